@@ -1,0 +1,75 @@
+# make demo   see it in the browser          make test    everything that is tested
+# make help   the rest
+#
+# Each target makes .venv and installs what it needs by itself; Python 3.11 or newer is all it asks
+# for. PYTHON=/path/to/python3 picks one, ARGS="…" is handed on to what the target runs.
+
+PYTHON = python3
+VENV = .venv/bin
+BOOTSTRAP = $(PYTHON) tools/bootstrap.py
+PYTEST = $(VENV)/python -m pytest
+BENCH = stream paced fanout patch idle
+
+.PHONY: help demo test install fix check lint types gen bench web browser kill-test soak lowest coverage
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
+
+demo:  ## the data explorer, at the address it prints (PORT=8080, ARGS="--ledger …")
+	@$(BOOTSTRAP) run
+	@$(VENV)/arp serve examples/explorer/app.py $(if $(PORT),--port $(PORT)) $(ARGS)
+
+test:  ## all tests; says at the end what it left out, and fails instead with CI=true
+	@$(BOOTSTRAP) dev
+	@echo "arp: testing, under 10 minutes on two cores"
+	@$(PYTEST) -n 2 $(ARGS)
+
+install:  ## .venv with everything that developers need
+	@$(BOOTSTRAP) dev
+
+fix: install  ## formats the code and repairs what can be repaired by itself
+	$(VENV)/python -m ruff check --fix
+	$(VENV)/python -m ruff format
+
+check: lint types  ## what must hold before a commit, tests aside
+	$(PYTEST) -q tests/structure
+
+lint: install  ## style, format, and which room may import which
+	$(VENV)/python -m ruff check
+	$(VENV)/python -m ruff format --check
+	$(VENV)/lint-imports
+
+types: install  ## mypy over everything, basedpyright over floors 1 to 3
+	$(VENV)/python -m mypy
+	$(VENV)/basedpyright
+
+gen: install  ## writes what is generated: the pinned versions (UPGRADE=1 takes the newest)
+	$(VENV)/uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev \
+	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
+	  pyproject.toml -o requirements-dev.txt
+
+bench: install  ## ratios against a bare server, one after the other (BENCH=stream picks one)
+	@for bench in $(BENCH); do \
+	  echo "== $$bench" && $(VENV)/python -m tests.bench.$$bench $(ARGS) || exit 1; done
+
+web:  ## the page needs no build: it is served from arp/server/static/ as it lies there
+	@echo "arp: nothing to build: edit arp/server/static/ and reload the page"
+
+browser: install  ## the tests that drive a real Chromium
+	$(PYTEST) -m browser $(ARGS)
+
+kill-test: install  ## kills the server 100 times while it works
+	$(PYTEST) -m kill --kills 100 -o timeout=1800 $(ARGS)
+
+soak: install  ## the property tests with 100 times the examples
+	$(PYTEST) -n 2 -m hypothesis --hypothesis-profile soak -o timeout=1800 $(ARGS)
+
+lowest: install  ## all tests with the oldest releases that pyproject.toml allows
+	$(VENV)/uv venv --quiet --clear .venv-lowest
+	$(VENV)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct -e '.[dev]'
+	.venv-lowest/bin/python -m pytest -n 2 $(ARGS)
+
+coverage: install  ## branches of floors 1 to 3 that their own tests miss (there should be none)
+	$(PYTEST) -q tests/protocol tests/surface tests/ledger tests/session --cov-branch \
+	  --cov=arp.protocol --cov=arp.surface --cov=arp.ledger --cov=arp.session \
+	  --cov-fail-under=100 $(ARGS)

@@ -1,0 +1,347 @@
+"""The asyncio client: a session on a server, its screen kept, reconnecting by itself.
+
+```python
+async with connect("http://127.0.0.1:8080") as client:
+    turn = await client.ask("Show the sales")
+    print(client.screen.text(turn.id))
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Unpack
+
+from arp.client.backoff import Backoff
+from arp.client.callbacks import Callbacks, Caller
+from arp.client.dial import dialer
+from arp.client.driver import Driver
+from arp.client.errors import ClientClosed, ServerUnreachable
+from arp.client.events import Audience, Connected, Disconnected, Event, EventStream
+from arp.client.inputs import Inputs, most_bytes
+from arp.client.options import ANSWER_TIMEOUT_S, Options, check_names, renderer_hello
+from arp.client.turns import latest_turn, when_over
+from arp.client.uploads import FileSource, Upload, Uploads, read_files
+from arp.client.watch import Watch
+from arp.protocol.errors import ArpError, InternalError, error_payload
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import CANCEL, AgentHello, Input, InputAck, InputType
+from arp.protocol.renderer_connection import RendererConnection
+from arp.protocol.screen import Screen, TurnScreen
+
+_log = logging.getLogger(__name__)
+
+
+class ArpClient:
+    """One renderer on one session, for as long as its `async with` lasts.
+
+    Entering starts it and does not wait: inputs may be sent at once and are delivered when the
+    session is there. A lost connection is made again, with growing waits, and the session goes on
+    where it was. Only a refusal that would meet us again ends it; then every wait raises that
+    error, and `failure` holds it.
+
+    Args:
+        url: `http://HOST:PORT` (WebSocket, or SSE where that is refused), or a mounted prefix;
+            `ws://…/_arp/v1`; `http+sse://…`; each also with TLS; `stdio:` with `command=[…]`.
+        callbacks: Called as things happen.
+        options: See `Options`.
+
+    Raises:
+        InvalidAddress: Address and options do not go together; says what to write.
+        InvalidMessage: An option that the server would refuse; names it.
+        TypeError: An option that there is not.
+    """
+
+    def __init__(
+        self, url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
+    ) -> None:
+        check_names(options)
+        hello = renderer_hello(options)
+        dial = dialer(url, options)
+        backoff = options.get("backoff") or Backoff()
+        self._connection = RendererConnection(hello, dial.access.encoding)
+        self._driver = Driver(
+            self._connection,
+            dial.open,
+            self._hear,
+            backoff=backoff,
+            answer_timeout_s=options.get("answer_timeout_s", ANSWER_TIMEOUT_S),
+            acks="frame-ack" in hello.capabilities.features,
+        )
+        self._uploads = Uploads(dial, backoff, self._driver.receive_json)
+        self._audience = Audience()
+        self._caller = Caller(callbacks or Callbacks())
+        self._inputs = Inputs()
+        self._watch = Watch()
+        self._task: asyncio.Task[None] | None = None
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def screen(self) -> Screen:
+        """What shows now. A snapshot puts a new one in its place, so ask for it each time."""
+        return self._connection.screen
+
+    @property
+    def session_id(self) -> str | None:
+        """The session, once it is known."""
+        return self._connection.session_id
+
+    @property
+    def agent(self) -> AgentHello | None:
+        """What the agent side can do, once it has said so."""
+        return self._connection.agent
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection with a session."""
+        return self._driver.ready.is_set()
+
+    @property
+    def failure(self) -> ArpError | None:
+        """Why this client will not connect any more; `None` while it may."""
+        return self._watch.failure
+
+    def events(self) -> EventStream:
+        """Gives what happens from now on, to each caller separately.
+
+        Messages come after they were applied to the screen; `render` and `patch` together with
+        their `commit`. A stream takes bounded memory, see `EventStream`.
+        """
+        return self._audience.join()
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> ArpClient:
+        if self._task is not None:
+            raise ClientClosed("a client is started once; make another one")
+        self._task = asyncio.create_task(self._run(), name="arp client")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Closes the connection, within a few seconds; what has no answer yet may be lost.
+
+        A second call does nothing.
+        """
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._hear(Disconnected("closed by this side", None))
+        self._end(ClientClosed("this client is closed; make another one"))
+
+    async def ready(self) -> None:
+        """Waits until the screen shows the session as it is.
+
+        Raises:
+            ArpError: It never will.
+
+        Cancel: safe.
+        """
+        await self._watch.until(
+            lambda: (self.connected and self._connection.epoch is not None) or None
+        )
+
+    async def _run(self) -> None:
+        try:
+            error = await self._driver.run(self._uploads.run)
+        except Exception:  # noqa: BLE001 - a fault of ours must reach those who wait, not hang them
+            _log.exception("the client failed; please report this")
+            error = InternalError("the client failed; its log has the traceback")
+            self._hear(Disconnected(error.message, None))
+        self._caller.fail(error_payload(error))
+        self._end(error)
+
+    def _end(self, error: ArpError) -> None:
+        self._watch.fail(error)
+        self._audience.end()
+
+    def _hear(self, event: Event, weight: int = 0) -> None:
+        self._inputs.hear(event)
+        self._audience.tell(event, weight)
+        self._caller.hear(event)
+        self._watch.notify()
+
+    # -- inputs ----------------------------------------------------------------------------------
+    # Each gives the input's id at once, also offline; it raises when the client has ended, and what
+    # `Inputs.open` raises. The id makes it take effect once, however often it has to be sent.
+
+    async def send_text(self, text: str, *, source: str | None = None) -> str:
+        """Says something, or answers the text input `source`."""
+        return await self.send_input("text", {"text": text}, source=source)
+
+    async def send_action(
+        self, action: str, payload: Json = None, *, source: str | None = None, surface: str = "main"
+    ) -> str:
+        """Does an action of the component `source`."""
+        data = {"action": action} if payload is None else {"action": action, "payload": payload}
+        return await self.send_input("action", data, source=source, surface=surface)
+
+    async def send_form(
+        self,
+        fields: JsonObject,
+        *,
+        source: str | None = None,
+        action: str | None = None,
+        surface: str = "main",
+    ) -> str:
+        """Submits the form `source`."""
+        data = {"fields": fields} if action is None else {"action": action, "fields": fields}
+        return await self.send_input("form_submit", data, source=source, surface=surface)
+
+    async def send_selection(
+        self, selected: Sequence[Json], *, source: str | None = None, surface: str = "main"
+    ) -> str:
+        """Picks options of the choices `source`, by their values."""
+        data = {"selected": list(selected)}
+        return await self.send_input("selection", data, source=source, surface=surface)
+
+    async def cancel(self) -> str:
+        """Stops the running turn."""
+        return await self.send_action(CANCEL)
+
+    async def send_input(
+        self,
+        input_type: InputType,
+        data: JsonObject,
+        *,
+        source: str | None = None,
+        surface: str = "main",
+    ) -> str:
+        """Sends an input of any type.
+
+        Args:
+            input_type: Of protocol.md 2.2.
+            data: What belongs to the type; plain JSON.
+            source: The component that it answers.
+            surface: Where that component is.
+
+        Returns:
+            The input's id, for `acknowledged` and `turn_of`.
+
+        Raises:
+            InvalidMessage, ResourceLimit: The server would not take it; nothing is sent.
+            ArpError: The client has ended.
+        """
+        message = Input(input_type=input_type, data=data, source_component=source, surface=surface)
+        input_id = self._open(message)
+        frame = self._connection.input(
+            input_type, data, input_id=input_id, source=source, surface=surface
+        )
+        self._driver.send(frame)
+        return input_id
+
+    async def send_files(self, sources: Sequence[FileSource], text: str | None = None) -> str:
+        """Uploads files, and says `text` with them.
+
+        Args:
+            sources: Paths, or (name, content); read before this returns.
+            text: What the user says with them.
+
+        Returns:
+            The input's id; the files are sent as soon as there is a session, and again until
+            answered.
+
+        Raises:
+            OSError: A path cannot be read. Nothing is sent.
+            ResourceLimit: A file is bigger than the server takes. Nothing is sent.
+            UploadUnavailable: The session is on a child process.
+        """
+        self._uploads.check()
+        files = await read_files(sources, most_bytes(self.agent, "max_upload_bytes"))
+        data: JsonObject = {} if text is None else {"text": text}
+        message = Input(input_type="file", data=data)
+        input_id = self._open(message)
+        self._uploads.add(Upload(input_id, message, files))
+        return input_id
+
+    def _open(self, message: Input) -> str:
+        if self._watch.failure is not None:
+            raise self._watch.failure
+        return self._inputs.open(message, most_bytes(self.agent, "max_message_bytes"))
+
+    # -- answers ---------------------------------------------------------------------------------
+    # Each wait is safe to cancel, and raises the client's `failure` when that ends it.
+
+    async def acknowledged(self, input_id: str) -> InputAck:
+        """Waits until the server has an input for good.
+
+        Raises:
+            ArpError: It was refused, with the class of the error's code; or the client has ended.
+            UnknownObject: Not an input of this client, or one of more than 1000 answers ago.
+        """
+        return await self._watch.until(lambda: self._inputs.outcome(input_id))
+
+    async def turn_of(self, input_id: str) -> str:
+        """Waits until it is known which turn an input began or answered, and gives its id.
+
+        Raises:
+            ArpError: As `acknowledged`.
+        """
+
+        def look() -> str | None:
+            self._inputs.outcome(input_id)
+            return self._inputs.turn_of(input_id)
+
+        return await self._watch.until(look)
+
+    async def turn_done(self, turn_id: str | None = None) -> TurnScreen:
+        """Waits until a turn is over: completed, failed or cancelled, and all of its output shown.
+
+        Args:
+            turn_id: `None` = the turn of the newest input; without one, the newest turn that shows.
+
+        Raises:
+            UnknownObject: A snapshot came without it, since it ended too long ago.
+            ArpError: The input was refused, or the client has ended.
+        """
+        if turn_id is None and self._inputs.newest is not None:
+            turn_id = await self.turn_of(self._inputs.newest)
+        if turn_id is None:
+            turn_id = await self._watch.until(lambda: latest_turn(self.screen))
+        return await self._watch.until(when_over(turn_id, lambda: self.screen))
+
+    async def ask(self, text: str) -> TurnScreen:
+        """Says something and waits until its turn is over.
+
+        A turn that asks back waits for its answer, so this does too; whoever answers listens to
+        `events`.
+
+        Raises:
+            ArpError: The text was refused, or the client has ended.
+        """
+        return await self.turn_done(await self.turn_of(await self.send_text(text)))
+
+
+@asynccontextmanager
+async def connect(
+    url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
+) -> AsyncIterator[ArpClient]:
+    """Gives a client that is connected and shows its session; from then on it reconnects by itself.
+
+    Args:
+        url: As for `ArpClient`.
+        callbacks: Called as things happen.
+        options: See `Options`.
+
+    Raises:
+        ServerUnreachable: The first attempt failed. (`ArpClient` goes on trying.)
+        ArpError: The server refuses us, or an option is wrong.
+    """
+    client = ArpClient(url, callbacks=callbacks, **options)
+    events: EventStream | None = client.events()
+    async with client:
+        assert events is not None
+        async for event in events:
+            if isinstance(event, Disconnected):
+                raise client.failure or ServerUnreachable(f"cannot connect: {event.reason}")
+            if isinstance(event, Connected):
+                break
+        events = None
+        await client.ready()
+        yield client

@@ -1,0 +1,201 @@
+"""Keeps one session connected: opens links, carries frames, comes back when a link is lost.
+
+Theory of operation. A *connection* is one link, from the `hello` to its loss. It is *ready* once
+the server has answered with `session`; then every input without an answer is sent (again), and new
+ones are sent as they come. While it is not ready, inputs only gather, with their ids, in the
+`RendererConnection`. Three tasks serve a connection: the reader, the writer and the uploads; what
+ends one of them ends all. Frames of a link that is lost are never read again, so that what the
+screen is told stays in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from arp.client.backoff import Backoff
+from arp.client.errors import LinkLost
+from arp.client.events import Connected, Disconnected, Event
+from arp.client.link import Link
+from arp.client.outbox import Outbox
+from arp.protocol.codec import agent_decoder, recode
+from arp.protocol.errors import ArpError
+from arp.protocol.messages import AgentMessage, Commit, Patch, Render, SessionReady
+from arp.protocol.renderer_connection import RendererConnection
+
+_log = logging.getLogger(__name__)
+
+SHOWN_BYTES = 75
+"""How much of a frame a line of the log repeats, at DEBUG only."""
+
+Dial = Callable[[bytes], Awaitable[Link]]
+Listen = Callable[[Event, int], None]
+"""Takes an event, and the bytes that it came in."""
+
+
+class Driver:
+    """The I/O of one `RendererConnection`."""
+
+    def __init__(
+        self,
+        connection: RendererConnection,
+        dial: Dial,
+        listen: Listen,
+        *,
+        backoff: Backoff,
+        answer_timeout_s: float,
+        acks: bool,
+    ) -> None:
+        self.connection = connection
+        self.ready = asyncio.Event()
+        """Set while there is a connection with a session."""
+        self._dial = dial
+        self._listen = listen
+        self._backoff = backoff
+        self._answer_timeout_s = answer_timeout_s
+        self._outbox = Outbox()
+        self._acks = acks
+        """Whether this renderer says what it has displayed."""
+        self._held: list[AgentMessage] = []
+        """What is not applied before its commit, and so not told before it."""
+        self._isolate = agent_decoder(connection.encoding).decode
+
+    async def run(self, upload: Callable[[str], Awaitable[None]]) -> ArpError:
+        """Connects, and comes back after every loss, until that makes no sense.
+
+        Args:
+            upload: Sends files to the session of that id, for as long as the connection is ready.
+
+        Returns:
+            Why it does not come back. The last event was a `Disconnected` without retry.
+
+        Cancel: safe; the link is closed.
+        """
+        attempt = 0
+        while True:
+            was_ready, lost = await self._connect_once(upload)
+            if lost.error is not None:
+                self._listen(Disconnected(lost.reason, None), 0)
+                return lost.error
+            attempt = 0 if was_ready else attempt
+            delay_s = self._backoff.delay_s(attempt)
+            attempt += 1
+            self._listen(Disconnected(lost.reason, delay_s), 0)
+            await self._backoff.sleep(delay_s)
+
+    def send(self, frame: bytes) -> None:
+        """Sends the frame of an input as soon as there is a session."""
+        if self.ready.is_set():
+            self._outbox.put(frame)
+
+    def receive_json(self, frame: bytes) -> None:
+        """Takes a frame that came beside the link, as JSON."""
+        try:
+            frame = recode(frame, self.connection.encoding)
+        except msgspec.DecodeError:
+            _log.debug("not JSON, passed over: %r", frame[:SHOWN_BYTES])
+        else:
+            self._receive(frame)
+
+    # -- one connection --------------------------------------------------------------------------
+
+    async def _connect_once(
+        self, upload: Callable[[str], Awaitable[None]]
+    ) -> tuple[bool, LinkLost]:
+        """Gives whether the connection ever was ready, and how it ended."""
+        self._outbox.clear()
+        self._held.clear()
+        try:
+            link = await self._dial(self.connection.hello())
+        except LinkLost as lost:
+            _log.info("no connection: %s", lost.reason)
+            return False, lost
+        _log.info("connection opened")
+        try:
+            loss = await self._serve(link, upload)
+        finally:
+            was_ready = self.ready.is_set()
+            self.ready.clear()
+            await link.aclose()
+        _log.info("connection closed: %s", loss.reason)
+        return was_ready, loss
+
+    async def _serve(self, link: Link, upload: Callable[[str], Awaitable[None]]) -> LinkLost:
+        losses: list[LinkLost] = []
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._write(link))
+                tasks.create_task(self._upload(upload))
+                tasks.create_task(self._read(link))
+        except* LinkLost as group:
+            losses += [lost for lost in group.exceptions if isinstance(lost, LinkLost)]
+        return next((lost for lost in losses if lost.error is not None), losses[0])
+
+    async def _read(self, link: Link) -> None:
+        try:
+            async with asyncio.timeout(self._answer_timeout_s) as deadline:
+                while True:
+                    self._receive(await link.receive(), link.carries_acks)
+                    if self.ready.is_set() and deadline.when() is not None:
+                        deadline.reschedule(None)
+        except TimeoutError:
+            told = f"no answer to our hello within {self._answer_timeout_s:g} s"
+            raise LinkLost(told) from None
+
+    async def _write(self, link: Link) -> None:
+        while True:
+            for frame in await self._outbox.take():
+                _log.debug("> %.75r", frame)
+                answer = await link.send(frame)
+                if answer is not None:
+                    self._receive(answer)
+
+    async def _upload(self, upload: Callable[[str], Awaitable[None]]) -> None:
+        await self.ready.wait()
+        session_id = self.connection.session_id
+        assert session_id is not None
+        await upload(session_id)
+
+    # -- frames ----------------------------------------------------------------------------------
+
+    def _receive(self, frame: bytes, acks: bool = False) -> None:
+        _log.debug("< %r", frame[:SHOWN_BYTES])
+        seq = self.connection.seq
+        messages = self.connection.receive(frame)
+        if any(isinstance(message, Render | Patch) for message in messages):
+            # The screen goes on changing what it was given; listeners get a copy that stays as it
+            # was.
+            messages = self._isolate(frame)
+        weight = len(frame) // max(1, len(messages))
+        for message in messages:
+            self._tell(message, weight)
+        committed = any(isinstance(message, Commit) for message in messages)
+        if acks and committed and self.connection.seq != seq and self._wants_acks():
+            self._outbox.put_ack(self.connection.ack(self.connection.seq))
+
+    def _wants_acks(self) -> bool:
+        agent = self.connection.agent
+        return self._acks and agent is not None and "frame-ack" in agent.capabilities.features
+
+    def _tell(self, message: AgentMessage, weight: int) -> None:
+        match message:
+            case Render() | Patch():
+                self._held.append(message)
+            case Commit():
+                held, self._held = self._held, []
+                for each in (*held, message):
+                    self._listen(each, weight)
+            case SessionReady():
+                self._begin(message)
+            case _:
+                self._listen(message, weight)
+
+    def _begin(self, message: SessionReady) -> None:
+        self.ready.set()
+        self._outbox.clear()
+        for frame in self.connection.resend():
+            self._outbox.put(frame)
+        self._listen(Connected(message.session_id, message.resume), 0)

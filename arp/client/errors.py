@@ -1,0 +1,144 @@
+"""What can go wrong for a client, and what each refusal of the network means in ARP's own errors.
+
+    ArpError
+    ├── LocalError
+    │   ├── ClientClosed         the client is closed, or was started before
+    │   ├── InvalidAddress       no transport can be made of what was given
+    │   └── UploadUnavailable    files cannot travel here
+    └── RemoteError
+        ├── ServerRefused        the server will not talk to us, however often we come back
+        └── ServerUnreachable    nobody answered, this time
+
+`LinkLost` is not for callers: it is how a link tells the driver that it is over, and whether to
+come back.
+"""
+
+from __future__ import annotations
+
+from arp.protocol import errors
+from arp.protocol.errors import (
+    ArpError,
+    ErrorCode,
+    ErrorPayload,
+    LocalError,
+    PermissionDenied,
+    RemoteError,
+    Unauthenticated,
+)
+
+MOST_REASON_CHARACTERS = 200
+"""What a peer says as its reason is shown no longer than this."""
+
+FATAL_CLOSE_CODES = frozenset((1003, 1008, 1009, 1010))
+"""Coming back would meet the same answer (protocol.md 6)."""
+
+RETRY_STATUS = frozenset((408, 425, 429))
+"""Refusals of HTTP that are worth another try; so is every 5xx."""
+
+UNAUTHORIZED, FORBIDDEN = 401, 403
+NOT_ALLOWED = 1008
+
+
+class ClientClosed(LocalError):
+    """The client is closed, or was started before; nothing was sent."""
+
+
+class InvalidAddress(LocalError):
+    """The address, or what was given with it, names no transport."""
+
+
+class UploadUnavailable(LocalError):
+    """This transport carries no files."""
+
+
+class ServerRefused(RemoteError):
+    """The server will not talk to us, however often we come back."""
+
+
+class ServerUnreachable(RemoteError):
+    """Nobody answered, this time."""
+
+    retryable = True
+
+
+class LinkLost(Exception):
+    """One connection is over.
+
+    Args:
+        reason: For people; safe to print.
+        error: Why coming back makes no sense; `None` = come back.
+        unavailable: Only this transport was refused; another one may do.
+    """
+
+    def __init__(
+        self, reason: str, *, error: ArpError | None = None, unavailable: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.error = error
+        self.unavailable = unavailable
+
+
+def lost_by_close(code: int, reason: str) -> LinkLost:
+    """Says what a WebSocket close code means for us.
+
+    Source: protocol.md 6.
+    """
+    told = f"closed with {code}{_why(reason)}"
+    if code not in FATAL_CLOSE_CODES:
+        return LinkLost(told)
+    if code == NOT_ALLOWED:
+        error: ArpError = PermissionDenied(
+            f"the server does not let us in: {told}; check the token, and that the session is yours"
+        )
+    else:
+        error = ServerRefused(f"the server does not take what we send: {told}")
+    return LinkLost(told, error=error)
+
+
+def lost_by_status(status: int, url: str, body: str = "") -> LinkLost:
+    """Says what an HTTP status in place of a connection means for us."""
+    told = f"HTTP {status} from {url}{_why(body)}"
+    if status in RETRY_STATUS or status >= 500:
+        return LinkLost(told, unavailable=True)
+    if status == UNAUTHORIZED:
+        return LinkLost(told, error=Unauthenticated(f"no valid token: {told}; give token=…"))
+    error: ArpError = (
+        PermissionDenied(f"the server does not let us in: {told}")
+        if status == FORBIDDEN
+        else ServerRefused(f"nothing there speaks ARP: {told}; check the address")
+    )
+    return LinkLost(told, error=error, unavailable=True)
+
+
+def coded_error(payload: ErrorPayload) -> ArpError:
+    """Gives the exception of the class that has the payload's code."""
+    kind = _CLASSES.get(payload.code)
+    if kind is not None:
+        return kind(payload.error, detail=payload.detail)
+    return RemoteError(f"{payload.error} (code {payload.code})", detail=payload.detail)
+
+
+def printable(text: str) -> str:
+    """Gives a peer's words without control characters, on one line, cut."""
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(shown.split())[:MOST_REASON_CHARACTERS]
+
+
+def _why(reason: str) -> str:
+    shown = printable(reason)
+    return f": {shown}" if shown else ""
+
+
+def _classes() -> dict[int, type[ArpError]]:
+    """Gives the class of each code; where two share one, the first of the tree."""
+    named = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    found: dict[int, type[ArpError]] = {}
+    for kind in named:
+        if issubclass(kind, ArpError) and kind not in (ArpError, LocalError, RemoteError):
+            found.setdefault(int(kind.code), kind)
+    assert found.keys() <= {int(code) for code in ErrorCode}
+    return found
+
+
+_CLASSES = _classes()

@@ -1,0 +1,108 @@
+"""Server-sent events, read incrementally: bytes in any pieces, events out.
+
+Source: the WHATWG HTML standard, 9.2.6 "Interpreting an event stream". `retry` is not followed: how
+long to wait is the client's own business.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+MAX_EVENT_BYTES = 16 << 20
+"""Longest event taken: a message has at most 1 MiB, a batch of them some more."""
+
+_BOM = b"\xef\xbb\xbf"
+_CR, _LF = b"\r", b"\n"
+
+
+class SseEvent(Struct, frozen=True):
+    """One event of the stream."""
+
+    data: str
+    """Its data lines, joined by line feeds."""
+    name: str = "message"
+    id: str = ""
+    """The last id that the stream named, here or before."""
+
+
+class EventTooLong(Exception):
+    """An event is longer than `MAX_EVENT_BYTES`; the parser is of no further use."""
+
+
+class SseParser:
+    """Turns the bytes of one stream into events, however they were split."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._most = max_event_bytes
+        self._line = bytearray()
+        """The beginning of a line that has not ended yet."""
+        self._begun = False
+        self._after_cr = False
+        """The last line ended with CR, so that an LF now belongs to its end."""
+        self._data: list[str] = []
+        self._held = 0
+        """Characters in `_data`."""
+        self._name = ""
+        self._id = ""
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """Takes the next bytes and gives the events that they complete.
+
+        Raises:
+            EventTooLong: An event grows beyond the limit; what it held is lost.
+        """
+        if not self._begun and not (chunk := self._without_bom(chunk)):
+            return []
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(_LF)
+        events = []
+        for line in chunk.splitlines(keepends=True):
+            self._line += line
+            if line.endswith((_CR, _LF)):
+                self._after_cr = line.endswith(_CR)
+                event = self._end_line()
+                if event is not None:
+                    events.append(event)
+        self._hold(0)
+        return events
+
+    def _hold(self, more: int) -> None:
+        self._held += more
+        if self._held + len(self._line) > self._most:
+            raise EventTooLong(f"an event of more than {self._most} bytes")
+
+    def _without_bom(self, chunk: bytes) -> bytes:
+        """Waits until it is clear whether the stream begins with a byte order mark."""
+        head = bytes(self._line) + chunk
+        if len(head) < len(_BOM) and _BOM.startswith(head):
+            self._line = bytearray(head)
+            return b""
+        self._begun = True
+        self._line = bytearray()
+        return head.removeprefix(_BOM)
+
+    def _end_line(self) -> SseEvent | None:
+        line = self._line.rstrip(b"\r\n").decode("utf-8", "replace")
+        self._line = bytearray()
+        if not line:
+            return self._end_event()
+        name, _, value = line.partition(":")
+        self._take(name, value.removeprefix(" "))
+        return None
+
+    def _take(self, name: str, value: str) -> None:
+        match name:
+            case "data":
+                self._data.append(value)
+                self._hold(len(value) + 1)
+            case "event":
+                self._name = value
+            case "id" if "\0" not in value:
+                self._id = value
+
+    def _end_event(self) -> SseEvent | None:
+        data, self._data = self._data, []
+        name, self._name = self._name, ""
+        self._held = 0
+        return SseEvent("\n".join(data), name or "message", self._id) if data else None

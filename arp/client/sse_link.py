@@ -1,0 +1,140 @@
+"""Server-sent events one way, POST the other; JSON both ways. Source: protocol.md 6.
+
+The `hello` travels in the query, as base64 of its JSON; a token only ever in a header.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections import deque
+from collections.abc import AsyncIterator
+from urllib.parse import urlencode
+
+import httpx
+import msgspec
+
+from arp.client.address import Address
+from arp.client.errors import LinkLost, ServerRefused, lost_by_status
+from arp.client.http_access import lost_by_network, new_http_client, post, read_whole
+from arp.client.link import OPEN_TIMEOUT_S
+from arp.client.options import Access
+from arp.client.sse import EventTooLong, SseParser
+from arp.protocol.codec import encode_json
+from arp.protocol.messages import Input, RendererHello
+
+READ_TIMEOUT_S = 45.0
+"""Three of the server's comments, of which one is due every 15 seconds."""
+
+EVENT_STREAM = "text/event-stream"
+
+MOST_ERROR_BYTES = 1 << 16
+"""What is read of a page that is no event stream."""
+
+_TIMEOUT = httpx.Timeout(OPEN_TIMEOUT_S, read=READ_TIMEOUT_S)
+
+
+class SseLink:
+    """One event stream, and the client that posts beside it."""
+
+    carries_acks = False
+
+    def __init__(
+        self, client: httpx.AsyncClient, response: httpx.Response, address: Address
+    ) -> None:
+        self._client = client
+        self._response = response
+        self._chunks: AsyncIterator[bytes] = response.aiter_bytes()
+        self._parser = SseParser()
+        self._frames: deque[bytes] = deque()
+        self._address = address
+
+    async def receive(self) -> bytes:
+        """Gives the data of the next event."""
+        while not self._frames:
+            try:
+                events = self._parser.feed(await anext(self._chunks))
+            except StopAsyncIteration:
+                raise LinkLost("the server ended the event stream") from None
+            except EventTooLong as error:
+                raise LinkLost(
+                    str(error), error=ServerRefused(f"the server sent {error}")
+                ) from None
+            except httpx.HTTPError as error:
+                raise lost_by_network(error, self._address.events_url) from None
+            self._frames += [event.data.encode() for event in events]
+        return self._frames.popleft()
+
+    async def send(self, frame: bytes) -> bytes | None:
+        """Posts an input, and gives the server's answer to it."""
+        request = self._client.build_request(
+            "POST",
+            self._address.input_url,
+            content=frame,
+            headers={"Content-Type": "application/json"},
+        )
+        return await post(self._client, request, msgspec.json.decode(frame, type=Input).id)
+
+    async def aclose(self) -> None:
+        """Ends the stream."""
+        await self._response.aclose()
+        await self._client.aclose()
+
+
+async def open_sse(address: Address, access: Access, hello: bytes) -> SseLink:
+    """Gives a stream that was opened with `hello`.
+
+    Raises:
+        LinkLost: It did not come about.
+    """
+    said = msgspec.json.decode(hello, type=RendererHello)
+    client = new_http_client(address, access)
+    try:
+        request = client.build_request(
+            "GET",
+            stream_url(address.events_url, said),
+            headers=stream_headers(said),
+            timeout=_TIMEOUT,
+        )
+        response = await client.send(request, stream=True)
+        await _check(response, address.events_url)
+    except httpx.HTTPError as error:
+        await client.aclose()
+        raise lost_by_network(error, address.events_url) from None
+    except BaseException:
+        await client.aclose()
+        raise
+    return SseLink(client, response, address)
+
+
+def stream_url(url: str, hello: RendererHello) -> str:
+    """Gives the address of a renderer's event stream.
+
+    `frame-ack` is left out of the features: a POST does not say which of a session's renderers
+    sends it.
+    """
+    features = [name for name in hello.capabilities.features if name != "frame-ack"]
+    capabilities = msgspec.structs.replace(hello.capabilities, features=features)
+    plain = encode_json(msgspec.structs.replace(hello, capabilities=capabilities))
+    query = {"hello": urlsafe_b64encode(plain).rstrip(b"=").decode()}
+    if hello.session_id is not None:
+        query["session_id"] = hello.session_id
+    return url + ("&" if "?" in url else "?") + urlencode(query)
+
+
+def stream_headers(hello: RendererHello) -> dict[str, str]:
+    """Gives the headers that ask for an event stream, from where we were."""
+    headers = {"Accept": EVENT_STREAM, "Cache-Control": "no-store"}
+    if hello.resume is not None:
+        headers["Last-Event-ID"] = f"{hello.resume.epoch}-{hello.resume.seq}"
+    return headers
+
+
+async def _check(response: httpx.Response, url: str) -> None:
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if response.status_code == httpx.codes.OK and kind == EVENT_STREAM:
+        return
+    body = (await read_whole(response, MOST_ERROR_BYTES)).decode("utf-8", "replace")
+    if response.status_code != httpx.codes.OK:
+        raise lost_by_status(response.status_code, url, body)
+    told = f"{url} is no event stream but {kind or 'of no type'}"
+    raise LinkLost(told, error=ServerRefused(f"{told}; check the address"), unavailable=True)

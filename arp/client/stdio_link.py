@@ -1,0 +1,113 @@
+"""A child process's stdin and stdout: NDJSON, one message a line; end of file closes.
+
+Source: protocol.md 6. The child is started anew for every connection, in a session of its own, so
+that Ctrl-C reaches the application alone. Its stderr is ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from asyncio.subprocess import PIPE, Process
+
+from arp.client.address import Address
+from arp.client.errors import LinkLost, ServerRefused
+from arp.client.link import MAX_FRAME_BYTES
+
+GRACE_S = 2.0
+"""How long a child may take to end by itself, and then again after SIGTERM."""
+
+
+class StdioLink:
+    """One child process."""
+
+    carries_acks = True
+
+    def __init__(self, process: Process, name: str, grace_s: float) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._name = name
+        self._grace_s = grace_s
+
+    async def receive(self) -> bytes:
+        """Gives the next line that is not empty."""
+        line = b""
+        while not line.strip():
+            try:
+                line = await self._stdout.readline()
+            except ValueError:
+                told = f"{self._name} wrote a line of more than {MAX_FRAME_BYTES} bytes"
+                raise LinkLost(told, error=ServerRefused(told)) from None
+            if not line.endswith(b"\n"):
+                raise await self._ended()
+        return line
+
+    async def send(self, frame: bytes) -> None:
+        """Writes a line."""
+        try:
+            self._stdin.write(frame + b"\n")
+            await self._stdin.drain()
+        except OSError:
+            raise await self._ended() from None
+
+    async def aclose(self) -> None:
+        """Ends the child: by end of file, else by SIGTERM, else by SIGKILL; each gets its time."""
+        self._stdin.close()
+        drained = asyncio.create_task(_drain(self._stdout))
+        for more in (self._process.terminate, self._process.kill, lambda: None):
+            if await self._exited():
+                break
+            more()
+        drained.cancel()
+        await asyncio.wait([drained])
+        # Asyncio has no other way to let go of a pipe that a grandchild still holds.
+        self._process._transport.close()  # type: ignore[attr-defined]
+
+    async def _ended(self) -> LinkLost:
+        self._stdin.close()
+        if not await self._exited():
+            return LinkLost(f"{self._name} closed its stdout")
+        return LinkLost(f"{self._name} ended with exit code {self._process.returncode}")
+
+    async def _exited(self) -> bool:
+        try:
+            await asyncio.wait_for(self._process.wait(), self._grace_s)
+        except TimeoutError:
+            return self._process.returncode is not None
+        return True
+
+
+async def open_stdio(address: Address, hello: bytes, grace_s: float = GRACE_S) -> StdioLink:
+    """Gives a child that was started and told `hello`.
+
+    Raises:
+        LinkLost: There is no such program, or it ended at once.
+    """
+    name = shlex.join(address.command)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *address.command,
+            stdin=PIPE,
+            stdout=PIPE,
+            limit=MAX_FRAME_BYTES,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        told = f"{name} cannot be started: {error}"
+        raise LinkLost(told, error=ServerRefused(told)) from None
+    link = StdioLink(process, name, grace_s)
+    try:
+        await link.send(hello)
+    except BaseException:
+        await link.aclose()
+        raise
+    return link
+
+
+async def _drain(stream: asyncio.StreamReader) -> None:
+    """Reads what nobody wants, so that a child that still writes can come to its end."""
+    while await stream.read(1 << 16):
+        pass

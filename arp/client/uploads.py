@@ -1,0 +1,137 @@
+"""Files on their way to the server: multipart POSTs, tried until each is answered.
+
+Source: protocol.md 6. Part `message` is the input as JSON, each part `file` a file. Whatever the
+transport of the session, files travel over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from arp.client.backoff import Backoff
+from arp.client.dial import Dialer
+from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
+from arp.protocol.codec import encode_json
+from arp.protocol.errors import ArpError, ResourceLimit, error_payload
+from arp.protocol.messages import ErrorMessage, Input
+
+FileSource: TypeAlias = str | PathLike[str] | tuple[str, bytes]
+"""A path, or a name with what the file holds."""
+
+ANY_TYPE = "application/octet-stream"
+
+NO_ANSWER = "the server took the files without a word; whether they arrived is not known"
+
+
+class File(Struct, frozen=True):
+    """A file, read."""
+
+    name: str
+    content: bytes
+
+
+class Upload(Struct, frozen=True):
+    """An input of type `file`, with its files."""
+
+    input_id: str
+    message: Input
+    files: tuple[File, ...]
+
+
+class Uploads:
+    """Uploads that are not answered yet, and the sending of them."""
+
+    def __init__(self, dialer: Dialer, backoff: Backoff, receive: Callable[[bytes], None]) -> None:
+        self._dialer = dialer
+        self._backoff = backoff
+        self._receive = receive
+        self._pending: dict[str, Upload] = {}
+        self._news = asyncio.Event()
+
+    def check(self) -> None:
+        """Raises `UploadUnavailable` where no HTTP server is known."""
+        if not self._dialer.address.input_url:
+            raise UploadUnavailable("files cannot be sent to a child process; connect over HTTP")
+
+    def add(self, upload: Upload) -> None:
+        """Queues an upload; it is sent while the session is there."""
+        self._pending[upload.input_id] = upload
+        self._news.set()
+
+    async def run(self, session_id: str) -> None:
+        """Sends what there is and what comes, one after the other, until it is cancelled.
+
+        Cancel: safe; what was not answered is sent again, with the same id, by the next run.
+        """
+        attempt = 0
+        while True:
+            while not self._pending:
+                self._news.clear()
+                await self._news.wait()
+            input_id, upload = next(iter(self._pending.items()))
+            message = replace(upload.message, id=input_id, session_id=session_id)
+            try:
+                answer = await self._post(message, upload.files)
+            except LinkLost as lost:
+                if lost.error is None:
+                    await self._backoff.sleep(self._backoff.delay_s(attempt))
+                    attempt += 1
+                    continue
+                answer = refusal(input_id, lost.error)
+            attempt = 0
+            del self._pending[input_id]
+            self._receive(answer or refusal(input_id, ServerRefused(NO_ANSWER)))
+
+    async def _post(self, message: Input, files: Sequence[File]) -> bytes | None:
+        from arp.client.http_access import new_http_client, post
+
+        address = self._dialer.address
+        parts: list[tuple[str, tuple[str | None, bytes, str]]] = [
+            ("message", (None, encode_json(message), "application/json"))
+        ]
+        for file in files:
+            kind = mimetypes.guess_type(file.name)[0] or ANY_TYPE
+            parts.append(("file", (file.name, file.content, kind)))
+        async with new_http_client(address, self._dialer.access) as client:
+            request = client.build_request("POST", address.input_url, files=parts)
+            return await post(client, request, message.id)
+
+
+async def read_files(sources: Sequence[FileSource], most_bytes: int) -> tuple[File, ...]:
+    """Reads files, now, so that what is sent later is what they hold now.
+
+    Args:
+        sources: Paths, or names with contents.
+        most_bytes: The longest file that the server takes.
+
+    Raises:
+        OSError: A path cannot be read.
+        ResourceLimit: A file is too big.
+    """
+    return tuple([await asyncio.to_thread(_read, source, most_bytes) for source in sources])
+
+
+def _read(source: FileSource, most_bytes: int) -> File:
+    if isinstance(source, tuple):
+        name, content = source
+    else:
+        path = Path(source)
+        name = path.name
+        with path.open("rb") as file:
+            content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ResourceLimit(f"{name}: more than {most_bytes} bytes, which is what the server takes")
+    return File(Path(name).name, content)
+
+
+def refusal(input_id: str, error: ArpError) -> bytes:
+    """Gives the frame with which this side answers an upload that nobody else will."""
+    return encode_json(ErrorMessage(payload=error_payload(error, input_id)))

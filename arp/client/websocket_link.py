@@ -1,0 +1,128 @@
+"""WebSocket: one message, one frame; text for JSON, binary for the others.
+
+Source: protocol.md 1 and 6.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidMessage,
+    InvalidStatus,
+    WebSocketException,
+)
+from websockets.typing import Subprotocol
+
+from arp.client.address import Address
+from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status, printable
+from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
+from arp.client.options import Access
+
+SUBPROTOCOL = "arp.session.v1."
+
+PING_INTERVAL_S = 20.0
+PING_TIMEOUT_S = 10.0
+"""With the interval: a peer that is gone without a word is noticed within 30 seconds."""
+
+CLOSE_TIMEOUT_S = 2.0
+"""A server that does not answer our close is left without."""
+
+TOO_BIG = 1009
+
+
+class WebSocketLink:
+    """One WebSocket connection."""
+
+    carries_acks = True
+
+    def __init__(self, socket: ClientConnection, is_text: bool) -> None:
+        self._socket = socket
+        self._is_text = is_text
+
+    async def receive(self) -> bytes:
+        """Gives the next message, of either kind."""
+        try:
+            return await self._socket.recv(decode=False)
+        except ConnectionClosed as closed:
+            raise _lost(closed) from None
+
+    async def send(self, frame: bytes) -> None:
+        """Sends one message."""
+        try:
+            await self._socket.send(frame, text=self._is_text)
+        except ConnectionClosed as closed:
+            raise _lost(closed) from None
+
+    async def aclose(self) -> None:
+        """Says goodbye, and waits at most `CLOSE_TIMEOUT_S` for the answer."""
+        await self._socket.close()
+
+
+async def open_websocket(address: Address, access: Access, hello: bytes) -> WebSocketLink:
+    """Gives a connection on which `hello` has been sent.
+
+    Raises:
+        LinkLost: It did not come about; `unavailable` where only WebSocket was refused.
+    """
+    subprotocol = Subprotocol(SUBPROTOCOL + access.encoding)
+    settings: dict[str, Any] = {"ssl": access.tls} if access.tls is not None else {}
+    if address.is_loopback:
+        settings["proxy"] = None
+    try:
+        socket = await connect(
+            address.websocket_url,
+            subprotocols=[subprotocol],
+            compression=None,
+            additional_headers=access.headers(),
+            open_timeout=OPEN_TIMEOUT_S,
+            ping_interval=PING_INTERVAL_S,
+            ping_timeout=PING_TIMEOUT_S,
+            close_timeout=CLOSE_TIMEOUT_S,
+            max_size=MAX_FRAME_BYTES,
+            **settings,
+        )
+    except (OSError, WebSocketException) as error:
+        raise _not_opened(error, address.websocket_url) from None
+    link = WebSocketLink(socket, is_text=access.encoding == "json")
+    try:
+        if socket.subprotocol is None and access.encoding != "json":
+            told = f"{address.websocket_url} does not speak {subprotocol}"
+            raise LinkLost(told, error=ServerRefused(f'{told}; use encoding="json"'))
+        await link.send(hello)
+    except BaseException:
+        await link.aclose()
+        raise
+    return link
+
+
+def _lost(closed: ConnectionClosed) -> LinkLost:
+    if closed.rcvd is not None:
+        return lost_by_close(closed.rcvd.code, closed.rcvd.reason)
+    if closed.sent is not None and closed.sent.code == TOO_BIG:
+        told = f"the server sent a message of more than {MAX_FRAME_BYTES} bytes"
+        return LinkLost(told, error=ServerRefused(told))
+    if closed.sent is not None:
+        return LinkLost(printable(closed.sent.reason) or "closed by this side")
+    return LinkLost("the connection broke off")
+
+
+def _not_opened(error: OSError | WebSocketException, url: str) -> LinkLost:
+    if isinstance(error, InvalidStatus):
+        body = (error.response.body or b"").decode("utf-8", "replace")
+        return lost_by_status(error.response.status_code, url, body)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        told = f"{url}: {error.verify_message}"
+        return LinkLost(told, error=ServerRefused(f"{told}; give tls=… if you trust it"))
+    if isinstance(error, TimeoutError):
+        return LinkLost(f"{url}: no answer within {OPEN_TIMEOUT_S:g} s", unavailable=True)
+    told = f"{url}: {printable(str(error)) or type(error).__name__}"
+    if isinstance(error, InvalidMessage) and isinstance(error.__cause__, EOFError):
+        return LinkLost(told, unavailable=True)
+    if isinstance(error, InvalidHandshake):
+        return LinkLost(told, error=ServerRefused(f"no WebSocket there: {told}"), unavailable=True)
+    return LinkLost(told)

@@ -1,0 +1,4 @@
+"""The one loop: facts are made durable, then delivered; agents run; renderers come and go.
+
+Read in this order: `settings`, `viewer`, `live`, `writer`, `tool`, `turn`, `runner`, `hub`.
+"""

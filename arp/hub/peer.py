@@ -1,0 +1,96 @@
+"""One connection's conversation with the hub: bytes from a transport in, bytes to its outbox out.
+
+Theory of operation. A connection begins with the agent side's `hello`. A peer without a principal is not
+trusted yet: only a `hello` with a valid token is heard, everything else is answered UNAUTHENTICATED.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from arp.hub.hub import Hub, Principal
+from arp.hub.viewer import Outbox, Viewer
+from arp.protocol.agent_connection import AgentConnection, Failed, Rejected
+from arp.protocol.capabilities import agent_hello
+from arp.protocol.codec import Encoding
+from arp.protocol.errors import ArpError, Unauthenticated, error_payload
+from arp.protocol.messages import ErrorMessage, Input, RendererAck, RendererHello
+from arp.store.errors import StoreError
+
+CheckToken: TypeAlias = Callable[[str], Awaitable[Principal | None]]
+"""Tells to whom a token belongs; `None`: to nobody."""
+
+
+HELLO_DEADLINE_S = 10.0
+"""How long a connection may stay without a principal."""
+
+
+class Peer:
+    """A renderer's connection, whatever carries it."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        outbox: Outbox,
+        encoding: Encoding,
+        workflow: str,
+        principal: Principal | None,
+        check_token: CheckToken,
+    ) -> None:
+        self.viewer = Viewer(secrets.token_hex(8), outbox, encoding)
+        self.principal = principal
+        self.on_trusted: Callable[[], object] = lambda: None
+        """Is called when the peer has shown a token, or is gone."""
+        self._hub = hub
+        self._workflow = workflow
+        self._check_token = check_token
+        self._connection = AgentConnection(encoding, hub.settings.limits)
+
+    def start(self) -> None:
+        """Sends the agent side's `hello`."""
+        self.viewer.tell(agent_hello(self._hub.settings.limits))
+        if self.principal is None:
+            asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)
+
+    def _too_late(self) -> None:
+        if self.principal is None:
+            self.viewer.outbox.close(1008, "no valid token in time")
+
+    async def receive(self, frame: bytes | str) -> None:
+        """Takes one frame. Never raises for what is in it."""
+        for event in self._connection.receive(frame):
+            match event:
+                case RendererHello():
+                    await self._hello(event)
+                case Rejected(error, input_id):
+                    self._refuse(error, input_id)
+                case Failed(code, reason):
+                    self.viewer.outbox.close(code, reason)
+                case Input() if self.principal is not None:
+                    await self._hub.receive(self.viewer, event, self.principal, self._workflow)
+                case RendererAck() if self.principal is not None:
+                    self.viewer.acknowledge(event.seq)
+                case _:
+                    self._refuse(Unauthenticated("say hello with a token first"))
+
+    def closed(self) -> None:
+        """Is called once, when the connection is gone."""
+        self.on_trusted()
+        self._hub.detach(self.viewer)
+
+    async def _hello(self, hello: RendererHello) -> None:
+        try:
+            if self.principal is None:
+                self.principal = await self._check_token(hello.token) if hello.token else None
+            if self.principal is None:
+                raise Unauthenticated("hello.token: missing or not valid")
+            self.on_trusted()
+            await self._hub.hello(self.viewer, hello, self.principal, self._workflow)
+        except (ArpError, StoreError) as error:
+            self._refuse(error)
+
+    def _refuse(self, error: BaseException, input_id: str | None = None) -> None:
+        self.viewer.tell(ErrorMessage(payload=error_payload(error, input_id)))

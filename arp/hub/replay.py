@@ -1,0 +1,114 @@
+"""Tells a renderer that comes back what it missed, from the log, at its own pace.
+
+Theory of operation. The reader takes facts behind the renderer's place, in chunks, and sends what shows them. When it has
+come to what is delivered, the renderer becomes current in the same step of the loop, so that nothing falls in
+between. A patch that this renderer needs translated cannot be told from the log alone, since the log has
+changes and not states: it gets a snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import msgspec
+
+from arp.hub.frames import pack
+from arp.hub.live import LiveSession
+from arp.hub.settings import HubSettings
+from arp.hub.viewer import Viewer
+from arp.ledger.fact import decode
+from arp.protocol.codec import encode_json, recode
+from arp.protocol.messages import AgentMessage, Patch, Render
+from arp.protocol.patch import Append, Insert, Replace
+from arp.session.emission import addressed
+from arp.session.recovery import messages_of
+from arp.store.errors import StoreError
+from arp.store.store import Store
+from arp.surface.profile import DRAFT, Profile, is_native, shown_as
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 500
+"""Facts read at once."""
+
+DRAIN_S = 0.05
+"""How often a reader looks whether its renderer can take more."""
+
+
+class NeedsSnapshot(Exception):
+    """The log alone does not tell this renderer."""
+
+
+class Replayer:
+    """Runs the readers."""
+
+    def __init__(self, store: Store, settings: HubSettings) -> None:
+        self._store = store
+        self._settings = settings
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, viewer: Viewer, after: int) -> None:
+        """Begins to tell a renderer what lies behind a sequence."""
+        task = asyncio.get_running_loop().create_task(self._replay(viewer, after), name="arp-replay")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """Ends every reader."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def _replay(self, viewer: Viewer, after: int) -> None:
+        live = viewer.live
+        try:
+            while live is not None and viewer.live is live:
+                if after >= live.delivered:
+                    live.join_now(viewer)
+                    return
+                after = await self._send_chunk(live, viewer, after)
+        except NeedsSnapshot:
+            if live is not None and viewer.live is live:
+                live.resync(viewer)
+        except StoreError:
+            logger.exception("replaying for renderer %s failed", viewer.id)
+            viewer.outbox.close(1011, "the ledger cannot be read")
+
+    async def _send_chunk(self, live: LiveSession, viewer: Viewer, after: int) -> int:
+        while viewer.outbox.buffered > self._settings.high_water_bytes:
+            await asyncio.sleep(DRAIN_S)
+        limit = min(CHUNK, live.delivered - after)
+        chunk = await self._store.read(live.session.head.session_id, after, limit)
+        if not chunk:
+            raise NeedsSnapshot
+        audience = viewer.audience
+        frames = [
+            recode(encode_json(message), viewer.encoding)
+            for _, body in chunk
+            for told in messages_of(decode(body))
+            for message in addressed(_as_it_was(told, viewer.profile), audience)
+        ]
+        if frames and viewer.live is live:
+            viewer.outbox.send(pack(frames, viewer.encoding) if audience.batch else frames)
+        return chunk[-1][0]
+
+
+def _as_it_was(message: AgentMessage, profile: Profile) -> AgentMessage:
+    """Gives a message as this profile takes it, if that needs no state; else raises `NeedsSnapshot`."""
+    if isinstance(message, Render):
+        shown = [piece for component in message.components for piece in shown_as(component, profile)]
+        return msgspec.structs.replace(message, components=shown)
+    if isinstance(message, Patch) and not _takes_patches(message, profile):
+        raise NeedsSnapshot
+    return message
+
+
+def _takes_patches(message: Patch, profile: Profile) -> bool:
+    if not set(DRAFT.versions) <= set(profile.versions) or profile.limits.max_table_rows is not None:
+        return False
+    for op in message.ops:
+        if isinstance(op, Append) and not profile.takes("patch-append"):
+            return False
+        if isinstance(op, Insert | Replace) and not is_native(op.component, profile):
+            return False
+    return True

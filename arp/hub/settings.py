@@ -1,0 +1,32 @@
+"""What can be set about a hub, with defaults and bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from arp.protocol.limits import Limits
+from arp.session.session import Policy
+
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+class HubSettings(Struct, frozen=True):
+    """How a hub behaves."""
+
+    limits: Limits = Limits()
+    policy: Policy = "queue"
+    """What becomes of an input while a turn runs."""
+    idle_s: Seconds = 300.0
+    """A session that nobody watches and that does nothing leaves the memory after this."""
+    cancel_grace_s: Seconds = 5.0
+    """How long a cancelled agent may clean up before its turn is closed over its head."""
+    stop_grace_s: Seconds = 8.0
+    """How long running turns may go on when the server stops; the rest are parked."""
+    max_sessions: Annotated[int, Meta(ge=1)] = 10_000
+    """In memory at once; more are refused with RATE_LIMITED."""
+    high_water_bytes: Annotated[int, Meta(ge=1024)] = 256 << 10
+    """What may wait for one renderer; beyond it, it is behind and gets a catch-up later."""
+    max_replay: Annotated[int, Meta(ge=0)] = 10_000
+    """Facts that a renderer may have missed and still be told one by one; beyond: a snapshot."""

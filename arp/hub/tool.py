@@ -1,0 +1,58 @@
+"""One use of a tool, as its author sees it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from arp.protocol.json_value import Json, JsonObject
+from arp.session.session import Session
+
+PREVIEW_CHARACTERS = 2_000
+"""Of a result kept in the ledger; the whole of it is the agent's own."""
+
+
+class ToolCall:
+    """A tool that runs; given by `async with turn.tool(name, args) as tool`."""
+
+    def __init__(self, session: Session, turn_id: str, number: int, name: str) -> None:
+        self.name = name
+        self.call_id = f"{turn_id}.{number}"
+        self._session = session
+        self._turn_id = turn_id
+        self._result: JsonObject = {}
+
+    def progress(self, text: str) -> None:
+        """Notes how far the tool is, in the ledger."""
+        self._record("tool.progress", {"text": text})
+
+    def result(self, value: Json) -> None:
+        """Notes what came of it; a preview goes into the ledger.
+
+        Args:
+            value: Anything that can be written as JSON; what cannot is noted by its `repr`.
+        """
+        try:
+            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        except TypeError:
+            text = repr(value)
+        self._result = {"preview": text[:PREVIEW_CHARACTERS], "characters": len(text)}
+
+    def start(self, args: Json) -> None:
+        """Tells everyone that the tool begins."""
+        try:
+            text = args if isinstance(args, str) else msgspec.json.encode(args).decode()
+        except TypeError:
+            text = msgspec.json.encode(repr(args)).decode()
+        self._record("tool.started", {"tool": self.name})
+        self._record("tool.args", {"tool": self.name, "args": text})
+
+    def end(self, error: str | None = None) -> None:
+        """Tells everyone that it is done."""
+        if error is None:
+            self._record("tool.result", {"tool": self.name, **self._result})
+        else:
+            self._record("tool.failed", {"tool": self.name, "error": error})
+
+    def _record(self, type_name: str, payload: JsonObject) -> None:
+        ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
+        self._session.in_turn(type_name, self._turn_id, payload, **ids)

@@ -1,0 +1,367 @@
+"""`Turn`: what an agent's author has in hand.
+
+Theory of operation. `show`, `patch` and the other changes gather as *pending*. They are committed when the agent next
+awaits anything of the turn, or when the loop runs and the writer comes by: what happens between two awaits is
+one commit. A commit that is refused changes nothing and raises where the agent next awaits the turn. Inside
+`async with turn.frame()` nothing is committed until the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from arp.hub.tool import ToolCall
+from arp.protocol.component import Component
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import FileRef, InputEcho
+from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
+from arp.protocol.slots import put_children, take_children
+from arp.surface.change import Change, PatchChange, RenderChange
+from arp.surface.degrade import how_shown
+from arp.surface.profile import supported
+
+if TYPE_CHECKING:
+    from arp.hub.live import LiveSession
+    from arp.hub.runner import Runner
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+MAX_UNWRITTEN = 16 << 10
+"""Characters that a turn may say before it waits for the ledger to take them."""
+
+
+class Turn:
+    """One turn of an agent: what the user said, and everything that the agent may do about it."""
+
+    def __init__(self, live: LiveSession, turn_id: str, runner: Runner) -> None:
+        self.id = turn_id
+        self._live = live
+        self._session = live.session
+        self._runner = runner
+        self._pending: dict[str, list[Change]] = {}
+        self._failed: ArpError | None = None
+        self._frames = 0
+        self._numbers = {"component": 0, "tool": 0}
+        self._waiting: dict[str, asyncio.Future[Json]] = {}
+
+    # -- what the user said ------------------------------------------------------------------------
+
+    @property
+    def session_id(self) -> str:
+        """The session that it belongs to."""
+        return self._session.head.session_id
+
+    @property
+    def input(self) -> InputEcho:
+        """What the user did: `input_type`, `data`, `source_component`, `surface`."""
+        return self._session.screen.turns[self.id].inputs[0]
+
+    @property
+    def text(self) -> str:
+        """What the user said; empty where the input is no text."""
+        data = self.input.data
+        text = data.get("transcript") if self.input.input_type == "voice" else data.get("text")
+        return text if isinstance(text, str) else ""
+
+    @property
+    def files(self) -> list[FileRef]:
+        """The files that came with the input."""
+        files = self.input.data.get("files", [])
+        return msgspec.convert(files, list[FileRef])
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A place for the agent's own things, per session, in memory only."""
+        return self._runner.state_of(self._live)
+
+    async def read_file(self, ref: FileRef) -> bytes:
+        """Gives the content of an uploaded file.
+
+        Raises:
+            UnknownObject: There is no such file (any more).
+        """
+        return await self._runner.read_blob(ref.sha256)
+
+    def history(self, limit: int = 20) -> list[tuple[str, str]]:
+        """Gives what was said before this turn: ("user" | "assistant", text), oldest first.
+
+        Args:
+            limit: At most this many entries, the newest.
+        """
+        entries: list[tuple[str, str]] = []
+        for turn in self._session.screen.turns.values():
+            if turn.id == self.id:
+                break
+            for echo in turn.inputs[:1]:
+                said = echo.data.get("text")
+                if isinstance(said, str) and said:
+                    entries.append(("user", said))
+            answered = self._session.screen.text(turn.id)
+            if answered:
+                entries.append(("assistant", answered))
+        return entries[-limit:]
+
+    # -- saying and showing --------------------------------------------------------------------------
+
+    async def say(self, text: str) -> None:
+        """Adds text to the turn's output; everyone sees it as soon as the ledger has it.
+
+        Cancel: Safe; the text is said.
+        """
+        if self._pending or self._failed is not None or self._frames:
+            if self._frames:
+                self.show(Component("", "text", {"content": text, "format": "markdown"}))
+                return
+            self._settle()
+        live = self._live
+        session = self._session
+        if session.running != self.id:
+            session.check_running(self.id)
+        if not text:
+            return
+        session.say(self.id, text)
+        if not live.dirty:
+            live.mark()
+        live.unwritten += len(text)
+        if live.unwritten > MAX_UNWRITTEN:
+            await self._runner.writer.room()
+
+    def think(self, text: str) -> None:
+        """Adds to the turn's thinking, which only renderers that ask for it show."""
+        self._session.check_running(self.id)
+        if text:
+            self._session.say(self.id, text, "reasoning.delta")
+            self._live.mark()
+
+    def show(self, *components: Component, surface: str = "main", tool: str | None = None) -> str:
+        """Shows components at the end of the output, or in the place of those with their ids.
+
+        Args:
+            components: In order. Without an id they get one.
+            surface: Where; a new name makes a new surface.
+            tool: The tool that made them, for renderers that tell.
+
+        Returns:
+            The id of the last one.
+        """
+        self._session.check_running(self.id)
+        named = [self._named(component) for component in components]
+        self._gather(surface, RenderChange(named, tool))
+        return named[-1].id if named else ""
+
+    def patch(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
+        """Sets a property of a component: `turn.patch("chart", "props.title", "Sales")`."""
+        self._change(surface, Update(target, path, value))
+
+    def append(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
+        """Extends a string, or an array by the items of an array."""
+        self._change(surface, Append(target, path, value))
+
+    def insert(
+        self,
+        component: Component,
+        *,
+        after: str | None | UnsetType = UNSET,
+        parent: str | None = None,
+        surface: str = "main",
+    ) -> str:
+        """Puts a component behind another (`None`: first), or last; into a group if `parent` names one."""
+        named = self._named(component)
+        self._change(surface, Insert(named, after, parent))
+        return named.id
+
+    def remove(self, target: str, *, surface: str = "main") -> None:
+        """Takes a component away, with its children."""
+        self._change(surface, Remove(target))
+
+    def replace(self, target: str, component: Component, *, surface: str = "main") -> str:
+        """Puts another component in the place of one."""
+        named = self._named(component)
+        self._change(surface, Replace(target, named))
+        return named.id
+
+    def reorder(self, target: str, after: str | None, *, surface: str = "main") -> None:
+        """Moves a component behind another of the same list; `None`: first."""
+        self._change(surface, Reorder(target, after))
+
+    @asynccontextmanager
+    async def frame(self) -> AsyncIterator[None]:
+        """Makes one commit of everything inside; if the inside raises, none of it is shown."""
+        self._settle()
+        self._frames += 1
+        try:
+            yield
+        except BaseException:
+            self._pending.clear()
+            raise
+        finally:
+            self._frames -= 1
+        self._settle()
+
+    # -- tools and questions -------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
+        """Shows that a tool runs, and how it ended.
+
+        Args:
+            name: Of the tool.
+            args: What it is called with; anything that can be written as JSON.
+
+        Raises:
+            Whatever the inside raises, after the tool is shown as failed.
+        """
+        self._settle()
+        self._session.check_running(self.id)
+        call = ToolCall(self._session, self.id, self._number("tool"), name)
+        call.start({} if args is None else args)
+        self._live.mark()
+        try:
+            yield call
+        except asyncio.CancelledError:
+            self._end_tool(call, "cancelled")
+            raise
+        except ArpError as error:
+            self._end_tool(call, error.message)
+            raise
+        except BaseException as error:
+            self._end_tool(call, type(error).__name__)
+            raise
+        self._settle()
+        self._end_tool(call, None)
+
+    async def ask(self, component: Component, *, surface: str = "main") -> Json:
+        """Shows an input component and waits until somebody answers it, on whichever renderer.
+
+        Returns:
+            A form: `dict` of its fields. A confirm: `bool`. Choices: the value, or the list of values
+            with `multi_select`. A text input: `str`.
+
+        Raises:
+            ArpError: The component is refused.
+
+        Cancel: Safe; the question closes as cancelled when the turn ends.
+        """
+        self._settle()
+        self._session.check_running(self.id)
+        question = self._session.ask(self.id, self._named(component), surface)
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[question.action_id] = future
+        self._live.mark()
+        try:
+            return await future
+        finally:
+            self._waiting.pop(question.action_id, None)
+
+    async def confirm(self, title: str, **props: Json) -> bool:
+        """Asks yes or no: `await turn.confirm("Export?", message="12 rows", destructive=False)`."""
+        answer = await self.ask(Component("", "confirm", {"title": title, **props}))
+        return bool(answer)
+
+    def shown_as(self, component_id: str, *, surface: str = "main") -> dict[str, str]:
+        """Tells for each renderer that is there as what it shows a component: `native`, or a type."""
+        self._settle()
+        tree = self._session.tree(surface)
+        if tree is None or component_id not in tree.nodes:
+            return {}
+        component = tree.component(component_id)
+        out: dict[str, str] = {}
+        for viewer in self._live.viewers.values():
+            kind = how_shown(component, supported(viewer.profile))[component_id]
+            out[viewer.id] = "native" if kind == component.type else kind
+        return out
+
+    # -- for the hub -----------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Commits what is pending; a refusal is kept for the agent's next await."""
+        if self._frames or not self._pending:
+            return
+        pending, self._pending = self._pending, {}
+        for surface, changes in pending.items():
+            try:
+                self._session.commit(self.id, surface, changes)
+            except ArpError as error:
+                self._failed = self._failed or error
+
+    def finish(self) -> None:
+        """Commits the rest; raises what was refused."""
+        self._frames = 0
+        self._settle()
+
+    def resolve(self, action_id: str, value: Json) -> None:
+        """Hands an answer to the `ask` that waits for it."""
+        future = self._waiting.get(action_id)
+        if future is not None and not future.done():
+            future.set_result(value)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tells whether the agent waits for an answer."""
+        return bool(self._waiting)
+
+    # -- inside ----------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        if not self._frames:
+            self.flush()
+            if self._session.has_recorded:
+                self._live.mark()
+        error, self._failed = self._failed, None
+        if error is not None:
+            raise error
+
+    def _gather(self, surface: str, change: Change) -> None:
+        changes = self._pending.setdefault(surface, [])
+        last = changes[-1] if changes else None
+        match last, change:
+            case RenderChange(), RenderChange() if last.tool_name == change.tool_name:
+                changes[-1] = RenderChange([*last.components, *change.components], last.tool_name)
+            case PatchChange(), PatchChange():
+                last.ops.extend(change.ops)
+            case _:
+                changes.append(change)
+        self._live.mark()
+
+    def _change(self, surface: str, op: PatchOp) -> None:
+        self._session.check_running(self.id)
+        self._gather(surface, PatchChange([_copied(op)]))
+
+    def _number(self, kind: str) -> int:
+        self._numbers[kind] += 1
+        return self._numbers[kind]
+
+    def _named(self, component: Component) -> Component:
+        """Gives a copy that shares nothing with the author's, in which every component has an id."""
+        return self._with_ids(_copied(component))
+
+    def _with_ids(self, component: Component) -> Component:
+        own, children = take_children(component.type, component.props)
+        props = component.props
+        if children:
+            named = [self._with_ids(msgspec.convert(child, Component)) for child in children]
+            props = put_children(component.type, own, [_plain(child) for child in named])
+        name = component.id or f"{self.id}-{self._number('component')}"
+        return msgspec.structs.replace(component, id=name, props=props)
+
+    def _end_tool(self, call: ToolCall, error: str | None) -> None:
+        if self._session.running == self.id:
+            call.end(error)
+            self._live.mark()
+
+
+def _copied(value: T) -> T:
+    """Gives a deep copy; also refuses at once what cannot be written as JSON."""
+    return msgspec.json.decode(msgspec.json.encode(value), type=type(value))
+
+
+def _plain(component: Component) -> JsonObject:
+    plain: JsonObject = msgspec.to_builtins(component)
+    return plain

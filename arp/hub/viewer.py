@@ -1,0 +1,100 @@
+"""One renderer on one session: what it takes, how far it is, and whether it keeps up.
+
+Theory of operation. A viewer is *current* (it gets every frame as it leaves), *behind* (its buffer is full, its
+commits unacknowledged, or its own pace is reached: it gets nothing, and only its place is kept) or *joining*
+(a snapshot, a replay or a catch-up is on its way). From behind it becomes current again by one catch-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.messages import AgentMessage, Resume
+from arp.session.emission import Audience
+from arp.surface.profile import DRAFT, Profile
+from arp.surface.snapshot import Place
+
+if TYPE_CHECKING:
+    from arp.hub.live import LiveSession
+
+LOW_WATER_BYTES = 32 << 10
+"""A renderer that was behind gets its catch-up when less than this waits for it."""
+
+
+class Outbox(Protocol):
+    """Where a transport takes frames. Nothing here waits."""
+
+    def send(self, frames: list[bytes]) -> None:
+        """Sends frames in order, or keeps them until it can."""
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that wait."""
+
+    def close(self, code: int, reason: str) -> None:
+        """Ends the connection, with a WebSocket close code (protocol.md 6)."""
+
+
+class Viewer:
+    """One attached renderer."""
+
+    __slots__ = (
+        "encoding",
+        "id",
+        "live",
+        "outbox",
+        "part",
+        "place",
+        "profile",
+        "resume",
+        "state",
+        "unacknowledged",
+    )
+
+    def __init__(self, viewer_id: str, outbox: Outbox, encoding: Encoding) -> None:
+        self.id = viewer_id
+        self.outbox = outbox
+        self.encoding: Encoding = encoding
+        self.profile: Profile = DRAFT
+        self.live: LiveSession | None = None
+        self.state: Literal["new", "current", "behind", "joining"] = "new"
+        self.place: Place = Place()
+        """Where it stands while it is behind."""
+        self.part: str | None = None
+        """A text part that it knows by id."""
+        self.resume: Resume | None = None
+        self.unacknowledged: list[int] | None = None
+        """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
+
+    @property
+    def audience(self) -> Audience:
+        """With whom it shares frames."""
+        return Audience(self.profile, self.encoding, self.part, self.profile.takes("batch"))
+
+    def tell(self, message: AgentMessage) -> None:
+        """Sends one message to this renderer alone."""
+        self.outbox.send([recode(encode_json(message), self.encoding)])
+
+    def drained(self) -> None:
+        """Is called by the transport when its buffer has become small."""
+        if self.state == "behind" and self.live is not None:
+            self.live.rejoin(self)
+
+    def acknowledge(self, seq: int) -> None:
+        """Takes note of the last commit that the renderer has displayed."""
+        if self.unacknowledged is None:
+            return
+        self.unacknowledged = [place for place in self.unacknowledged if place > seq]
+        self.drained()
+
+    def keeps_up(self, high_water_bytes: int, max_pending_commits: int) -> bool:
+        """Tells whether it can take more now."""
+        if self.outbox.buffered > high_water_bytes:
+            return False
+        return self.unacknowledged is None or len(self.unacknowledged) < max_pending_commits
+
+
+Action = Callable[[], None]
+"""Something to do when facts are durable."""

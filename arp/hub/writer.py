@@ -1,0 +1,144 @@
+"""The group commit: one durable write serves every session that waits, and is the frame clock.
+
+Theory of operation. While one write is under way, everything new gathers for the next; so under load
+neighbouring deltas merge by themselves, and the cost of durability is paid per write, not per token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+
+from arp.hub.live import Gathered, LiveSession
+from arp.store.errors import StoreError
+from arp.store.store import Append, SessionMeta, Store
+
+logger = logging.getLogger(__name__)
+
+
+class Writer:
+    """Writes what sessions record, then lets them deliver it."""
+
+    def __init__(
+        self,
+        store: Store,
+        now: Callable[[], str],
+        failed: Callable[[Sequence[LiveSession], StoreError], None],
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._failed = failed
+        self._dirty: list[LiveSession] = []
+        self._wake = asyncio.Event()
+        self._turnover = asyncio.Event()
+        self._metas: dict[str, tuple[str, int, bool]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self.writes = 0
+        """Durable writes so far."""
+        self.facts = 0
+        """Facts written so far."""
+
+    def start(self) -> None:
+        """Begins to write."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-writer")
+
+    async def aclose(self) -> None:
+        """Writes what is left, then ends."""
+        if self._task is None:
+            return
+        while self._dirty:
+            await self.turnover()
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        self._task = None
+
+    def mark(self, live: LiveSession) -> None:
+        """Takes a session into the next write."""
+        self._dirty.append(live)
+        self._wake.set()
+
+    async def turnover(self) -> None:
+        """Waits until a write that takes what is recorded now has been delivered, or has failed."""
+        for _ in range(2):
+            event = self._turnover
+            self._wake.set()
+            await event.wait()
+            if not self._dirty:
+                return
+
+    async def room(self) -> None:
+        """Waits until what is recorded now is on its way to the disk."""
+        event = self._turnover
+        self._wake.set()
+        await event.wait()
+
+    def forget(self, session_id: str) -> None:
+        """Drops what is remembered of a session that left the memory."""
+        self._metas.pop(session_id, None)
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._dirty:
+                await self._write()
+            self._turn()
+
+    def _turn(self) -> None:
+        event, self._turnover = self._turnover, asyncio.Event()
+        event.set()
+
+    async def _write(self) -> None:
+        dirty, self._dirty = [live for live in self._dirty if not live.closed], []
+        at = self._now()
+        gathered = [live.gather(at) for live in dirty]
+        batch = [
+            Append(one.live.session.head.session_id, one.expected, one.facts, self._meta(one, at))
+            for one in gathered
+            if one.facts
+        ]
+        try:
+            if batch:
+                await self._store.append(batch)
+                self.writes += 1
+                self.facts += sum(len(one.facts) for one in batch)
+        except StoreError as error:
+            logger.error("the ledger cannot be written: %s", error)
+            self._failed(dirty, error)
+        else:
+            for one in gathered:
+                self._deliver(one)
+        self._turn()
+
+    def _deliver(self, one: Gathered) -> None:
+        one.live.session.sequence_stored = one.place.seq
+        try:
+            one.live.deliver(one)
+        except Exception:
+            # One session's fault must not stop the loop that serves all: it is logged and that session goes on.
+            logger.exception("delivering session %s failed", one.live.session.head.session_id)
+
+    def _meta(self, one: Gathered, at: str) -> SessionMeta | None:
+        """Gives the session's row when something in it changed that lists and recovery need."""
+        session = one.live.session
+        head = session.head
+        known = (session.title, len(session.screen.turns), session.active)
+        if self._metas.get(head.session_id) == known:
+            return None
+        self._metas[head.session_id] = known
+        title, turns, active = known
+        return SessionMeta(
+            id=head.session_id,
+            epoch=head.epoch,
+            owner=head.owner,
+            workflow=head.workflow,
+            title=title,
+            created_at=head.created_at or at,
+            updated_at=at,
+            turn_count=turns,
+            last_sequence=one.place.seq,
+            active=active,
+        )

@@ -1,0 +1,4 @@
+"""What happened: the facts of an agent run, and the rules that each of them must meet.
+
+Read in this order: `fact`, `fact_types`.
+"""

@@ -1,0 +1,43 @@
+"""What each side can do, and what that makes of a connection."""
+
+from __future__ import annotations
+
+import msgspec
+
+from arp.protocol.catalog import VERSIONS
+from arp.protocol.codec import ENCODINGS
+from arp.protocol.limits import Limits
+from arp.protocol.messages import AgentCapabilities, AgentHello
+
+AGENT_FEATURES = (
+    "streaming",
+    "input",
+    "resume",
+    "multi-surface",
+    "file-upload",
+    "frame-ack",
+    "patch-append",
+    "thinking",
+    "batch",
+)
+"""What the agent side of this project does in the session dialect (protocol.md 2.2)."""
+
+LEVELS: dict[str, tuple[str, ...]] = {
+    "minimal": ("text",),
+    "basic": ("text", "table", "form", "confirm", "choices", "status-card", "group"),
+    "standard": tuple(VERSIONS),
+}
+"""Components of the conformance levels (protocol.md 7)."""
+
+
+def agent_hello(limits: Limits) -> AgentHello:
+    """Gives the first message on every connection."""
+    return AgentHello(
+        capabilities=AgentCapabilities(
+            components=list(VERSIONS),
+            versions=dict(VERSIONS),
+            features=list(AGENT_FEATURES),
+            limits=msgspec.to_builtins(limits),
+            encodings=list(ENCODINGS),
+        )
+    )

@@ -1,0 +1,197 @@
+"""Every error of the protocol: its code, its class, and what goes over the wire.
+
+    ArpError(code, retryable)
+    ├── LocalError          our caller broke a rule: raised, nothing changed
+    │   ├── InvalidComponent     12
+    │   ├── InvalidPatch         13
+    │   ├── ComponentUnsupported 10
+    │   ├── ResourceLimit         4
+    │   ├── SessionBusy          17
+    │   └── SurfaceDestroyed      5
+    └── RemoteError         the peer broke a rule: answered with its code, never raised from `receive`
+        ├── InvalidMessage       11
+        ├── InvalidAnswer        11
+        ├── UnknownObject         1
+        ├── SessionNotFound       8
+        ├── Unauthenticated      14
+        ├── PermissionDenied     15
+        ├── RateLimited          16
+        ├── VersionMismatch       7
+        ├── AgentFailed          18
+        └── InternalError        19
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+import msgspec
+
+
+class ErrorCode(IntEnum):
+    """The numbers of the wire (protocol.md 5)."""
+
+    INVALID_OBJECT = 1
+    INVALID_METHOD = 2
+    INVALID_SERIAL = 3
+    RESOURCE_LIMIT = 4
+    SURFACE_DESTROYED = 5
+    ROLE_CONFLICT = 6
+    VERSION_MISMATCH = 7
+    SESSION_NOT_FOUND = 8
+    TRANSFER_DENIED = 9
+    COMPONENT_UNSUPPORTED = 10
+    INVALID_MESSAGE = 11
+    INVALID_COMPONENT = 12
+    INVALID_PATCH = 13
+    UNAUTHENTICATED = 14
+    PERMISSION_DENIED = 15
+    RATE_LIMITED = 16
+    BUSY = 17
+    AGENT_FAILED = 18
+    INTERNAL = 19
+
+
+class ArpError(Exception):
+    """Anything that ARP refuses, with the code that a peer sees."""
+
+    code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, detail: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        """What was wrong, where, and what to do; safe to show to the peer."""
+        self.detail = detail
+        """The path, id or op that it is about, if there is one."""
+
+
+class LocalError(ArpError):
+    """Our caller broke a rule. Raised in the caller; nothing has changed."""
+
+
+class RemoteError(ArpError):
+    """The peer broke a rule. It gets the code; the connection lives on."""
+
+
+class InvalidComponent(LocalError):
+    """A component does not fit its schema; the message names the path."""
+
+    code = ErrorCode.INVALID_COMPONENT
+
+
+class InvalidPatch(LocalError):
+    """A patch op names a wrong target, path or value; the whole commit is refused."""
+
+    code = ErrorCode.INVALID_PATCH
+
+
+class ComponentUnsupported(LocalError):
+    """A component type that is unknown and has no fallback."""
+
+    code = ErrorCode.COMPONENT_UNSUPPORTED
+
+
+class ResourceLimit(LocalError):
+    """A limit of the protocol (protocol.md 4) is exceeded."""
+
+    code = ErrorCode.RESOURCE_LIMIT
+
+
+class SessionBusy(LocalError):
+    """A turn is running and the session's policy is to refuse another."""
+
+    code = ErrorCode.BUSY
+    retryable = True
+
+
+class SurfaceDestroyed(LocalError):
+    """The surface or the turn that it belonged to is over."""
+
+    code = ErrorCode.SURFACE_DESTROYED
+
+
+class InvalidMessage(RemoteError):
+    """A message that cannot be read, or that says what it may not."""
+
+    code = ErrorCode.INVALID_MESSAGE
+
+
+class InvalidAnswer(RemoteError):
+    """An answer that does not fit the question; the question stays open."""
+
+    code = ErrorCode.INVALID_MESSAGE
+
+
+class UnknownObject(RemoteError):
+    """A component, surface or turn that does not exist (any more)."""
+
+    code = ErrorCode.INVALID_OBJECT
+
+
+class SessionNotFound(RemoteError):
+    """No such session, or not one of yours: the same answer for both."""
+
+    code = ErrorCode.SESSION_NOT_FOUND
+
+
+class Unauthenticated(RemoteError):
+    """No valid token."""
+
+    code = ErrorCode.UNAUTHENTICATED
+
+
+class PermissionDenied(RemoteError):
+    """Known, but not allowed."""
+
+    code = ErrorCode.PERMISSION_DENIED
+
+
+class RateLimited(RemoteError):
+    """Too many, too fast."""
+
+    code = ErrorCode.RATE_LIMITED
+    retryable = True
+
+
+class VersionMismatch(RemoteError):
+    """A protocol version that is not spoken here."""
+
+    code = ErrorCode.VERSION_MISMATCH
+
+
+class AgentFailed(RemoteError):
+    """The agent's own code raised; the log has the traceback, the wire has not."""
+
+    code = ErrorCode.AGENT_FAILED
+
+
+class InternalError(RemoteError):
+    """A fault of ours; the log has it, the wire has not."""
+
+    code = ErrorCode.INTERNAL
+
+
+class ErrorPayload(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`payload` of an `error` message."""
+
+    error: str
+    code: int
+    detail: str | None = None
+    """What it is about: a path, an id, an op."""
+    id: str | None = None
+    """The `id` of the input that it answers, if that had one."""
+    retryable: bool = False
+
+
+def error_payload(error: BaseException, input_id: str | None = None) -> ErrorPayload:
+    """The one place that turns an exception into what a peer may see.
+
+    An exception that is not an `ArpError` goes out as `INTERNAL` without its text.
+    """
+    if isinstance(error, ArpError):
+        return ErrorPayload(
+            error.message, int(error.code), error.detail, input_id, retryable=error.retryable
+        )
+    return ErrorPayload("internal error; the server's log has it", 19, None, input_id)

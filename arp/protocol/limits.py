@@ -1,0 +1,37 @@
+"""The limits that both sides enforce, and what a renderer may ask for of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Count = Annotated[int, Meta(ge=1)]
+
+
+class Limits(Struct, frozen=True):
+    """What the agent side accepts and sends; advertised in its `hello`.
+
+    Source: protocol.md 4. Each is at least 1.
+    """
+
+    max_surfaces: Count = 10
+    max_components_per_commit: Count = 100
+    """Over all levels of nesting."""
+    max_pending_commits: Count = 2
+    max_patch_ops: Count = 50
+    """In one commit."""
+    max_component_depth: Count = 3
+    max_message_bytes: Count = 1 << 20
+    max_upload_bytes: Count = 25 << 20
+
+
+class RendererLimits(Struct, frozen=True, omit_defaults=True):
+    """What a renderer can take, from its `hello`; `None` means no limit of its own.
+
+    Source: protocol.md 2.2.
+    """
+
+    max_commits_per_s: Annotated[float, Meta(gt=0)] | None = None
+    max_message_bytes: Annotated[int, Meta(ge=1024)] | None = None
+    max_table_rows: Count | None = None

@@ -1,0 +1,285 @@
+"""The messages of the session dialect, both directions, as values.
+
+Source: protocol.md 2. Field order is wire order. A field that is `UNSET` or `None` is not sent. Unknown
+fields of a newer peer are ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from arp.protocol.component import Component
+from arp.protocol.errors import ErrorPayload
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.limits import RendererLimits
+from arp.protocol.patch import PatchOp
+
+VERSION = 1
+"""`v` of every message."""
+
+Identifier = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~][ -~]*\Z")]
+"""An id that a peer may choose: printable ASCII, at most 128 characters."""
+
+Sequence = Annotated[int, Meta(ge=0, le=2**53)]
+"""A place in a session's log."""
+
+TurnStatus: TypeAlias = Literal["queued", "running", "waiting", "completed", "failed", "cancelled"]
+
+InputType: TypeAlias = Literal[
+    "text",
+    "action",
+    "form_submit",
+    "selection",
+    "file",
+    "gesture",
+    "voice",
+    "navigate",
+    "focus",
+    "unfocus",
+    "resize",
+]
+
+CANCEL = "arp.cancel"
+"""The reserved action that stops the running turn."""
+
+FINAL_STATUSES = frozenset(("completed", "failed", "cancelled"))
+
+
+class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    v: int = field(default_factory=lambda: VERSION)
+
+
+# -- agent side → renderer -------------------------------------------------------------------------
+
+
+class AgentCapabilities(Struct, frozen=True):
+    """What the agent side may send, in its `hello`."""
+
+    components: list[str]
+    versions: dict[str, int] = {}
+    features: list[str] = []
+    limits: JsonObject = {}
+    encodings: list[str] = []
+
+
+class AgentHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
+    """The first message on every connection."""
+
+    capabilities: AgentCapabilities
+
+
+class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
+    """The answer to a renderer's `hello`; the missed messages or a snapshot follow."""
+
+    session_id: str
+    epoch: str
+    seq: int
+    resume: Literal["new", "replay", "snapshot"]
+    state: Json | UnsetType = UNSET
+
+
+class _InSession(_Versioned, frozen=True, kw_only=True):
+    session_id: str
+    seq: int | None = None
+    turn_id: str | None = None
+    surface: str = "main"
+
+
+class DeltaPayload(Struct, frozen=True, omit_defaults=True):
+    """Text, and where it goes."""
+
+    delta: str
+    target: str | None = None
+    """A component whose text it extends; `None` = the turn's open text part."""
+    kind: str | None = None
+    """`thinking`, or nothing."""
+
+
+class Delta(_InSession, frozen=True, kw_only=True, tag="delta"):
+    """Text to append; takes effect on arrival."""
+
+    payload: DeltaPayload
+
+
+class ToolStartPayload(Struct, frozen=True):
+    """A tool begins."""
+
+    tool: str
+    args: str
+    """JSON, as a string."""
+    call_id: str = ""
+
+
+class ToolStart(_InSession, frozen=True, kw_only=True, tag="tool_start"):
+    """A tool begins; takes effect on arrival."""
+
+    payload: ToolStartPayload
+
+
+class ToolEndPayload(Struct, frozen=True, omit_defaults=True):
+    """A tool is done."""
+
+    tool: str
+    ok: bool
+    call_id: str = ""
+    error: str | None = None
+
+
+class ToolEnd(_InSession, frozen=True, kw_only=True, tag="tool_end"):
+    """A tool is done; takes effect on arrival."""
+
+    payload: ToolEndPayload
+
+
+class Render(_InSession, frozen=True, kw_only=True, tag="render"):
+    """Components to show at the next commit."""
+
+    components: list[Component]
+    tool_name: str | None = None
+    replace: bool = False
+    """Sets the whole tree of the surface."""
+
+
+class Patch(_InSession, frozen=True, kw_only=True, tag="patch"):
+    """Changes of components, to show at the next commit."""
+
+    ops: list[PatchOp]
+
+
+class Commit(_InSession, frozen=True, kw_only=True, tag="commit"):
+    """Applies every render and patch since the last one, all at once."""
+
+    final: bool = field(default_factory=lambda: False)
+    """Also ends the turn's output."""
+    usage: JsonObject | None = None
+
+
+class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
+    """Something went wrong; takes effect on arrival."""
+
+    payload: ErrorPayload
+    session_id: str | None = None
+    seq: int | None = None
+    turn_id: str | None = None
+
+
+class InputAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
+    """The input with this id is accepted and durable."""
+
+    id: str
+    session_id: str | None = None
+    turn_id: str | None = None
+    serial: int | None = None
+
+
+class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
+    """An accepted input, told to every renderer of the session."""
+
+    input_type: str
+    data: JsonObject
+    source_component: str | None = None
+    id: str | None = None
+
+
+class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
+    """What the agent is doing."""
+
+    status: TurnStatus
+    position: int | None = None
+    """1 = next, while queued."""
+
+
+AgentMessage: TypeAlias = (
+    AgentHello
+    | SessionReady
+    | Delta
+    | ToolStart
+    | ToolEnd
+    | Render
+    | Patch
+    | Commit
+    | ErrorMessage
+    | InputAck
+    | InputEcho
+    | TurnMessage
+)
+
+# -- renderer → agent side -------------------------------------------------------------------------
+
+
+class RendererCapabilities(Struct, frozen=True):
+    """What a renderer shows by itself."""
+
+    components: dict[str, int] | list[str] = field(default_factory=lambda: ["text"])
+    """Names with versions, or names alone (version 1)."""
+    features: list[str] = []
+    limits: RendererLimits = RendererLimits()
+
+    def versions(self) -> dict[str, int]:
+        """Gives the components with their versions."""
+        if isinstance(self.components, dict):
+            return dict(self.components)
+        return dict.fromkeys(self.components, 1)
+
+
+class Resume(Struct, frozen=True):
+    """The last place that a renderer applied."""
+
+    epoch: str
+    seq: Sequence
+
+
+class Viewport(Struct, frozen=True):
+    """Size in CSS pixels, or in cells of a terminal."""
+
+    width: Annotated[int, Meta(ge=0, le=100_000)]
+    height: Annotated[int, Meta(ge=0, le=100_000)]
+
+
+class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
+    """What a renderer is, and which session it wants."""
+
+    capabilities: RendererCapabilities = field(default_factory=RendererCapabilities)
+    session_id: Identifier | None = None
+    resume: Resume | None = None
+    viewport: Viewport | None = None
+    locale: Annotated[str, Meta(max_length=64)] | None = None
+    time_zone: Annotated[str, Meta(max_length=64)] | None = None
+    theme: Annotated[str, Meta(max_length=64)] | None = None
+    token: str | None = None
+
+
+class Input(_Versioned, frozen=True, kw_only=True, tag="input"):
+    """What the user did."""
+
+    input_type: InputType
+    data: JsonObject
+    session_id: Identifier | None = None
+    source_component: Annotated[str, Meta(max_length=256)] | None = None
+    surface: Annotated[str, Meta(max_length=128)] = "main"
+    id: Identifier | None = None
+    """Idempotency key: the same id twice is one input."""
+
+
+class RendererAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
+    """How far a renderer has displayed (feature `frame-ack`)."""
+
+    seq: Sequence
+    presented: dict[str, Literal["native", "fallback", "failed"]] = {}
+
+
+RendererMessage: TypeAlias = RendererHello | Input | RendererAck
+
+
+class FileRef(Struct, frozen=True):
+    """An uploaded file, as it stands in `data.files`."""
+
+    id: str
+    name: str
+    size: int
+    mime: str
+    sha256: str
+
+

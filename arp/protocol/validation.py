@@ -1,0 +1,348 @@
+"""The border that components and patch values pass on the agent side: nothing unvalidated gets in.
+
+`check_component` looks at a whole component, `check_property` and `check_appended` at one value
+that a patch puts somewhere; the cost of those two follows the value. Every refusal names the path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from arp.protocol.catalog import CATALOG, ComponentSpec, is_custom
+from arp.protocol.component import Component
+from arp.protocol.errors import (
+    ComponentUnsupported,
+    InvalidComponent,
+    InvalidMessage,
+    InvalidPatch,
+    ResourceLimit,
+)
+from arp.protocol.json_value import Json, JsonObject, check_plain_json
+from arp.protocol.limits import Limits
+from arp.protocol.plain_values import component_to_plain, is_plain_json
+from arp.protocol.prop_walk import (
+    NoSuchProp,
+    Segments,
+    bounds,
+    item_type,
+    map_children,
+    nearest,
+    normalised,
+    options,
+    type_at,
+)
+from arp.protocol.refusal import explain, kind_of
+
+MAX_LEVELS = Limits().max_component_depth
+MAX_FALLBACKS = 4
+"""Longest chain of components' own fallbacks; the longest chain of the catalog has three types."""
+MAX_ID_LENGTH = 128
+MAX_SEGMENTS = 16
+MAX_SEGMENT_LENGTH = 64
+MAX_INDEX_DIGITS = 9
+
+_KEYS = ("id", "type", "props", "version", "fallback")
+_FORBIDDEN_SEGMENTS = frozenset(("constructor", "prototype"))
+_INDEX = re.compile(r"[0-9]+")
+
+
+def check_component(
+    value: Component | Json,
+    where: str = "component",
+    *,
+    levels: int = MAX_LEVELS,
+    empty_ids: bool = False,
+) -> Component:
+    """Guarantees that a component, its children and its fallback fit the catalog.
+
+    Args:
+        value: A `Component`, or the plain object of the wire.
+        where: How error messages name it: `components[0]`, say.
+        levels: How many levels of components may stand here, this one counted.
+        empty_ids: Lets components without id pass; who shows them gives them one.
+
+    Returns:
+        The component; it shares its props with `value`, which nobody may change afterwards. The
+        alias `text` of a text component has become `content`.
+
+    Raises:
+        InvalidComponent: It does not fit; the message begins with the path.
+        ComponentUnsupported: A type that is not known, or a custom one without fallback.
+        ResourceLimit: Nested deeper than `levels`.
+
+    Source: protocol.md 3.
+    """
+    return _Check(empty_ids).component(value, where, levels, MAX_FALLBACKS)
+
+
+def check_property(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:
+    """Guarantees that a value may stand at a path below a component's `props`.
+
+    Whether the path leads anywhere in that very component (an index within its array) is the
+    tree's to know. A rule that spans several props holds where one patch could break it.
+
+    Args:
+        type_name: The component's type.
+        segments: The path behind `props`, as `parse_path` gives it.
+        value: What the patch puts there.
+        where: How error messages name the value: `ops[2] update: props.rows.3`, say.
+
+    Returns:
+        The value to put: `value` itself, unless a child in it used an alias.
+
+    Raises:
+        InvalidPatch: No such prop, or the value does not fit.
+        InvalidComponent, ComponentUnsupported, ResourceLimit: A component in the value does not
+            fit.
+    """
+    spec = CATALOG.get(type_name)
+    _check_plain_value(value, where)
+    if spec is None:
+        return value
+    annotation = _patched_type(spec, segments, where)
+    emptied = value is None or value == []
+    if emptied and type_name == "code-block" and tuple(segments) in (("code",), ("tabs",)):
+        raise InvalidPatch(f"{where}: a code-block needs code or tabs; use replace instead")
+    return _fitting(annotation, value, where)
+
+
+def check_appended(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:
+    """Guarantees that a value may extend what stands at a path: a string a string, items an array.
+
+    Args and errors are those of `check_property`; to extend an array, `value` is an array of its
+    new items.
+    """
+    spec = CATALOG.get(type_name)
+    _check_plain_value(value, where)
+    annotation = Any if spec is None else _patched_type(spec, segments, where)
+    wanted = []
+    for option in options(annotation):
+        if option in (str, Any) and not bounds(annotation):
+            wanted.append("string")
+            if isinstance(value, str):
+                return value
+        if item_type(option) is not None or option is Any:
+            wanted.append("array of new items")
+            if isinstance(value, list):
+                return value if option is Any else _fitting(option, value, where)
+    if not wanted:
+        raise InvalidPatch(f"{where}: cannot be appended to; use update")
+    raise InvalidPatch(f"{where}: expected {' or '.join(wanted)}, got {kind_of(value)}")
+
+
+def parse_path(path: str) -> Segments:
+    """Splits the path of a patch into names and indexes, without the leading `props`.
+
+    Raises:
+        InvalidPatch: It does not begin with `props`, names nothing in it, is too long, or has a
+            segment that is empty, begins with `_`, or is `constructor` or `prototype`.
+
+    Source: protocol.md 4.
+    """
+    shown = f"path {path!r:.80}"
+    root, *names = path.split(".", MAX_SEGMENTS + 1)
+    if root != "props":
+        raise InvalidPatch(f'{shown}: begins with "props", then a dot')
+    if not names:
+        raise InvalidPatch(f'{shown}: names no property; write "props.NAME", or use replace')
+    if len(names) > MAX_SEGMENTS:
+        raise InvalidPatch(f"{shown}: more than {MAX_SEGMENTS} segments")
+    return tuple(_segment(name, shown) for name in names)
+
+
+def _segment(name: str, shown: str) -> str | int:
+    if not name:
+        raise InvalidPatch(f"{shown}: has an empty segment")
+    if len(name) > MAX_SEGMENT_LENGTH:
+        raise InvalidPatch(f"{shown}: a segment has more than {MAX_SEGMENT_LENGTH} characters")
+    if name.startswith("_") or name in _FORBIDDEN_SEGMENTS:
+        raise InvalidPatch(f'{shown}: the segment "{name}" is not allowed')
+    if _INDEX.fullmatch(name) is None:
+        return name
+    if len(name) > MAX_INDEX_DIGITS:
+        raise InvalidPatch(f'{shown}: the index "{name}" is too large')
+    return int(name)
+
+
+class _Check:
+    """One run over a component and all in it."""
+
+    def __init__(self, empty_ids: bool) -> None:
+        self._empty_ids = empty_ids
+        self._seen: set[str] = set()
+        self.rewrote = False
+        """Whether an alias was found, so that what holds it must be written anew."""
+
+    def component(
+        self, value: Any, where: str, levels: int, fallbacks: int, *, plain: bool = False
+    ) -> Component:
+        component = value if type(value) is Component else _component_of(value, where)
+        _check_frame(component, where)
+        self._check_id(component.id, where)
+        if levels <= 0:
+            raise ResourceLimit(f"{where}: nested deeper than {MAX_LEVELS} levels")
+        spec = _spec(component, where)
+        props = component.props
+        if not plain:
+            _check_plain(props, f"{where}.props")
+        if spec is not None:
+            props = self._props(spec, props, f"{where}.props", levels)
+        fallback = component.fallback
+        if fallback is not None:
+            fallback = self._fallback(fallback, f"{where}.fallback", levels, fallbacks)
+        if props is component.props and fallback is component.fallback:
+            return component
+        return Component(component.id, component.type, props, component.version, fallback)
+
+    def children(self, annotation: Any, value: Json, where: str, levels: int) -> Json:
+        """Checks every component that stands directly in a value, which fits its type."""
+
+        def visit(child: Json, place: str) -> Json:
+            before, self.rewrote = self.rewrote, False
+            checked = self.component(child, place, levels, MAX_FALLBACKS, plain=True)
+            rewrote, self.rewrote = self.rewrote, self.rewrote or before
+            return component_to_plain(checked, place) if rewrote else child
+
+        return map_children(annotation, value, where, visit)
+
+    def _check_id(self, component_id: str, where: str) -> None:
+        if component_id == "" and self._empty_ids:
+            return
+        if (
+            not 0 < len(component_id) <= MAX_ID_LENGTH
+            or "/" in component_id
+            or not component_id.isprintable()
+        ):
+            raise InvalidComponent(
+                f"{where}.id: expected 1…{MAX_ID_LENGTH} printable characters without /, "
+                f"got {component_id!r:.60}"
+            )
+        if component_id in self._seen:
+            raise InvalidComponent(f'{where}.id: "{component_id}" is used twice')
+        self._seen.add(component_id)
+
+    def _props(self, spec: ComponentSpec, props: JsonObject, where: str, levels: int) -> JsonObject:
+        if spec.name == "text" and "text" in props:
+            props = _without_alias(props, where)
+            self.rewrote = True
+        try:
+            msgspec.convert(props, spec.props)
+        except msgspec.ValidationError as error:
+            raise InvalidComponent(explain(error, spec.props, where)) from None
+        if spec.slots is None:
+            return props
+        checked: JsonObject = self.children(spec.props, props, where, levels - 1)
+        return checked
+
+    def _fallback(self, fallback: Component, where: str, levels: int, fallbacks: int) -> Component:
+        """Checks a fallback by itself: it gets the place and the id of its component."""
+        if fallbacks <= 0:
+            raise ResourceLimit(f"{where}: more than {MAX_FALLBACKS} fallbacks in a row")
+        alone = _Check(self._empty_ids)
+        if type(fallback) is not Component:
+            fallback = _component_of(fallback, where)
+        named = fallback if fallback.id != "" else msgspec.structs.replace(fallback, id="fallback")
+        checked = alone.component(named, where, levels, fallbacks - 1)
+        self.rewrote = self.rewrote or alone.rewrote
+        if checked is named:
+            return fallback
+        return msgspec.structs.replace(checked, id=fallback.id)
+
+
+def _component_of(value: Json, where: str) -> Component:
+    """Gives the plain object of the wire as a `Component` whose fields are not checked yet."""
+    if type(value) is not dict:
+        raise InvalidComponent(f"{where}: expected object, got {kind_of(value)}")
+    for key in value:
+        if key not in _KEYS:
+            raise InvalidComponent(f"{where}.{key!s:.60}: unknown{nearest(str(key), _KEYS)}")
+    for key in ("id", "type", "props"):
+        if key not in value:
+            raise InvalidComponent(f"{where}.{key}: missing")
+    version, fallback = value.get("version", 1), value.get("fallback")
+    return Component(value["id"], value["type"], value["props"], version, fallback)
+
+
+def _check_frame(component: Component, where: str) -> None:
+    if type(component.id) is not str:
+        raise InvalidComponent(f"{where}.id: expected string, got {kind_of(component.id)}")
+    if type(component.type) is not str:
+        raise InvalidComponent(f"{where}.type: expected string, got {kind_of(component.type)}")
+    if type(component.props) is not dict:
+        raise InvalidComponent(f"{where}.props: expected object, got {kind_of(component.props)}")
+    if type(component.version) is not int or component.version < 1:
+        raise InvalidComponent(f"{where}.version: expected a whole number from 1")
+
+
+def _spec(component: Component, where: str) -> ComponentSpec | None:
+    """Gives the spec of a core component; `None` for a custom one, which has a fallback."""
+    spec = CATALOG.get(component.type)
+    if spec is None:
+        if not is_custom(component.type):
+            custom = component.type.startswith(("x-", "s-"))
+            hint = "; write x-vendor-name or s-name" if custom else nearest(component.type, CATALOG)
+            raise ComponentUnsupported(f'{where}.type: no component "{component.type:.60}"{hint}')
+        if component.fallback is None:
+            raise ComponentUnsupported(
+                f'{where}: "{component.type}" needs a fallback for renderers that do not know it'
+            )
+    elif component.version > spec.version:
+        raise ComponentUnsupported(
+            f"{where}.version: {spec.name} {component.version} is not known here, {spec.version} is"
+        )
+    return spec
+
+
+def _without_alias(props: JsonObject, where: str) -> JsonObject:
+    if "content" in props:
+        raise InvalidComponent(f"{where}.text: is another name of content; give one of them")
+    return {"content": props["text"], **{k: v for k, v in props.items() if k != "text"}}
+
+
+def _check_plain(props: JsonObject, where: str) -> None:
+    if not is_plain_json(props):
+        try:
+            check_plain_json(props, where)
+        except InvalidMessage as error:
+            raise InvalidComponent(error.message) from None
+
+
+def _check_plain_value(value: Json, where: str) -> None:
+    if not is_plain_json(value):
+        try:
+            check_plain_json(value, where)
+        except InvalidMessage as error:
+            raise InvalidPatch(error.message) from None
+
+
+def _patched_type(spec: ComponentSpec, segments: Sequence[str | int], where: str) -> Any:
+    try:
+        return type_at(spec.props, normalised(segments))
+    except NoSuchProp as stop:
+        name = segments[stop.at]
+        if stop.in_child:
+            raise InvalidPatch(f"{where}: a component stands there; patch it by its id") from None
+        if spec.name == "text" and name == "text":
+            raise InvalidPatch(f"{where}: is another name of props.content; patch that") from None
+        hint = nearest(str(name), stop.known)
+        raise InvalidPatch(f'{where}: {spec.name} has no "{name}" there{hint}') from None
+
+
+def _fitting(annotation: Any, value: Json, where: str) -> Json:
+    """Gives a value that fits a type, with every component in it checked."""
+    try:
+        msgspec.convert({"value": value}, _holder(annotation))
+    except msgspec.ValidationError as error:
+        raise InvalidPatch(explain(error, _holder(annotation), where, "value")) from None
+    return _Check(False).children(annotation, value, where, MAX_LEVELS - 1)
+
+
+@lru_cache(maxsize=1024)
+def _holder(annotation: Any) -> type[msgspec.Struct]:
+    """Gives a Struct around a type: msgspec remembers of Structs alone how to check them."""
+    return msgspec.defstruct("Holder", [("value", annotation)], frozen=True)

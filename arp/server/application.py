@@ -1,0 +1,164 @@
+"""The ASGI application of an `App`: one door for every request, behind it the routes.
+
+Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent application does
+not run a mounted application's lifespan. Every request passes the guard first; what it finds out stands in
+`scope["arp"]` as a `Caller`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, Router
+
+from arp.hub.hub import Hub, Principal
+from arp.hub.peer import Peer
+from arp.server.chats import chat_routes
+from arp.server.guard import Guard, Refused
+from arp.server.metrics import metrics_routes
+from arp.server.page import page_routes
+from arp.server.runs import run_routes
+from arp.server.served import Served
+from arp.server.sockets import refuse_socket, serve_socket
+from arp.server.streams import stream_routes
+from arp.server.workflows import workflow_routes
+from arp.store.location import open_blobs, open_store
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.websocket import Receive, Send
+
+OPEN_PATHS = ("/", "/health")
+"""Served to whoever passes the guard: the page holds no secret and must load to ask for a token."""
+
+
+class Caller(Struct, frozen=True):
+    """Who a request comes from."""
+
+    principal: Principal | None
+
+
+class Application:
+    """Serves an app: WebSocket, server-sent events, lists, the page, metrics."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.guard = Guard(served.access)
+        self.streams: set[QueueOutbox] = set()
+        """Event streams that are open; they must be told when the server stops."""
+        self.unknown_peers: set[Peer] = set()
+        """Connections that have not shown a token yet."""
+        self._hub: Hub | None = None
+        self._starting: asyncio.Task[Hub] | None = None
+        self._router = Router(self._routes())
+
+    def _routes(self) -> list[BaseRoute]:
+        return [
+            *stream_routes(self),
+            *chat_routes(self),
+            *run_routes(self),
+            *metrics_routes(self),
+            *page_routes(),
+            *workflow_routes(self),
+            Route("/health", _health),
+        ]
+
+    @property
+    def workflow(self) -> str:
+        """The agent of a session that names none."""
+        return next(iter(self.served.handlers))
+
+    async def hub(self) -> Hub:
+        """Gives the hub, started.
+
+        Raises:
+            StoreError: The ledger cannot be opened; the next call tries again.
+        """
+        if self._hub is not None:
+            return self._hub
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+        try:
+            self._hub = await asyncio.shield(self._starting)
+        finally:
+            if self._starting is not None and self._starting.done():
+                self._starting = None
+        return self._hub
+
+    async def _start(self) -> Hub:
+        if not self.served.handlers:
+            raise RuntimeError("the app has no agent; write @app.agent above an async function")
+        served = self.served
+        store = open_store(served.ledger)
+        await store.open()
+        hub = Hub(store, open_blobs(served.ledger), served.handlers, served.settings)
+        await hub.start()
+        return hub
+
+    async def aclose(self) -> None:
+        """Lets turns finish or parks them, and closes the ledger."""
+        self.close_streams()
+        if self._hub is not None:
+            hub, self._hub = self._hub, None
+            await hub.aclose()
+
+    def close_streams(self) -> None:
+        """Ends every event stream; their renderers come back."""
+        for outbox in list(self.streams):
+            outbox.close(1012, "restarting")
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Serves one connection, or the lifespan."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        refused = self.guard.check_source(scope)
+        if refused is not None:
+            await _refuse(scope, receive, send, refused)
+            return
+        principal = await self.guard.principal(scope)
+        scope["arp"] = Caller(principal)
+        if scope["type"] == "websocket":
+            await serve_socket(self, scope, receive, send)
+        elif principal is None and not _is_open(scope):
+            reason = "a token is needed: Authorization: Bearer …"
+            await _refuse(scope, receive, send, Refused(401, reason))
+        else:
+            await self._router(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self.hub()
+        except Exception as error:
+            # The server shows the text and stops; nothing has been served yet.
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def _is_open(scope: dict[str, Any]) -> bool:
+    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+    return path in OPEN_PATHS or path.startswith("/_static/")
+
+
+async def _refuse(scope: dict[str, Any], receive: Receive, send: Send, refused: Refused) -> None:
+    if scope["type"] == "websocket":
+        await refuse_socket(receive, send)
+        return
+    body = json.dumps({"v": 1, "type": "error", "payload": {"error": refused.reason, "code": 15}}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refused.status == 401:  # noqa: PLR2004
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _health(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})

@@ -1,0 +1,94 @@
+"""Who may come in: names under which the server is reached, pages that may use it, and users.
+
+Theory of operation. A browser sends what any page asks it to, also to this machine. So a request must name a
+host that is ours (a rebound DNS name does not), and if it says which page sent it, that page must be ours or
+listed. Both hold on loopback too. One function decides for every route, on the raw request.
+"""
+
+from __future__ import annotations
+
+import hmac
+import inspect
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from arp.hub.hub import Principal
+from arp.server.served import Access
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Refused(NamedTuple):
+    """Why a request is not let in."""
+
+    status: int
+    reason: str
+
+
+class Guard:
+    """Decides about requests for one app."""
+
+    def __init__(self, access: Access) -> None:
+        self._token = access.token
+        self._authenticate = access.authenticate
+        self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
+        self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
+
+    def check_source(self, scope: dict[str, Any]) -> Refused | None:
+        """Checks `Host` and `Origin`; `None` if both are right."""
+        hosts = _values(scope, b"host")
+        if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
+            return Refused(421, "this host name is not served here; the server's hosts setting lists more")
+        origins = _values(scope, b"origin")
+        if not origins:
+            return None
+        if len(origins) == 1 and (self._is_own(origins[0], hosts[0]) or origins[0] in self._origins):
+            return None
+        return Refused(403, "this origin may not use this server; its origins setting lists more")
+
+    @staticmethod
+    def _is_own(origin: str, host: str) -> bool:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}":
+            return False
+        return parts.netloc == host
+
+    async def principal(self, scope: dict[str, Any]) -> Principal | None:
+        """Tells who asks; `None` if nobody that may."""
+        if self._authenticate is not None:
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            return await self._ask(headers)
+        if self._token is None:
+            return Principal()
+        values = _values(scope, b"authorization", lower=False)
+        scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+        return await self.check_token(token.strip()) if scheme.lower() == "bearer" else None
+
+    async def check_token(self, token: str) -> Principal | None:
+        """Tells to whom a token belongs that came in a `hello`."""
+        if self._authenticate is not None:
+            return await self._ask({"authorization": f"Bearer {token}"})
+        if self._token is None:
+            return Principal()
+        matches = hmac.compare_digest(token.encode(), self._token.encode())
+        return Principal() if matches else None
+
+    async def _ask(self, headers: dict[str, str]) -> Principal | None:
+        assert self._authenticate is not None
+        name = self._authenticate(headers)
+        if inspect.isawaitable(name):
+            name = await name
+        return Principal(name) if name is not None else None
+
+
+def _values(scope: dict[str, Any], name: bytes, *, lower: bool = True) -> list[str]:
+    values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+    return [value.lower() for value in values] if lower else values
+
+
+def _host_name(host: str) -> str:
+    """Gives the name in `Host`, without its port; a strange one comes back as it is and matches nothing."""
+    name, colon, port = host.rpartition(":")
+    if colon and port.isascii() and port.isdigit() and not host.endswith("]"):
+        return name
+    return host

@@ -1,0 +1,60 @@
+"""`arp serve --reload`: a child that serves, started again when a file changes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+POLL_S = 0.3
+STOP_S = 12.0
+"""Longer than a graceful stop takes."""
+
+
+def run_reloading(arguments: Sequence[str], target: str) -> int:
+    """Serves in a child until it is interrupted; a change of a Python file starts it again.
+
+    Args:
+        arguments: Of `arp`, without `--reload`.
+        target: Beside which files are watched.
+
+    Returns:
+        The exit code of the last child.
+    """
+    place = Path(target.partition(":")[0])
+    watched = place.resolve().parent if place.suffix == ".py" else Path.cwd()
+    while True:
+        before = stamps(watched)
+        child = subprocess.Popen([sys.executable, "-m", "arp.cli", *arguments])
+        try:
+            while stamps(watched) == before:
+                time.sleep(POLL_S)
+        except KeyboardInterrupt:
+            return _stop(child)
+        print("arp: a file changed, starting again", file=sys.stderr)  # noqa: T201  # for the person there
+        _stop(child)
+
+
+def stamps(directory: Path) -> dict[Path, int]:
+    """Gives the modification time of every Python file below a directory, in nanoseconds."""
+    found: dict[Path, int] = {}
+    for path in directory.rglob("*.py"):
+        if any(part.startswith(".") or part == "node_modules" for part in path.relative_to(directory).parts):
+            continue
+        try:
+            found[path] = path.stat().st_mtime_ns
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def _stop(child: subprocess.Popen[bytes]) -> int:
+    if child.poll() is None:
+        child.terminate()
+    try:
+        return child.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        return child.wait()

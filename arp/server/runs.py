@@ -1,0 +1,158 @@
+"""Runs: each turn by its own id, to look at and to follow again after a lost stream.
+
+A run's id is `{session_id}.{turn_id}`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from arp.hub.live import LiveSession
+from arp.hub.viewer import Viewer
+from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
+from arp.protocol.errors import SessionNotFound
+from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import RendererCapabilities, RendererHello, Resume
+from arp.protocol.screen import TurnScreen
+from arp.server.chats import bounded, json_response, not_found
+from arp.server.workflow_events import WorkflowWriter
+from arp.transport.event_stream import stream
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.websocket import Receive, Send
+
+if TYPE_CHECKING:
+    from arp.server.application import Application
+
+RECENT_SESSIONS = 20
+"""Sessions whose runs a list shows when none is named."""
+
+_FEATURES = [name for name in AGENT_FEATURES if name not in ("batch", "frame-ack", "thinking")]
+
+
+def run_routes(application: Application) -> list[BaseRoute]:
+    """Gives the routes of this file."""
+    runs = _Runs(application)
+    return [
+        Route("/_api/runs", runs.list),
+        Route("/_api/runs/stream/{run_id:path}", _RunStream(application), methods=["GET"]),
+        Route("/_api/runs/{run_id:path}", runs.get),
+    ]
+
+
+def split_run(run_id: str) -> tuple[str, str]:
+    """Takes a run's id apart into session and turn."""
+    session_id, _, turn_id = run_id.rpartition(".")
+    return session_id, turn_id
+
+
+class _Runs:
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def list(self, request: Request) -> Response:
+        hub = await self._application.hub()
+        principal = request.scope["arp"].principal
+        limit = bounded(request.query_params.get("limit"), 50, 200)
+        named = request.query_params.get("session_id")
+        try:
+            if named is not None:
+                sessions = [await hub.find(named, principal)]
+            else:
+                metas = await hub.metas(principal, limit=RECENT_SESSIONS)
+                sessions = [await hub.find(meta.id, principal) for meta in metas]
+        except SessionNotFound as error:
+            return not_found(error)
+        rows = [
+            _row(live, turn)
+            for live in sessions
+            for turn in reversed(live.session.screen.turns.values())
+        ]
+        return json_response(rows[:limit])
+
+    async def get(self, request: Request) -> Response:
+        try:
+            live, turn = await find_run(self._application, request)
+        except SessionNotFound as error:
+            return not_found(error)
+        return json_response(_row(live, turn) | result_of(live, turn))
+
+
+async def find_run(application: Application, request: Request) -> tuple[LiveSession, TurnScreen]:
+    """Gives a run's session and turn.
+
+    Raises:
+        SessionNotFound: No such run, or somebody else's.
+    """
+    session_id, turn_id = split_run(request.path_params["run_id"])
+    hub = await application.hub()
+    live = await hub.find(session_id, request.scope["arp"].principal)
+    turn = live.session.screen.turns.get(turn_id)
+    if turn is None:
+        raise SessionNotFound(f"no run {request.path_params['run_id']!r}")
+    return live, turn
+
+
+def _row(live: LiveSession, turn: TurnScreen) -> JsonObject:
+    head = live.session.head
+    return {
+        "id": f"{head.session_id}.{turn.id}",
+        "session_id": head.session_id,
+        "turn_id": turn.id,
+        "workflow": head.workflow,
+        "status": turn.status,
+        "input": turn.inputs[0].data if turn.inputs else {},
+    }
+
+
+def result_of(live: LiveSession, turn: TurnScreen) -> JsonObject:
+    """Gives what a turn has shown so far."""
+    screen = live.session.screen
+    return {
+        "text": screen.text(turn.id),
+        "components": [part for part in screen.output(turn.id) if "/" not in part.id],
+        "tools": [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools],
+        "errors": turn.errors,
+    }
+
+
+class _RunStream:
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        try:
+            live, turn = await find_run(self._application, Request(scope))
+        except SessionNotFound as error:
+            await not_found(error)(scope, receive, send)
+            return
+        await follow(self._application, live, turn, receive, send)
+
+
+async def follow(
+    application: Application, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
+) -> None:
+    """Streams a turn from its beginning, as the draft's events; it goes on when the reader leaves."""
+    hub = await application.hub()
+    outbox = QueueOutbox()
+    viewer = Viewer(secrets.token_hex(8), outbox, "json")
+    outbox.viewer = viewer
+    head = live.session.head
+    begin = turn.inputs[0].seq if turn.inputs else None
+    hello = RendererHello(
+        session_id=head.session_id,
+        capabilities=RendererCapabilities(dict.fromkeys(LEVELS["standard"], 1), _FEATURES),
+        resume=Resume(head.epoch, (begin or 1) - 1),
+    )
+    application.streams.add(outbox)
+    try:
+        hub.attach(viewer, live, hello)
+        writer = WorkflowWriter(f"{head.session_id}.{turn.id}", turn.id)
+        await stream(receive, send, outbox, writer)
+    finally:
+        application.streams.discard(outbox)
+        hub.detach(viewer)

@@ -1,0 +1,100 @@
+"""Runs an application under uvicorn: says when it is ready, and stops in good order.
+
+Theory of operation. On SIGTERM or SIGINT the server stops listening, tells renderers to come back (close code 1012),
+lets turns finish for a while, parks the rest, and exits within ten seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from arp.server.application import Application
+
+
+PING_S = 20.0
+"""Source: protocol.md 6."""
+
+DRAIN_S = 1
+"""How long open requests may still take once the server stops; turns have their own time."""
+
+FRAME_FACTOR = 4
+"""A WebSocket message may be this many times the protocol's limit before the connection itself is closed (1009);
+between the two the sender gets a coded error and may go on."""
+
+
+
+def configuration(application: Application, **more: Any) -> uvicorn.Config:
+    """Gives uvicorn's settings for an application."""
+    max_bytes = application.served.settings.limits.max_message_bytes
+    return uvicorn.Config(
+        application,
+        ws="websockets-sansio",
+        ws_max_size=FRAME_FACTOR * max_bytes,
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=PING_S,
+        ws_per_message_deflate=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=DRAIN_S,
+        lifespan="on",
+        log_level="warning",
+        **more,
+    )
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that says when it is ready and ends event streams when it stops."""
+
+    def __init__(self, config: uvicorn.Config, application: Application, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._application = application
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to listen."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stops in good order."""
+        self._application.close_streams()
+        await super().shutdown(sockets)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Gives a listening socket.
+
+    Raises:
+        OSError: The address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError:
+        listener.close()
+        raise
+    listener.set_inheritable(True)
+    return listener
+
+
+def serve(application: Application, listener: socket.socket, ready: Callable[[], None]) -> bool:
+    """Serves until a signal comes.
+
+    Returns:
+        Whether it ever began to serve.
+    """
+    server = Server(configuration(application), application, ready)
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+        runner.run(server.serve([listener]))
+    return server.started
+
+

@@ -1,0 +1,64 @@
+"""WebSocket connections: the handshake, then the transport's own loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from arp.hub.peer import Peer
+from arp.store.errors import StoreError
+from arp.transport.websocket import SUBPROTOCOLS, Receive, Send, SocketOutbox, talk
+
+if TYPE_CHECKING:
+    from arp.server.application import Application
+
+PATH = "/_arp/v1"
+
+MAX_UNKNOWN_PEERS = 256
+"""Connections that may wait for a token at once."""
+
+
+async def serve_socket(
+    application: Application, scope: dict[str, Any], receive: Receive, send: Send
+) -> None:
+    """Accepts and serves a WebSocket, or refuses its handshake."""
+    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    offered = scope.get("subprotocols", [])
+    chosen = next((name for name in offered if name in SUBPROTOCOLS), None)
+    workflow = _workflow(application, scope)
+    if path != PATH or (offered and chosen is None) or workflow is None:
+        await refuse_socket(receive, send)
+        return
+    principal = scope["arp"].principal
+    waiting = application.unknown_peers
+    if principal is None and len(waiting) >= MAX_UNKNOWN_PEERS:
+        await refuse_socket(receive, send)
+        return
+    try:
+        hub = await application.hub()
+    except StoreError:
+        await refuse_socket(receive, send)
+        return
+    encoding = SUBPROTOCOLS[chosen] if chosen else "json"
+
+    def make_peer(outbox: SocketOutbox) -> Peer:
+        peer = Peer(hub, outbox, encoding, workflow, principal, application.guard.check_token)
+        if principal is None:
+            waiting.add(peer)
+            peer.on_trusted = lambda: waiting.discard(peer)
+        return peer
+
+    await receive()
+    await talk(receive, send, encoding, chosen, make_peer)
+
+
+async def refuse_socket(receive: Receive, send: Send) -> None:
+    """Refuses a handshake; the client sees 403."""
+    await receive()
+    await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
+
+
+def _workflow(application: Application, scope: dict[str, Any]) -> str | None:
+    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("workflow", [])
+    name = asked[0].lstrip("/") if asked else application.workflow
+    return name if name in application.served.handlers else None

@@ -1,0 +1,176 @@
+"""Server-sent events and POST: the same session dialect where a WebSocket cannot go.
+
+`GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url JSON.
+`POST /_arp/v1/input` takes inputs as JSON, or as multipart/form-data with files.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from arp.hub.hub import Hub
+from arp.hub.peer import Peer
+from arp.protocol.agent_connection import AgentConnection, Rejected
+from arp.protocol.codec import encode_json
+from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, ResourceLimit, error_payload
+from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck
+from arp.server.uploads import read_body, read_form
+from arp.transport.event_stream import EventWriter, parse_place, stream
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.websocket import Receive, Send
+
+if TYPE_CHECKING:
+    from arp.server.application import Application
+
+STATUS = {
+    ErrorCode.UNAUTHENTICATED: 401,
+    ErrorCode.PERMISSION_DENIED: 403,
+    ErrorCode.SESSION_NOT_FOUND: 404,
+    ErrorCode.INVALID_OBJECT: 404,
+    ErrorCode.RESOURCE_LIMIT: 413,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.BUSY: 409,
+    ErrorCode.INTERNAL: 500,
+}
+"""HTTP status of an error code; the others are 400."""
+
+
+def stream_routes(application: Application) -> list[BaseRoute]:
+    """Gives the routes of this transport."""
+    return [
+        Route("/_arp/v1/events", _Events(application), methods=["GET"]),
+        Route("/_arp/v1/input", _Inputs(application), methods=["POST"]),
+    ]
+
+
+class _Events:
+    """The stream of one renderer."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        try:
+            hello = _hello(request)
+        except ArpError as error:
+            await _failed(error)(scope, receive, send)
+            return
+        hub = await self._application.hub()
+        outbox = QueueOutbox()
+        workflow = self._application.workflow
+        principal, check = scope["arp"].principal, self._application.guard.check_token
+        peer = Peer(hub, outbox, "json", workflow, principal, check)
+        outbox.viewer = peer.viewer
+        peer.start()
+        self._application.streams.add(outbox)
+        try:
+            await peer.receive(encode_json(hello))
+            await stream(receive, send, outbox, EventWriter(_epoch(hello)))
+        finally:
+            self._application.streams.discard(outbox)
+            peer.closed()
+
+
+def _hello(request: Request) -> dict[str, Any]:
+    text = request.query_params.get("hello", "")
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        hello = msgspec.json.decode(base64.urlsafe_b64decode(padded)) if text else {}
+    except (ValueError, binascii.Error, RecursionError):
+        hello = None
+    if not isinstance(hello, dict):
+        raise InvalidMessage("hello: expected a JSON object as base64url", detail="hello")
+    hello = {"type": "hello", "v": 1, **hello}
+    session_id = request.query_params.get("session_id")
+    if session_id is not None:
+        hello["session_id"] = session_id
+    place = parse_place(request.headers.get("last-event-id", ""))
+    if place is not None:
+        hello["resume"] = {"epoch": place[0], "seq": place[1]}
+    return hello
+
+
+def _epoch(hello: dict[str, Any]) -> str | None:
+    resume = hello.get("resume")
+    epoch = resume.get("epoch") if isinstance(resume, dict) else None
+    return epoch if isinstance(epoch, str) and epoch.isalnum() else None
+
+
+class _Inputs:
+    """Inputs by POST, each answered when it is durable."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._take(request)
+        except ArpError as error:
+            response = _failed(error)
+        await response(scope, receive, send)
+
+    async def _take(self, request: Request) -> Response:
+        hub = await self._application.hub()
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "multipart/form-data":
+            frame = await _frame_of_form(request, hub)
+        elif kind == "application/json":
+            frame = await read_body(request, hub.settings.limits.max_message_bytes)
+        else:
+            reason = "content-type: send application/json or multipart/form-data"
+            return _response([_error(InvalidMessage(reason))], 415)
+        connection = AgentConnection("json", hub.settings.limits)
+        workflow = self._application.workflow
+        answers: list[AgentMessage] = []
+        for event in connection.receive(frame):
+            if isinstance(event, Input):
+                answers.append(await hub.submit(event, request.scope["arp"].principal, workflow))
+            elif isinstance(event, Rejected):
+                answers.append(_error(event.error, event.input_id))
+            else:
+                answers.append(_error(InvalidMessage("only inputs are taken here")))
+        return _response(answers, _status(answers))
+
+
+async def _frame_of_form(request: Request, hub: Hub) -> bytes:
+    fields, files = await read_form(request, hub.blobs, hub.settings.limits.max_upload_bytes)
+    try:
+        message = msgspec.json.decode(fields.get("message", "{}"))
+        data = message.setdefault("data", {})
+        data["files"] = msgspec.to_builtins(files)
+    except (msgspec.DecodeError, AttributeError, TypeError, RecursionError):
+        raise InvalidMessage("message: expected an input as a JSON object", detail="message") from None
+    message.setdefault("v", 1)
+    message.setdefault("type", "input")
+    message.setdefault("input_type", "file")
+    return encode_json(message)
+
+
+def _error(error: BaseException, input_id: str | None = None) -> ErrorMessage:
+    return ErrorMessage(payload=error_payload(error, input_id))
+
+
+def _status(answers: list[AgentMessage]) -> int:
+    if not answers or any(isinstance(answer, InputAck) for answer in answers):
+        return 200
+    first = answers[0]
+    assert isinstance(first, ErrorMessage)
+    return STATUS.get(ErrorCode(first.payload.code), 400)
+
+
+def _failed(error: ArpError) -> Response:
+    status = 413 if isinstance(error, ResourceLimit) else STATUS.get(error.code, 400)
+    return _response([_error(error)], status)
+
+
+def _response(answers: list[AgentMessage], status: int) -> Response:
+    return Response(encode_json(answers), status, media_type="application/json")

@@ -1,0 +1,76 @@
+"""Finds the `App` that a command line names: a file or a module, and which of its objects."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+A = TypeVar("A")
+
+
+class TargetError(Exception):
+    """What is wrong with the target, and what to write instead."""
+
+
+def find(target: str, kind: type[A]) -> A:
+    """Gives the object of a class that `FILE.py[:NAME]` or `package.module[:NAME]` names.
+
+    Raises:
+        TargetError: No such file, module or object, or more than one without a name.
+        Exception: Whatever the file itself raises.
+    """
+    place, _, name = target.partition(":") if not _is_drive(target) else (target, "", "")
+    module = _load(place)
+    if name:
+        found = getattr(module, name, None)
+        if not isinstance(found, kind):
+            raise TargetError(f"{place} has no {kind.__name__} object named {name!r}")
+        return found
+    candidates = {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, kind) and not key.startswith("_")
+    }
+    if not candidates:
+        raise TargetError(
+            f'{place} has no {kind.__name__} object; write "app = {kind.__name__}(…)" '
+            f"or name it: arp serve {place}:NAME"
+        )
+    if "app" in candidates:
+        return candidates["app"]
+    if len({id(value) for value in candidates.values()}) > 1:
+        names = ", ".join(sorted(candidates))
+        raise TargetError(f"{place} has several: {names}; name one: arp serve {place}:NAME")
+    return next(iter(candidates.values()))
+
+
+def _is_drive(target: str) -> bool:
+    return len(target) > 2 and target[1] == ":" and target[2] in "\\/" and ":" not in target[2:]  # noqa: PLR2004
+
+
+def _load(place: str) -> ModuleType:
+    path = Path(place)
+    if path.suffix == ".py" or path.is_file():
+        if not path.is_file():
+            raise TargetError(f"there is no file {place}")
+        sys.path.insert(0, str(path.resolve().parent))
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        if spec is None or spec.loader is None:
+            raise TargetError(f"{place} is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module
+        spec.loader.exec_module(module)
+        return module
+    if path.is_dir():
+        raise TargetError(f"{place} is a directory; name a file: {place.rstrip('/')}/app.py")
+    sys.path.insert(0, "")
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name != place.partition(".")[0] and error.name != place:
+            raise
+        raise TargetError(f"there is no file and no module {place!r}") from None

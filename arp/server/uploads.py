@@ -1,0 +1,95 @@
+"""Request bodies within bounds: JSON into memory, files into the blob store.
+
+Source: protocol.md 4 (`max_upload_bytes`) and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect, Request
+
+from arp.protocol.errors import InvalidMessage, ResourceLimit
+from arp.protocol.messages import FileRef
+from arp.store.blobs import Blobs
+
+MAX_FILES = 20
+"""In one upload."""
+
+MAX_FIELDS = 50
+"""Beside the files."""
+
+READ_BYTES = 64 << 10
+
+OVERHEAD_BYTES = 64 << 10
+"""Room for part headers and fields beside the files themselves."""
+
+
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """Gives a whole body.
+
+    Raises:
+        ResourceLimit: It has more than `max_bytes`; reading stops there.
+    """
+    parts: list[bytes] = []
+    async for chunk in bounded(request, max_bytes):
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+async def bounded(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
+    """Gives a body in chunks, up to a limit."""
+    size = 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > max_bytes:
+                raise ResourceLimit(f"a body of more than {max_bytes} bytes is not taken")
+            yield chunk
+    except ClientDisconnect:
+        raise InvalidMessage("the body ended early") from None
+
+
+async def read_form(
+    request: Request, blobs: Blobs, max_bytes: int
+) -> tuple[dict[str, str], list[FileRef]]:
+    """Reads multipart/form-data: fields by name, files into the store.
+
+    Raises:
+        ResourceLimit: More bytes, files or fields than are taken; nothing is kept.
+        InvalidMessage: Not multipart.
+    """
+    body = bounded(request, max_bytes + OVERHEAD_BYTES)
+    parser = MultiPartParser(
+        request.headers, body, max_files=MAX_FILES, max_fields=MAX_FIELDS, max_part_size=max_bytes
+    )
+    try:
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise InvalidMessage(f"multipart/form-data: {error.message}") from None
+    fields: dict[str, str] = {}
+    files: list[FileRef] = []
+    try:
+        for name, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                files.append(await _store(value, blobs, max_bytes))
+            else:
+                fields[name] = value
+    finally:
+        await form.close()
+    return fields, files
+
+
+async def _store(upload: UploadFile, blobs: Blobs, max_bytes: int) -> FileRef:
+    blob = await blobs.put(_chunks(upload), max_bytes=max_bytes)
+    name = (upload.filename or "file").replace("\\", "/").rpartition("/")[2] or "file"
+    shown = "".join(character for character in name if character.isprintable())[:255]
+    mime = (upload.content_type or "application/octet-stream")[:128]
+    return FileRef(blob.id, shown, blob.size, mime, blob.sha256)
+
+
+async def _chunks(upload: UploadFile) -> AsyncIterator[bytes]:
+    while chunk := await upload.read(READ_BYTES):
+        yield chunk

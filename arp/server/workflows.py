@@ -1,0 +1,123 @@
+"""`POST /{workflow}`: one turn by HTTP, as the draft's clients ask for it.
+
+The body is JSON or multipart/form-data; `message` (or `text`) is what the user says, `session_id` names the session,
+everything else goes to the agent as `data.params`. With `Accept: text/event-stream` the answer streams;
+without, it comes when the turn is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from arp.hub.hub import Hub
+from arp.hub.live import LiveSession
+from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, error_payload
+from arp.protocol.json_value import JsonObject, check_plain_json
+from arp.protocol.messages import FINAL_STATUSES, ErrorMessage, Input, InputAck
+from arp.server.chats import json_response
+from arp.server.runs import follow, result_of
+from arp.server.streams import STATUS
+from arp.server.uploads import read_body, read_form
+from arp.transport.websocket import Receive, Send
+
+if TYPE_CHECKING:
+    from arp.server.application import Application
+
+
+def workflow_routes(application: Application) -> list[BaseRoute]:
+    """Gives the route; the name is looked up when it is asked for."""
+    return [Route("/{workflow:path}", _Workflow(application), methods=["POST"])]
+
+
+class _Workflow:
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        workflow = request.path_params["workflow"]
+        if workflow not in self._application.served.handlers:
+            await json_response({"error": f"no workflow {workflow!r}"}, 404)(scope, receive, send)
+            return
+        hub = await self._application.hub()
+        try:
+            live, turn_id = await self._submit(request, hub, workflow)
+        except ArpError as error:
+            status = STATUS.get(error.code, 400)
+            body = ErrorMessage(payload=error_payload(error))
+            await json_response(body, status)(scope, receive, send)
+            return
+        turn = live.session.screen.turns[turn_id]
+        if "text/event-stream" in request.headers.get("accept", ""):
+            await follow(self._application, live, turn, receive, send)
+        else:
+            await (await _whole(live, turn_id))(scope, receive, send)
+
+    async def _submit(self, request: Request, hub: Hub, workflow: str) -> tuple[LiveSession, str]:
+        fields, files = await _body(request, hub)
+        principal = request.scope["arp"].principal
+        session_id = fields.pop("session_id", None) or None
+        if session_id is not None and not isinstance(session_id, str):
+            raise InvalidMessage("session_id: expected string")
+        text = fields.pop("message", None) or fields.pop("text", "")
+        data: JsonObject = {"text": text}
+        if fields:
+            data["params"] = fields
+        if files:
+            data["files"] = files
+        check_plain_json(data, "body")
+        live = await hub.open(session_id, principal, workflow)
+        session_id = live.session.head.session_id
+        kind = "file" if files else "text"
+        answer = await hub.submit(
+            Input(input_type=kind, data=data, session_id=session_id), principal, workflow
+        )
+        if isinstance(answer, InputAck) and answer.turn_id is not None:
+            return live, answer.turn_id
+        assert isinstance(answer, ErrorMessage)
+        raise _as_error(answer)
+
+
+def _as_error(answer: ErrorMessage) -> ArpError:
+    error = InvalidMessage(answer.payload.error)
+    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # carries the peer's code on
+    return error
+
+
+async def _body(request: Request, hub: Hub) -> tuple[JsonObject, list[JsonObject]]:
+    limits = hub.settings.limits
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        fields, files = await read_form(request, hub.blobs, limits.max_upload_bytes)
+        return dict(fields), msgspec.to_builtins(files)
+    if kind != "application/json":
+        raise InvalidMessage("content-type: send application/json or multipart/form-data")
+    try:
+        body = msgspec.json.decode(await read_body(request, limits.max_message_bytes))
+    except (msgspec.DecodeError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise InvalidMessage("body: expected a JSON object")
+    return body, []
+
+
+async def _whole(live: LiveSession, turn_id: str) -> Response:
+    """Waits for a turn's end, or for a question of it, and gives what it shows."""
+    turn = live.session.screen.turns[turn_id]
+    while turn.status not in FINAL_STATUSES and turn.status != "waiting":
+        changed = asyncio.Event()
+        live.after_write(changed.set)
+        await changed.wait()
+        await asyncio.sleep(POLL_S)
+    run_id = f"{live.session.head.session_id}.{turn_id}"
+    return json_response({"run_id": run_id, "status": turn.status, **result_of(live, turn)})
+
+
+POLL_S = 0.02
+"""How often a waiting request looks whether its turn is over."""

@@ -1,0 +1,38 @@
+"""What a session asks its driver to do, once the facts of it are durable."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from arp.protocol.json_value import Json
+
+
+class StartTurn(Struct, frozen=True):
+    """Run the agent for this turn."""
+
+    turn_id: str
+
+
+class CancelTurn(Struct, frozen=True):
+    """Stop the agent of this turn."""
+
+    turn_id: str
+
+
+class ResolveQuestion(Struct, frozen=True):
+    """Hand an answer to the agent that waits for it."""
+
+    action_id: str
+    value: Json
+
+
+class Acknowledge(Struct, frozen=True):
+    """Tell the sender that its input is accepted."""
+
+    input_id: str
+    turn_id: str | None
+
+
+Effect: TypeAlias = StartTurn | CancelTurn | ResolveQuestion | Acknowledge

@@ -1,0 +1,235 @@
+"""Which messages show a fact: the same for renderers that are there and for those that read the log later.
+
+One fact gives at most one group of messages. `seq` stands on the message that completes the group; what comes before it
+in a group takes effect only with it (`render`, `patch`) or may be told twice without harm (`turn`). So a
+renderer that is cut off anywhere resumes from its last `seq` and misses and repeats nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from arp.protocol.component import Component
+from arp.protocol.errors import ErrorPayload
+from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    Delta,
+    DeltaPayload,
+    ErrorMessage,
+    InputEcho,
+    Patch,
+    Render,
+    ToolEnd,
+    ToolEndPayload,
+    ToolStart,
+    ToolStartPayload,
+    TurnMessage,
+)
+from arp.protocol.patch import PatchOp
+from arp.surface.change import Change, PatchChange, RenderChange
+
+
+class StoredChange(Struct, frozen=True, omit_defaults=True):
+    """A change as the payload of `artifact.changed` holds it: either `render` or `patch`."""
+
+    render: list[Component] | None = None
+    patch: list[PatchOp] | None = None
+    tool: str | None = None
+    replace: bool = False
+
+
+class At(Struct, frozen=True):
+    """Where a fact stands."""
+
+    session_id: str
+    seq: int
+    turn_id: str | None = None
+
+
+def stored(changes: Sequence[Change]) -> list[StoredChange]:
+    """Gives changes in the form of the ledger."""
+    return [
+        StoredChange(render=change.components, tool=change.tool_name, replace=change.replace)
+        if isinstance(change, RenderChange)
+        else StoredChange(patch=change.ops)
+        for change in changes
+    ]
+
+
+def isolated(changes: Sequence[Change]) -> list[Change]:
+    """Gives a deep copy that nobody else holds: what is in the tree goes on changing."""
+    raw = msgspec.json.encode(stored(changes))
+    return restored(msgspec.json.decode(raw, type=list[StoredChange]))
+
+
+def restored(changes: Sequence[StoredChange]) -> list[Change]:
+    """Is the inverse of `stored`."""
+    return [
+        RenderChange(change.render, change.tool, change.replace)
+        if change.render is not None
+        else PatchChange(change.patch or [])
+        for change in changes
+    ]
+
+
+def commit_messages(
+    at: At, surface: str, changes: Sequence[Change], *, final: bool = False
+) -> list[AgentMessage]:
+    """Gives the messages of one commit, back to back."""
+    where = {"session_id": at.session_id, "seq": at.seq, "turn_id": at.turn_id, "surface": surface}
+    out: list[AgentMessage] = []
+    for change in changes:
+        if isinstance(change, PatchChange):
+            out.append(Patch(**where, ops=change.ops))
+        else:
+            tool, components = change.tool_name, change.components
+            out.append(Render(**where, components=components, tool_name=tool, replace=change.replace))
+    out.append(Commit(**where, final=final))
+    return out
+
+
+def echo_of(at: At, stored_input: JsonObject) -> InputEcho:
+    """Gives the message that tells an input to every renderer."""
+    return InputEcho(
+        session_id=at.session_id,
+        seq=at.seq,
+        turn_id=at.turn_id,
+        surface=stored_input.get("surface", "main"),
+        input_type=stored_input["input_type"],
+        data=stored_input["data"],
+        source_component=stored_input.get("source_component"),
+        id=stored_input.get("id"),
+    )
+
+
+def _submitted(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    return [echo_of(at, payload["input"])]
+
+
+def _queue(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    return [
+        TurnMessage(
+            session_id=at.session_id,
+            seq=at.seq if position == len(payload["queued"]) else None,
+            turn_id=turn_id,
+            status="queued",
+            position=position,
+        )
+        for position, turn_id in enumerate(payload["queued"], 1)
+    ]
+
+
+def _started(at: At, _: JsonObject, __: Mapping[str, Any]) -> list[AgentMessage]:
+    return [TurnMessage(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, status="running")]
+
+
+def _delta(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    return [
+        Delta(
+            session_id=at.session_id,
+            seq=at.seq,
+            turn_id=at.turn_id,
+            payload=DeltaPayload(payload.get("text", "")),
+        )
+    ]
+
+
+def _thought(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    text = DeltaPayload(payload.get("text", ""), kind="thinking")
+    return [Delta(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=text)]
+
+
+def _tool_started(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
+    start = ToolStartPayload(payload["tool"], payload["args"], ids["tool_call_id"])
+    return [ToolStart(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=start)]
+
+
+def _tool_result(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
+    end = ToolEndPayload(payload["tool"], ok=True, call_id=ids["tool_call_id"])
+    return [ToolEnd(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=end)]
+
+
+def _tool_failed(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
+    error = payload.get("error", "failed")
+    end = ToolEndPayload(payload["tool"], ok=False, call_id=ids["tool_call_id"], error=error)
+    return [ToolEnd(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=end)]
+
+
+def _artifact(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    changes = restored(msgspec.convert(payload["changes"], list[StoredChange]))
+    return commit_messages(at, payload["surface"], changes)
+
+
+def _required(at: At, _: JsonObject, __: Mapping[str, Any]) -> list[AgentMessage]:
+    return [TurnMessage(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, status="waiting")]
+
+
+def _resolved(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    out: list[AgentMessage] = []
+    told = payload.get("input")
+    if payload.get("resumes"):
+        seq = None if told else at.seq
+        out.append(
+            TurnMessage(session_id=at.session_id, seq=seq, turn_id=at.turn_id, status="running")
+        )
+    if told:
+        out.append(echo_of(at, told))
+    return out
+
+
+def _ended(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    status = payload["status"]
+    return [
+        TurnMessage(session_id=at.session_id, turn_id=at.turn_id, status=status),
+        Commit(
+            session_id=at.session_id,
+            seq=at.seq,
+            turn_id=at.turn_id,
+            final=True,
+            usage=payload.get("usage"),
+        ),
+    ]
+
+
+def _error(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    error = msgspec.convert(payload, ErrorPayload)
+    return [ErrorMessage(payload=error, session_id=at.session_id, seq=at.seq, turn_id=at.turn_id)]
+
+
+_SHOWN: dict[str, Callable[[At, JsonObject, Mapping[str, Any]], list[AgentMessage]]] = {
+    "turn.submitted": _submitted,
+    "queue.changed": _queue,
+    "turn.started": _started,
+    "model.delta": _delta,
+    "reasoning.delta": _thought,
+    "tool.args": _tool_started,
+    "tool.result": _tool_result,
+    "tool.failed": _tool_failed,
+    "artifact.changed": _artifact,
+    "action.required": _required,
+    "action.resolved": _resolved,
+    "turn.completed": _ended,
+    "turn.failed": _ended,
+    "runtime.error": _error,
+}
+
+
+def project(at: At, type_name: str, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
+    """Gives the messages that show a fact; none for facts that show nothing.
+
+    Args:
+        at: Session, sequence and turn of the fact.
+        type_name: Its type.
+        payload: Its payload, plain JSON.
+        ids: Its other correlation ids, by field name (`tool_call_id`, …).
+
+    Source: ledger.md 2.
+    """
+    show = _SHOWN.get(type_name)
+    return show(at, payload, ids) if show else []

@@ -1,0 +1,394 @@
+"""One session: its turns, its queue, its questions, its surfaces. Pure: no clock, no I/O.
+
+Theory of operation. Everything that happens is *recorded*: it becomes a fact with the next sequence, and the screen shows
+it. The driver *drains* what was recorded, makes it durable, and only then delivers it. What the driver must
+do besides (start an agent, cancel it, hand over an answer) comes back as effects.
+
+A turn: queued → running ⇄ waiting → completed | failed | cancelled. One turn runs at a time; the others
+wait in `queue` in the order in which they came. A question stays open until it is answered, or its turn ends
+by itself; a turn that ended by a crash leaves its questions open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from arp.ledger.fact import SCHEMA_VERSION, Fact, encode
+from arp.ledger.fact_types import check
+from arp.protocol.component import Component
+from arp.protocol.errors import ResourceLimit, SurfaceDestroyed, error_payload
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.limits import Limits
+from arp.protocol.messages import FINAL_STATUSES, AgentMessage, Delta
+from arp.protocol.patch import Update
+from arp.protocol.screen import Screen
+from arp.protocol.tree import Tree, as_object
+from arp.session.effects import CancelTurn, Effect, StartTurn
+from arp.session.emission import Drained, Emission
+from arp.session.projection import At, commit_messages, isolated, project, stored
+from arp.surface.change import Change, PatchChange, RenderChange
+from arp.surface.profile import DRAFT, Profile, supported
+from arp.surface.snapshot import Place, SessionName
+from arp.surface.surface import Surface
+from arp.surface.translate import translate
+
+THREAD = "main"
+"""A session has one thread; the profile wants it named."""
+
+Policy = Literal["queue", "reject", "interrupt"]
+
+TITLE_CHARACTERS = 80
+"""A chat's title is the beginning of its first text."""
+
+
+class Head(Struct, frozen=True):
+    """What never changes in a session's life."""
+
+    session_id: str
+    epoch: str
+    owner: str = ""
+    workflow: str = ""
+    runtime_id: str = "arp"
+    created_at: str = ""
+
+
+class Question(Struct, frozen=True):
+    """A component that waits for an answer."""
+
+    action_id: str
+    component_id: str
+    surface: str
+    turn_id: str
+
+
+class Session:
+    """The state machine of one session."""
+
+    def __init__(self, head: Head, limits: Limits, policy: Policy = "queue") -> None:
+        self.head = head
+        self.limits = limits
+        self.policy: Policy = policy
+        self.screen = Screen()
+        self.sequence = 0
+        self.sequence_stored = 0
+        """How far the ledger holds it."""
+        self.running: str | None = None
+        self.queue: list[str] = []
+        self.questions: dict[str, Question] = {}
+        """Open ones by component id, in the order in which they were asked."""
+        self.seen: dict[str, str | None] = {}
+        """Turn of each input that had an id."""
+        self.profiles: set[Profile] = set()
+        """Of the renderers that are there; a commit is translated for those that need it."""
+        self._recorded: list[Emission] = []
+        self._open: Emission | None = None
+        self._surfaces: dict[str, Surface] = {}
+        self._place = Place()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> SessionName:
+        """What the wire calls this session now."""
+        return SessionName(self.head.session_id, self.head.epoch, self.sequence)
+
+    @property
+    def place(self) -> Place:
+        """How far a renderer is that has been told everything drained so far."""
+        return self._place
+
+    @property
+    def active(self) -> bool:
+        """Tells whether a crash now would leave something to mend: a turn that runs or waits in line."""
+        return self.running is not None or bool(self.queue)
+
+    @property
+    def title(self) -> str:
+        """The beginning of the first text that the user said."""
+        for turn in self.screen.turns.values():
+            for echo in turn.inputs:
+                text = echo.data.get("text")
+                if isinstance(text, str) and text.strip():
+                    return " ".join(text.split())[:TITLE_CHARACTERS]
+        return ""
+
+    def status_of(self, turn_id: str) -> str | None:
+        """Gives a turn's status; `None` if there is no such turn."""
+        turn = self.screen.turns.get(turn_id)
+        return turn.status if turn else None
+
+    # -- recording -------------------------------------------------------------------------------
+
+    def record(
+        self,
+        type_name: str,
+        payload: JsonObject,
+        messages: list[AgentMessage] | None = None,
+        **ids: str,
+    ) -> Emission:
+        """Writes a fact with the next sequence, and shows it.
+
+        Args:
+            type_name: Of the closed list of the profile.
+            payload: Plain JSON, or values that encode to it. Not changed by anyone afterwards.
+            messages: What shows it, when the caller has applied that already; `None` = by `project`.
+            ids: Correlation ids by field name.
+        """
+        self._close_text()
+        self.sequence += 1
+        at = At(self.head.session_id, self.sequence, ids.get("turn_id"))
+        if messages is None:
+            messages = project(at, type_name, payload, ids)
+            for message in messages:
+                self.screen.apply(message)
+        emission = Emission(self.sequence, type_name, payload, ids, messages)
+        self._recorded.append(emission)
+        return emission
+
+    def in_turn(self, type_name: str, turn_id: str, payload: JsonObject, **ids: str) -> Emission:
+        """Records a fact of a turn."""
+        return self.record(type_name, payload, thread_id=THREAD, turn_id=turn_id, **ids)
+
+    def say(self, turn_id: str, text: str, type_name: str = "model.delta") -> Emission:
+        """Adds text to a turn's output; neighbouring text shares one fact.
+
+        Returns:
+            The open fact; while it is the session's `open_text`, text may be added to its `chunks`.
+        """
+        open_text = self._open
+        if open_text is not None:
+            if open_text.ids["turn_id"] == turn_id and open_text.type == type_name:
+                assert open_text.chunks is not None
+                open_text.chunks.append(text)
+                return open_text
+            self._close_text()
+        self.sequence += 1
+        payload: JsonObject = {}
+        ids = {"thread_id": THREAD, "turn_id": turn_id}
+        messages = project(At(self.head.session_id, self.sequence, turn_id), type_name, payload, ids)
+        emission = Emission(self.sequence, type_name, payload, ids, messages)
+        emission.chunks = [text]
+        self._recorded.append(emission)
+        self._open = emission
+        return emission
+
+    def _close_text(self) -> None:
+        emission, self._open = self._open, None
+        if emission is None:
+            return
+        emission.close()
+        delta = emission.messages[0]
+        assert isinstance(delta, Delta)
+        self.screen.apply(delta)
+        text = delta.payload.delta
+        place = self._place
+        if emission.type == "reasoning.delta":
+            self._place = Place(0, place.part, place.characters, place.thinking + len(text))
+            return
+        part = self.screen.surfaces["main"].outputs[emission.ids["turn_id"]][-1]
+        emission.part = part
+        before = place.characters if part == place.part else 0
+        self._place = Place(0, part, before + len(text), place.thinking)
+
+    # -- surfaces --------------------------------------------------------------------------------
+
+    def commit(self, turn_id: str | None, surface: str, changes: Sequence[Change], **payload: Json) -> None:
+        """Changes a surface, all or nothing.
+
+        Raises:
+            ArpError: A component, op or limit; nothing has changed and nothing is recorded.
+        """
+        self._close_text()
+        target = self._surface(surface)
+        turn = (turn_id or "") if surface == "main" else ""
+        applied = target.commit(changes, turn, self.sequence + 1)
+        copy = isolated(applied)
+        at = At(self.head.session_id, self.sequence + 1, turn_id)
+        ids = {"artifact_id": surface, **({"thread_id": THREAD, "turn_id": turn_id} if turn_id else {})}
+        emission = self.record(
+            "artifact.changed",
+            {"surface": surface, "changes": stored(copy), **payload},
+            commit_messages(at, surface, copy),
+            **ids,
+        )
+        for profile in self.profiles:
+            translated = translate(applied, profile, target.tree)
+            if translated is None:
+                emission.translated[profile] = None
+            elif translated is not applied:
+                emission.translated[profile] = commit_messages(at, surface, isolated(translated))
+
+    def tree(self, surface: str) -> Tree | None:
+        """Gives a surface's components, if there is such a surface."""
+        return self.screen.surfaces.get(surface)
+
+    def _surface(self, name: str) -> Surface:
+        found = self._surfaces.get(name)
+        if found is None:
+            if name not in self.screen.surfaces and len(self.screen.surfaces) >= self.limits.max_surfaces:
+                raise ResourceLimit(
+                    f"surface {name!r} would be one more than {self.limits.max_surfaces}",
+                    detail="max_surfaces",
+                )
+            tree = self.screen.surfaces.setdefault(name, Tree())
+            found = self._surfaces[name] = Surface(name, tree, self.limits)
+        return found
+
+    # -- turns -----------------------------------------------------------------------------------
+
+    def begin_next(self) -> list[Effect]:
+        """Starts the turn that is first in line, if none runs."""
+        if self.running is not None or not self.queue:
+            return []
+        turn_id = self.queue.pop(0)
+        self.running = turn_id
+        self._place = Place()
+        self.in_turn("turn.started", turn_id, {})
+        if self.queue:
+            self.record("queue.changed", {"queued": list(self.queue)}, thread_id=THREAD)
+        return [StartTurn(turn_id)]
+
+    def check_running(self, turn_id: str) -> None:
+        """Raises `SurfaceDestroyed` unless the turn may still show something."""
+        if self.running != turn_id:
+            raise SurfaceDestroyed(f"turn {turn_id} is over; it can show nothing more", detail=turn_id)
+
+    def end_turn(
+        self,
+        turn_id: str,
+        status: Literal["completed", "failed", "cancelled"],
+        error: BaseException | None = None,
+        reason: str | None = None,
+    ) -> list[Effect]:
+        """Ends a turn, once; its open questions close, unless it was interrupted.
+
+        Args:
+            turn_id: A turn that runs or is queued; another one is left as it is.
+            status: How it ended.
+            error: Shown by its code; what is not an `ArpError` shows no internals.
+            reason: `statusReason` of the fact.
+        """
+        if self.status_of(turn_id) in FINAL_STATUSES:
+            return []
+        if reason != "interrupted":
+            for question in [q for q in self.questions.values() if q.turn_id == turn_id]:
+                self.close_question(question, "cancelled")
+        if error is not None:
+            payload = error_payload(error)
+            shown: JsonObject = {"error": payload.error, "code": payload.code}
+            self.in_turn("runtime.error", turn_id, {**shown, "retryable": payload.retryable})
+        type_name = "turn.completed" if status == "completed" else "turn.failed"
+        ids = {"status_reason": reason or status} if status != "completed" else {}
+        self.in_turn(type_name, turn_id, {"status": status}, status=status, **ids)
+        if turn_id in self.queue:
+            self.queue.remove(turn_id)
+            self.record("queue.changed", {"queued": list(self.queue)}, thread_id=THREAD)
+        if self.running == turn_id:
+            self.running = None
+        return self.begin_next()
+
+    # -- questions -------------------------------------------------------------------------------
+
+    def ask(self, turn_id: str, component: Component, surface: str = "main") -> Question:
+        """Shows a component that waits for an answer.
+
+        Raises:
+            ArpError: The component is refused; nothing has changed.
+        """
+        asked = Component(
+            component.id,
+            component.type,
+            {**component.props, "state": "open"},
+            component.version,
+            component.fallback,
+        )
+        self.commit(turn_id, surface, [RenderChange([asked])])
+        question = Question(f"{turn_id}.{component.id}", component.id, surface, turn_id)
+        self.questions[component.id] = question
+        payload = {"component": as_object(asked), "surface": surface}
+        self.in_turn("action.required", turn_id, payload, action_id=question.action_id)
+        return question
+
+    def close_question(
+        self, question: Question, state: str, *, answer: Json = None, told: JsonObject | None = None
+    ) -> None:
+        """Closes a question for every renderer: answered, cancelled or expired."""
+        del self.questions[question.component_id]
+        self.mark(question.component_id, question.surface, state, answer, question.turn_id)
+        payload: JsonObject = {"decision": state, "resumes": question.turn_id == self.running}
+        if told is not None:
+            payload |= {"answer": answer, "input": told}
+        self.in_turn("action.resolved", question.turn_id, payload, action_id=question.action_id)
+
+    def mark(
+        self, component_id: str, surface: str, state: str, answer: Json, turn_id: str | None
+    ) -> None:
+        """Sets an input component's `state`, and its `answer` if there is one."""
+        tree = self.tree(surface)
+        if tree is None or component_id not in tree.nodes:
+            return
+        ops = [Update(component_id, "props.state", state)]
+        if answer is not None:
+            ops.append(Update(component_id, "props.answer", answer))
+        self.commit(turn_id, surface, [PatchChange(list(ops))])
+
+    # -- draining --------------------------------------------------------------------------------
+
+    @property
+    def open_text(self) -> Emission | None:
+        """The text fact that neighbouring text may still join."""
+        return self._open
+
+    @property
+    def has_recorded(self) -> bool:
+        """Tells whether there is anything to drain."""
+        return bool(self._recorded)
+
+    def drain(self, at: str) -> Drained:
+        """Takes what was recorded since the last time, as facts of one moment.
+
+        Args:
+            at: RFC 3339.
+        """
+        self._close_text()
+        recorded, self._recorded = self._recorded, []
+        place = self._place
+        if place.part is not None and self.running is not None:
+            items = self.screen.surfaces["main"].outputs.get(self.running)
+            if not items or items[-1] != place.part:
+                place = Place(0, None, 0, place.thinking)
+        self._place = Place(self.sequence, place.part, place.characters, place.thinking)
+        head = self.head
+        facts = []
+        for emission in recorded:
+            fact = Fact(
+                SCHEMA_VERSION,
+                head.runtime_id,
+                head.session_id,
+                f"{head.session_id}-{emission.sequence}",
+                at,
+                emission.sequence,
+                emission.type,
+                emission.payload,
+                **emission.ids,
+            )
+            check(fact)
+            facts.append(encode(fact))
+        return Drained(facts, recorded)
+
+    def cancel(self, turn_id: str | None = None) -> list[Effect]:
+        """Asks for a turn to stop: the running one if `None`. A queued one is over at once."""
+        turn_id = turn_id or self.running
+        if turn_id is None:
+            return []
+        if turn_id in self.queue:
+            return self.end_turn(turn_id, "cancelled")
+        return [CancelTurn(turn_id)] if turn_id == self.running else []
+
+
+def takes_typed_answers(profile: Profile, component_type: str) -> bool:
+    """Tells whether a renderer shows a question as text, so that a typed line may be its answer."""
+    return profile is not DRAFT and component_type not in supported(profile).versions

@@ -1,0 +1,106 @@
+"""What a store refuses, and how it says so.
+
+StoreError(ArpError)
+├── SequenceConflict    somebody else wrote first; nothing of the call was stored
+├── StoreUnwritable     the disk refuses; reading goes on, writing comes back by itself
+├── StoreDamaged        what is on the disk is not what was written; other sessions go on
+├── StoreLocked         another process has the file
+├── StoreUnavailable    no such kind of store, or a file that is not ours to write
+├── StoreClosed         used before `open` or after `aclose`
+└── BlobNotFound        no blob of that id
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from arp.protocol.errors import ArpError
+
+
+class StoreError(ArpError):
+    """Anything that a store refuses."""
+
+
+class SequenceConflict(StoreError):
+    """The session does not stand where the caller thinks. Nothing of the call was stored."""
+
+    def __init__(self, session_id: str, expected: int, actual: int) -> None:
+        super().__init__(
+            f"session {session_id} stands at sequence {actual}, not at {expected}; "
+            "read what is there and append behind it",
+            detail=session_id,
+        )
+        self.expected = expected
+        self.actual = actual
+
+
+class StoreUnwritable(StoreError):
+    """The ledger cannot be written. Nothing of the call can be relied on to be stored."""
+
+    retryable = True
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(
+            "the ledger cannot be written now, so nothing new is accepted; "
+            "reading goes on, try again later"
+        )
+        self.place = place
+        self.reason = reason
+        """For the operator: it may name files, so it never stands in `message`."""
+
+    def __str__(self) -> str:
+        return f"ledger {self.place} cannot be written: {self.reason}"
+
+
+class StoreDamaged(StoreError):
+    """Facts of one session do not pass their checksum. Other sessions go on."""
+
+    def __init__(self, session_id: str, after: int) -> None:
+        super().__init__(
+            f"session {session_id}: the facts behind sequence {after} are damaged on the disk; "
+            "restore the ledger from a backup, or delete the session",
+            detail=session_id,
+        )
+        self.after = after
+        """The last sequence that is known to be good."""
+
+
+class StoreLocked(StoreError):
+    """Another process writes this ledger."""
+
+
+class StoreUnavailable(StoreError):
+    """A store that cannot be opened: unknown scheme, foreign file, newer version."""
+
+
+class StoreClosed(StoreError):
+    """The store is not open. Nothing was stored."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the store is not open; await open() before, and use nothing after aclose()"
+        )
+
+
+class BlobNotFound(StoreError):
+    """No blob has this id, or it is no id at all: the same answer for both."""
+
+    def __init__(self) -> None:
+        super().__init__("no such blob")
+
+
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space and it goes on by itself",
+    sqlite3.SQLITE_READONLY: "the file or its directory is read-only; let this user write there",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; check the directory and its rights",
+    sqlite3.SQLITE_BUSY: "another program holds a lock on it; close that program",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
+    sqlite3.SQLITE_NOTADB: "the file is no SQLite database; name another one",
+    sqlite3.SQLITE_IOERR: "the disk refuses to write; check it, then it goes on by itself",
+}
+
+
+def sqlite_reason(error: sqlite3.Error) -> str:
+    """What an error of SQLite means for the operator, and SQLite's own words behind it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return f"{_REASONS.get(code, 'SQLite refuses')} ({error})"

@@ -1,0 +1,309 @@
+"""The writing side of a ledger file: facts are appended fast and sorted later.
+
+Theory of operation. A fact has two homes in the file, one after the other.
+
+1. Every transaction puts all facts that it brings, of whatever sessions, into **one row** at the
+   end of `journal`: one statement, a few neighbouring pages, one sync. Callers wait for that alone.
+2. The same facts stay in memory, by session, as **tails** (`tails.py`), until the journal has
+   16 MiB of facts or one session 256 KiB. Then a later transaction also writes the oldest tails to
+   `segment`, one row per session with its whole run, and removes the journal rows that no tail
+   needs any more.
+
+So a session's facts are: its segments, then its tail. A journal row is only ever read when a file
+is opened, to build the tails again. Facts that stand in both then (a row goes when the *last* of
+its sessions is sorted) are told apart by their sequence.
+
+Why not simply a row per fact, ordered by session and sequence: 100 facts of 100 sessions are 100
+pages of 4 KiB then, for 30 KiB of facts; README.md has the figures. And at each step of a statement
+Python gives the interpreter lock away and may wait 5 ms to get it back, so few steps count.
+
+All of it runs on the writer's thread; other threads may `get` from `tails`, and nothing else.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
+from arp.store.schema import open_ledger
+from arp.store.store import Append, SessionMeta, one_line
+from arp.store.tails import Run, Tail, Tails
+
+_MAX_KNOWN: Final = 10_000
+"""Sessions whose last sequence is remembered; beyond that it is looked up again."""
+
+_INSERT_JOURNAL: Final = "INSERT INTO journal (id, heads, facts, crc) VALUES (?, ?, ?, ?)"
+
+_INSERT_SEGMENTS: Final = """
+    INSERT INTO segment (session, first, last, crc, facts)
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
+           json_extract(value, '$[3]'),
+           substr(?2, json_extract(value, '$[4]'), json_extract(value, '$[5]'))
+    FROM json_each(?1)"""
+
+_DELETE_JOURNAL: Final = """
+    DELETE FROM journal WHERE id < ?1 AND id NOT IN (SELECT value FROM json_each(?2))"""
+
+_UPSERT_SESSIONS: Final = """
+    INSERT OR REPLACE INTO session (id, owner, workflow, updated_at, active, meta)
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
+           json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]')
+    FROM json_each(?1)"""
+
+_DELETE_SESSION: Final = (
+    "DELETE FROM segment WHERE session = ?",
+    "DELETE FROM session WHERE id = ?",
+)
+
+_LAST_SEGMENT: Final = "SELECT last FROM segment WHERE session = ? ORDER BY first DESC LIMIT 1"
+
+_heads_decoder = msgspec.json.Decoder(list[tuple[str, int, int]])
+
+
+class Journal:
+    """The one writer of a ledger file. After any `sqlite3.Error`: `abandon`, later `reopen`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tails = Tails()
+        """What no segment has yet; other threads may `get` from it."""
+        self.damaged: dict[str, int] = {}
+        """Sessions with facts that do not pass their checksum → their last good sequence."""
+        self.unchecked_bytes = 0
+        """Written since somebody last set this to 0: how far the write-ahead log has grown."""
+        self._connection: sqlite3.Connection | None = None
+        self._last: dict[str, int] = {}
+        self._damaged_rows: list[int] = []
+        self._next_row = 1
+
+    def open(self) -> None:
+        """Opens the file and builds the tails from what the journal holds.
+
+        Raises:
+            StoreUnavailable: As `open_ledger`, or the journal cannot be made sense of.
+        """
+        self.tails = self._load()
+
+    def reopen(self) -> None:
+        """Opens the file again after a failure and makes sure that nothing acknowledged is gone.
+
+        Raises:
+            StoreUnavailable: The file cannot be opened, or lost what it had promised. Reads go on
+                from what is still in memory.
+        """
+        tails = self._load()
+        for session_id, tail in self.tails.by_session.items():
+            if self.last_of(session_id) < tail.last:
+                raise StoreUnavailable(
+                    f"ledger {self.path}: session {session_id} lost acknowledged facts on the "
+                    "disk; stop, check the disk, and restore the ledger from a backup"
+                )
+        self.tails = tails
+
+    def abandon(self) -> None:
+        """Lets go of the connection. What it had not committed is gone; tails can still be read."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def close(self) -> None:
+        """Sorts what is left, so that a file at rest has segments alone, and closes it.
+
+        Raises:
+            sqlite3.Error: It could not be sorted; nothing is lost, the next `open` finds it.
+        """
+        everything = dict(self.tails.by_session)
+        try:
+            if self._connection is not None and everything:
+                with self._transaction():
+                    self._write_segments(everything)
+                self.tails.remove(everything)
+        finally:
+            self.abandon()
+
+    def last_of(self, session_id: str) -> int:
+        """The sequence of the session's newest fact; 0 if it has none."""
+        last = self._last.get(session_id)
+        if last is None:
+            row = self._db.execute(_LAST_SEGMENT, (session_id,)).fetchone()
+            last = self._last[session_id] = row[0] if row else 0
+        return last
+
+    def commit(self, calls: Sequence[Sequence[Append]]) -> list[Exception | None]:
+        """Makes the facts of many calls durable in one transaction.
+
+        Returns:
+            For each call why it was refused, or `None`. A refused call stored nothing.
+
+        Raises:
+            sqlite3.Error: Nothing can be relied on; `abandon` and `reopen`.
+        """
+        runs: list[Run] = []
+        metas: list[SessionMeta] = []
+        outcomes: list[Exception | None] = []
+        for batch in calls:
+            try:
+                runs += self._accept(batch)
+            except StoreError as error:
+                outcomes.append(error)
+            else:
+                metas += [append.meta for append in batch if append.meta is not None]
+                outcomes.append(None)
+        self._write(runs, metas)
+        return outcomes
+
+    def delete(self, session_id: str) -> bool:
+        """Removes the facts and the row of a session; tells whether there was anything.
+
+        Raises:
+            sqlite3.Error: As `commit`.
+        """
+        db, everything = self._db, dict(self.tails.by_session)
+        found = session_id in everything
+        db.execute("PRAGMA secure_delete = ON").fetchall()
+        with self._transaction():
+            self._write_segments(everything)
+            for statement in _DELETE_SESSION:
+                found = db.execute(statement, (session_id,)).rowcount > 0 or found
+        db.execute("PRAGMA secure_delete = FAST").fetchall()
+        self.tails.remove(everything)
+        self._last.pop(session_id, None)
+        self.damaged.pop(session_id, None)
+        return found
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise sqlite3.OperationalError("the ledger's file is not open")
+        return self._connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        db = self._db
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                with suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
+            raise
+
+    def _accept(self, batch: Sequence[Append]) -> list[Run]:
+        """Moves `_last` on and gives the runs of the batch, or leaves all as it is and raises."""
+        runs: list[Run] = []
+        for count, append in enumerate(batch):
+            session_id, expected = append.session_id, append.expected_sequence
+            last = self.last_of(session_id)
+            if last != expected or session_id in self.damaged:
+                for done in reversed(batch[:count]):
+                    self._last[done.session_id] = done.expected_sequence
+                if session_id in self.damaged:
+                    raise StoreDamaged(session_id, self.damaged[session_id])
+                raise SequenceConflict(session_id, expected, last)
+            if append.facts:
+                runs.append((session_id, last + 1, append.facts))
+                self._last[session_id] = last + len(append.facts)
+        return runs
+
+    def _write(self, runs: list[Run], metas: list[SessionMeta]) -> None:
+        if not runs and not metas:
+            return
+        due = self.tails.due()
+        runs, heads, body = _journal_row(runs)
+        row = self._next_row
+        record = (row, heads, body, crc32(body, crc32(heads)))
+        if runs and not metas and not due:
+            self._db.execute(_INSERT_JOURNAL, record)
+        else:
+            with self._transaction():
+                if runs:
+                    self._db.execute(_INSERT_JOURNAL, record)
+                if metas:
+                    self._db.execute(_UPSERT_SESSIONS, (_session_rows(metas),))
+                if due:
+                    self._write_segments(due)
+        self._next_row = row + 1
+        self.unchecked_bytes += len(body)
+        self.tails.remove(due)
+        self.tails.add(runs, row)
+        if len(self._last) > _MAX_KNOWN:
+            self._last = {key: tail.last for key, tail in self.tails.by_session.items()}
+
+    def _write_segments(self, chosen: dict[str, Tail]) -> None:
+        """Writes tails as segments and drops the journal rows that no other tail needs."""
+        heads, bodies, offset = [], [], 1
+        for session_id, tail in chosen.items():
+            body = b"\n".join(tail.facts)
+            heads.append((session_id, tail.first, tail.last, crc32(body), offset, len(body)))
+            bodies.append(body)
+            offset += len(body)
+        if heads:
+            self._db.execute(_INSERT_SEGMENTS, (_json(heads), b"".join(bodies)))
+        oldest = self.tails.oldest_row_without(chosen, self._next_row)
+        self._db.execute(_DELETE_JOURNAL, (oldest, _json(self._damaged_rows)))
+        self.unchecked_bytes += offset
+
+    def _load(self) -> Tails:
+        db = self._connection = open_ledger(self.path)
+        tails = Tails()
+        self.damaged, self._damaged_rows, self._last, self._next_row = {}, [], {}, 1
+        for row, heads, facts, crc in db.execute(
+            "SELECT id, heads, facts, crc FROM journal ORDER BY id"
+        ):
+            self._next_row = row + 1
+            is_whole = crc32(facts, crc32(heads)) == crc
+            if not is_whole:
+                self._damaged_rows.append(row)
+            self._load_row(tails, row, self._runs_of(row, heads, facts), is_whole)
+        return tails
+
+    def _load_row(self, tails: Tails, row: int, runs: list[Run], is_whole: bool) -> None:
+        for session_id, first, facts in runs:
+            known = self.last_of(session_id)
+            last = first + len(facts) - 1
+            if not is_whole or first > known + 1:
+                self.damaged.setdefault(session_id, known)
+            elif last > known and session_id not in self.damaged:
+                tails.add([(session_id, known + 1, facts[known + 1 - first :])], row)
+                self._last[session_id] = last
+
+    def _runs_of(self, row: int, heads: bytes, facts: bytes) -> list[Run]:
+        try:
+            counts = _heads_decoder.decode(heads)
+        except msgspec.DecodeError as error:
+            raise StoreUnavailable(
+                f"ledger {self.path}: row {row} of its journal is damaged, and with it which "
+                "sessions it belongs to; restore the file from a backup"
+            ) from error
+        lines = iter(facts.split(b"\n"))
+        return [(name, first, list(islice(lines, count))) for name, first, count in counts]
+
+
+def _journal_row(runs: list[Run]) -> tuple[list[Run], bytes, bytes]:
+    """Gives the runs as they will be read again, and the heads and facts of their row."""
+    lines = list(chain.from_iterable([facts for _, _, facts in runs]))
+    body = b"\n".join(lines)
+    if body.count(b"\n") >= max(1, len(lines)):
+        runs = [(session_id, first, one_line(facts)) for session_id, first, facts in runs]
+        body = b"\n".join([fact for _, _, facts in runs for fact in facts])
+    heads = [(session_id, first, len(facts)) for session_id, first, facts in runs]
+    return runs, msgspec.json.encode(heads), body
+
+
+def _session_rows(metas: list[SessionMeta]) -> str:
+    return _json([(m.id, m.owner, m.workflow, m.updated_at, m.active, m) for m in metas])
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,110 @@
+"""The store in memory, for tests and for embedding: everything is gone when the process is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from arp.store.errors import SequenceConflict, StoreClosed
+from arp.store.store import (
+    Append,
+    SessionMeta,
+    check_append,
+    one_line,
+    page_limit,
+    split_cursor,
+)
+
+
+class MemoryStore:
+    """A `Store` that keeps its promises for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._facts: dict[str, list[bytes]] = {}
+        self._metas: dict[str, SessionMeta] = {}
+        self._is_open = False
+
+    async def open(self) -> None:
+        """As `Store.open`."""
+        self._is_open = True
+
+    async def aclose(self) -> None:
+        """As `Store.aclose`. What was stored is there again after the next `open`."""
+        self._is_open = False
+
+    async def append(self, batch: Sequence[Append]) -> None:
+        """As `Store.append`. The disk never refuses."""
+        self._check_open()
+        for append in batch:
+            check_append(append)
+        self._check_sequences(batch)
+        for append in batch:
+            if append.facts:
+                self._facts.setdefault(append.session_id, []).extend(one_line(append.facts))
+            if append.meta is not None:
+                self._metas[append.session_id] = append.meta
+
+    async def read(
+        self, session_id: str, after: int = 0, limit: int = 1000
+    ) -> list[tuple[int, bytes]]:
+        """As `Store.read`."""
+        self._check_open()
+        after, limit = max(after, 0), max(limit, 1)
+        facts = self._facts.get(session_id, [])
+        return list(enumerate(facts[after : after + limit], after + 1))
+
+    async def sessions(
+        self,
+        *,
+        owner: str | None = None,
+        workflow: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> list[SessionMeta]:
+        """As `Store.sessions`."""
+        self._check_open()
+        place = split_cursor(before) if before is not None else None
+        found = [
+            meta
+            for meta in self._metas.values()
+            if (owner is None or meta.owner == owner)
+            and (workflow is None or meta.workflow == workflow)
+            and (place is None or (meta.updated_at, meta.id) < place)
+        ]
+        found.sort(key=lambda meta: (meta.updated_at, meta.id), reverse=True)
+        return [self._complete(meta) for meta in found[: page_limit(limit)]]
+
+    async def session(self, session_id: str) -> SessionMeta | None:
+        """As `Store.session`."""
+        self._check_open()
+        meta = self._metas.get(session_id)
+        return self._complete(meta) if meta else None
+
+    async def delete(self, session_id: str) -> bool:
+        """As `Store.delete`."""
+        self._check_open()
+        facts = self._facts.pop(session_id, None)
+        meta = self._metas.pop(session_id, None)
+        return facts is not None or meta is not None
+
+    async def open_sessions(self) -> list[str]:
+        """As `Store.open_sessions`."""
+        self._check_open()
+        return sorted(meta.id for meta in self._metas.values() if meta.active)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise StoreClosed
+
+    def _check_sequences(self, batch: Sequence[Append]) -> None:
+        ahead: dict[str, int] = {}
+        for append in batch:
+            session_id = append.session_id
+            last = ahead.get(session_id, len(self._facts.get(session_id, ())))
+            if last != append.expected_sequence:
+                raise SequenceConflict(session_id, append.expected_sequence, last)
+            ahead[session_id] = last + len(append.facts)
+
+    def _complete(self, meta: SessionMeta) -> SessionMeta:
+        return msgspec.structs.replace(meta, last_sequence=len(self._facts.get(meta.id, ())))

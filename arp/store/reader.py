@@ -1,0 +1,142 @@
+"""The reading side of a ledger file: its own connections on its own threads, beside the writer."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, TypeVar
+from zlib import crc32
+
+import msgspec
+
+from arp.store.errors import StoreDamaged, StoreUnavailable, sqlite_reason
+from arp.store.schema import open_reader
+from arp.store.store import SessionMeta, page_limit, split_cursor
+
+T = TypeVar("T")
+
+Row = tuple[SessionMeta, int]
+"""A session's row, and the last sequence that its segments hold."""
+
+_THREADS: Final = 2
+"""What is asked most is in memory; two let a long list and a resume go on side by side."""
+
+_SEGMENTS: Final = """
+    SELECT first, last, crc, facts FROM segment
+    WHERE session = ?1 AND first >= coalesce(
+        (SELECT max(first) FROM segment WHERE session = ?1 AND first <= ?2), 0)
+    ORDER BY first"""
+
+_ROWS: Final = """
+    SELECT meta, coalesce(
+        (SELECT last FROM segment WHERE session = id ORDER BY first DESC LIMIT 1), 0)
+    FROM session """
+
+_meta_decoder = msgspec.json.Decoder(SessionMeta)
+
+
+class Reader:
+    """Runs questions against the file on a few threads, each with a connection at hand."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="arp-ledger-read")
+        self._free: SimpleQueue[sqlite3.Connection | None] = SimpleQueue()
+        for _ in range(_THREADS):
+            self._free.put(None)
+
+    async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """Gives what `question` says, without holding up the loop.
+
+        Raises:
+            StoreUnavailable: The file cannot be read. What the question raises comes through.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)
+
+    def close(self) -> None:
+        """Waits for the questions under way and closes the connections."""
+        self._pool.shutdown(wait=True)
+        while not self._free.empty():
+            connection = self._free.get_nowait()
+            if connection is not None:
+                connection.close()
+
+    def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        connection = self._free.get()
+        try:
+            if connection is None:
+                connection = open_reader(self._path)
+            return question(connection)
+        except sqlite3.Error as error:
+            raise StoreUnavailable(
+                f"ledger {self._path} cannot be read: {sqlite_reason(error)}"
+            ) from error
+        finally:
+            self._free.put(connection)
+
+
+def read_segments(
+    db: sqlite3.Connection, session_id: str, after: int, limit: int
+) -> list[tuple[int, bytes]]:
+    """Gives up to `limit` facts behind `after` that stand in segments, in order, without holes.
+
+    Raises:
+        StoreDamaged: The very next fact does not pass its checksum or is missing.
+    """
+    found: list[tuple[int, bytes]] = []
+    wanted = after + 1
+    for first, last, crc, body in db.execute(_SEGMENTS, (session_id, wanted)):
+        if last < wanted:
+            continue
+        facts = body.split(b"\n")
+        if first > wanted or crc32(body) != crc or len(facts) != last - first + 1:
+            if found:
+                return found
+            raise StoreDamaged(session_id, after)
+        found += enumerate(facts[wanted - first : wanted - first + limit - len(found)], wanted)
+        wanted = last + 1
+        if len(found) >= limit:
+            break
+    return found
+
+
+def list_sessions(
+    db: sqlite3.Connection,
+    owner: str | None,
+    workflow: str | None,
+    before: str | None,
+    limit: int,
+) -> list[Row]:
+    """Gives the rows of `Store.sessions`, newest update first."""
+    conditions, values = ["1"], list[str | int]()
+    if owner is not None:
+        conditions.append("owner = ?")
+        values.append(owner)
+    if workflow is not None:
+        conditions.append("workflow = ?")
+        values.append(workflow)
+    if before is not None:
+        conditions.append("(updated_at, id) < (?, ?)")
+        values += split_cursor(before)
+    values.append(page_limit(limit))
+    query = f"WHERE {' AND '.join(conditions)} ORDER BY updated_at DESC, id DESC LIMIT ?"
+    return [_row(meta, last) for meta, last in db.execute(_ROWS + query, values)]
+
+
+def find_session(db: sqlite3.Connection, session_id: str) -> Row | None:
+    """Gives the row of one session, or `None`."""
+    found = db.execute(_ROWS + "WHERE id = ?", (session_id,)).fetchone()
+    return _row(*found) if found else None
+
+
+def active_sessions(db: sqlite3.Connection) -> list[str]:
+    """Gives the ids of the sessions whose row says `active`, in order."""
+    return [row[0] for row in db.execute("SELECT id FROM session WHERE active ORDER BY id")]
+
+
+def _row(meta: str, last: int) -> Row:
+    return _meta_decoder.decode(meta), last

@@ -1,0 +1,149 @@
+"""The tables of a ledger file, and how a connection to one is made.
+
+`journal` takes what is written: one row per transaction, at the end of the table, whatever sessions
+it is about. `segment` takes it later, sorted: one row per run of facts of one session. `session` is
+the list of sessions. Why there are two homes for facts is told in `journal.py`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from arp.store.errors import StoreUnavailable, sqlite_reason
+
+VERSION: Final = 1
+"""Of the tables below; stands in `PRAGMA user_version`."""
+
+APPLICATION_ID: Final = 0x41525031
+"""`ARP1` in `PRAGMA application_id`: tells a ledger from any other SQLite file."""
+
+_BUSY_TIMEOUT_S: Final = 5.0
+"""How long another program (a backup, a shell) may hold the file before a write fails."""
+
+_BACKSTOP_PAGES: Final = 16_384
+"""64 MiB of write-ahead log: only if the checkpointer does not keep up, the writer does it."""
+
+_TABLES: Final = (
+    """CREATE TABLE journal (
+        id INTEGER PRIMARY KEY,
+        heads BLOB NOT NULL,    -- JSON: [[session, first sequence, number of facts], ...]
+        facts BLOB NOT NULL,    -- the facts of all heads, one JSON object a line
+        crc INTEGER NOT NULL    -- CRC-32 of heads, then facts
+    )""",
+    """CREATE TABLE segment (
+        session TEXT NOT NULL,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        crc INTEGER NOT NULL,   -- CRC-32 of facts
+        facts BLOB NOT NULL,    -- one JSON object a line
+        PRIMARY KEY (session, first)
+    )""",
+    """CREATE TABLE session (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        workflow TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        active INTEGER NOT NULL,
+        meta TEXT NOT NULL      -- JSON: all of the row
+    ) WITHOUT ROWID""",
+    "CREATE INDEX session_by_owner ON session (owner, updated_at, id)",
+    "CREATE INDEX session_active ON session (id) WHERE active",
+)
+
+
+_PRAGMAS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "fullfsync = ON",  # macOS: fsync alone does not reach the disk there
+    "checkpoint_fullfsync = ON",
+    f"wal_autocheckpoint = {_BACKSTOP_PAGES}",
+    "journal_size_limit = 33554432",  # 32 MiB: what the log may keep of the disk when it is empty
+    "secure_delete = FAST",
+    "trusted_schema = OFF",
+)
+
+
+def open_ledger(path: Path) -> sqlite3.Connection:
+    """Opens a ledger for writing, and makes the tables if the file is new.
+
+    Every commit is synced to the disk before it returns. Statements commit by themselves unless
+    they stand between BEGIN and COMMIT.
+
+    Raises:
+        StoreUnavailable: The file is not a ledger, or of a newer version, or cannot be opened.
+            A file that is not ours has not been touched.
+    """
+    try:
+        connection = _connect(path)
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"ledger {path}: {sqlite_reason(error)}") from error
+    try:
+        is_new = _is_new(connection, path)
+        _configure(connection)
+        if is_new:
+            _make_tables(connection)
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreUnavailable(f"ledger {path}: {sqlite_reason(error)}") from error
+    except StoreUnavailable:
+        connection.close()
+        raise
+    return connection
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """Opens a ledger for reading alone; it reads on while another connection writes."""
+    connection = _connect(path)
+    _configure(connection)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def open_checkpointer(path: Path) -> sqlite3.Connection:
+    """Opens a ledger to move its write-ahead log into the file."""
+    connection = _connect(path)
+    _configure(connection)
+    return connection
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(
+        path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+
+
+def _configure(connection: sqlite3.Connection) -> None:
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _is_new(connection: sqlite3.Connection, path: Path) -> bool:
+    application = _pragma(connection, "application_id")
+    version = _pragma(connection, "user_version")
+    if application == APPLICATION_ID:
+        if version > VERSION:
+            raise StoreUnavailable(
+                f"ledger {path} was written by a newer version (tables {version}, this one knows "
+                f"{VERSION}); upgrade, or name another file: --ledger sqlite:other.db"
+            )
+        return False
+    if application or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise StoreUnavailable(
+            f"{path} is a database of something else; name another file: --ledger sqlite:other.db"
+        )
+    return True
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    for table in _TABLES:
+        connection.execute(table)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])

@@ -1,0 +1,165 @@
+"""The store in a SQLite file: what the loop sees of the writer, the reader and the lock."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from arp.store.checkpoint import Checkpointer
+from arp.store.directory import make_private_directory
+from arp.store.errors import StoreClosed, StoreDamaged, StoreUnavailable, sqlite_reason
+from arp.store.journal import Journal
+from arp.store.lock import FileLock
+from arp.store.reader import (
+    Reader,
+    Row,
+    active_sessions,
+    find_session,
+    list_sessions,
+    read_segments,
+)
+from arp.store.store import Append, SessionMeta, check_append
+from arp.store.writer import Writer
+
+log = logging.getLogger(__name__)
+
+
+class SqliteStore:
+    """A `Store` in one file: neither a kill nor a power loss takes what was acknowledged.
+
+    Source: ledger.md 3.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._lock = FileLock(self.path)
+        self._journal = Journal(self.path)
+        self._writer: Writer | None = None
+        self._reader: Reader | None = None
+        self._checkpointer: Checkpointer | None = None
+
+    async def open(self) -> None:
+        """As `Store.open`. Makes the file and its directory, for this user alone."""
+        await asyncio.to_thread(self._open_file)
+        self._reader = Reader(self.path)
+        self._checkpointer = Checkpointer(self.path)
+        self._writer = Writer(self._journal, self._checkpointer)
+        log.info("ledger %s opened", self.path)
+
+    async def aclose(self) -> None:
+        """As `Store.aclose`. The file is left sorted and without a write-ahead log."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await writer.aclose()
+            await asyncio.to_thread(self._close_file)
+            log.info("ledger %s closed", self.path)
+
+    async def append(self, batch: Sequence[Append]) -> None:
+        """As `Store.append`."""
+        if self._writer is None:
+            raise StoreClosed
+        for append in batch:
+            check_append(append)
+        if batch:
+            await self._writer.append(tuple(batch))
+
+    async def read(
+        self, session_id: str, after: int = 0, limit: int = 1000
+    ) -> list[tuple[int, bytes]]:
+        """As `Store.read`. What is new comes from memory, without a thread."""
+        tail = self._journal.tails.get(session_id)
+        after, limit = max(after, 0), max(limit, 1)
+        found: list[tuple[int, bytes]] = []
+        if tail is None or after + 1 < tail.first:
+            found = await self._open_reader.ask(
+                lambda db: read_segments(db, session_id, after, limit)
+            )
+            after = found[-1][0] if found else after
+        if tail is not None and after + 1 >= tail.first:
+            start = after + 1 - tail.first
+            found += enumerate(tail.facts[start : start + limit - len(found)], after + 1)
+        is_hole = tail is not None and after + 1 < tail.first
+        if not found and (is_hole or session_id in self._journal.damaged):
+            raise StoreDamaged(session_id, after)
+        return found
+
+    async def sessions(
+        self,
+        *,
+        owner: str | None = None,
+        workflow: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> list[SessionMeta]:
+        """As `Store.sessions`."""
+        rows = await self._open_reader.ask(
+            lambda db: list_sessions(db, owner, workflow, before, limit)
+        )
+        return [self._complete(row) for row in rows]
+
+    async def session(self, session_id: str) -> SessionMeta | None:
+        """As `Store.session`."""
+        row = await self._open_reader.ask(lambda db: find_session(db, session_id))
+        return self._complete(row) if row else None
+
+    async def delete(self, session_id: str) -> bool:
+        """As `Store.delete`. Sorts what is in the journal first, since rows there are shared."""
+        if self._writer is None:
+            raise StoreClosed
+        return await self._writer.delete(session_id)
+
+    async def open_sessions(self) -> list[str]:
+        """As `Store.open_sessions`."""
+        return await self._open_reader.ask(active_sessions)
+
+    @property
+    def _open_reader(self) -> Reader:
+        if self._writer is None or self._reader is None:
+            raise StoreClosed
+        return self._reader
+
+    def _complete(self, row: Row) -> SessionMeta:
+        meta, last = row
+        tail = self._journal.tails.get(meta.id)
+        return msgspec.structs.replace(meta, last_sequence=tail.last if tail else last)
+
+    def _open_file(self) -> None:
+        try:
+            _make_private(self.path)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"ledger {self.path}: {error.strerror}; let this user write there, "
+                "or name another place: --ledger sqlite:other.db"
+            ) from error
+        self._lock.acquire()
+        try:
+            self._journal.open()
+        except BaseException:
+            self._journal.abandon()
+            self._lock.release()
+            raise
+
+    def _close_file(self) -> None:
+        try:
+            for part in (self._checkpointer, self._reader):
+                if part is not None:
+                    part.close()
+            self._journal.close()
+        except sqlite3.Error as error:
+            log.warning("ledger %s: not sorted at the end: %s", self.path, sqlite_reason(error))
+        finally:
+            self._lock.release()
+
+
+def _make_private(path: Path) -> None:
+    """Makes the file and its directory if they are missing, readable for this user alone."""
+    make_private_directory(path.parent)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))

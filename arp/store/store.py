@@ -1,0 +1,154 @@
+"""The interface that every store keeps, and the two values that go through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+MAX_PAGE = 1000
+"""Most rows of one `sessions` call: a page that a person can still be shown at once."""
+
+
+class SessionMeta(msgspec.Struct, frozen=True):
+    """One row of the list of sessions: what is known about a session without reading its facts."""
+
+    id: str
+    epoch: str
+    """Names one life of the session's log (protocol.md 2.3)."""
+    owner: str
+    workflow: str
+    title: str
+    created_at: str
+    """RFC 3339, UTC, always with the same number of digits, so that texts sort as times do."""
+    updated_at: str
+    """As `created_at`; the list is ordered by it."""
+    turn_count: int = 0
+    last_sequence: int = 0
+    """Filled in by the store from the facts; what a caller writes here is not looked at."""
+    active: bool = False
+    """A turn runs or waits, or an action is pending: to be looked after when a crash is over."""
+
+    @property
+    def cursor(self) -> str:
+        """What `sessions(before=…)` takes to go on behind this row."""
+        return f"{self.updated_at}~{self.id}"
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Facts of one session that belong behind the last one stored."""
+
+    session_id: str
+    """Printable and not empty."""
+    expected_sequence: int
+    """The last sequence that is stored already; 0 for a new session."""
+    facts: list[bytes]
+    """Encoded facts with the sequences `expected_sequence + 1` and on; may be empty."""
+    meta: SessionMeta | None = None
+    """The session's new row, or `None` to leave it as it is."""
+
+
+class Store(Protocol):
+    """Where facts live. Safe for many tasks of one event loop."""
+
+    async def open(self) -> None:
+        """Makes the store ready: what was acknowledged before a crash is there.
+
+        Raises:
+            StoreLocked: Another process has it.
+            StoreUnavailable: It cannot be opened, or a newer version wrote it. Nothing changed.
+        """
+
+    async def aclose(self) -> None:
+        """Ends the store; what waits is written first. Harmless when repeated."""
+
+    async def append(self, batch: Sequence[Append]) -> None:
+        """Makes all of `batch` durable, or nothing of it. Calls that wait share one transaction.
+
+        Line breaks between the tokens of a fact become spaces; nothing else is changed.
+
+        Raises:
+            SequenceConflict: A session does not stand at its `expected_sequence`.
+            StoreUnwritable: The disk refuses; until it is back, calls fail at once and reads go on.
+            StoreDamaged: A session of the batch is damaged.
+            ValueError: As `check_append`.
+
+        Cancel: The facts may still be stored. Read where the session stands before appending again.
+        """
+
+    async def read(
+        self, session_id: str, after: int = 0, limit: int = 1000
+    ) -> list[tuple[int, bytes]]:
+        """Gives up to `limit` facts behind sequence `after`, in order, without holes.
+
+        Returns:
+            Pairs of sequence and encoded fact; none if the session is unknown or has no more.
+
+        Raises:
+            StoreDamaged: The very next fact is damaged (those before it are given).
+        """
+
+    async def sessions(
+        self,
+        *,
+        owner: str | None = None,
+        workflow: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> list[SessionMeta]:
+        """Gives the sessions, newest update first.
+
+        Args:
+            owner: Only those of this owner; `None` means everybody's.
+            workflow: Only those of this workflow; `None` means any.
+            before: The `cursor` of the last row of the page before; any text is harmless.
+            limit: 1 to `MAX_PAGE`; what is outside is brought inside.
+        """
+
+    async def session(self, session_id: str) -> SessionMeta | None:
+        """Gives the row of one session, or `None`."""
+
+    async def delete(self, session_id: str) -> bool:
+        """Removes the session's row and facts for good; tells whether there was anything.
+
+        Raises:
+            StoreUnwritable: The disk refuses; the session is still there.
+        """
+
+    async def open_sessions(self) -> list[str]:
+        """Gives the ids of the sessions whose row says `active`, in order of id."""
+
+
+def split_cursor(before: str) -> tuple[str, str]:
+    """Takes a cursor apart into update time and id; never fails, since it comes from the wire."""
+    updated_at, _, session_id = before.partition("~")
+    return updated_at, session_id
+
+
+def page_limit(limit: int) -> int:
+    """Brings a page size into 1 … `MAX_PAGE`."""
+    return max(1, min(limit, MAX_PAGE))
+
+
+def check_append(append: Append) -> None:
+    """Refuses what not every store could keep.
+
+    Raises:
+        ValueError: A session id that is empty or not printable, a meta of another session, or a NUL
+            in what the list of sessions is sorted and filtered by.
+    """
+    if not append.session_id or not append.session_id.isprintable():
+        raise ValueError(f"session id {append.session_id!r:.80} is empty or not printable")
+    meta = append.meta
+    if meta is None:
+        return
+    if meta.id != append.session_id:
+        raise ValueError(f"meta of session {meta.id!r:.80} in an append to {append.session_id}")
+    if "\0" in meta.owner or "\0" in meta.workflow or "\0" in meta.updated_at:
+        raise ValueError(f"session {meta.id}: NUL in owner, workflow or updated_at")
+
+
+def one_line(facts: list[bytes]) -> list[bytes]:
+    """Gives the facts without line breaks, which in JSON can only stand between tokens."""
+    return [fact.replace(b"\n", b" ") if b"\n" in fact else fact for fact in facts]

@@ -1,0 +1,4 @@
+"""What is shown: surfaces with atomic commits, and what each renderer gets of them.
+
+Read in this order: `surface`, `degrade`, `answers`, `profile`, `translate`, `view`.
+"""

@@ -1,0 +1,71 @@
+"""Columns that stand under each other in any monospaced font, wide and combining characters too."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from arp.protocol.prop_types import Cell
+
+GAP = "  "
+"""Between two columns."""
+
+
+def cell_text(value: Cell) -> str:
+    """Gives a cell as one line: numbers in full, `None` as nothing, line breaks as spaces."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return " ".join(value.split())
+    return repr(value)
+
+
+def width(text: str) -> int:
+    """Counts the columns that a terminal gives to a line of text."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_character_width, text))
+
+
+def padded(text: str, columns: int, *, right: bool = False) -> str:
+    """Fills a line up with spaces, behind it or, with `right`, before it."""
+    spaces = " " * (columns - width(text))
+    return spaces + text if right else text + spaces
+
+
+def aligned(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:
+    """Sets a table in lines: the headers, a rule, then a line for each row.
+
+    Columns of numbers stand to the right. Rows may be longer or shorter than the headers. Without
+    any header that says something, the headers and the rule are left out.
+    """
+    body = [list(row) for row in rows]
+    count = max([len(headers), *map(len, body)])
+    numeric = [_is_numeric([row[n] for row in body if n < len(row)]) for n in range(count)]
+    lines = [[cell_text(value) for value in row] for row in body]
+    if any(headers):
+        lines.insert(0, [cell_text(header) for header in headers])
+    lines = [[*line, *[""] * (count - len(line))] for line in lines]
+    widths = [max((width(line[n]) for line in lines), default=0) for n in range(count)]
+    if any(headers):
+        lines.insert(1, ["-" * columns for columns in widths])
+    return [
+        GAP.join(
+            padded(text, columns, right=right)
+            for text, columns, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def _is_numeric(column: Sequence[Cell]) -> bool:
+    numbers = [value for value in column if value is not None]
+    return bool(numbers) and all(type(value) in (int, float) for value in numbers)
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -1,0 +1,192 @@
+"""The border that answers pass: nothing reaches the agent that does not fit its question.
+
+`check_answer` judges what a renderer sent, `answer_value` gives what the agent's `ask` returns.
+Typed text becomes an answer in `typed_answer`, whose `understand` can be had from here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+import msgspec
+
+from arp.protocol.catalog import CATALOG
+from arp.protocol.component import Component
+from arp.protocol.errors import InvalidAnswer
+from arp.protocol.input_components import (
+    ChoicesProps,
+    FormProps,
+    Option,
+    TextInputProps,
+    label_of,
+    value_of,
+)
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.layout_components import TabsProps
+from arp.protocol.refusal import kind_of
+from arp.surface.form_fields import Offered, check_fields, said
+from arp.surface.question_text import HIDDEN
+from arp.surface.typed_answer import understand
+
+__all__ = ["answer_value", "check_answer", "public_answer", "understand"]
+
+_CLOSED = {
+    "answered": "is already answered",
+    "expired": "has expired and takes no more answers",
+    "cancelled": "was cancelled and takes no more answers",
+}
+
+
+def check_answer(component: Component, input_type: str, data: JsonObject) -> JsonObject:
+    """Gives the data of an input in the one form that fits the component which it answers.
+
+    Args:
+        component: The question as it stands now. A custom component takes any input.
+        input_type: Of the input.
+        data: Of the input; plain JSON. Keys that the type does not have are left out.
+
+    Returns:
+        `{fields}` with every field by name (and `action` where the form names one), `{action}` of a
+        confirm, `{selected}` without repeats, `{text}`, `{action, payload}` of tabs.
+
+    Raises:
+        InvalidAnswer: Closed, of the wrong type, or a value that does not fit; the question stays
+            as it was. `detail` names the field.
+
+    Source: protocol.md 2.2.
+    """
+    spec = CATALOG.get(component.type)
+    if spec is None:
+        return data
+    named = f'{component.type} "{component.id}"'
+    if spec.answered_by is None:
+        _refuse(f"{named} takes no input", component.id)
+    if (state := component.props.get("state")) in _CLOSED:
+        _refuse(f"{named} {_CLOSED[state]}", component.id)
+    if input_type != spec.answered_by:
+        _refuse(f"{named} is answered by {spec.answered_by}, not {input_type:.40}", component.id)
+    return _CHECKS[component.type](component.props, data)
+
+
+def answer_value(component: Component, input_type: str, data: JsonObject) -> Json:
+    """Gives what `ask` returns for an answer.
+
+    Args:
+        component: The question.
+        input_type: Of the answer.
+        data: As `check_answer` gave it.
+
+    Returns:
+        Of a form the fields by name, of a confirm whether it is confirmed, of choices the value, or
+        with `multi_select` the values, of a text input the text; else `data`.
+    """
+    match component.type, input_type:
+        case "form", "form_submit":
+            return data["fields"]
+        case "confirm", "action":
+            return data["action"] == "confirm"
+        case "choices", "selection":
+            several = component.props.get("multi_select", False)
+            return data["selected"] if several else data["selected"][0]
+        case "text-input", "text":
+            return data["text"]
+    return data
+
+
+def public_answer(component: Component, value: Json) -> Json:
+    """Gives an answer as every renderer of the session may see it: passwords are hidden.
+
+    Args:
+        component: The question.
+        value: As `answer_value` gave it.
+    """
+    if component.type != "form":
+        return value
+    secret = {
+        field["name"]
+        for field in component.props["fields"]
+        if field.get("field_type") == "password"
+    }
+    return {
+        name: HIDDEN if name in secret and given is not None else given
+        for name, given in value.items()
+    }
+
+
+def _form(props: JsonObject, data: JsonObject) -> JsonObject:
+    form = msgspec.convert(props, FormProps)
+    fields, action = data.get("fields"), data.get("action")
+    if not isinstance(fields, dict):
+        _refuse(f"fields: expected object, got {kind_of(fields)}", "fields")
+    if action is not None and action != (form.submit_action or "submit"):
+        _refuse(f"action: the form does not offer {said(action)}", "action")
+    checked: JsonObject = {"fields": check_fields(form.fields, fields)}
+    return {"action": form.submit_action, **checked} if form.submit_action else checked
+
+
+def _confirm(props: JsonObject, data: JsonObject) -> JsonObject:
+    action = data.get("action")
+    if action not in ("confirm", "deny"):
+        _refuse(f"action: expected confirm or deny, got {said(action)}", "action")
+    return {"action": action}
+
+
+def _choices(props: JsonObject, data: JsonObject) -> JsonObject:
+    choices = msgspec.convert(props, ChoicesProps)
+    selected = data.get("selected")
+    if not isinstance(selected, list):
+        _refuse(f"selected: expected array, got {kind_of(selected)}", "selected")
+    most = len(choices.options) if choices.multi_select else 1
+    if len(selected) > most:
+        _refuse(f"selected: at most {most} can be taken, got {len(selected)}", "selected")
+    if not selected and not choices.multi_select:
+        _refuse("selected: choose one", "selected")
+    offered = Offered(choices.options)
+    taken = [_taken(offered, value, index) for index, value in enumerate(selected)]
+    return {"selected": list(dict.fromkeys(taken))}
+
+
+def _taken(offered: Offered, value: Json, index: int) -> str | int | float:
+    option = offered.find(value)
+    if option is None:
+        _refuse(f"selected[{index}]: {said(value)} is not offered", f"selected[{index}]")
+    if isinstance(option, Option) and option.disabled:
+        _refuse(f'selected[{index}]: "{label_of(option)}" is not available', f"selected[{index}]")
+    return value_of(option)
+
+
+def _text_input(props: JsonObject, data: JsonObject) -> JsonObject:
+    question = msgspec.convert(props, TextInputProps)
+    text = data.get("text")
+    if not isinstance(text, str):
+        _refuse(f"text: expected string, got {kind_of(text)}", "text")
+    if question.max_length is not None and len(text) > question.max_length:
+        _refuse(f"text: at most {question.max_length} characters, got {len(text)}", "text")
+    if not question.multiline and "\n" in text:
+        _refuse("text: expected one line", "text")
+    return {"text": text}
+
+
+def _tabs(props: JsonObject, data: JsonObject) -> JsonObject:
+    tabs = msgspec.convert(props, TabsProps)
+    action, payload = data.get("action"), data.get("payload", {})
+    if action != "tab_change":
+        _refuse(f"action: expected tab_change, got {said(action)}", "action")
+    number = payload.get("active_tab") if isinstance(payload, dict) else None
+    if type(number) is not int or not 0 <= number < len(tabs.tabs):
+        _refuse(f"payload.active_tab: expected 0…{len(tabs.tabs) - 1}", "payload.active_tab")
+    return {"action": action, "payload": {"active_tab": number}}
+
+
+def _refuse(message: str, detail: str) -> NoReturn:
+    raise InvalidAnswer(message, detail=detail)
+
+
+_CHECKS: Mapping[str, Callable[[JsonObject, JsonObject], JsonObject]] = {
+    "form": _form,
+    "confirm": _confirm,
+    "choices": _choices,
+    "text-input": _text_input,
+    "tabs": _tabs,
+}

@@ -1,0 +1,91 @@
+"""What becomes a table where its own type is not known, and tables that are cut.
+
+Every function takes and gives props that fit the catalog; nothing is changed in place.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from arp.protocol.components import ChartProps, Dataset, ProductCardsProps
+from arp.protocol.json_value import Json, JsonObject
+
+_CARD_COLUMNS = ("name", "price", "brand", "description", "badge", "url", "image")
+
+
+def chart_as_table(props: JsonObject) -> JsonObject:
+    """Gives the numbers of a chart: a row for each label, a column for each dataset."""
+    chart = msgspec.convert(props, ChartProps)
+    count = max([len(chart.labels), *(len(dataset.data) for dataset in chart.datasets)])
+    rows: list[Json] = [
+        [_at(chart.labels, n, ""), *(_at(dataset.data, n, None) for dataset in chart.datasets)]
+        for n in range(count)
+    ]
+    first = "x" if chart.type == "scatter" else ""
+    headers = [first, *(_header(dataset, n) for n, dataset in enumerate(chart.datasets, 1))]
+    return _titled(chart.title, {"headers": headers, "rows": rows})
+
+
+def cards_as_table(props: JsonObject) -> JsonObject:
+    """Gives product cards a row each, with a column for everything that any of them says.
+
+    An image inside the data is left out: it would fill a cell with base64.
+    """
+    shown = msgspec.convert(props, ProductCardsProps)
+    cards = [
+        {
+            name: value
+            for name in _CARD_COLUMNS
+            if (value := getattr(card, name)) is not None
+            and not (name == "image" and value.startswith("data:"))
+        }
+        for card in shown.cards
+    ]
+    columns = [name for name in _CARD_COLUMNS if any(name in card for card in cards)]
+    rows: list[Json] = [[card.get(name) for name in columns] for card in cards]
+    headers = ["Link" if name == "url" else name.capitalize() for name in columns]
+    return _titled(shown.title, {"headers": headers, "rows": rows})
+
+
+def cut_table(props: JsonObject, most: int) -> JsonObject:
+    """Gives a table with at most `most` rows, and one more that says how many are not shown.
+
+    Tables in tabs are cut each by itself. A table that fits is given as it is.
+    """
+    cut = _cut(props, most)
+    tabs: list[Json] = [_cut(tab, most) for tab in props.get("tabs", ())]
+    if cut is props and all(map(_same, tabs, props.get("tabs", ()))):
+        return props
+    return {**cut, "tabs": tabs} if tabs else cut
+
+
+def not_shown(count: int) -> str:
+    """Says that rows are missing: the mark at the end of a cut table."""
+    return f"… {count} more {'row' if count == 1 else 'rows'} not shown"
+
+
+def _cut(table: JsonObject, most: int) -> JsonObject:
+    rows = table["rows"]
+    if len(rows) <= most:
+        return table
+    mark = [not_shown(len(rows) - most), *[""] * (len(table["headers"]) - 1)]
+    cut = {**table, "rows": [*rows[:most], mark]}
+    if "highlight" in table:
+        cut["highlight"] = [row for row in table["highlight"] if row < most]
+    return cut
+
+
+def _header(dataset: Dataset, number: int) -> str:
+    return dataset.label or f"#{number}"
+
+
+def _at(values: tuple[Json, ...], index: int, missing: Json) -> Json:
+    return values[index] if index < len(values) else missing
+
+
+def _titled(title: str | None, props: JsonObject) -> JsonObject:
+    return props if title is None else {"title": title, **props}
+
+
+def _same(new: Json, old: Json) -> bool:
+    return new is old

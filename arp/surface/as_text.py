@@ -1,0 +1,144 @@
+"""What every component becomes where only text is known: the same content, in plain lines.
+
+Questions are in `question_text`; layout components are taken apart in `degrade`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from arp.protocol import components as shown
+from arp.protocol.json_value import JsonObject
+from arp.protocol.prop_types import Row
+from arp.surface.aligned import aligned, cell_text, padded, width
+from arp.surface.as_code import diff_as_code
+from arp.surface.as_table import cards_as_table, chart_as_table, cut_table
+from arp.surface.question_text import QUESTIONS
+
+_STEP_MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]", "failed": "[!]"}
+
+
+def as_text(type_name: str, props: JsonObject, max_table_rows: int | None = None) -> str:
+    """Gives the content of a component as plain text, by the catalog's chain.
+
+    Args:
+        type_name: A core type, layout components excepted.
+        props: Fit the type.
+        max_table_rows: Tables, charts and product cards show no more rows; `None` for all.
+    """
+    if type_name == "chart":
+        type_name, props = "table", chart_as_table(props)
+    elif type_name == "product-cards":
+        type_name, props = "table", cards_as_table(props)
+    elif type_name == "diff":
+        type_name, props = "code-block", diff_as_code(props)
+    if type_name == "table" and max_table_rows is not None:
+        props = cut_table(props, max_table_rows)
+    return _TEXTS[type_name](props)
+
+
+def _content(props: JsonObject) -> str:
+    content: str = props["content"]
+    return content
+
+
+def _status_card(props: JsonObject) -> str:
+    card = msgspec.convert(props, shown.StatusCardProps)
+    lines = [f"[{card.status}] {card.title}"]
+    if card.message:
+        lines.append(card.message)
+    lines += [_labelled(section.label, section.content) for section in card.sections]
+    return "\n".join(lines)
+
+
+def _table(props: JsonObject) -> str:
+    table = msgspec.convert(props, shown.TableProps)
+    parts = [] if table.title is None else [table.title]
+    if table.headers or table.rows:
+        parts += _table_lines(table.headers, table.rows, table.highlight)
+    for tab in table.tabs:
+        parts += ["", tab.name, *_table_lines(tab.headers, tab.rows, tab.highlight)]
+    return "\n".join(parts).strip("\n")
+
+
+def _table_lines(
+    headers: Sequence[str], rows: Sequence[Row], highlight: Sequence[int]
+) -> list[str]:
+    """Sets a table in lines; where rows are highlighted, they begin with a star."""
+    lines = aligned(headers, rows)
+    if not highlight:
+        return lines
+    before = len(lines) - len(rows)
+    return [
+        f"* {line}" if number - before in highlight else f"  {line}".rstrip()
+        for number, line in enumerate(lines)
+    ]
+
+
+def _code_block(props: JsonObject) -> str:
+    block = msgspec.convert(props, shown.CodeBlockProps)
+    parts = []
+    if block.code is not None:
+        parts.append(_code(block.title, block.language, block.code))
+    elif block.title is not None:
+        parts.append(block.title)
+    parts += [_code(tab.name, tab.language, tab.code) for tab in block.tabs]
+    return "\n\n".join(parts)
+
+
+def _code(title: str | None, language: str | None, code: str) -> str:
+    """Puts a heading over code; that of a diff says by itself what it is."""
+    named = None if language in (None, "diff") else f"({language})"
+    heading = " ".join(part for part in (title, named) if part)
+    return f"{heading}\n{code}" if heading else code
+
+
+def _key_value(props: JsonObject) -> str:
+    facts = msgspec.convert(props, shown.KeyValueProps)
+    keys = [f"{cell_text(item.key)}:" for item in facts.items]
+    columns = max(map(width, keys), default=0)
+    lines = [] if facts.title is None else [facts.title]
+    for key, item in zip(keys, facts.items, strict=True):
+        mark = f" [{item.style}]" if item.style in ("success", "error", "warning") else ""
+        lines.append(f"{padded(key, columns)} {cell_text(item.value)}{mark}".rstrip())
+    return "\n".join(lines)
+
+
+def _progress(props: JsonObject) -> str:
+    progress = msgspec.convert(props, shown.ProgressProps)
+    done = sum(step.status == "done" for step in progress.steps)
+    count = f"({done}/{len(progress.steps)})"
+    lines = [f"{progress.title} {count}" if progress.title else count]
+    for step in progress.steps:
+        detail = f": {step.detail}" if step.detail else ""
+        lines.append(f"{_STEP_MARKS[step.status]} {step.name}{detail}")
+    return "\n".join(lines)
+
+
+def _image(props: JsonObject) -> str:
+    image = msgspec.convert(props, shown.ImageProps)
+    source = "" if image.src.startswith("data:") else f" {image.src}"
+    caption = f"\n{image.caption}" if image.caption else ""
+    return f"[image: {image.alt}]{source}{caption}"
+
+
+def _labelled(label: str, content: str) -> str:
+    """Puts a label before content; content of several lines stands indented below it."""
+    if "\n" not in content:
+        return f"{label}: {content}"
+    return "\n".join([f"{label}:", *(f"  {line}" for line in content.split("\n"))])
+
+
+_TEXTS: Mapping[str, Callable[[JsonObject], str]] = {
+    "text": _content,
+    "markdown": _content,
+    "status-card": _status_card,
+    "table": _table,
+    "code-block": _code_block,
+    "key-value": _key_value,
+    "progress": _progress,
+    "image": _image,
+    **QUESTIONS,
+}

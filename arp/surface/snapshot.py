@@ -1,0 +1,249 @@
+"""All that shows, or all that changed since a place, as messages for one profile.
+
+Both are pure functions of the agent side's screen, so that a renderer which joins late, comes back or was too slow
+sees what one sees that never left. All components of a catch-up take effect at one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from arp.protocol.component import Component
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    Delta,
+    DeltaPayload,
+    ErrorMessage,
+    InputEcho,
+    Patch,
+    Render,
+    SessionReady,
+    ToolEnd,
+    ToolEndPayload,
+    ToolStart,
+    ToolStartPayload,
+    TurnMessage,
+)
+from arp.protocol.patch import PatchOp, Remove
+from arp.protocol.screen import Screen, ToolRun, TurnScreen
+from arp.protocol.tree import Node, Tree
+from arp.surface.profile import Profile, shown_as, supported
+
+RECENT_TURNS = 50
+"""Turns in a snapshot; older ones are paged over HTTP (protocol.md 2.3)."""
+
+
+class Place(Struct, frozen=True):
+    """How far a renderer has come."""
+
+    seq: int = 0
+    part: str | None = None
+    """The text part that was open there."""
+    characters: int = 0
+    """How much of it had been sent."""
+    thinking: int = 0
+    """How much of the running turn's thinking had been sent."""
+
+
+class SessionName(Struct, frozen=True):
+    """What a session is called on the wire."""
+
+    session_id: str
+    epoch: str
+    seq: int
+
+
+def snapshot(screen: Screen, name: SessionName, profile: Profile) -> list[AgentMessage]:
+    """Gives the recent turns and every other surface, whole; the last `commit` alone carries `seq`."""
+    out: list[AgentMessage] = [
+        SessionReady(session_id=name.session_id, epoch=name.epoch, seq=name.seq, resume="snapshot")
+    ]
+    for surface, tree in screen.surfaces.items():
+        if surface != "main" and tree.outputs.get(""):
+            out.append(_surface(surface, tree, name, profile))
+    for turn in list(screen.turns.values())[-RECENT_TURNS:]:
+        out.extend(_turn(screen, turn, name, profile))
+    out.append(Commit(session_id=name.session_id, seq=name.seq))
+    return out
+
+
+def _surface(surface: str, tree: Tree, name: SessionName, profile: Profile) -> Render:
+    components = _shown(tree.output(), profile)
+    return Render(session_id=name.session_id, surface=surface, components=components, replace=True)
+
+
+def _turn(screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile) -> list[AgentMessage]:
+    session_id, turn_id = name.session_id, turn.id
+    out: list[AgentMessage] = list(_told(turn.inputs, 0))
+    for run in turn.tools:
+        out.extend(_tool(run, session_id, turn_id, since=0))
+    if turn.thinking and profile.takes("thinking"):
+        out.append(_thinking(session_id, turn_id, turn.thinking))
+    out.extend(_errors(turn, session_id, 0))
+    if turn.status is not None:
+        out.append(_status(turn, session_id))
+    components = _shown(screen.output(turn_id), profile)
+    if components:
+        out.append(Render(session_id=session_id, turn_id=turn_id, components=components))
+    out.append(Commit(session_id=session_id, turn_id=turn_id, final=turn.final, usage=turn.usage))
+    return out
+
+
+def catch_up(
+    screen: Screen, name: SessionName, profile: Profile, place: Place
+) -> list[AgentMessage] | None:
+    """Gives what changed since a place.
+
+    Returns:
+        Messages whose components take effect at one commit, the last with `seq`; `None` if the order
+        changed in a way that needs a snapshot. A renderer that knows only the draft cannot take one: it gets
+        what can be told.
+    """
+    main = screen.surfaces["main"]
+    if profile.said_hello and not _tellable(main, profile, place.seq):
+        return None
+    out: list[AgentMessage] = []
+    renders: list[AgentMessage] = list(_removals(main, name, place.seq))
+    finals: list[Commit] = []
+    for turn in screen.turns.values():
+        out.extend(_turn_since(turn, name, profile, place))
+        renders.extend(_output_since(main, turn, name, profile, place))
+        out.extend(_rest_of_part(main, turn, name, place))
+        if turn.final and turn.seq > place.seq:
+            commit = Commit(session_id=name.session_id, turn_id=turn.id, final=True, usage=turn.usage)
+            finals.append(commit)
+    for surface, tree in screen.surfaces.items():
+        if surface != "main" and _changed(tree, place.seq):
+            renders.append(_surface(surface, tree, name, profile))
+    last = finals.pop() if finals else None
+    turn_id = last.turn_id if last else None
+    closing = Commit(
+        session_id=name.session_id,
+        seq=name.seq,
+        turn_id=turn_id,
+        final=last is not None,
+        usage=last.usage if last else None,
+    )
+    return [*out, *renders, *finals, closing]
+
+
+def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
+    if tree.restructured > since:
+        return False
+    explodes = "group" not in supported(profile).versions
+    layouts = ("group", "tabs", "split")
+    if explodes and any(gone.seq > since and gone.type in layouts for gone in tree.removed):
+        return False
+    return not explodes or not any(
+        node.seq > since >= node.born and node.type in layouts and node.parent is None
+        for node in tree.nodes.values()
+    )
+
+
+def _turn_since(turn: TurnScreen, name: SessionName, profile: Profile, place: Place) -> list[AgentMessage]:
+    if turn.seq <= place.seq:
+        return []
+    session_id = name.session_id
+    out: list[AgentMessage] = list(_told(turn.inputs, place.seq)) if profile.said_hello else []
+    for run in turn.tools:
+        out.extend(_tool(run, session_id, turn.id, since=place.seq))
+    if turn.thinking and profile.takes("thinking"):
+        rest = turn.thinking[place.thinking :] if _is_running_at(turn, place) else turn.thinking
+        if rest:
+            out.append(_thinking(session_id, turn.id, rest))
+    out.extend(_errors(turn, session_id, place.seq))
+    if turn.status is not None:
+        out.append(_status(turn, session_id))
+    return out
+
+
+def _is_running_at(turn: TurnScreen, place: Place) -> bool:
+    return bool(turn.inputs) and (turn.inputs[0].seq or 0) <= place.seq
+
+
+def _output_since(
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+) -> list[AgentMessage]:
+    roots = [tree.nodes[root] for root in tree.outputs.get(turn.id, ())]
+    changed = [root for root in roots if root.seq > place.seq and root.id != place.part]
+    out: list[AgentMessage] = []
+    for component in _shown((tree.component(root.id) for root in changed), profile):
+        message = Render(session_id=name.session_id, turn_id=turn.id, components=[component])
+        out.append(message)
+    return out
+
+
+def _removals(tree: Tree, name: SessionName, since: int) -> Iterable[Patch]:
+    ops: list[PatchOp] = [
+        Remove(entry.id)
+        for entry in tree.removed
+        if entry.seq > since >= entry.born and entry.id not in tree.nodes
+    ]
+    if ops:
+        yield Patch(session_id=name.session_id, ops=ops)
+
+
+def _rest_of_part(tree: Tree, turn: TurnScreen, name: SessionName, place: Place) -> list[AgentMessage]:
+    node = tree.nodes.get(place.part) if place.part is not None else None
+    if node is None or node.turn != turn.id or node.seq <= place.seq:
+        return []
+    rest = tree.component(node.id).props["content"][place.characters :]
+    if not rest:
+        return []
+    return [Delta(session_id=name.session_id, turn_id=turn.id, payload=DeltaPayload(rest))]
+
+
+def _changed(tree: Tree, since: int) -> bool:
+    return tree.restructured > since or any(
+        _newest(tree.nodes[root]) > since for root in tree.outputs.get("", ())
+    ) or any(entry.seq > since for entry in tree.removed)
+
+
+def _newest(node: Node) -> int:
+    return max(node.seq, node.born)
+
+
+def _shown(components: Iterable[Component], profile: Profile) -> list[Component]:
+    return [piece for component in components for piece in shown_as(component, profile)]
+
+
+def _told(inputs: Iterable[InputEcho], since: int) -> Iterable[InputEcho]:
+    for echo in inputs:
+        if (echo.seq or 0) > since:
+            yield InputEcho(
+                session_id=echo.session_id,
+                turn_id=echo.turn_id,
+                surface=echo.surface,
+                input_type=echo.input_type,
+                data=echo.data,
+                source_component=echo.source_component,
+                id=echo.id,
+            )
+
+
+def _tool(run: ToolRun, session_id: str, turn_id: str, *, since: int) -> Iterable[AgentMessage]:
+    if run.seq > since:
+        start = ToolStartPayload(run.tool, run.args, run.call_id)
+        yield ToolStart(session_id=session_id, turn_id=turn_id, payload=start)
+    if run.ok is not None and run.ended > since:
+        end = ToolEndPayload(run.tool, run.ok, run.call_id, run.error)
+        yield ToolEnd(session_id=session_id, turn_id=turn_id, payload=end)
+
+
+def _thinking(session_id: str, turn_id: str, text: str) -> Delta:
+    return Delta(session_id=session_id, turn_id=turn_id, payload=DeltaPayload(text, kind="thinking"))
+
+
+def _errors(turn: TurnScreen, session_id: str, since: int) -> Iterable[ErrorMessage]:
+    for payload, seq in zip(turn.errors, turn.error_seqs, strict=True):
+        if seq > since:
+            yield ErrorMessage(payload=payload, session_id=session_id, turn_id=turn.id)
+
+
+def _status(turn: TurnScreen, session_id: str) -> TurnMessage:
+    return TurnMessage(
+        session_id=session_id, turn_id=turn.id, status=turn.status or "running", position=turn.position
+    )

@@ -1,0 +1,193 @@
+"""Typed text as the answer to a question that a renderer could only show as text.
+
+What is not clearly an answer is `None`: it is then something else that the user says. No doubtful
+word ever confirms anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from arp.protocol.component import Component
+from arp.protocol.input_components import (
+    ChoicesProps,
+    ConfirmProps,
+    Field,
+    FormProps,
+    Option,
+    Scalar,
+    TextInputProps,
+    label_of,
+    value_of,
+)
+from arp.protocol.json_value import JsonObject
+
+# fmt: off
+YES = frozenset((
+    "yes", "y", "yeah", "yep", "ok", "okay", "sure", "confirm", "approve", "true", "1",
+    "ja", "j", "oui", "si", "sí", "sì", "sim", "tak", "да", "evet",
+    "是", "是的", "好", "好的", "确认", "同意", "はい", "네", "예",
+))
+NO = frozenset((
+    "no", "n", "nope", "cancel", "deny", "reject", "false", "0",
+    "nein", "nee", "nej", "nie", "non", "não", "nao", "нет", "hayır",
+    "不", "不是", "否", "取消", "拒绝", "いいえ", "아니요", "아니오",
+))
+# fmt: on
+"""Short answers of several languages; a word that is yes in one and no in another is in neither."""
+
+MAX_SHORT = 1_000
+"""Longest text that is looked at as yes, no or a list of choices, in characters."""
+
+MAX_DIGITS = 6
+
+UNTYPED = ("password", "file")
+"""Kinds of fields that no text answers: a password would stand in the conversation."""
+
+_ENDS = " \t\r\n.!)。！）"
+_LIST = re.compile(r"[,;，、；\n]")
+_FIELDS = re.compile(r"[;；]")
+_COLON = re.compile(r"[:=：＝]")
+
+
+def understand(component: Component, text: str) -> tuple[str, JsonObject] | None:
+    """Reads typed text as the answer to an open question.
+
+    Args:
+        component: Fits the catalog.
+        text: What the user typed.
+
+    Returns:
+        The input type and its data, for `check_answer` to judge; `None` if the text is no answer
+        to it.
+    """
+    reader = _READERS.get(component.type)
+    if reader is None or component.props.get("state") not in (None, "open") or not text.strip():
+        return None
+    return reader(component.props, text)
+
+
+def by_number(options: Sequence[str | Option]) -> bool:
+    """Tells whether options are taken by number: not if a label reads like a number itself."""
+    return not any(label_of(option).strip().isdecimal() for option in options)
+
+
+def _confirm(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
+    confirm = msgspec.convert(props, ConfirmProps)
+    word = text.strip(_ENDS).casefold() if len(text) <= MAX_SHORT else ""
+    is_yes = word in YES or word == _folded(confirm.confirm_label)
+    is_no = word in NO or word == _folded(confirm.deny_label)
+    if is_yes and is_no:
+        return None
+    if is_yes:
+        return "action", {"action": "confirm"}
+    return ("action", {"action": "deny"}) if is_no else None
+
+
+def _choices(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
+    if len(text) > MAX_SHORT:
+        return None
+    choices = msgspec.convert(props, ChoicesProps)
+    taken = [_taken(choices.options, text)]
+    if taken == [None] and choices.multi_select:
+        parts = [part for part in _LIST.split(text) if part.strip()]
+        if len(parts) == 1:
+            parts = text.split()
+        taken = [_taken(choices.options, part) for part in parts]
+    if None in taken:
+        return None
+    return "selection", {"selected": taken}
+
+
+def _taken(options: Sequence[str | Option], text: str) -> Scalar | None:
+    """Gives the value that a label, a number or a value means; `#n` where no number n is."""
+    for option in options:
+        if text.strip().casefold() == _folded(label_of(option)):
+            return value_of(option)
+    word = text.strip(_ENDS)
+    if word.isdecimal() and by_number(options):
+        number = int(word) if len(word) <= MAX_DIGITS else 0
+        return value_of(options[number - 1]) if 0 < number <= len(options) else f"#{word}"
+    for option in options:
+        if word.casefold() in (_folded(label_of(option)), _folded(str(value_of(option)))):
+            return value_of(option)
+    return None
+
+
+def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
+    fields = msgspec.convert(props, FormProps).fields
+    typed = [field for field in fields if field.field_type not in UNTYPED]
+    if not typed or any(field.required for field in fields if field not in typed):
+        return None
+    given = _given(typed, text)
+    if given == {} and len(typed) == 1:
+        given = {typed[0].name: text.strip()}
+    if not given:
+        return None
+    before = {field.name: field.value for field in typed if field.value is not None}
+    return "form_submit", {"fields": {**before, **given}}
+
+
+def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
+    """Reads `name: value` lines; `None` if something between them is neither.
+
+    An unknown name is kept, if there is a known one too, so that it can be refused by its name.
+    """
+    known = {_folded(field.label): field for field in fields if field.label}
+    known |= {_folded(field.name): field for field in fields}
+    given: JsonObject = {}
+    strays: JsonObject = {}
+    last: Field | None = None
+    for line in _lines(text, known):
+        name, colon, value = _split(line)
+        field = known.get(_folded(name)) if colon else None
+        if field is not None:
+            given[field.name] = value
+            last = field
+        elif last is not None and last.field_type == "textarea":
+            given[last.name] += f"\n{line}"
+        elif line.strip():
+            strays[name if colon else ""] = value
+    if not given:
+        return {}
+    return None if "" in strays else {**strays, **given}
+
+
+def _lines(text: str, known: Mapping[str, Field]) -> list[str]:
+    """Splits at line breaks, and at semicolons where a known name begins every part."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        parts = _FIELDS.split(line)
+        heads = [_split(part) for part in parts]
+        fits = all(colon and _folded(name) in known for name, colon, _ in heads)
+        lines += parts if fits else [line]
+    return lines
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    """Splits `name: value`; the middle is empty where there is no colon."""
+    found = _COLON.search(line)
+    if found is None:
+        return line, "", ""
+    return line[: found.start()].strip(" -*\t"), ":", line[found.end() :].strip()
+
+
+def _text_input(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
+    question = msgspec.convert(props, TextInputProps)
+    return "text", {"text": text if question.multiline else text.strip()}
+
+
+def _folded(text: str | None) -> str:
+    """Gives text as it is compared; of no text what no word is equal to."""
+    return "\0" if text is None else text.strip().casefold()
+
+
+_READERS: Mapping[str, Callable[[JsonObject, str], tuple[str, JsonObject] | None]] = {
+    "confirm": _confirm,
+    "choices": _choices,
+    "form": _form,
+    "text-input": _text_input,
+}

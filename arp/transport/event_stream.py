@@ -1,0 +1,97 @@
+"""Server-sent events: frames as `data:`, places as `id:`, so that `Last-Event-ID` resumes.
+
+Source: protocol.md 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Protocol
+
+from arp.protocol.codec import place_of
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.websocket import Receive, Send
+
+KEEP_ALIVE_S = 15.0
+"""A comment this often keeps proxies from closing a silent stream."""
+
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class FrameWriter(Protocol):
+    """What a stream makes of frames."""
+
+    done: bool
+    """Nothing more will come; the stream ends."""
+
+    def begin(self) -> bytes:
+        """Gives what the stream begins with."""
+
+    def event(self, frame: bytes) -> bytes:
+        """Gives what a frame becomes; may be empty."""
+
+
+class EventWriter:
+    """Turns each frame into one event, named by its place."""
+
+    def __init__(self, epoch: str | None = None) -> None:
+        self.done = False
+        self._epoch = epoch
+
+    def begin(self) -> bytes:
+        """Gives nothing: the first frame is the agent side's `hello`."""
+        return b""
+
+    def event(self, frame: bytes) -> bytes:
+        """Gives one event. JSON has no line breaks of its own, so `data` is one line."""
+        epoch, seq = place_of(frame)
+        self._epoch = epoch or self._epoch
+        name = f"id: {self._epoch}-{seq}\n".encode() if seq is not None and self._epoch else b""
+        return name + b"data: " + frame + b"\n\n"
+
+
+def parse_place(last_event_id: str) -> tuple[str, int] | None:
+    """Reads `Last-Event-ID`; `None` if it is none of ours."""
+    epoch, _, seq = last_event_id.rpartition("-")
+    if not epoch or len(epoch) > 64 or not (seq.isascii() and seq.isdigit()) or len(seq) > 16:  # noqa: PLR2004
+        return None
+    return epoch, int(seq)
+
+
+async def stream(receive: Receive, send: Send, outbox: QueueOutbox, writer: FrameWriter) -> None:
+    """Writes what comes into the outbox, until the writer is done or either side ends it."""
+    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+    gone = asyncio.ensure_future(_wait_for_end(receive, outbox))
+    try:
+        await _body(send, writer.begin())
+        while not writer.done:
+            try:
+                frame = await outbox.take(KEEP_ALIVE_S)
+            except TimeoutError:
+                await _body(send, b": \n\n")
+                continue
+            if frame is None:
+                break
+            await _body(send, writer.event(frame))
+            outbox.sent(frame)
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await gone
+
+
+async def _body(send: Send, body: bytes) -> None:
+    if body:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _wait_for_end(receive: Receive, outbox: QueueOutbox) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    outbox.close(1001, "gone")

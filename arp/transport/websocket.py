@@ -1,0 +1,145 @@
+"""WebSocket, as an ASGI application sees it: one message is one frame.
+
+Theory of operation. Sending must cost what the socket costs. As long as the server's transport takes frames at once, a send
+is driven to its end on the spot, without a task. The first that has to wait is finished by a task, and what comes
+meanwhile queues behind it; when the queue is small again the viewer is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import types
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
+from typing import Any, TypeAlias
+
+from arp.hub.peer import Peer
+from arp.hub.viewer import LOW_WATER_BYTES, Viewer
+from arp.protocol.codec import Encoding
+
+logger = logging.getLogger(__name__)
+
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+
+SUBPROTOCOLS: dict[str, Encoding] = {
+    "arp.session.v1.json": "json",
+    "arp.session.v1.msgpack": "msgpack",
+    "arp.session.v1.cbor": "cbor",
+}
+"""Source: protocol.md 1."""
+
+
+class SocketOutbox:
+    """Sends frames over one WebSocket."""
+
+    __slots__ = ("_closed", "_queue", "_send", "_task", "_text", "buffered", "viewer")
+
+    def __init__(self, send: Send, encoding: Encoding) -> None:
+        self.buffered = 0
+        self.viewer: Viewer | None = None
+        self._send = send
+        self._text = encoding == "json"
+        self._queue: deque[Event] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def send(self, frames: list[bytes]) -> None:
+        """Sends frames now, or queues them behind what waits."""
+        for frame in frames:
+            event: Event = (
+                {"type": "websocket.send", "text": frame.decode()}
+                if self._text
+                else {"type": "websocket.send", "bytes": frame}
+            )
+            if self._task is not None:
+                self._queue.append(event)
+                self.buffered += len(frame)
+            elif not self._closed:
+                self._begin(event, len(frame))
+
+    def _begin(self, event: Event, size: int) -> None:
+        sending = self._send(event)
+        assert isinstance(sending, Coroutine)
+        try:
+            waits_for = sending.send(None)
+        except StopIteration:
+            return
+        except Exception:
+            # The peer is gone; the reading side learns it too and ends the connection.
+            self._closed = True
+            return
+        self.buffered += size
+        self._task = asyncio.get_running_loop().create_task(self._go_on(sending, waits_for, size))
+
+    async def _go_on(self, sending: Coroutine[Any, Any, None], waits_for: object, size: int) -> None:
+        try:
+            await _resume(sending, waits_for)
+            self.buffered -= size
+            while self._queue:
+                event = self._queue.popleft()
+                await self._send(event)
+                self.buffered -= len(event.get("text") or event.get("bytes") or "")
+                if not self._queue or self.buffered < LOW_WATER_BYTES:
+                    self._tell()
+        except Exception as error:
+            logger.debug("sending ended: %r", error)
+            self._closed = True
+            self._queue.clear()
+        finally:
+            self._task = None
+        self.buffered = 0
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.viewer is not None and self.buffered < LOW_WATER_BYTES:
+            self.viewer.drained()
+
+    def close(self, code: int, reason: str) -> None:
+        """Closes the WebSocket behind what waits."""
+        self._closed = True
+        asyncio.get_running_loop().create_task(self._close(code, reason))
+
+    async def _close(self, code: int, reason: str) -> None:
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=1.0)
+        with contextlib.suppress(Exception):
+            await self._send({"type": "websocket.close", "code": code, "reason": reason})
+
+
+@types.coroutine
+def _resume(sending: Coroutine[Any, Any, None], waits_for: object) -> Generator[Any, Any, None]:
+    """Goes on with a coroutine that has been driven to its first wait."""
+    while True:
+        try:
+            try:
+                sent = yield waits_for
+            except BaseException as error:
+                waits_for = sending.throw(error)
+            else:
+                waits_for = sending.send(sent)
+        except StopIteration:
+            return
+
+
+async def talk(
+    receive: Receive, send: Send, encoding: Encoding, subprotocol: str | None, make_peer: Callable[[SocketOutbox], Peer]
+) -> None:
+    """Serves one accepted handshake until either side ends it."""
+    await send({"type": "websocket.accept", "subprotocol": subprotocol})
+    outbox = SocketOutbox(send, encoding)
+    peer = make_peer(outbox)
+    outbox.viewer = peer.viewer
+    peer.start()
+    try:
+        while True:
+            event = await receive()
+            if event["type"] == "websocket.disconnect":
+                return
+            text = event.get("text")
+            await peer.receive(text if text is not None else event["bytes"])
+    finally:
+        peer.closed()

@@ -1,0 +1,558 @@
+"""Builders of the core components, with their props as keywords.
+
+Each checks at once and says what is wrong, gives a `Component` of plain JSON that shares nothing
+with what it was given, and takes convenient Python: any iterable for an array, dates, decimals,
+enums, rows as mappings. All take `id` (for patches; empty means that showing it gives it one) and
+`fallback` (shown instead where the type is not known).
+
+A builder of a part (`section`, `step`, `dataset`, …) gives a plain dict; one written by hand will
+do.
+
+Source: protocol.md 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from arp.protocol import components as display
+from arp.protocol import input_components as inputs
+from arp.protocol.component import Component
+from arp.protocol.errors import InvalidComponent, LocalError
+from arp.protocol.json_value import JsonObject
+from arp.protocol.layout_components import Tab
+from arp.protocol.plain_values import component_to_plain, to_plain
+from arp.protocol.prop_types import Direction
+from arp.protocol.refusal import explain
+from arp.protocol.validation import check_component
+
+Cell: TypeAlias = str | int | float | bool | Decimal | date | None
+Rows: TypeAlias = Iterable[Iterable[Any] | Mapping[str, Any]]
+Part: TypeAlias = Mapping[str, Any]
+
+Status: TypeAlias = Literal["success", "error", "warning", "info"]
+StepStatus: TypeAlias = Literal["done", "active", "pending", "failed"]
+ItemStyle: TypeAlias = Literal["default", "success", "error", "warning", "muted"]
+SectionStyle: TypeAlias = Literal["default", "code", "error", "success"]
+ChartType: TypeAlias = Literal["line", "bar", "pie", "scatter", "area"]
+Gap: TypeAlias = Literal["none", "small", "medium", "large"]
+
+
+# -- display ---------------------------------------------------------------------------------------
+
+
+def text(
+    content: str,
+    *,
+    format: Literal["plain", "markdown"] | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Text; every renderer shows it."""
+    return _built("text", {"content": content, "format": format}, id, fallback)
+
+
+def markdown(content: str, *, id: str = "", fallback: Component | None = None) -> Component:
+    """CommonMark with tables; raw HTML in it is shown, never run."""
+    return _built("markdown", {"content": content}, id, fallback)
+
+
+def status_card(
+    status: Status,
+    title: str,
+    message: str | None = None,
+    *,
+    sections: Iterable[Part] | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """How something went; `sections` made by `ui.section`."""
+    props = {"status": status, "title": title, "message": message, "sections": sections}
+    return _built("status-card", props, id, fallback)
+
+
+def section(label: str, content: str, *, style: SectionStyle | None = None) -> JsonObject:
+    """A labelled part of a status card."""
+    return _part(display.Section, "section", {"label": label, "content": content, "style": style})
+
+
+def table(
+    headers: Iterable[str] = (),
+    rows: Rows = (),
+    *,
+    title: str | None = None,
+    tabs: Iterable[Part] | None = None,
+    highlight: Iterable[int] | None = None,
+    searchable: bool | None = None,
+    sortable: bool | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Rows under headers.
+
+    Args:
+        headers: One for each column.
+        rows: Of cells, or mappings from header to cell.
+        title: Above the table.
+        tabs: Further tables in its place, made by `ui.table_tab`.
+        highlight: Numbers of rows, from 0.
+        searchable: Whether renderers that can offer a search.
+        sortable: Whether renderers that can sort by a column.
+        id: For patches.
+        fallback: Where tables are not known.
+    """
+    headers = _listed(headers)
+    props = {
+        "title": title,
+        "headers": headers,
+        "rows": _cells(headers, rows),
+        "tabs": tabs,
+        "highlight": highlight,
+        "searchable": searchable,
+        "sortable": sortable,
+    }
+    return _built("table", props, id, fallback)
+
+
+def table_tab(
+    name: str, headers: Iterable[str], rows: Rows, *, highlight: Iterable[int] | None = None
+) -> JsonObject:
+    """One of several tables that share a place."""
+    headers = _listed(headers)
+    values = {"name": name, "headers": headers, "rows": _cells(headers, rows)}
+    return _part(display.TableTab, "table_tab", {**values, "highlight": highlight})
+
+
+def code_block(
+    code: str | None = None,
+    language: str | None = None,
+    *,
+    title: str | None = None,
+    tabs: Iterable[Part] | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Code, or tabs of code made by `ui.code_tab`."""
+    props = {"title": title, "language": language, "code": code, "tabs": tabs}
+    return _built("code-block", props, id, fallback)
+
+
+def code_tab(name: str, code: str, language: str | None = None) -> JsonObject:
+    """One of several files that share a place."""
+    return _part(display.CodeTab, "code_tab", {"name": name, "code": code, "language": language})
+
+
+def diff(
+    before: str,
+    after: str,
+    *,
+    title: str | None = None,
+    before_label: str | None = None,
+    after_label: str | None = None,
+    language: str | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Two whole texts; the renderer finds the difference."""
+    props = {
+        "title": title,
+        "before": before,
+        "after": after,
+        "before_label": before_label,
+        "after_label": after_label,
+        "language": language,
+    }
+    return _built("diff", props, id, fallback)
+
+
+def key_value(
+    items: Mapping[str, Cell] | Iterable[Part | tuple[str, Cell]],
+    *,
+    title: str | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Facts by name: a mapping, pairs, or `ui.item`s."""
+    pairs = items.items() if isinstance(items, Mapping) else items
+    listed = [
+        dict(pair) if isinstance(pair, Mapping) else _pair(pair, number)
+        for number, pair in enumerate(pairs)
+    ]
+    return _built("key-value", {"title": title, "items": listed}, id, fallback)
+
+
+def item(key: str, value: Cell, *, style: ItemStyle | None = None) -> JsonObject:
+    """One line of a key-value list."""
+    return _part(display.Item, "item", {"key": key, "value": value, "style": style}, "value")
+
+
+def progress(
+    steps: Iterable[Part],
+    *,
+    title: str | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Steps made by `ui.step`, and how far each is."""
+    return _built("progress", {"title": title, "steps": steps}, id, fallback)
+
+
+def step(name: str, status: StepStatus, detail: str | None = None) -> JsonObject:
+    """One step of a progress."""
+    return _part(display.Step, "step", {"name": name, "status": status, "detail": detail})
+
+
+def chart(
+    type: ChartType,
+    *,
+    labels: Iterable[Any],
+    datasets: Iterable[Part],
+    title: str | None = None,
+    height: float | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Series made by `ui.dataset` over labels; a scatter has its x values as labels.
+
+    Args:
+        type: line, bar, pie, scatter or area.
+        labels: Strings, numbers or dates.
+        datasets: As many values each as there are labels.
+        title: Above the chart.
+        height: In CSS pixels, up to 10,000.
+        id: For patches.
+        fallback: Where charts are not known; without it they become a table.
+    """
+    props = {
+        "type": type,
+        "title": title,
+        "labels": labels,
+        "datasets": datasets,
+        "height": height,
+    }
+    return _built("chart", props, id, fallback)
+
+
+def dataset(label: str, data: Iterable[Any], *, color: str | None = None) -> JsonObject:
+    """One series of a chart; `None` and NaN are gaps."""
+    listed = _listed(data)
+    if isinstance(listed, list):
+        listed = [float(value) if isinstance(value, Decimal) else value for value in listed]
+    return _part(display.Dataset, "dataset", {"label": label, "data": listed, "color": color})
+
+
+def image(
+    src: str,
+    alt: str,
+    *,
+    width: float | None = None,
+    height: float | None = None,
+    caption: str | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """An image by its address, as `data:image/…`, or of the server's own blobs.
+
+    Args:
+        src: http, https, data:image/(png|jpeg|gif|webp);base64, or a path below /_api/blobs/.
+        alt: What it shows, in words.
+        width: In CSS pixels.
+        height: In CSS pixels.
+        caption: Below it.
+        id: For patches.
+        fallback: Where images are not known.
+    """
+    props = {"src": src, "alt": alt, "width": width, "height": height, "caption": caption}
+    return _built("image", props, id, fallback)
+
+
+def product_cards(
+    cards: Iterable[Part],
+    *,
+    title: str | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Things to look at side by side, made by `ui.card`."""
+    return _built("product-cards", {"title": title, "cards": cards}, id, fallback)
+
+
+def card(
+    name: str,
+    *,
+    price: str | float | Decimal | None = None,
+    image: str | None = None,
+    brand: str | None = None,
+    description: str | None = None,
+    badge: str | None = None,
+    url: str | None = None,
+) -> JsonObject:
+    """One product."""
+    values = {
+        "name": name,
+        "price": price,
+        "image": image,
+        "brand": brand,
+        "description": description,
+        "badge": badge,
+        "url": url,
+    }
+    return _part(display.Card, "card", values)
+
+
+# -- input -----------------------------------------------------------------------------------------
+
+
+def form(
+    fields: Iterable[Part],
+    *,
+    title: str | None = None,
+    description: str | None = None,
+    submit_label: str | None = None,
+    submit_action: str | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Fields made by `ui.field`, sent together; `turn.ask` gives a dict of their values."""
+    props = {
+        "title": title,
+        "description": description,
+        "fields": fields,
+        "submit_label": submit_label,
+        "submit_action": submit_action,
+    }
+    return _built("form", props, id, fallback)
+
+
+def field(
+    name: str,
+    *,
+    label: str | None = None,
+    field_type: inputs.FieldType | None = None,
+    value: Cell = None,
+    options: Iterable[str | Part] | None = None,
+    required: bool | None = None,
+    placeholder: str | None = None,
+    validation: Part | None = None,
+) -> JsonObject:
+    """One field of a form.
+
+    Args:
+        name: The key of its value in the answer.
+        label: What the user reads; the name if absent.
+        field_type: text, textarea, select, checkbox, number, date, email, password or file; a
+            field with options is a select, another one text.
+        value: What stands in it before the user writes.
+        options: Of a select: strings, or mappings with `label` and `value`.
+        required: Whether it must be filled in; a checkbox: ticked.
+        placeholder: An example.
+        validation: `min`, `max` (of numbers and dates), `min_length`, `max_length`, `message`.
+    """
+    values = {
+        "name": name,
+        "label": label,
+        "field_type": field_type or (None if options is None else "select"),
+        "value": value,
+        "options": options,
+        "required": required,
+        "placeholder": placeholder,
+        "validation": validation,
+    }
+    return _part(inputs.Field, "field", values)
+
+
+def confirm(
+    title: str,
+    *,
+    message: str | None = None,
+    confirm_label: str | None = None,
+    deny_label: str | None = None,
+    destructive: bool | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Yes or no; `turn.ask` gives a bool."""
+    props = {
+        "title": title,
+        "message": message,
+        "confirm_label": confirm_label,
+        "deny_label": deny_label,
+        "destructive": destructive,
+    }
+    return _built("confirm", props, id, fallback)
+
+
+def choices(
+    options: Iterable[str | Part],
+    *,
+    title: str | None = None,
+    style: Literal["buttons", "list", "cards"] | None = None,
+    multi_select: bool | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """One of several strings or `ui.option`s, or with `multi_select` some of them."""
+    props = {"title": title, "options": options, "style": style, "multi_select": multi_select}
+    return _built("choices", props, id, fallback)
+
+
+def option(
+    label: str,
+    value: str | float | None = None,
+    *,
+    description: str | None = None,
+    icon: str | None = None,
+    disabled: bool | None = None,
+) -> JsonObject:
+    """One of the choices; without `value`, its label is the value."""
+    values = {
+        "label": label,
+        "value": value,
+        "description": description,
+        "icon": icon,
+        "disabled": disabled,
+    }
+    return _part(inputs.Option, "option", values)
+
+
+def text_input(
+    label: str | None = None,
+    *,
+    placeholder: str | None = None,
+    max_length: int | None = None,
+    multiline: bool | None = None,
+    submit_label: str | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Free text; `turn.ask` gives a str. `max_length` is in characters."""
+    props = {
+        "label": label,
+        "placeholder": placeholder,
+        "max_length": max_length,
+        "multiline": multiline,
+        "submit_label": submit_label,
+    }
+    return _built("text-input", props, id, fallback)
+
+
+# -- layout ----------------------------------------------------------------------------------------
+
+
+def group(
+    children: Iterable[Component],
+    *,
+    direction: Direction | None = None,
+    gap: Gap | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Components in a column, or with `direction="horizontal"` in a row."""
+    props = {"direction": direction, "gap": gap, "children": children}
+    return _built("group", props, id, fallback)
+
+
+def tabs(
+    tabs: Iterable[Part],
+    *,
+    active_tab: int | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """One of several components at a time, made by `ui.tab`; `active_tab` counts from 0."""
+    return _built("tabs", {"tabs": tabs, "active_tab": active_tab}, id, fallback)
+
+
+def tab(label: str, component: Component, *, icon: str | None = None) -> JsonObject:
+    """One tab and the component behind it."""
+    return _part(Tab, "tab", {"label": label, "icon": icon, "component": component})
+
+
+def split(
+    left: Component,
+    right: Component,
+    *,
+    ratio: str | None = None,
+    direction: Direction | None = None,
+    id: str = "",
+    fallback: Component | None = None,
+) -> Component:
+    """Two components that share a place; `ratio` such as `1:2`."""
+    props = {"direction": direction, "ratio": ratio, "left": left, "right": right}
+    return _built("split", props, id, fallback)
+
+
+def custom(type: str, props: Part, *, fallback: Component, id: str = "") -> Component:
+    """A component `x-{vendor}-{name}` or `s-{name}` of your own; its props are any plain JSON."""
+    return _built(type, props, id, fallback, "ui.custom")
+
+
+# -- how they are built ----------------------------------------------------------------------------
+
+
+def _built(
+    type_name: str,
+    props: Mapping[str, Any],
+    id: str,
+    fallback: Component | None,
+    where: str = "",
+) -> Component:
+    where = where or f"ui.{type_name.replace('-', '_')}"
+    if fallback is not None:
+        if not isinstance(fallback, Component):
+            raise InvalidComponent(f"{where}: fallback is a component, such as ui.text(…)")
+        fallback = msgspec.convert(component_to_plain(fallback, f"{where}.fallback"), Component)
+    component = Component(id, type_name, _plain(props, where), fallback=fallback)
+    try:
+        return check_component(component, where, empty_ids=True)
+    except LocalError as error:
+        path = error.message.removeprefix(f"{where}.props").removeprefix(where)
+        raise type(error)(f"{where}: {path.lstrip('.: ')}", detail=error.detail) from None
+
+
+def _part(
+    kind: type[msgspec.Struct], name: str, values: Mapping[str, Any], keep: str = ""
+) -> JsonObject:
+    where = f"ui.{name}"
+    plain = _plain(values, where, keep)
+    try:
+        msgspec.convert(plain, kind)
+    except msgspec.ValidationError as error:
+        path = explain(error, kind, "").lstrip(".: ")
+        raise InvalidComponent(f"{where}: {path}") from None
+    return plain
+
+
+def _plain(values: Mapping[str, Any], where: str, keep: str = "") -> JsonObject:
+    """Gives what was said: an argument that is `None` is absent, except `keep`."""
+    return {
+        name: to_plain(value, f"{where}: {name}")
+        for name, value in values.items()
+        if value is not None or name == keep
+    }
+
+
+def _listed(values: Any) -> Any:
+    """Gives what can be gone through as a list; a string and what cannot are left to be refused."""
+    return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else values
+
+
+def _cells(headers: Any, rows: Any) -> Any:
+    """Gives rows whose mappings have become their cells in the order of the headers."""
+    rows = _listed(rows)
+    if not isinstance(rows, list) or not isinstance(headers, list):
+        return rows
+    return [
+        [row.get(name) for name in headers] if isinstance(row, Mapping) else row for row in rows
+    ]
+
+
+def _pair(pair: Any, number: int) -> JsonObject:
+    if isinstance(pair, tuple | list) and len(pair) == 2:
+        return {"key": pair[0], "value": pair[1]}
+    raise InvalidComponent(f"ui.key_value: items[{number}]: expected (key, value) or ui.item(…)")

@@ -1,0 +1,158 @@
+"""An agent that explores any SQLite or CSV file: `arp serve examples/explorer/app.py`.
+
+This file routes: what the user did goes to the function that answers it. Reading order from here:
+`questions` (what is meant), `asking` (how it is run), `replies` and `offers` (what is shown),
+`uploads`, and `model`, which is used only where a key for a language model is set.
+"""
+
+from __future__ import annotations
+
+import os
+
+from arp import App, HubSettings, Turn, ui
+from asking import compare_tables, redraw, run_form, run_query
+from asks import (
+    Ask,
+    CompareTables,
+    Describe,
+    Export,
+    Help,
+    ListTables,
+    OpenForm,
+    Redraw,
+    RunQuery,
+    UseDataset,
+)
+from commands import understand_command
+from connection import quote_name
+from dataset import Dataset
+from errors import ExplorerError, ModelFailed
+from model import answer_with_model
+from model_settings import settings_from
+from offers import export_last, offer_export, suggest_next
+from questions import understand_question
+from replies import describe_table, error_card, show_help, show_tables
+from uploads import receive_files
+from workspace import Workspace, new_workspace
+
+app = App(
+    title="Data Explorer",
+    description="Explores any SQLite or CSV file: ask in plain words or in SQL, or send a file.",
+    suggestions=[
+        "Show the average temperature by month",
+        "Top 5 cars by horsepower",
+        "How many rainy days by year",
+        "Tables",
+        "Help",
+    ],
+    # A new question stops the one before, so that nobody waits behind a slow query or an open offer.
+    settings=HubSettings(policy="interrupt"),
+)
+
+
+@app.agent
+async def explore(turn: Turn) -> None:
+    """Answers one turn; whatever goes wrong in a way that a person can mend is shown as a card."""
+    try:
+        if "workspace" not in turn.state:
+            turn.state["workspace"] = await new_workspace()
+        await respond(turn, turn.state["workspace"])
+    except ExplorerError as error:
+        turn.show(error_card(error))
+
+
+async def respond(turn: Turn, workspace: Workspace) -> None:
+    """Chooses who answers: an import, a command, else the model or the rules for questions."""
+    if turn.files:
+        await receive_files(turn, workspace)
+    text = said(turn)
+    if not text:
+        if not turn.files:
+            show_help(turn, workspace)
+        return
+    for dataset in workspace.in_order():
+        ask = understand_command(text, dataset.schema)
+        if ask is not None:
+            await follow(turn, workspace, dataset, ask)
+            return
+    if not await _answered_by_model(turn, workspace, text):
+        await _answer_by_rules(turn, workspace, text)
+
+
+def said(turn: Turn) -> str:
+    """Returns what the user wrote, or the choice that they clicked: it reads like a command."""
+    if turn.input.input_type == "selection":
+        selected = turn.input.data.get("selected") or [""]
+        return str(selected[0])
+    return turn.text.strip()
+
+
+async def _answered_by_model(turn: Turn, workspace: Workspace, text: str) -> bool:
+    """Lets the model answer if one is set up; if it fails a card says so, and the rules go on."""
+    try:
+        settings = settings_from(os.environ)
+        if settings is None:
+            return False
+        chart = await answer_with_model(turn, workspace, settings, text)
+    except ModelFailed as error:
+        turn.show(error_card(error))
+        return False
+    if chart is not None:
+        await offer_export(turn, workspace)
+    return True
+
+
+async def _answer_by_rules(turn: Turn, workspace: Workspace, text: str) -> None:
+    for dataset in workspace.in_order():
+        ask = understand_question(text, dataset.schema)
+        if ask is not None:
+            chart = await run_query(turn, workspace, ask)
+            if chart is not None:
+                await offer_export(turn, workspace)
+            suggest_next(turn, chart)
+            return
+    await turn.say("I could not make a query of that. ")
+    show_help(turn, workspace)
+
+
+async def follow(turn: Turn, workspace: Workspace, dataset: Dataset, ask: Ask) -> None:
+    """Does what a command asks for.
+
+    Raises:
+        ExplorerError: It cannot be done; the card that the user sees says why.
+    """
+    match ask:
+        case Help():
+            show_help(turn, workspace)
+        case ListTables():
+            await show_tables(turn, workspace)
+            turn.show(ui.choices(_describes(dataset), title="Look into one"))
+        case Describe(table):
+            await describe_table(turn, dataset, table)
+        case RunQuery():
+            suggest_next(turn, await run_query(turn, workspace, ask))
+        case Redraw(wish):
+            await redraw(turn, workspace, wish)
+        case OpenForm(table):
+            suggest_next(turn, await run_form(turn, workspace, dataset, table))
+        case CompareTables(old, new):
+            await compare_tables(turn, workspace, old, new)
+        case Export(name, table):
+            if table:
+                sql = f"SELECT * FROM {quote_name(table)}"
+                await run_query(turn, workspace, RunQuery(sql, table, "none"))
+            await export_last(turn, workspace, name)
+        case UseDataset(name):
+            await _use(turn, workspace, name)
+
+
+def _describes(dataset: Dataset) -> list[str]:
+    return [f"describe {table.name}" for table in dataset.schema.tables[:6]] or ["help"]
+
+
+async def _use(turn: Turn, workspace: Workspace, name: str) -> None:
+    if name in workspace.datasets:
+        workspace.current = name
+    else:
+        workspace.current = workspace.find_table(name)[0].name
+    await turn.say(f"From now on I ask **{workspace.current}** first.")

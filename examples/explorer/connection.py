@@ -1,0 +1,204 @@
+"""One read-only connection to a SQLite file, and one run of one statement on it.
+
+Each run opens its own connection and closes it: opening costs less than a millisecond, nothing is
+shared between sessions, and stopping one query cannot stop another's.
+
+SQLite looks at the clock between the instructions of its machine, so that a query stops soon
+after its time limit. A single call of a function (LIKE with many `%` on a very long text) is one
+instruction.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from errors import QueryCancelled, QueryFailed, QueryTimedOut, StatementRefused
+from sql_guard import MAX_SQL_CHARACTERS, authorize, check_statement
+
+Cell: TypeAlias = str | int | float | None
+"""A value as JSON can hold it."""
+
+STEPS_BETWEEN_CHECKS = 20_000
+"""Instructions of SQLite's machine between two looks at the clock: well under a millisecond."""
+
+MAX_VALUE_BYTES = 8 * 2**20
+"""Longest single string or blob that a query may build."""
+
+
+@dataclass(frozen=True)
+class QueryLimits:
+    """How much one query may cost."""
+
+    max_rows: int = 1_000
+    """More are cut, and the result says so."""
+    timeout_s: float = 10.0
+    max_bytes: int = 4 * 2**20
+    """Text in all rows together; more is cut."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a query gave."""
+
+    sql: str
+    columns: tuple[str, ...]
+    rows: list[list[Cell]]
+    truncated: bool
+    """There were more rows than the limits allow."""
+    elapsed_s: float
+
+
+def quote_name(name: str) -> str:
+    """Returns `name` as SQL reads it, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(value: str) -> str:
+    """Returns `value` as an SQL string."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def open_read_only(path: Path) -> sqlite3.Connection:
+    """Opens `path` so that nothing can be written through the connection.
+
+    Raises:
+        QueryFailed: The file is missing or cannot be opened.
+    """
+    try:
+        connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode=ro",
+            uri=True,
+            timeout=2.0,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+    except sqlite3.Error as error:
+        raise QueryFailed(f"{path.name} cannot be opened: {error}.") from error
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, 2 * MAX_SQL_CHARACTERS)
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+    connection.set_authorizer(authorize)
+    return connection
+
+
+class Query:
+    """One checked statement that can be run once, in any thread, and cancelled from any other."""
+
+    def __init__(
+        self,
+        path: Path,
+        sql: str,
+        parameters: Mapping[str, Cell] | None = None,
+        limits: QueryLimits | None = None,
+    ) -> None:
+        self.sql = check_statement(sql)
+        self._path = path
+        self._parameters = dict(parameters or {})
+        self._limits = limits or QueryLimits()
+        self._cancelled = threading.Event()
+        self._deadline = math.inf
+
+    def cancel(self) -> None:
+        """Makes `run` stop within a few milliseconds; does nothing when it is over."""
+        self._cancelled.set()
+
+    def run(self) -> Result:
+        """Runs the statement and returns at most `max_rows` rows. Blocks: call it in a thread.
+
+        Raises:
+            StatementRefused: SQLite found that it would do more than read. Nothing ran.
+            QueryFailed: SQLite could not run it.
+            QueryTimedOut: The time limit passed.
+            QueryCancelled: `cancel` was called.
+        """
+        started = time.monotonic()
+        self._deadline = started + self._limits.timeout_s
+        connection = open_read_only(self._path)
+        try:
+            connection.set_progress_handler(self._must_stop, STEPS_BETWEEN_CHECKS)
+            cursor = connection.execute(self.sql, self._parameters)
+            columns = tuple(entry[0] for entry in cursor.description or ())
+            rows, truncated = self._fetch(cursor)
+        except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
+            raise self._explained(error, connection) from error
+        finally:
+            connection.close()
+        return Result(self.sql, columns, rows, truncated, time.monotonic() - started)
+
+    def _must_stop(self) -> bool:
+        return self._cancelled.is_set() or time.monotonic() > self._deadline
+
+    def _fetch(self, cursor: sqlite3.Cursor) -> tuple[list[list[Cell]], bool]:
+        rows: list[list[Cell]] = []
+        size = 0
+        for raw in cursor:
+            if len(rows) >= self._limits.max_rows or size > self._limits.max_bytes:
+                return rows, True
+            row = [plain_cell(value) for value in raw]
+            size += sum(len(cell) if isinstance(cell, str) else 8 for cell in row)
+            rows.append(row)
+            if len(rows) % 100 == 0 and self._must_stop():
+                raise sqlite3.OperationalError("interrupted")
+        return rows, False
+
+    def _explained(
+        self, error: Exception, connection: sqlite3.Connection
+    ) -> QueryFailed | QueryTimedOut | QueryCancelled | StatementRefused:
+        text = str(error)
+        if self._cancelled.is_set():
+            return QueryCancelled("The query was stopped.")
+        if text == "interrupted":
+            return QueryTimedOut(
+                f"It was stopped after {self._limits.timeout_s:g} seconds.",
+                "Ask for less: add a WHERE or a LIMIT.",
+            )
+        if "not authorized" in text or "prohibited" in text or "modified" in text:
+            return StatementRefused(
+                "The statement would do more than read, so it did not run.",
+                "Only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info(name) are allowed.",
+            )
+        return QueryFailed(f"SQLite says: {text}.", _did_you_mean(text, connection))
+
+
+def plain_cell(value: object) -> Cell:
+    """Returns a value of SQLite as JSON can hold it: a blob becomes words, an infinity text."""
+    if isinstance(value, bytes):
+        return f"({len(value):,} bytes)"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, (str, int, float)) else None
+
+
+def _did_you_mean(message: str, connection: sqlite3.Connection) -> str:
+    """Returns a hint with names that resemble the one that SQLite did not find, or ""."""
+    missing = re.match(r"no such (table|column): (?:\w+\.)?(.+)", message)
+    if missing is None:
+        return ""
+    listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') LIMIT 500"
+    if missing[1] == "column":
+        listing = (
+            "SELECT DISTINCT c.name FROM sqlite_master m, pragma_table_info(m.name) c LIMIT 500"
+        )
+    try:
+        names = [str(row[0]) for row in connection.execute(listing)]
+    except sqlite3.Error:  # a schema that is broken elsewhere has no names to offer
+        return ""
+    close = difflib.get_close_matches(missing[2], names, n=3, cutoff=0.5)
+    if close:
+        return f"Did you mean {' or '.join(close)}?"
+    return f"There is {', '.join(sorted(names)[:12])}." if names else ""

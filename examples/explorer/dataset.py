@@ -1,0 +1,138 @@
+"""A data set: a SQLite file, or CSV files that have been brought into a private one.
+
+Reading order: `errors`, `sql_guard`, `connection`, `schema`, this file, `csv_text`, `csv_import`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from connection import Cell, Query, QueryLimits, Result
+from csv_import import CsvImport
+from errors import DataUnreadable
+from schema import Schema, read_schema
+
+SQLITE_HEADER = b"SQLite format 3\x00"
+"""The first bytes of every SQLite file. Source: SQLite, "Database File Format", 1.3.1."""
+
+CSV_SUFFIXES = frozenset({".csv", ".tsv", ".txt"})
+"""What is taken for CSV in a folder."""
+
+
+class Dataset:
+    """Tables that can be asked, and that nobody can change through this object."""
+
+    def __init__(
+        self, name: str, path: Path, private: tempfile.TemporaryDirectory[str] | None = None
+    ) -> None:
+        self.name = name
+        """What people call it."""
+        self.path = path
+        """The SQLite file."""
+        self.schema: Schema = read_schema(path)
+        self._private = private  # removed from the disk when the last reference to it goes
+
+    def query(
+        self,
+        sql: str,
+        parameters: Mapping[str, Cell] | None = None,
+        limits: QueryLimits | None = None,
+    ) -> Query:
+        """Returns the statement, checked but not yet run.
+
+        Raises:
+            StatementRefused: It is not a single reading statement.
+        """
+        return Query(self.path, sql, parameters, limits)
+
+    async def ask(
+        self,
+        sql: str,
+        parameters: Mapping[str, Cell] | None = None,
+        limits: QueryLimits | None = None,
+    ) -> Result:
+        """Runs the statement in a thread and returns its rows.
+
+        Raises:
+            ExplorerError: As `Query.run` does.
+
+        Cancel: safe; the query stops within a few milliseconds.
+        """
+        query = self.query(sql, parameters, limits)
+        try:
+            return await asyncio.to_thread(query.run)
+        except asyncio.CancelledError:
+            query.cancel()
+            raise
+
+
+def open_dataset(path: Path) -> Dataset:
+    """Opens a SQLite file, a CSV file, or a folder of CSV files (a table each). Blocks.
+
+    Raises:
+        DataUnreadable: There is nothing at `path` that could be read.
+    """
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in CSV_SUFFIXES)
+        if not files:
+            raise DataUnreadable(f"The folder {path} holds no CSV file.", "Name another one.")
+        return dataset_of_csv(path.name, [(file.name, _read(file)) for file in files])
+    if _read(path, len(SQLITE_HEADER)) == SQLITE_HEADER:
+        return Dataset(path.stem, path)
+    return dataset_of_csv(path.stem, [(path.name, _read(path))])
+
+
+def dataset_of_csv(name: str, files: list[tuple[str, bytes]]) -> Dataset:
+    """Imports each CSV file into a table of a new private database. Blocks.
+
+    Raises:
+        DataUnreadable: One of them holds no table; nothing of the import stays on the disk.
+    """
+    private = new_private_directory()
+    path = Path(private.name) / "imported.sqlite"
+    for file_name, content in files:
+        with CsvImport(path, table_name(file_name), content) as steps:
+            while not steps.done:
+                steps.step()
+    return Dataset(name, path, private)
+
+
+def dataset_of_sqlite(name: str, path: Path, private: tempfile.TemporaryDirectory[str]) -> Dataset:
+    """Opens a SQLite file that was stored in a private directory.
+
+    Raises:
+        DataUnreadable: It is damaged.
+    """
+    dataset = Dataset(name, path, private)
+    if not dataset.schema.tables:
+        raise DataUnreadable(f"{name} holds no table.")
+    return dataset
+
+
+def new_private_directory() -> tempfile.TemporaryDirectory[str]:
+    """Returns a directory that only this user can read, and that goes when it is forgotten."""
+    return tempfile.TemporaryDirectory(prefix="explorer-", ignore_cleanup_errors=True)
+
+
+def table_name(file_name: str) -> str:
+    """Returns the name of a table for a file: `Seattle (2).csv` becomes `seattle_2`."""
+    stem = re.sub(r"\.\w{1,5}$", "", Path(file_name.replace("\\", "/")).name)
+    name = re.sub(r"\W+", "_", stem.lower()).strip("_")[:60]
+    if not name or name.startswith("sqlite_"):
+        return f"data_{name}".rstrip("_")
+    return f"t_{name}" if name[0].isdigit() else name
+
+
+def _read(path: Path, size: int = -1) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise DataUnreadable(
+            f"{path} cannot be read: {error.strerror or error}.",
+            "Set EXPLORER_DATA to a CSV file, a SQLite file, or a folder of CSV files.",
+        ) from error

@@ -1,0 +1,79 @@
+"""Writes a result to a CSV file that was not there before. Nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+
+from connection import QueryLimits, Result
+from errors import ExportFailed
+
+EXPORT_LIMITS = QueryLimits(max_rows=200_000, timeout_s=60.0, max_bytes=64 * 2**20)
+"""An export may be larger than what is shown, but not without end."""
+
+MAX_NAME_CHARACTERS = 80
+"""Leaves room for a number and `.csv` within the 255 bytes of most file systems, also in UTF-8."""
+
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.I)
+
+
+def export_directory(environ: Mapping[str, str]) -> Path:
+    """Returns where exports go: `EXPLORER_EXPORT`, else `exports` below the current directory."""
+    return Path(environ.get("EXPLORER_EXPORT") or "exports")
+
+
+def safe_file_name(wanted: str) -> str:
+    """Returns a file name that cannot leave its directory, ending in `.csv`.
+
+    Only letters, digits, `-`, `_` and dots inside stay; it never begins with a dot, never is the
+    name of a device, and has at most `MAX_NAME_CHARACTERS` before its ending.
+    """
+    plain = unicodedata.normalize("NFKC", wanted).strip()
+    plain = re.sub(r"\.csv$", "", plain, flags=re.I)
+    plain = re.sub(r"[^\w.-]+", "-", plain)
+    plain = re.sub(r"\.{2,}", ".", plain)
+    plain = re.sub(r"-{2,}", "-", plain).strip(".-")[:MAX_NAME_CHARACTERS].strip(".-")
+    if not plain or _DEVICES.fullmatch(plain):
+        plain = f"export-{plain}".rstrip("-")
+    return plain + ".csv"
+
+
+def free_path(directory: Path, wanted: str) -> Path:
+    """Returns the path for an export, with a number where the name is taken."""
+    name = safe_file_name(wanted)
+    stem = name.removesuffix(".csv")
+    numbered = (f"{stem}-{number}.csv" for number in itertools.count(2))
+    for candidate in itertools.chain([name], numbered):
+        if not os.path.lexists(directory / candidate):
+            return directory / candidate
+    raise AssertionError("numbers do not end")
+
+
+def write_csv(result: Result, path: Path) -> int:
+    """Writes a result to `path`, which must not exist, and returns its size in bytes. Blocks.
+
+    Raises:
+        ExportFailed: It cannot be written, or somebody made a file of that name meanwhile; nothing
+            of it stays.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("x", encoding="utf-8", newline="")
+    except FileExistsError as error:
+        raise ExportFailed(f"{path.name} is there already.", "Choose another name.") from error
+    except OSError as error:
+        raise ExportFailed(f"{path.name} cannot be written: {error.strerror}.") from error
+    try:
+        with file:
+            writer = csv.writer(file)
+            writer.writerow(result.columns)
+            writer.writerows(result.rows)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise ExportFailed(f"{path.name} cannot be written: {error.strerror}.") from error
+    return path.stat().st_size

@@ -1,0 +1,56 @@
+"""A sentence or two about a result: how much there is, where it is highest and lowest."""
+
+from __future__ import annotations
+
+from charts import ChartPlan, Number, Series
+from connection import Result
+
+MAX_SERIES_TOLD = 2
+"""More sentences of one kind are not read."""
+
+
+def size_of(result: Result) -> str:
+    """Returns how many rows there are: `12 rows`, `the first 1,000 rows`."""
+    count = len(result.rows)
+    if result.truncated:
+        return f"the first {count:,} rows"
+    return "no row" if count == 0 else "1 row" if count == 1 else f"{count:,} rows"
+
+
+def summary(result: Result, chart: ChartPlan | None) -> str:
+    """Returns what is worth saying about a result, as Markdown; a single value is told whole."""
+    if len(result.rows) == 1 and len(result.columns) <= 4:
+        pairs = zip(result.columns, result.rows[0], strict=True)
+        return ", ".join(f"{name} is **{_told(value)}**" for name, value in pairs) + "."
+    if not result.rows:
+        return "There is no row like that."
+    told = [_extremes(series, chart) for series in chart.series] if chart else []
+    said = [sentence for sentence in told if sentence][:MAX_SERIES_TOLD]
+    return " ".join(said) if said else f"That is {size_of(result)}."
+
+
+def _extremes(series: Series, chart: ChartPlan) -> str:
+    if chart.kind == "scatter":
+        return ""
+    points: list[tuple[Number, str | Number]] = [
+        (value, label)
+        for value, label in zip(series.data, chart.labels, strict=True)
+        if value is not None
+    ]
+    if len(points) < 2:
+        return ""
+    high = max(points, key=lambda point: point[0])
+    low = min(points, key=lambda point: point[0])
+    if high[0] == low[0]:
+        return ""
+    name = series.label.replace("_", " ")
+    return (
+        f"**{name}** is highest at {high[1]} ({_told(high[0])})"
+        f" and lowest at {low[1]} ({_told(low[0])})."
+    )
+
+
+def _told(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else "unknown" if value is None else str(value)

@@ -1,0 +1,81 @@
+"""What comes behind an answer: writing it to a file if the user says yes, and what to ask next."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+
+from arp import Turn, ui
+from charts import ChartPlan
+from errors import ExplorerError
+from export import EXPORT_LIMITS, export_directory, free_path, write_csv
+from findings import size_of
+from workspace import Answer, Workspace
+
+
+async def offer_export(turn: Turn, workspace: Workspace) -> None:
+    """Offers to write the last result to a file, until the user once says no.
+
+    Raises:
+        ExportFailed: It could not be written.
+    """
+    if workspace.last is not None and workspace.offers_export:
+        workspace.offers_export = await export(turn, workspace.last, "")
+
+
+async def export_last(turn: Turn, workspace: Workspace, name: str) -> None:
+    """Writes the last result to a file if the user confirms it.
+
+    Raises:
+        ExplorerError: There is no result yet, or it could not be written.
+    """
+    if workspace.last is None:
+        raise ExplorerError("There is no result to export yet.", "Ask something first.")
+    if not await export(turn, workspace.last, name):
+        await turn.say("Nothing was written.")
+
+
+async def export(turn: Turn, answer: Answer, name: str) -> bool:
+    """Asks, and writes the rows of an answer only after a yes; returns what was said.
+
+    The question names the very file that is written; if another one of that name appears
+    meanwhile, the export fails rather than overwrite it.
+    """
+    path = free_path(export_directory(os.environ), name or answer.question.title or "result")
+    shown = f"{path.parent.name}/{path.name}"
+    count = "all rows" if answer.result.truncated else size_of(answer.result)
+    yes = await turn.confirm(
+        "Export as CSV?",
+        message=f"Writes {count} to {shown}.",
+        confirm_label="Write the file",
+        deny_label="Not now",
+    )
+    if not yes:
+        return False
+    async with turn.tool("export", {"file": shown}) as tool:
+        complete = await _complete(answer)
+        size = await asyncio.to_thread(write_csv, complete.result, path)
+        tool.result(f"{size:,} bytes")
+    turn.show(
+        ui.status_card(
+            "success", "Exported", f"{size_of(complete.result)}, {size:,} bytes, in {shown}."
+        )
+    )
+    return True
+
+
+async def _complete(answer: Answer) -> Answer:
+    """Returns the answer with all its rows, as far as an export goes."""
+    if not answer.result.truncated:
+        return answer
+    question = answer.question
+    result = await question.dataset.ask(question.sql, question.parameters, EXPORT_LIMITS)
+    return replace(answer, result=result)
+
+
+def suggest_next(turn: Turn, chart: ChartPlan | None) -> None:
+    """Shows what could be asked of the last result."""
+    kinds = ["line", "bar", "pie"] if chart and len(chart.series) == 1 else ["line", "bar"]
+    others = [f"as a {kind} chart" for kind in kinds if chart and kind != chart.kind]
+    turn.show(ui.choices([*others, "export", "form", "tables"], title="What next?"))

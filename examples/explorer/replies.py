@@ -1,0 +1,151 @@
+"""What the user sees: each function puts one kind of thing on the screen."""
+
+from __future__ import annotations
+
+from arp import Component, Turn, ui
+from charts import ChartPlan
+from compare import MAX_ROWS_IN_DIFF, Differences, as_texts
+from connection import Cell, Result
+from dataset import Dataset
+from errors import ExplorerError
+from schema import Table
+from workspace import Workspace
+
+MAX_SHOWN_ROWS = 200
+"""Rows of a table on the screen; an export has them all."""
+
+MAX_SHOWN_CHARACTERS = 300
+"""Of one cell."""
+
+MAX_SHOWN_TEXT = 200_000
+"""Characters of a whole table, so that the message stays well below the limit of the wire."""
+
+EXAMPLES = (
+    (
+        "plain questions",
+        "*average temperature by month*, *top 5 cars by horsepower*, *rainy days in 2013*",
+    ),
+    ("charts", "*plot horsepower vs weight*, *pie chart of weather*, *as a line chart*"),
+    ("tables", "*tables*, *describe cars*, *show first 50 rows of cars*"),
+    ("SQL", "any SELECT; with `:name` in it, I ask for the value"),
+    ("a form", "*form for cars* puts a query together without SQL"),
+    ("files", "send a CSV or SQLite file; *diff old new* shows the rows that changed"),
+    ("export", "*export*, *export as hot-days*"),
+)
+"""What the help shows."""
+
+
+async def show_tables(turn: Turn, workspace: Workspace) -> None:
+    """Shows every table of every data set, with its rows and columns."""
+    for dataset in workspace.in_order():
+        items: dict[str, Cell] = {table.name: _size(table) for table in dataset.schema.tables}
+        turn.show(ui.key_value(items or {"(no table)": ""}, title=f"Tables in {dataset.name}"))
+    await turn.say("Say *describe* and a table's name to see its columns, or just ask.")
+
+
+def _size(table: Table) -> str:
+    rows = "rows not counted" if table.row_count is None else f"{table.row_count:,} rows"
+    names = ", ".join(column.name for column in table.columns[:8])
+    return f"{rows}: {names}{', …' if len(table.columns) > 8 else ''}"
+
+
+async def describe_table(turn: Turn, dataset: Dataset, name: str) -> None:
+    """Shows a table's columns, what their values look like, and how many rows it has."""
+    table = dataset.schema.table(name)
+    if table is None:
+        raise ExplorerError(f"There is no table {name}.", "Say *tables* to see them.")
+    rows: list[list[Cell]] = [
+        [column.name, column.declared or "–", column.kind, ", ".join(column.values[:8])]
+        for column in table.columns
+    ]
+    await turn.say(f"**{table.name}** has {_size(table).partition(':')[0]}.")
+    turn.show(ui.table(["column", "type", "looks like", "values"], rows, title=table.name))
+    turn.show(ui.choices([f"show {name}", *questions_about(table)], title="Ask, for instance"))
+
+
+def questions_about(table: Table) -> list[str]:
+    """Returns plain questions that this table can answer."""
+    numbers, texts = table.of_kind("number"), table.of_kind("text")
+    groups = [column.name for column in texts if column.values][:1]
+    asked = [f"number of rows by {name}" for name in groups]
+    if numbers and table.date_column():
+        asked.append(f"average {numbers[0].name} by month")
+    asked += [f"average {numbers[-1].name} by {name}" for name in groups if numbers]
+    if len(numbers) > 1:
+        asked.append(f"{numbers[0].name} against {numbers[1].name}")
+    return asked[:4]
+
+
+def error_card(error: ExplorerError) -> Component:
+    """Returns a card that says what went wrong and what to do."""
+    sections = [ui.section("What to do", error.hint)] if error.hint else []
+    return ui.status_card(error.status, error.title, error.message, sections=sections)
+
+
+def show_help(turn: Turn, workspace: Workspace) -> None:
+    """Shows what can be asked, and questions that fit the data at hand."""
+    lines = "\n".join(f"- **{name}**: {examples}" for name, examples in EXAMPLES)
+    turn.show(ui.markdown(f"I explore tables. Ask me, for instance:\n\n{lines}"))
+    tables = workspace.dataset.schema.tables
+    asked = [question for table in tables[:2] for question in questions_about(table)[:2]]
+    turn.show(ui.choices(["tables", *asked, "form"], title="Try one"))
+
+
+def show_result(turn: Turn, title: str, result: Result, chart: ChartPlan | None) -> None:
+    """Shows the rows of a result, and above them the chart if there is one."""
+    if chart is not None:
+        turn.show(chart_of(chart, title))
+    if result.columns and (len(result.rows) > 1 or len(result.columns) > 4):
+        turn.show(table_of(result, title if chart is None else "The numbers"))
+
+
+def chart_of(chart: ChartPlan, title: str) -> Component:
+    """Returns the component of a chart."""
+    datasets = [ui.dataset(series.label, list(series.data)) for series in chart.series]
+    return ui.chart(chart.kind, labels=list(chart.labels), datasets=datasets, title=title or None)
+
+
+def table_of(result: Result, title: str) -> Component:
+    """Returns the rows as a table; one that is too long for the screen is cut and says so."""
+    rows: list[list[Cell]] = []
+    characters = 0
+    for row in result.rows[:MAX_SHOWN_ROWS]:
+        shown = [_shown(cell) for cell in row]
+        characters += sum(len(str(cell)) for cell in shown)
+        if characters > MAX_SHOWN_TEXT:
+            break
+        rows.append(shown)
+    if len(rows) < len(result.rows) or result.truncated:
+        known = f"more than {len(result.rows):,}" if result.truncated else f"{len(result.rows):,}"
+        title = f"{title or 'Result'} (the first {len(rows)} of {known} rows)"
+    many = len(rows) > 10
+    return ui.table(
+        list(result.columns), rows, title=title or None, searchable=many, sortable=len(rows) > 1
+    )
+
+
+def _shown(cell: Cell) -> Cell:
+    if isinstance(cell, str) and len(cell) > MAX_SHOWN_CHARACTERS:
+        return cell[:MAX_SHOWN_CHARACTERS] + "…"
+    return round(cell, 6) if isinstance(cell, float) else cell
+
+
+def show_differences(turn: Turn, differences: Differences, old: str, new: str) -> None:
+    """Shows how many rows differ between two tables, and the rows themselves as a diff."""
+    items: dict[str, Cell] = {
+        "changed": len(differences.changed),
+        "added": len(differences.added),
+        "removed": len(differences.removed),
+        "rows matched by": ", ".join(differences.key) or "the whole row",
+    }
+    if differences.only_old or differences.only_new:
+        items["columns only in one"] = ", ".join([*differences.only_old, *differences.only_new])
+    turn.show(ui.key_value(items, title=f"From {old} to {new}"))
+    if differences.count:
+        before, after = as_texts(differences)
+        title = "Changed rows"
+        if differences.count > MAX_ROWS_IN_DIFF:
+            title = f"The first {MAX_ROWS_IN_DIFF} of {differences.count:,} changed rows"
+        turn.show(
+            ui.diff(before, after, title=title, before_label=old, after_label=new, language="csv")
+        )

@@ -1,0 +1,127 @@
+"""Brings uploaded files in, while a progress on the screen tells how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from arp import Turn, ui
+from csv_import import CsvImport
+from dataset import SQLITE_HEADER, Dataset, dataset_of_sqlite, new_private_directory, table_name
+from errors import DataUnreadable, ExplorerError
+from replies import questions_about, show_tables
+from workspace import Workspace
+
+CHUNK_BYTES = 2**20
+"""How much of a SQLite file is stored between two words about progress."""
+
+STEPS = ("Receive the file", "Look at the values", "Store the rows", "Describe the tables")
+
+
+class ImportProgress:
+    """The steps of one import on the screen, and which of them is active."""
+
+    def __init__(self, turn: Turn, file_name: str) -> None:
+        self._turn = turn
+        self._active = 0
+        steps = [
+            ui.step(STEPS[0], "active", detail=""),
+            *(ui.step(name, "pending", detail="") for name in STEPS[1:]),
+        ]
+        self._id = turn.show(ui.progress(steps, title=f"Importing {file_name}"))
+
+    def tell(self, detail: str) -> None:
+        """Says how far the active step is."""
+        self._turn.patch(self._id, f"props.steps.{self._active}.detail", detail)
+
+    def reach(self, step: int) -> None:
+        """Marks what is before `step` as done and `step` as active; behind the last all is done."""
+        for index in range(self._active, min(step + 1, len(STEPS))):
+            self._mark(index, "done" if index < step else "active")
+        self._active = min(step, len(STEPS) - 1)
+
+    def fail(self) -> None:
+        """Marks the active step as failed."""
+        self._mark(self._active, "failed")
+
+    def _mark(self, index: int, status: str) -> None:
+        self._turn.patch(self._id, f"props.steps.{index}.status", status)
+
+
+async def receive_files(turn: Turn, workspace: Workspace) -> None:
+    """Imports every file of the turn's input and makes the last one the data set that is asked.
+
+    Raises:
+        ExplorerError: A file cannot be read; those before it are imported, of it nothing stays.
+    """
+    known = {
+        tuple(column.name.casefold() for column in table.columns): table.name
+        for dataset in workspace.in_order()
+        for table in dataset.schema.tables
+    }
+    for file in turn.files:
+        await _receive(turn, workspace, file.name, await turn.read_file(file))
+    await show_tables(turn, workspace)
+    suggestions = [
+        f"diff {known[columns]} {table.name}"
+        for table in workspace.dataset.schema.tables
+        if (columns := tuple(column.name.casefold() for column in table.columns)) in known
+    ]
+    for table in workspace.dataset.schema.tables[:2]:
+        suggestions += [f"show {table.name}", *questions_about(table)[:2]]
+    turn.show(ui.choices(suggestions[:6] or ["help"], title="What next?"))
+
+
+async def _receive(turn: Turn, workspace: Workspace, file_name: str, content: bytes) -> None:
+    progress = ImportProgress(turn, file_name)
+    try:
+        async with turn.tool("import", {"file": file_name, "bytes": len(content)}) as tool:
+            name = workspace.free_name(table_name(file_name))
+            if content.startswith(SQLITE_HEADER):
+                dataset = await _store_sqlite(progress, name, content)
+            else:
+                dataset = await _import_csv(progress, name, content)
+            tool.result(f"{len(dataset.schema.tables)} table(s)")
+    except ExplorerError:
+        progress.fail()
+        raise
+    progress.reach(len(STEPS))
+    workspace.add(dataset)
+
+
+async def _import_csv(progress: ImportProgress, name: str, content: bytes) -> Dataset:
+    """Imports step by step; a cancel is seen between two steps and leaves nothing behind."""
+    progress.tell(f"{len(content):,} bytes")
+    progress.reach(1)
+    private = new_private_directory()
+    path = Path(private.name) / "imported.sqlite"
+    steps = await asyncio.to_thread(CsvImport, path, name, content)
+    with steps:
+        while not steps.done:
+            await asyncio.to_thread(steps.step)
+            if steps.storing and not steps.rows_stored:
+                progress.reach(2)
+            done = steps.rows_stored if steps.storing else steps.rows_seen
+            progress.tell(
+                f"{done:,} of {steps.rows_seen:,} rows" if steps.storing else f"{done:,} rows"
+            )
+        if steps.uneven_rows:
+            progress.tell(f"{steps.rows_stored:,} rows, {steps.uneven_rows:,} of uneven length")
+    progress.reach(3)
+    return await asyncio.to_thread(Dataset, name, path, private)
+
+
+async def _store_sqlite(progress: ImportProgress, name: str, content: bytes) -> Dataset:
+    """Stores the file in a private directory, a chunk at a time."""
+    private = new_private_directory()
+    path = Path(private.name) / "uploaded.sqlite"
+    progress.reach(2)
+    with path.open("wb") as file:
+        for start in range(0, len(content), CHUNK_BYTES):
+            await asyncio.to_thread(file.write, content[start : start + CHUNK_BYTES])
+            progress.tell(f"{min(start + CHUNK_BYTES, len(content)):,} of {len(content):,} bytes")
+    progress.reach(3)
+    try:
+        return await asyncio.to_thread(dataset_of_sqlite, name, path, private)
+    except ExplorerError as error:
+        raise DataUnreadable(f"The database is damaged: {error.message}", error.hint) from error

@@ -1,0 +1,163 @@
+"""Items as entries: which drawing, and whether it may still change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from rich.console import RenderableType
+from rich.text import Text
+
+from arp.protocol.component import Component
+from arp.protocol.screen import TurnScreen
+from arp_terminal.blocks import indented, stack
+from arp_terminal.items import Entry, Item
+from arp_terminal.markdown import markdown
+from arp_terminal.options import Options
+from arp_terminal.palette import DIM
+from arp_terminal.render import render
+from arp_terminal.turn import (
+    INDENT,
+    draw_end,
+    draw_error,
+    draw_input,
+    draw_thought,
+    draw_tool,
+)
+
+
+class Telling(Struct, frozen=True):
+    """What the entries of one turn are made from."""
+
+    key: str
+    turn: TurnScreen
+    components: Mapping[str, Component]
+    over: bool
+    """The agent is done with the turn."""
+    hold: bool
+    """Components stay live while the turn runs."""
+    version: int
+    spinner: str = ""
+    """The sign of what runs, if it moves."""
+
+
+def entry_of(item: Item, telling: Telling, *, last: bool) -> Entry:
+    """Gives the entry of an item; `last` tells that nothing stands behind it yet."""
+    match item.kind:
+        case "input":
+            return _input(item, telling)
+        case "thought":
+            return _thought(item, telling, live=last and not telling.over)
+        case "tool":
+            return _tool(item, telling)
+        case "text":
+            return _text(item, telling)
+        case "error":
+            error = telling.turn.errors[int(item.ref)]
+            return _fixed(item, telling, lambda options: draw_error(error, options))
+        case "end":
+            turn = telling.turn
+            return _fixed(item, telling, lambda options: draw_end(turn, options) or Text(""))
+    return _component(item, telling)
+
+
+def update_of(component: Component, telling: Telling) -> Entry:
+    """Gives the entry that tells a printed component anew."""
+
+    def draw(options: Options) -> RenderableType:
+        head = Text("↻ updated" if options.unicode else "(updated)", style=DIM)
+        return indented(stack([head, render(component, options)]), INDENT)
+
+    return Entry(telling.key, "update", component.id, 0, telling.version, draw, settled=True)
+
+
+def _fixed(item: Item, telling: Telling, draw: object) -> Entry:
+    return Entry(
+        telling.key,
+        item.kind,
+        item.ref,
+        item.start,
+        telling.turn.status,
+        draw,  # type: ignore[arg-type]  # a drawing
+        settled=True,
+    )
+
+
+def _input(item: Item, telling: Telling) -> Entry:
+    echo = telling.turn.inputs[int(item.ref)]
+    queued = telling.turn.status == "queued" and int(item.ref) == 0
+    note = f"queued, {telling.turn.position or 1} in line" if queued else ""
+    return Entry(
+        telling.key,
+        "input",
+        item.ref,
+        0,
+        note,
+        lambda options: draw_input(echo, options, note),
+        settled=not queued,
+    )
+
+
+def _thought(item: Item, telling: Telling, *, live: bool) -> Entry:
+    thinking = telling.turn.thinking
+    return Entry(
+        telling.key,
+        "thought",
+        item.ref,
+        0,
+        (len(thinking), live),
+        lambda options: draw_thought(thinking, options, live=live),
+        settled=not live,
+        growing=live,
+    )
+
+
+def _tool(item: Item, telling: Telling) -> Entry:
+    run = telling.turn.tools[int(item.ref)]
+    runs = run.ok is None and not telling.over
+    spinner = telling.spinner if runs else ""
+    return Entry(
+        telling.key,
+        "tool",
+        item.ref,
+        0,
+        (run.ok, run.error, spinner),
+        lambda options: draw_tool(run, options, spinner),
+        settled=not runs,
+        growing=runs,
+    )
+
+
+def _text(item: Item, telling: Telling) -> Entry:
+    content: str = telling.components[str(item.ref)].props["content"]
+    piece = content[item.start : item.end].strip("\n")
+    if item.start:
+        piece = piece.lstrip(" ") if item.end is None or not item.tight else piece
+    return Entry(
+        telling.key,
+        "text",
+        item.ref,
+        item.start,
+        len(piece),
+        lambda options: indented(_drawn_text(piece, options, item.number), INDENT),
+        settled=item.end is not None,
+        growing=item.end is None,
+        tight=item.tight,
+    )
+
+
+def _drawn_text(piece: str, options: Options, number: int | None) -> RenderableType:
+    return markdown(piece, options, number) if piece.strip() else stack([])
+
+
+def _component(item: Item, telling: Telling) -> Entry:
+    component = telling.components[str(item.ref)]
+    return Entry(
+        telling.key,
+        "component",
+        item.ref,
+        0,
+        telling.version,
+        lambda options: indented(render(component, options), INDENT),
+        settled=telling.over or not telling.hold,
+    )

@@ -1,0 +1,186 @@
+"""Markdown (CommonMark with tables and strikethrough) as terminal text.
+
+Raw HTML is shown as it is written. A link is shown as its text and its true address, an image as its
+description and its address; nothing is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.style import Style
+from rich.text import Text
+
+from arp_terminal.blocks import Hanging, indented, rail, stack
+from arp_terminal.code_block import draw_code
+from arp_terminal.grid import Grid
+from arp_terminal.options import Options
+from arp_terminal.palette import ACCENT, BOLD, CODE, DIM, HEADING, ITALIC, LINK, PLAIN, STRUCK
+from arp_terminal.props import line
+from arp_terminal.safe_text import sanitise
+
+MAX_SOURCE = 64 << 10
+"""Characters of one piece that are read as markdown; a longer piece is shown as it is written."""
+
+_PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("reference")
+# Without `reference`: text arrives in pieces, and a definition that stands in a later one would vanish.
+
+_MARKS: dict[str, Style] = {"strong": BOLD, "em": ITALIC, "s": STRUCK}
+_BULLETS = ("•", "◦", "▪")
+
+
+def markdown(source: str, options: Options, number: int | None = None) -> RenderableType:
+    """Draws markdown from an agent; it need not be harmless yet.
+
+    Args:
+        source: The markdown, or a piece of it.
+        options: How to draw.
+        number: If the piece begins with a numbered list that goes on from the piece before: its first number.
+    """
+    safe = sanitise(source).expandtabs(4)
+    if len(safe) > MAX_SOURCE:
+        return Text(safe)
+    nodes = SyntaxTreeNode(_PARSER.parse(safe)).children
+    if number is not None and nodes and nodes[0].type == "ordered_list" and nodes[0].token is None:
+        opening = nodes[0].nester_tokens
+        if opening is not None:
+            opening.opening.attrs["start"] = number
+    return _Blocks(options).stacked(nodes, gap=1)
+
+
+class _Blocks:
+    """Draws block nodes; knows how deep in lists it is."""
+
+    def __init__(self, options: Options, depth: int = 0) -> None:
+        self._options = options
+        self._depth = depth
+
+    def stacked(self, nodes: list[SyntaxTreeNode], gap: int) -> RenderableType:
+        return stack((self.block(node) for node in nodes), gap=gap)
+
+    def block(self, node: SyntaxTreeNode) -> RenderableType:
+        draw: dict[str, Callable[[SyntaxTreeNode], RenderableType]] = {
+            "paragraph": self._inline,
+            "heading": self._heading,
+            "fence": self._fence,
+            "code_block": self._fence,
+            "bullet_list": self._list,
+            "ordered_list": self._list,
+            "blockquote": self._quote,
+            "table": self._table,
+            "hr": self._rule,
+        }
+        found = draw.get(node.type)
+        return found(node) if found else Text(node.content.rstrip("\n"))
+
+    def _inline(self, node: SyntaxTreeNode) -> Text:
+        text = Text()
+        for child in node.children:
+            _append_inline(text, child, PLAIN, self._options)
+        return text
+
+    def _heading(self, node: SyntaxTreeNode) -> RenderableType:
+        text = self._inline(node)
+        level = int(node.tag[1:])
+        text.stylize(HEADING if level <= 2 else BOLD)  # noqa: PLR2004
+        if level > 1:
+            return text
+        sign = "━" if self._options.unicode else "="
+        return stack([text, Text(sign * min(cell_len(text.plain), self._options.width), style=ACCENT)])
+
+    def _fence(self, node: SyntaxTreeNode) -> RenderableType:
+        language = node.info.split()[0] if node.info.split() else ""
+        code = indented(draw_code(node.content, language, self._options))
+        return stack([Text(language, style=DIM) if language else None, code])
+
+    def _quote(self, node: SyntaxTreeNode) -> RenderableType:
+        sign = "▎" if self._options.unicode else "|"
+        return rail(self.stacked(node.children, gap=1), sign, DIM)
+
+    def _rule(self, node: SyntaxTreeNode) -> Text:
+        return Text(("─" if self._options.unicode else "-") * min(self._options.width - 8, 40), style=DIM)
+
+    def _list(self, node: SyntaxTreeNode) -> RenderableType:
+        inner = _Blocks(self._options, self._depth + 1)
+        first = node.attrs.get("start", 1)
+        gap = 0 if all(_is_tight(item) for item in node.children) else 1
+        drawn = []
+        for place, item in enumerate(node.children):
+            if node.type == "ordered_list":
+                marker = f"{int(first) + place}. "
+            else:
+                marker = (_BULLETS[self._depth % 3] if self._options.unicode else "-") + " "
+            drawn.append(Hanging(marker, inner.stacked(item.children, gap=gap), style=ACCENT))
+        return stack(drawn, gap=gap)
+
+    def _table(self, node: SyntaxTreeNode) -> RenderableType:
+        rows = [
+            [self._inline(cell) for cell in row.children]
+            for part in node.children
+            for row in part.children
+        ]
+        aligns = [str(cell.attrs.get("style", "")) for cell in node.children[0].children[0].children]
+        right = frozenset(place for place, align in enumerate(aligns) if "right" in align)
+        return Grid(rows[0], rows[1:], self._options, right=right)
+
+
+def _is_tight(item: SyntaxTreeNode) -> bool:
+    return all(child.hidden for child in item.children if child.type == "paragraph")
+
+
+def _append_inline(text: Text, node: SyntaxTreeNode, style: Style, options: Options) -> None:
+    """Adds one inline node with all that is in it."""
+    match node.type:
+        case "text" | "html_inline":
+            text.append(node.content, style=style)
+        case "code_inline":
+            text.append(node.content, style=style + CODE)
+        case "softbreak" | "hardbreak":
+            text.append("\n")
+        case "link":
+            _append_link(text, node, style, options)
+        case "image":
+            sign = "▣ " if options.unicode else "[image] "
+            text.append(sign + line(node.content), style=style + DIM)
+            text.append(f" ({shown_address(str(node.attrs.get('src', '')))})", style=style + LINK)
+        case _:
+            inner = style + _MARKS.get(node.type, PLAIN)
+            for child in node.children:
+                _append_inline(text, child, inner, options)
+
+
+def _append_link(text: Text, node: SyntaxTreeNode, style: Style, options: Options) -> None:
+    address = shown_address(str(node.attrs.get("href", "")))
+    words = "".join(_plain(child) for child in node.children)
+    if words == address or f"mailto:{words}" == address:
+        text.append(words, style=style + LINK)
+        return
+    for child in node.children:
+        _append_inline(text, child, style, options)
+    text.append(" (", style=style + DIM)
+    text.append(address, style=style + LINK)
+    text.append(")", style=style + DIM)
+
+
+def _plain(node: SyntaxTreeNode) -> str:
+    return node.content if not node.children else "".join(_plain(child) for child in node.children)
+
+
+def shown_address(address: str) -> str:
+    """Gives an address as it is shown: the data of a `data:` address are told by their size."""
+    if not address.lower().startswith("data:"):
+        return line(address)
+    kind, _, data = address[5:].partition(",")
+    return line(f"embedded {kind.split(';')[0] or 'text/plain'}, {len(data):,} characters")
+
+
+def block_nodes(source: str) -> Iterator[SyntaxTreeNode]:
+    """Gives the outermost blocks of markdown, their inline text not read."""
+    yield from SyntaxTreeNode(_BLOCK_PARSER.parse(source)).children
+
+
+_BLOCK_PARSER = MarkdownIt("commonmark").enable("table").disable(["reference", "inline"])

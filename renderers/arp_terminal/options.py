@@ -1,0 +1,29 @@
+"""What a drawing depends on besides the component."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Options(Struct, frozen=True):
+    """How to draw; equal options and equal components give equal lines."""
+
+    width: int = 80
+    """Cells in a line; at least 1. No line gets longer."""
+    colour: bool = True
+    """Whether styles are sent at all (colours, bold, dim); without them everything is told by words and signs."""
+    unicode: bool = True
+    """Whether signs beyond ASCII may be drawn; the agent's own text is not changed by it."""
+    level: str = "standard"
+    """Conformance level (protocol.md 7): components beyond it show their fallback."""
+    max_rows: int | None = 100
+    """Rows of a table that are shown; `None` = all."""
+    depth: int = 0
+    """How many layout components stand around; drawing stops at `MAX_DEPTH`."""
+
+
+MAX_DEPTH = 8
+"""More than the protocol allows (3), so that only a broken peer meets it."""
+
+MIN_WIDTH = 8
+"""Below this nothing can be laid out; a narrower terminal is drawn for this width and cut."""

@@ -1,0 +1,63 @@
+"""The last gate before the terminal: drawings become lines of visible text and our own styles.
+
+Segments are guarded before their style is added. A control sequence can therefore only be one that is
+written here: `ESC [ numbers m`.
+"""
+
+from __future__ import annotations
+
+import io
+
+from rich.color import ColorSystem
+from rich.console import Console, RenderableType
+from rich.segment import Segment
+
+from arp_terminal.options import MIN_WIDTH, Options
+from arp_terminal.safe_text import sanitise_line
+
+
+class Painter:
+    """Draws renderables as lines of text for one width and one kind of terminal."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self._console = Console(
+            file=io.StringIO(),
+            width=max(MIN_WIDTH, options.width),
+            height=100,
+            color_system="standard",
+            force_terminal=True,
+            legacy_windows=False,
+            no_color=False,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
+
+    def lines(self, drawing: RenderableType) -> list[str]:
+        """Gives the lines of a drawing, without their ends.
+
+        Each line stands alone: its styles begin and end in it. There is nothing in it but visible characters
+        and, with colour, `ESC [ … m`.
+        """
+        drawn = self._console.render_lines(drawing, pad=False)
+        return [self._line(segments) for segments in drawn]
+
+    def text(self, drawing: RenderableType) -> str:
+        """Gives the lines of a drawing, each with its end."""
+        return "".join(line + "\n" for line in self.lines(drawing))
+
+    def _line(self, segments: list[Segment]) -> str:
+        visible = [segment for segment in segments if not segment.control]
+        while visible and not visible[-1].text.strip(" ") and not visible[-1].style:
+            visible.pop()
+        return "".join(self._painted(segment) for segment in visible).rstrip(" ")
+
+    def _painted(self, segment: Segment) -> str:
+        text = sanitise_line(segment.text)
+        style = segment.style
+        if style is None or not self.options.colour or not text:
+            return text
+        if style.link:
+            style = style.update_link(None)
+        return style.render(text, color_system=ColorSystem.STANDARD)

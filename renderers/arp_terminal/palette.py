@@ -1,0 +1,62 @@
+"""The styles of the house, by what they mean.
+
+Only the sixteen colours of the terminal's own theme, so that they fit a dark and a light one; nothing is
+said by colour alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from rich.style import Style
+
+PLAIN = Style()
+BOLD = Style(bold=True)
+DIM = Style(dim=True)
+ITALIC = Style(italic=True)
+STRUCK = Style(strike=True)
+ACCENT = Style(color="cyan")
+HEADING = Style(color="cyan", bold=True)
+TITLE = Style(bold=True)
+USER = Style(color="magenta", bold=True)
+CODE = Style(color="yellow")
+LINK = Style(color="blue", underline=True)
+GOOD = Style(color="green")
+BAD = Style(color="red")
+WARN = Style(color="yellow")
+INFO = Style(color="blue")
+BAD_WORD = Style(color="red", reverse=True)
+GOOD_WORD = Style(color="green", reverse=True)
+BAND = Style(reverse=True)
+
+SERIES = (
+    Style(color="cyan"),
+    Style(color="magenta"),
+    Style(color="yellow"),
+    Style(color="green"),
+    Style(color="blue"),
+    Style(color="red"),
+)
+"""Colours of the series of a chart, taken in turn."""
+
+Tone = Literal["success", "error", "warning", "info", "muted", "default"]
+
+TONES: dict[str, Style] = {
+    "success": GOOD,
+    "error": BAD,
+    "warning": WARN,
+    "info": INFO,
+    "muted": DIM,
+    "default": PLAIN,
+}
+"""The styles of status cards, sections and key-values."""
+
+
+def tone(name: str) -> Style:
+    """Gives the style of a tone; plain for a word that is not known."""
+    return TONES.get(name, PLAIN)
+
+
+def series(index: int) -> Style:
+    """Gives the style of a chart's series."""
+    return SERIES[index % len(SERIES)]

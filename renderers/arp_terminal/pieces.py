@@ -1,0 +1,95 @@
+"""Where growing markdown can be cut: what stands before the cut looks the same whatever comes behind it."""
+
+from __future__ import annotations
+
+from markdown_it.tree import SyntaxTreeNode
+from msgspec import Struct
+
+from arp_terminal.markdown import MAX_SOURCE, block_nodes
+from arp_terminal.safe_text import sanitise
+
+_ENDED_BY_LINE = frozenset(("heading", "hr"))
+_ENDED_BY_BLANK_LINE = frozenset(("paragraph", "blockquote", "table", "html_block", *_ENDED_BY_LINE))
+_LISTS = frozenset(("bullet_list", "ordered_list"))
+
+
+class Cut(Struct, frozen=True):
+    """A place in markdown, and what its second half must know of the first."""
+
+    offset: int
+    """Characters before the cut; 0 = nothing is finished."""
+    tight: bool = False
+    """The second half goes on in a list without empty lines."""
+    number: int | None = None
+    """Of the item of a numbered list with which the second half begins."""
+
+
+def finished(source: str) -> Cut:
+    """Finds the last place behind which nothing can change what stands before.
+
+    Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE` only so much
+    is looked at, and is finished in any case.
+    """
+    if len(source) > MAX_SOURCE:
+        head = source[: source.rfind("\n", 0, MAX_SOURCE) + 1 or MAX_SOURCE]
+        return _nonzero(finished(head), len(head))
+    nodes = list(block_nodes(sanitise(source)))
+    if not nodes:
+        return Cut(0)
+    last = nodes[-1]
+    if _is_over(last, source):
+        return Cut(len(source))
+    if last.type in _LISTS and len(last.children) > 1:
+        return _before_last_item(last, source)
+    return Cut(_offset(source, _first_line(last)))
+
+
+def _nonzero(cut: Cut, offset: int) -> Cut:
+    return cut if cut.offset else Cut(offset)
+
+
+def is_open_fence(source: str) -> bool:
+    """Tells whether the markdown ends inside of a code block, which nothing may interrupt."""
+    if len(source) > MAX_SOURCE:
+        return False
+    nodes = list(block_nodes(sanitise(source)))
+    return bool(nodes) and nodes[-1].type == "fence" and not _is_closed_fence(nodes[-1], source)
+
+
+def _is_over(node: SyntaxTreeNode, source: str) -> bool:
+    if node.type == "fence":
+        return _is_closed_fence(node, source)
+    line_over = source.endswith("\n")
+    if node.type in _ENDED_BY_LINE and line_over:
+        return True
+    return node.type in _ENDED_BY_BLANK_LINE and line_over and not source.split("\n")[-2].strip()
+
+
+def _is_closed_fence(node: SyntaxTreeNode, source: str) -> bool:
+    if node.map is None or node.map[1] - node.map[0] < 2:  # noqa: PLR2004
+        return False
+    lines = source.split("\n")
+    if node.map[1] >= len(lines):
+        return False
+    last = lines[node.map[1] - 1].strip()
+    return last.startswith(node.markup) and not last.strip(node.markup[0])
+
+
+def _before_last_item(node: SyntaxTreeNode, source: str) -> Cut:
+    offset = _offset(source, _first_line(node.children[-1]))
+    tight = not source[:offset].endswith(("\n\n", "\r\n\r\n"))
+    if node.type == "bullet_list":
+        return Cut(offset, tight)
+    return Cut(offset, tight, int(node.attrs.get("start", 1)) + len(node.children) - 1)
+
+
+def _first_line(node: SyntaxTreeNode) -> int:
+    return node.map[0] if node.map else 0
+
+
+def _offset(source: str, line: int) -> int:
+    """Gives where a line begins."""
+    offset = 0
+    for _ in range(line):
+        offset = source.index("\n", offset) + 1
+    return offset

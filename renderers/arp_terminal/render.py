@@ -1,0 +1,113 @@
+"""One component, drawn: `render(component, options)` is pure and never fails.
+
+The table below is closed; a type that is not in it shows its fallback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import msgspec
+from msgspec.structs import replace
+from rich.console import RenderableType
+from rich.text import Text
+
+from arp.protocol.capabilities import LEVELS
+from arp.protocol.component import Component
+from arp.protocol.json_value import Json, JsonObject
+from arp_terminal import layout
+from arp_terminal.blocks import Fitted
+from arp_terminal.cards import image, key_value, product_cards, progress, status_card
+from arp_terminal.chart import chart
+from arp_terminal.code_block import code_block
+from arp_terminal.diff import diff
+from arp_terminal.markdown import markdown
+from arp_terminal.options import MAX_DEPTH, Options
+from arp_terminal.palette import DIM
+from arp_terminal.props import line, paragraph
+from arp_terminal.questions import choices, confirm, form, text_input
+from arp_terminal.table import table
+
+Drawing = Callable[[JsonObject, Options], RenderableType]
+
+
+def render(component: Component, options: Options) -> RenderableType:
+    """Draws a component of any type; equal components and options give equal lines.
+
+    Never raises. What stands in `props` may be any JSON; every text in it is made harmless.
+    """
+    if options.depth >= MAX_DEPTH:
+        return layout.too_deep()
+    draw = _DRAWINGS.get(component.type)
+    known = draw is not None and component.type in LEVELS.get(options.level, LEVELS["standard"])
+    if not known and component.fallback is not None:
+        return render(component.fallback, replace(options, depth=options.depth + 1))
+    if draw is not None:
+        return _fitted(draw, component.props, options)
+    return Text(f"({line(component.type)} cannot be shown in a terminal)", style=DIM)
+
+
+def _fitted(draw: Drawing, props: JsonObject, options: Options) -> RenderableType:
+    """Draws at the width that is really left, which is less inside of other components."""
+    return Fitted(lambda width: draw(props, replace(options, width=min(width, options.width))))
+
+
+def text(props: JsonObject, options: Options) -> RenderableType:
+    """Draws `text`: as it is written, or as markdown if it says so."""
+    content = props.get("content", props.get("text"))
+    if props.get("format") == "markdown" and isinstance(content, str):
+        return markdown(content, options)
+    return paragraph(content)
+
+
+def _markdown(props: JsonObject, options: Options) -> RenderableType:
+    content = props.get("content")
+    return markdown(content, options) if isinstance(content, str) else paragraph(content)
+
+
+def _child(plain: Json, options: Options) -> RenderableType:
+    """Draws a component that stands in the props of another one."""
+    inner = replace(options, depth=options.depth + 1)
+    if inner.depth >= MAX_DEPTH:
+        return layout.too_deep()
+    try:
+        return render(msgspec.convert({"id": "", "props": {}, **plain}, Component), inner)
+    except (msgspec.ValidationError, TypeError):
+        return Text("(a part that cannot be read)", style=DIM)
+
+
+def _group(props: JsonObject, options: Options) -> RenderableType:
+    return layout.group(props, options, _child)
+
+
+def _tabs(props: JsonObject, options: Options) -> RenderableType:
+    return layout.tabs(props, options, _child)
+
+
+def _split(props: JsonObject, options: Options) -> RenderableType:
+    return layout.split(props, options, _child)
+
+
+_DRAWINGS: Mapping[str, Drawing] = MappingProxyType(
+    {
+        "text": text,
+        "markdown": _markdown,
+        "status-card": status_card,
+        "table": table,
+        "code-block": code_block,
+        "diff": diff,
+        "key-value": key_value,
+        "progress": progress,
+        "chart": chart,
+        "image": image,
+        "product-cards": product_cards,
+        "form": form,
+        "confirm": confirm,
+        "choices": choices,
+        "text-input": text_input,
+        "group": _group,
+        "tabs": _tabs,
+        "split": _split,
+    }
+)

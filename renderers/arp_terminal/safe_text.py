@@ -1,0 +1,80 @@
+"""Text of an agent, made harmless: what a terminal would obey is turned into what a person can see.
+
+Every text that came over the wire passes `sanitise` where it is read (`props`), and everything that is
+painted passes it once more (`painter`), so that a drawing that forgets it still cannot move a cursor, set a
+title, fill a clipboard, hide text or turn its order around.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_ALWAYS = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but newline and tab, DEL, C1
+    "\u00ad\u034f\u061c"  # soft hyphen, grapheme joiner, Arabic letter mark
+    "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2"  # format controls of Arabic and Syriac
+    "\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"  # letters and vowels that show nothing
+    "\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # zero width, bidi, breaks
+    "\ud800-\udfff"  # halves of surrogate pairs
+    "\ufe00-\ufe0d"  # variation selectors that no emoji uses
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"  # tags and more variation selectors
+)
+_JOINER = "\u200d"
+_SELECTORS = "\ufe0e\ufe0f"
+_SUSPECT = re.compile(f"[{_ALWAYS}{_JOINER}{_SELECTORS}]")
+_SUSPECT_IN_LINE = re.compile(f"[\n\t{_ALWAYS}{_JOINER}{_SELECTORS}]")
+
+_EMOJI_BASES = frozenset(("So", "Sm", "Po", "Pd", "Nd"))
+"""Categories of the characters that can take an emoji's variation selector."""
+
+
+def sanitise(text: str) -> str:
+    r"""Gives `text` with every character visible; newline and tab stay.
+
+    C0 controls become their pictures (ESC is `␛`), all else `<U+202E>`; `\r\n` becomes a newline. A joiner or
+    a variation selector stays where it makes an emoji.
+    """
+    if "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    return _SUSPECT.sub(_made_visible, text)
+
+
+def sanitise_line(text: str) -> str:
+    """Gives `text` on one line: as `sanitise`, a newline becomes `␊`, a tab a space."""
+    if "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    return _SUSPECT_IN_LINE.sub(_made_visible, text)
+
+
+def is_safe(text: str) -> bool:
+    """Tells whether `sanitise` would leave `text` as it is."""
+    return sanitise(text) == text
+
+
+def _made_visible(match: re.Match[str]) -> str:
+    char = match.group()
+    if char == "\t":
+        return " "
+    if (char == _JOINER and _joins_emoji(match)) or (char in _SELECTORS and _selects_emoji(match)):
+        return char
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+
+
+def _joins_emoji(match: re.Match[str]) -> bool:
+    before = match.string[max(0, match.start() - 3) : match.start()].rstrip("\ufe0f🏻🏼🏽🏾🏿")
+    after = match.string[match.end() : match.end() + 1]
+    return _is_symbol(before[-1:]) and _is_symbol(after)
+
+
+def _selects_emoji(match: re.Match[str]) -> bool:
+    before = match.string[match.start() - 1 : match.start()]
+    return before == "ℹ" or (before != "" and unicodedata.category(before) in _EMOJI_BASES)
+
+
+def _is_symbol(char: str) -> bool:
+    return char != "" and unicodedata.category(char) == "So"

@@ -1,0 +1,142 @@
+"""One turn, drawn: what the user said, what the agent thought, used and showed, and how it ended.
+
+The agent's part stands two cells in; the first column is ours alone, so that nothing that an agent shows can
+look like the prompt, a note of this program, or the user's own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from arp.protocol.component import Component
+from arp.protocol.errors import ErrorPayload
+from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import InputEcho
+from arp.protocol.screen import ToolRun, TurnScreen
+from arp_terminal.blocks import Hanging, cut, indented, stack
+from arp_terminal.options import Options
+from arp_terminal.palette import BAD, BOLD, DIM, GOOD, ITALIC, USER, WARN
+from arp_terminal.props import items, label, line, lines, objects
+from arp_terminal.render import render
+
+INDENT = 2
+"""Cells before everything of the agent."""
+
+MAX_ARGS = 100
+"""Characters of a tool's arguments that are shown."""
+
+THOUGHT_LINES = 3
+"""Of what is being thought, the last lines are shown."""
+
+
+def render_turn(turn: TurnScreen, output: Sequence[Component], options: Options) -> RenderableType:
+    """Draws a turn as it stands.
+
+    Args:
+        turn: The turn.
+        output: What it has shown, in order (`Screen.output`).
+        options: How to draw.
+    """
+    parts: list[RenderableType | None] = [draw_input(echo, options) for echo in said(turn)]
+    if turn.thinking:
+        parts.append(draw_thought(turn.thinking, options))
+    if turn.tools:
+        parts.append(stack(draw_tool(run, options) for run in turn.tools))
+    parts.extend(indented(render(component, options), INDENT) for component in output)
+    parts.extend(draw_error(error, options) for error in turn.errors)
+    parts.append(draw_end(turn, options))
+    return stack(parts, gap=1)
+
+
+def said(turn: TurnScreen) -> list[InputEcho]:
+    """Gives the inputs that are shown as the user's words; answers show in their question."""
+    return [echo for place, echo in enumerate(turn.inputs) if is_said(turn, place)]
+
+
+def is_said(turn: TurnScreen, place: int) -> bool:
+    """Tells whether an input is shown as the user's words."""
+    echo = turn.inputs[place]
+    return place == 0 or (echo.source_component is None and echo.input_type != "action")
+
+
+def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableType:
+    """Draws what the user said or did, with a note behind it."""
+    text = Text().append(input_words(echo), style=BOLD)
+    if note:
+        text.append(f"  ({note})", style=DIM)
+    return Hanging("❯ " if options.unicode else "> ", text, style=USER)
+
+
+def input_words(echo: InputEcho) -> str:
+    """Says an input in words."""
+    data = echo.data
+    match echo.input_type:
+        case "text":
+            return lines(data.get("text"))
+        case "voice":
+            return lines(data.get("transcript"))
+        case "selection":
+            return ", ".join(line(value) for value in items(data.get("selected")))
+        case "file":
+            return _files(data)
+        case "form_submit":
+            return "(form sent)"
+        case "action":
+            return f"({line(data.get('action'))})"
+        case "navigate":
+            return f"(to {line(data.get('route'))})"
+    return f"({line(echo.input_type)})"
+
+
+def _files(data: JsonObject) -> str:
+    names = [f"{line(file.get('name'))} ({line(file.get('size'))} B)" for file in objects(data.get("files"))]
+    text = lines(data.get("text"))
+    return "\n".join([*([text] if text else []), *(f"+ {name}" for name in names)])
+
+
+def draw_thought(thinking: str, options: Options, *, live: bool = False) -> RenderableType:
+    """Draws thinking: while it grows its last lines, afterwards how it began."""
+    sign = "∴ " if options.unicode else "~ "
+    words = lines(thinking).strip()
+    if live:
+        recent = "\n".join(words[-600:].split("\n")[-THOUGHT_LINES:])
+        return indented(Hanging(sign, Text(recent, style=DIM + ITALIC), style=DIM), INDENT)
+    summary = cut(Text(" ".join(words.split()), style=DIM + ITALIC), max(10, options.width - 4), options.unicode)
+    return indented(Hanging(sign, summary, style=DIM), INDENT)
+
+
+def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableType:
+    """Draws one use of a tool on a line: how it went, its name, its arguments, its error."""
+    if run.ok is None:
+        sign, style = spinner or ("◌" if options.unicode else "*"), WARN
+    elif run.ok:
+        sign, style = "✓" if options.unicode else "+", GOOD
+    else:
+        sign, style = "✗" if options.unicode else "!", BAD
+    text = label(run.tool, BOLD)
+    args = line(run.args).strip()
+    if args not in ("", "{}", "null"):
+        text.append(f"  {args[:MAX_ARGS]}{'…' if len(args) > MAX_ARGS else ''}", style=DIM)
+    text = cut(text, max(8, options.width - 2 * INDENT), options.unicode)
+    parts: list[RenderableType | None] = [text]
+    if run.error:
+        parts.append(label(run.error, BAD))
+    return indented(Hanging(f"{sign} ", stack(parts), style=style), INDENT)
+
+
+def draw_error(error: ErrorPayload, options: Options) -> RenderableType:
+    """Draws an error that the agent side told."""
+    text = Text(lines(error.error), style=BAD)
+    return indented(Hanging("✗ " if options.unicode else "! ", text, style=BAD), INDENT)
+
+
+def draw_end(turn: TurnScreen, options: Options) -> RenderableType | None:
+    """Draws how a turn ended, unless all is well or its errors say it."""
+    if turn.status == "cancelled":
+        return indented(Text("■ stopped" if options.unicode else "# stopped", style=DIM), INDENT)
+    if turn.status == "failed" and not turn.errors:
+        return indented(Text("✗ failed" if options.unicode else "! failed", style=BAD), INDENT)
+    return None

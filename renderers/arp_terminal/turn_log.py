@@ -1,0 +1,234 @@
+"""One turn (or another surface) as it is told: its items in order, and how many of them are on paper."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from arp.protocol.component import Component
+from arp.protocol.messages import FINAL_STATUSES
+from arp.protocol.screen import Screen, TurnScreen
+from arp_terminal.entries import Telling, entry_of, update_of
+from arp_terminal.items import Entry, Item
+from arp_terminal.pieces import finished, is_open_fence
+from arp_terminal.questions import is_open
+from arp_terminal.turn import draw_end, is_said
+from arp_terminal.options import Options
+
+OUTPUT_KINDS = ("text", "component")
+
+
+class TurnLog:
+    """The items of one turn. `sync` takes in what the screen shows; `entries` hands out what is not printed."""
+
+    def __init__(self, key: str, surface: str = "main") -> None:
+        self.key = key
+        self.surface = surface
+        self.items: list[Item] = []
+        self.front = 0
+        """Items that are printed."""
+        self.told = 0
+        """Characters of text that messages have told so far."""
+        self.announced: set[str] = set()
+        """Components that messages have named so far."""
+        self.version = 0
+        """Counts the commits that may have changed a component of it."""
+        self._changed: set[str] = set()
+        self._printed: dict[str, int] = {}
+        self._taken: Counter[str] = Counter()
+
+    # -- what happened ---------------------------------------------------------------------------
+
+    def start_tool(self, screen: Screen) -> None:
+        """Puts the next tool behind what was told before it."""
+        reached = self._sync_output(self.output(screen), limited=True)
+        item = self.items[-1] if self.items else None
+        place = len(self.items)
+        if item is not None and item.kind == "text" and item.end is None:
+            text = self._content(screen, item)[item.start : reached]
+            if not text.strip():
+                self.items.pop()
+                place -= 1
+            elif is_open_fence(text):
+                place -= 1
+            else:
+                item.end = reached
+        self.items.insert(max(place, self.front), Item("tool", self._taken["tool"]))
+        self._taken["tool"] += 1
+
+    def change(self, component_id: str) -> None:
+        """Takes note that a commit changed a component."""
+        self.version += 1
+        if component_id in self._printed:
+            self._changed.add(component_id)
+
+    def adopt(self, screen: Screen) -> None:
+        """Takes in all of a screen that was made anew, without knowing what happened when."""
+        turn = self.turn(screen)
+        self._take_inputs(turn)
+        for place in range(self._taken["tool"], len(turn.tools)):
+            self.items.append(Item("tool", place))
+        self._taken["tool"] = max(self._taken["tool"], len(turn.tools))
+        self.version += 1
+        self._changed.update(self._printed)
+        self.sync(screen)
+
+    def sync(self, screen: Screen) -> None:
+        """Takes in all that the screen shows of it."""
+        turn, output = self.turn(screen), self.output(screen)
+        self._take_inputs(turn)
+        if turn.thinking and not self._taken["thought"]:
+            self._taken["thought"] = 1
+            self.items.append(Item("thought"))
+        self._sync_output(output, limited=False)
+        if self.is_over(screen):
+            self._close(screen)
+        self._drop_and_sort([component.id for component in output])
+        for place in range(self._taken["error"], len(turn.errors)):
+            if turn.errors[place].id is None:
+                self.items.append(Item("error", place))
+        self._taken["error"] = len(turn.errors)
+        if not self._taken["end"] and draw_end(turn, Options()) is not None:
+            self._taken["end"] = 1
+            self.items.append(Item("end"))
+
+    # -- what to print ---------------------------------------------------------------------------
+
+    def entries(self, screen: Screen, *, hold: bool, spinner: str = "") -> Iterator[Entry]:
+        """Gives what is not printed, in order, then the printed components that have changed since."""
+        telling = Telling(
+            key=self.key,
+            turn=self.turn(screen),
+            components={component.id: component for component in self.output(screen)},
+            over=self.is_over(screen),
+            hold=hold,
+            version=self.version,
+            spinner=spinner,
+        )
+        for place in range(self.front, len(self.items)):
+            yield entry_of(self.items[place], telling, last=place == len(self.items) - 1)
+        for component_id in sorted(self._changed):
+            component = telling.components.get(component_id)
+            if component is None or fingerprint(component) == self._printed[component_id]:
+                self._changed.discard(component_id)
+            elif self._tells_update(component, telling):
+                yield update_of(component, telling)
+
+    def printed(self, entry: Entry, screen: Screen) -> None:
+        """Takes note that the first of the entries is on paper."""
+        if entry.kind != "update":
+            self.front += 1
+        if entry.kind in ("component", "update"):
+            component_id = str(entry.ref)
+            self._changed.discard(component_id)
+            for component in self.output(screen):
+                if component.id == component_id:
+                    self._printed[component_id] = fingerprint(component)
+
+    def is_over(self, screen: Screen) -> bool:
+        """Tells whether the agent is done with it."""
+        turn = self.turn(screen)
+        return turn.final or turn.status in FINAL_STATUSES
+
+    def is_done(self, screen: Screen) -> bool:
+        """Tells whether it is over and all of it is on paper."""
+        return self.is_over(screen) and self.front == len(self.items) and not self._changed
+
+    def turn(self, screen: Screen) -> TurnScreen:
+        """Gives the turn; another surface is a turn that is over at any time."""
+        if self.surface != "main":
+            return TurnScreen(self.key, final=True)
+        return screen.turns.get(self.key) or TurnScreen(self.key)
+
+    def output(self, screen: Screen) -> list[Component]:
+        """Gives what it shows."""
+        return screen.output(self.key, self.surface)
+
+    # -- taking in -------------------------------------------------------------------------------
+
+    def _take_inputs(self, turn: TurnScreen) -> None:
+        for place in range(self._taken["input"], len(turn.inputs)):
+            if is_said(turn, place):
+                self.items.append(Item("input", place))
+        self._taken["input"] = len(turn.inputs)
+
+    def _sync_output(self, output: Sequence[Component], *, limited: bool) -> int:
+        """Takes in text parts and components in order; if limited, only what messages have told.
+
+        Returns:
+            How many characters of the last text part were taken in.
+        """
+        known = {item.ref for item in self.items if item.kind == "component"}
+        budget, reached = self.told, 0
+        for place, component in enumerate(output):
+            if "/" in component.id:
+                content = component.props["content"]
+                reached = min(len(content), budget) if limited else len(content)
+                budget -= reached
+                if reached:
+                    self._sync_text(component.id, content, reached, last=place == len(output) - 1)
+                if reached < len(content):
+                    break
+            elif limited and component.id not in self.announced:
+                break
+            elif component.id not in known:
+                self.items.append(Item("component", component.id))
+        if not limited:
+            self.told = self.told - budget if budget < 0 else self.told
+            self.announced.update(component.id for component in output)
+        return reached
+
+    def _sync_text(self, part_id: str, content: str, reached: int, *, last: bool) -> None:
+        item = next((one for one in reversed(self.items) if one.ref == part_id), None)
+        if item is None or (item.end is not None and item.end < reached):
+            item = Item("text", part_id, item.end or 0 if item else 0)
+            self.items.append(item)
+        if item.end is not None or reached < len(content):
+            return
+        while (cut := finished(content[item.start :])).offset:
+            item.end = item.start + cut.offset
+            rest = Item("text", part_id, item.end, None, cut.tight, cut.number)
+            self.items.insert(self.items.index(item) + 1, rest)
+            item = rest
+        if not last:
+            item.end = len(content)
+
+    def _close(self, screen: Screen) -> None:
+        for item in self.items[self.front :]:
+            if item.kind == "text" and item.end is None:
+                item.end = len(self._content(screen, item))
+
+    def _drop_and_sort(self, order: list[str]) -> None:
+        """Lets what is not printed follow the screen: removed, moved."""
+        places = {component_id: place for place, component_id in enumerate(order)}
+        live = [
+            item
+            for item in self.items[self.front :]
+            if item.kind not in OUTPUT_KINDS or item.ref in places
+        ]
+        slots = [place for place, item in enumerate(live) if item.kind in OUTPUT_KINDS]
+        wanted = sorted((live[place] for place in slots), key=lambda item: (places[str(item.ref)], item.start))
+        for place, item in zip(slots, wanted, strict=True):
+            live[place] = item
+        self.items[self.front :] = live
+
+    def _content(self, screen: Screen, item: Item) -> str:
+        for component in self.output(screen):
+            if component.id == item.ref:
+                return str(component.props["content"])
+        return ""
+
+    @staticmethod
+    def _tells_update(component: Component, telling: Telling) -> bool:
+        """Says whether a change is told now: at rest, and not where the answer is told as an input."""
+        is_question = component.type in ("form", "confirm", "choices", "text-input")
+        if is_question:
+            return not telling.over and not is_open(component.props)
+        return telling.over or telling.turn.status == "waiting"
+
+
+def fingerprint(component: Component) -> int:
+    """Gives a number that differs if what is shown differs."""
+    return hash(msgspec.json.encode(component))

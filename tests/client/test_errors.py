@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from arp.client.errors import (
+    LinkLost,
+    ServerRefused,
+    coded_error,
+    lost_by_close,
+    lost_by_status,
+    printable,
+)
+from arp.protocol.errors import (
+    AgentFailed,
+    ArpError,
+    ErrorPayload,
+    InvalidComponent,
+    InvalidMessage,
+    PermissionDenied,
+    RateLimited,
+    RemoteError,
+    ResourceLimit,
+    SessionBusy,
+    SessionNotFound,
+    Unauthenticated,
+)
+
+
+@pytest.mark.parametrize("code", [1000, 1001, 1002, 1005, 1006, 1011, 1012, 1013, 4000])
+def test_close_codes_that_pass_are_worth_coming_back_for(code: int) -> None:
+    lost = lost_by_close(code, "restarting")
+    assert lost.error is None
+    assert lost.reason == f"closed with {code}: restarting"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(1003, ServerRefused), (1008, PermissionDenied), (1009, ServerRefused), (1010, ServerRefused)],
+)
+def test_close_codes_that_would_come_again_end_it(code: int, kind: type[ArpError]) -> None:
+    lost = lost_by_close(code, "")
+    assert type(lost.error) is kind
+    assert lost.reason == f"closed with {code}"
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_statuses_that_pass_are_worth_coming_back_for(status: int) -> None:
+    lost = lost_by_status(status, "http://h/", "wait")
+    assert (lost.error, lost.unavailable) == (None, True)
+    assert lost.reason == f"HTTP {status} from http://h/: wait"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "unavailable"),
+    [
+        (401, Unauthenticated, False),
+        (403, PermissionDenied, True),
+        (404, ServerRefused, True),
+        (302, ServerRefused, True),
+    ],
+)
+def test_statuses_that_would_come_again_end_it(
+    status: int, kind: type[ArpError], unavailable: bool
+) -> None:
+    lost = lost_by_status(status, "http://h/")
+    assert type(lost.error) is kind
+    assert lost.unavailable is unavailable
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (4, ResourceLimit),
+        (8, SessionNotFound),
+        (11, InvalidMessage),
+        (12, InvalidComponent),
+        (14, Unauthenticated),
+        (16, RateLimited),
+        (17, SessionBusy),
+        (18, AgentFailed),
+    ],
+)
+def test_coded_error_has_the_class_of_its_code(code: int, kind: type[ArpError]) -> None:
+    error = coded_error(ErrorPayload("what", code, "where"))
+    assert type(error) is kind
+    assert (error.message, error.detail, int(error.code)) == ("what", "where", code)
+
+
+@pytest.mark.parametrize("code", [2, 3, 99, -1])
+def test_code_without_a_class_is_told_in_words(code: int) -> None:
+    error = coded_error(ErrorPayload("what", code))
+    assert type(error) is RemoteError
+    assert error.message == f"what (code {code})"
+
+
+def test_reason_of_a_peer_carries_no_control_characters_and_is_cut() -> None:
+    assert printable("a\x1b[31mb\r\n\x07 \u202ec\n") == "a [31mb c"
+    assert len(printable("x" * 1000)) == 200
+    assert lost_by_close(1011, "\x1b]0;title\x07").reason == "closed with 1011: ]0;title"
+
+
+def test_link_lost_says_its_reason() -> None:
+    assert str(LinkLost("gone")) == "gone"

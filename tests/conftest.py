@@ -1,0 +1,94 @@
+"""What every test may ask of the machine, and what is said of those that it cannot run.
+
+A test that needs a program names it: by a mark (`browser`, `node`, `root`, `tmux`) or through the
+fixture `requires`. Where the program is missing the test is left out and the closing lines say why;
+with CI=true it fails instead, so that nothing is left out unseen.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
+
+PROGRAMS = {
+    "browser": (
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    ),
+    "node": ("node",),
+    "tmux": ("tmux",),
+}
+"""The names, on PATH or absolute, under which a needed program may lie; the first found wins."""
+
+WANTED = {
+    "browser": "Chromium (apt-get install chromium)",
+    "node": "Node.js (apt-get install nodejs)",
+    "root": "the rights of root",
+    "tmux": "tmux (apt-get install tmux)",
+}
+
+LOCAL = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A loaded machine is slow, which is no fault of the code."""
+
+settings.register_profile("local", LOCAL)
+settings.register_profile("ci", LOCAL, derandomize=True, print_blob=True)
+settings.register_profile("soak", LOCAL, max_examples=10_000, print_blob=True)
+settings.load_profile("ci" if IN_CI else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--kills", type=int, default=20, help="how often the kill tests kill the server (20)"
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for need in WANTED:
+        if item.get_closest_marker(need) is not None:
+            path_of(need)
+
+
+@pytest.fixture(scope="session")
+def requires() -> Callable[[str], str]:
+    """`requires("tmux")` is the path of the program; without it the test ends there, see above."""
+    return path_of
+
+
+@pytest.fixture(scope="session")
+def kill_rounds(pytestconfig: pytest.Config) -> int:
+    """How often a kill test kills its server."""
+    rounds: int = pytestconfig.getoption("--kills")
+    return rounds
+
+
+def path_of(need: str) -> str:
+    """Path of the program, or of nothing for `root`; ends the test where it is missing."""
+    if need == "root":
+        found = "" if os.geteuid() == 0 else None
+    else:
+        found = next(filter(None, map(shutil.which, PROGRAMS[need])), None)
+    if found is not None:
+        return found
+    reason = f"needs {WANTED[need]}"
+    if IN_CI:
+        pytest.fail(f"{reason}: with CI=true nothing is left out", pytrace=False)
+    pytest.skip(reason)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    )
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"left out: {count} × {reason}", yellow=True)

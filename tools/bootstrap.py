@@ -1,0 +1,202 @@
+"""Makes `.venv` with the project in it, once; every later call finds it done at once.
+
+    python3 tools/bootstrap.py run    what `make demo` needs: the project and its terminal renderer
+    python3 tools/bootstrap.py dev    what `make test` needs: that, and all tools of the tests
+
+It needs nothing but a Python, and reads on 3.6 too: a Python older than 3.11 looks for a newer one
+on PATH and hands over to it. Versions come from requirements-dev.txt. What is done is written to
+`.venv/bootstrap.json`, under a digest of all that it depends on.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Dict, List, Optional
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST = (3, 11)
+NEWER_PYTHONS = ["python3.{}".format(minor) for minor in (14, 13, 12, 11)]
+INPUTS = ["pyproject.toml", "requirements-dev.txt", "tools/bootstrap.py"]
+EXTRAS = {"run": "[terminal]", "dev": "[dev]"}
+DURATION = {"run": "about half a minute", "dev": "one to two minutes"}
+DEBIAN_HINT = (
+    "this Python cannot make virtual environments (it has no ensurepip).\n"
+    "  Debian, Ubuntu:  apt-get install python3-venv\n"
+    "  anywhere:        put uv on PATH\n"
+    "then run the same command again."
+)
+
+
+class Refused(Exception):
+    """Cannot go on; the text says what a person can do about it."""
+
+
+def main(arguments: List[str]) -> int:
+    """Installs the wanted set if it is not installed yet; returns the exit code."""
+    if len(arguments) != 1 or arguments[0] not in EXTRAS:
+        say("usage: python3 tools/bootstrap.py run|dev")
+        return 2
+    wanted = arguments[0]
+    try:
+        if is_installed(ROOT, wanted):
+            return 0
+        if sys.version_info[:2] < OLDEST:
+            newer = newer_python()
+            return subprocess.call([newer, str(Path(__file__).resolve()), wanted])
+        install(ROOT, wanted)
+    except Refused as refusal:
+        say(str(refusal))
+        return 1
+    return 0
+
+
+def say(text: str) -> None:
+    """Prints one message of ours, at once, where it does not mix with a program's output."""
+    print("arp: " + text, file=sys.stderr, flush=True)
+
+
+def newer_python() -> str:
+    """Path of a Python on PATH that is new enough and really runs (a version shim may not)."""
+    check = "import sys; sys.exit(sys.version_info[:2] < {!r})".format(OLDEST)
+    for name in NEWER_PYTHONS:
+        path = shutil.which(name)
+        if path and subprocess.call([path, "-c", check], stderr=subprocess.DEVNULL) == 0:
+            return path
+    raise Refused(
+        "needs Python {}.{} or newer; {} is {}.{}, and none of {} is on PATH.\n"
+        "Install one, or name it: make demo PYTHON=/path/to/python3".format(
+            OLDEST[0], OLDEST[1], sys.executable, *sys.version_info[:2], ", ".join(NEWER_PYTHONS)
+        )
+    )
+
+
+def digest(root: Path) -> str:
+    """Changes when an install would: with the inputs, the interpreter, or the place of the tree."""
+    found = hashlib.sha256(str(root).encode())
+    found.update(os.path.realpath(str(interpreter(root))).encode())
+    for name in INPUTS:
+        found.update((root / name).read_bytes())
+    return found.hexdigest()
+
+
+def interpreter(root: Path) -> Path:
+    """The Python of the virtual environment, whether or not it exists."""
+    return root / ".venv" / "bin" / "python"
+
+
+def read_done(root: Path) -> Dict[str, str]:
+    """What was installed, as {set: digest} and the {"root": place} it was installed for."""
+    try:
+        done = json.loads((root / ".venv" / "bootstrap.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return done if isinstance(done, dict) else {}
+
+
+def is_installed(root: Path, wanted: str) -> bool:
+    """Whether nothing is left to do for `wanted`; reads four files and starts nothing."""
+    done = read_done(root)
+    return wanted in done and interpreter(root).exists() and done[wanted] == digest(root)
+
+
+def install(root: Path, wanted: str) -> None:
+    """Makes the environment and installs `wanted` into it.
+
+    Raises:
+        Refused: No environment could be made or a download failed twice; nothing is recorded, so
+            that the next call starts over.
+    """
+    began = time.monotonic()
+    say("installing into .venv: {} the first time, nothing later".format(DURATION[wanted]))
+    done = read_done(root)
+    moved = done.get("root", str(root)) != str(root)
+    if moved or not is_usable(interpreter(root)):
+        make_environment(root)
+        done = {}
+    install_packages(root, EXTRAS[wanted])
+    done.update({"root": str(root), wanted: digest(root)})
+    if wanted == "dev":
+        done["run"] = done["dev"]
+    (root / ".venv" / "bootstrap.json").write_text(json.dumps(done, indent=1) + "\n")
+    say("installed in {:.0f} s".format(time.monotonic() - began))
+
+
+def is_usable(python: Path) -> bool:
+    """Whether the environment runs, is new enough, and can be installed into."""
+    check = "import sys, pip; sys.exit(sys.version_info[:2] < {!r})".format(OLDEST)
+    try:
+        return subprocess.call([str(python), "-c", check], stderr=subprocess.DEVNULL) == 0
+    except OSError:
+        return False
+
+
+def make_environment(root: Path) -> None:
+    """Makes an empty `.venv`, in place of one that does not work."""
+    place = str(root / ".venv")
+    uv = shutil.which("uv")
+    if find_spec("ensurepip") and find_spec("venv"):
+        commands = [[sys.executable, "-m", "venv", "--clear", place]]
+    elif uv is not None:
+        commands = [[uv, "venv", "--quiet", "--clear", "--seed", "--python", sys.executable, place]]
+    else:
+        raise Refused(DEBIAN_HINT)
+    failure = run_first_that_works(commands, root)
+    if failure is not None:
+        raise Refused("could not make .venv:\n" + failure)
+
+
+def install_packages(root: Path, extras: str) -> None:
+    """Installs the project (editable) with `extras`: by uv where it can be had, else by pip."""
+    python = str(interpreter(root))
+    quiet = ["--quiet", "--disable-pip-version-check", "--retries", "2"]
+    pip = [python, "-m", "pip", *quiet, "install"]
+    what = ["-c", "requirements-dev.txt", "-e", "." + extras]
+    uv = find_uv(root, pip)
+    with_uv = [uv, "pip", "install", "--quiet", "--python", python, *what] if uv else None
+    failure = run_first_that_works([with_uv or pip + what, pip + what], root)
+    if failure is not None:
+        raise Refused(
+            "could not install:\n{}\n"
+            "If packages could not be fetched, see to the network and run the same command "
+            "again.".format(failure)
+        )
+
+
+def find_uv(root: Path, pip: List[str]) -> Optional[str]:
+    """Path of a uv, which installs several times faster; pip fetches one if there is none."""
+    own = root / ".venv" / "bin" / "uv"
+    if not own.exists():
+        on_path = shutil.which("uv")
+        if on_path is not None:
+            return on_path
+        run_first_that_works([[*pip, "-c", "requirements-dev.txt", "uv"]], root)
+    return str(own) if own.exists() else None
+
+
+def run_first_that_works(commands: List[List[str]], root: Path) -> Optional[str]:
+    """Runs the commands until one succeeds; `None` then, else the last one's closing lines."""
+    output = ""
+    for command in commands:
+        done = subprocess.run(
+            command, cwd=str(root), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        if done.returncode == 0:
+            return None
+        output = done.stdout.decode(errors="replace").strip()
+        if command is not commands[-1]:
+            say("that failed; trying a second time")
+    return "\n".join("  " + line for line in output.splitlines()[-8:])
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        say("stopped; nothing is lost, the next call goes on")
+        sys.exit(130)
