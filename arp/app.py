@@ -29,7 +29,7 @@ class App:
         settings: How sessions behave.
     """
 
-    def __init__(  # noqa: PLR0913  # an author's one call, all by keyword
+    def __init__(  # an author's one call, all by keyword
         self,
         title: str = "ARP agent",
         *,

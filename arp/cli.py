@@ -1,4 +1,7 @@
-"""The command line: `arp serve`, `arp connect`, `arp render`. What is configured is read here, once."""
+"""The command line: `arp serve`, `arp connect`, `arp render`.
+
+What is configured is read here, once: a file, then the environment, then flags.
+"""
 
 from __future__ import annotations
 
@@ -37,17 +40,27 @@ def main() -> None:
 @main.command()
 @click.argument("target")
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one.  [default: 8080]")
-@click.option("--ledger", help=f"Where facts live: memory: or sqlite:PATH.  [default: {DEFAULT_LEDGER}]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one.  [default: 8080]"
+)
+@click.option(
+    "--ledger", help=f"Where facts live: memory: or sqlite:PATH.  [default: {DEFAULT_LEDGER}]"
+)
 @click.option("--token", help="Whoever connects must have it.  [env: ARP_TOKEN]")
-@click.option("--origin", "origins", multiple=True, help="A web origin whose pages may connect. Repeatable.")
-@click.option("--allow-host", "hosts", multiple=True, help="A name under which it is reached. Repeatable.")
+@click.option(
+    "--origin", "origins", multiple=True, help="A web origin whose pages may connect. Repeatable."
+)
+@click.option(
+    "--allow-host", "hosts", multiple=True, help="A name under which it is reached. Repeatable."
+)
 @click.option("--stdio", is_flag=True, help="Talk to one renderer over standard input and output.")
-@click.option("--reload", is_flag=True, help="Start again when a Python file beside TARGET changes.")
+@click.option(
+    "--reload", is_flag=True, help="Start again when a Python file beside TARGET changes."
+)
 @click.option("--config", type=click.Path(path_type=Path), help="TOML file with a [serve] table.")
 @click.option("-v", "--verbose", count=True, help="Log connections; twice: every frame.")
 def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
-    """Serve an agent to every screen.
+    r"""Serve an agent to every screen.
 
     TARGET is a Python file or module that holds an App, optionally with its name:
 
@@ -56,12 +69,15 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
       arp serve app.py:explorer --port 0
       arp serve mypackage.agents --ledger sqlite:/var/lib/arp/ledger.db
 
-    Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN, then from flags.
+    Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN, then from
+    flags.
     """
     from arp.server.reload import run_reloading
 
     if reload:
-        raise SystemExit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"], target))
+        raise SystemExit(
+            run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"], target)
+        )
     settings = _settings(config, flags)
     _log(settings["verbose"])
     application = _application(target, settings)
@@ -101,7 +117,9 @@ def _from_file(config: Path, known: set[str]) -> dict[str, Any]:
     found = {names.get(key, key): value for key, value in table.items()}
     unknown = set(found) - known
     if unknown:
-        fail(f"{config}: [serve] has no setting {sorted(unknown)[0]!r}; there are {', '.join(sorted(known))}")
+        fail(
+            f"{config}: [serve] has no setting {sorted(unknown)[0]!r}; there are {', '.join(sorted(known))}"
+        )
     return found
 
 
@@ -129,7 +147,11 @@ def _application(target: str, settings: dict[str, Any]) -> Application:
         fail(f"the App in {target} has no agent; write @app.agent above an async function")
     access = app.access
     host = settings["host"]
-    names = (host, f"[{host}]", *settings["hosts"]) if host not in ("0.0.0.0", "::") else settings["hosts"]  # noqa: S104
+    names = (
+        (host, f"[{host}]", *settings["hosts"])
+        if host not in ("0.0.0.0", "::")
+        else settings["hosts"]
+    )
     access = msgspec.structs.replace(
         access,
         token=settings["token"] or access.token,
@@ -137,7 +159,9 @@ def _application(target: str, settings: dict[str, Any]) -> Application:
         origins=(*access.origins, *settings["origins"]),
     )
     default = DEFAULT_LEDGER if app.ledger == "memory:" else app.ledger
-    ledger = settings["ledger"] or ("memory:" if settings["stdio"] and app.ledger == "memory:" else default)
+    ledger = settings["ledger"] or (
+        "memory:" if settings["stdio"] and app.ledger == "memory:" else default
+    )
     return Application(app.served(ledger=ledger, access=access))
 
 
@@ -190,7 +214,7 @@ def _bind(host: str, port: int | None) -> Any:
 
 
 def _serve_stdio(application: Application) -> None:
-    from arp.hub.hub import Principal
+    from arp.hub.directory import Principal
     from arp.hub.peer import Peer
     from arp.store.errors import StoreError
     from arp.transport.queue_outbox import QueueOutbox
@@ -229,7 +253,7 @@ def _serve_stdio(application: Application) -> None:
 )
 @click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
 def connect(url: str, session: str | None, level: str, token: str | None) -> None:
-    """Talk to an agent in the terminal.
+    r"""Talk to an agent in the terminal.
 
     \b
       arp connect http://127.0.0.1:8080
@@ -244,11 +268,14 @@ def connect(url: str, session: str | None, level: str, token: str | None) -> Non
 
 @main.command()
 @click.option(
-    "--level", type=click.Choice(["minimal", "basic", "standard"]), default="standard", show_default=True
+    "--level",
+    type=click.Choice(["minimal", "basic", "standard"]),
+    default="standard",
+    show_default=True,
 )
 @click.option("--width", type=click.IntRange(20, 500), help="Columns.  [default: the terminal's]")
 def render(level: str, width: int | None) -> None:
-    """Draw ARP messages (one JSON object a line) from standard input.
+    r"""Draw ARP messages (one JSON object a line) from standard input.
 
     \b
       my-agent --stdio | arp render
@@ -261,7 +288,12 @@ def render(level: str, width: int | None) -> None:
 
 
 def _missing_terminal(error: ModuleNotFoundError) -> NoReturn:
-    if error.name and error.name.partition(".")[0] in ("rich", "prompt_toolkit", "markdown_it", "arp_terminal"):
+    if error.name and error.name.partition(".")[0] in (
+        "rich",
+        "prompt_toolkit",
+        "markdown_it",
+        "arp_terminal",
+    ):
         fail(
             f"the terminal needs {error.name}; install it: "
             'pip install "agent-rendering-protocol[terminal]"'

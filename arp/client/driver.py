@@ -124,14 +124,22 @@ class Driver:
         return was_ready, loss
 
     async def _serve(self, link: Link, upload: Callable[[str], Awaitable[None]]) -> LinkLost:
-        losses: list[LinkLost] = []
+        # Not a TaskGroup: before Python 3.13 one that fails just then forgets it was cancelled.
+        tasks = [
+            asyncio.create_task(self._read(link)),
+            asyncio.create_task(self._write(link)),
+            asyncio.create_task(self._upload(upload)),
+        ]
         try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._write(link))
-                tasks.create_task(self._upload(upload))
-                tasks.create_task(self._read(link))
-        except* LinkLost as group:
-            losses += [lost for lost in group.exceptions if isinstance(lost, LinkLost)]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+        losses = [end for end in ends if isinstance(end, LinkLost)]
+        for end in ends:
+            if isinstance(end, Exception) and end not in losses:
+                raise end
         return next((lost for lost in losses if lost.error is not None), losses[0])
 
     async def _read(self, link: Link) -> None:

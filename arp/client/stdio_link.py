@@ -74,7 +74,8 @@ class StdioLink:
 
     async def _exited(self) -> bool:
         try:
-            await asyncio.wait_for(self._process.wait(), self._grace_s)
+            async with asyncio.timeout(self._grace_s):
+                await self._process.wait()
         except TimeoutError:
             return self._process.returncode is not None
         return True

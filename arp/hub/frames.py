@@ -36,7 +36,7 @@ def _array(frames: list[bytes], encoding: Encoding) -> bytes:
         return b"[" + b",".join(frames) + b"]"
     count = len(frames)
     if encoding == "msgpack":
-        head = bytes((0x90 | count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")  # noqa: PLR2004
+        head = bytes((0x90 | count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")
     else:
-        head = bytes((0x80 | count,)) if count < 24 else bytes((0x98, count))  # noqa: PLR2004
+        head = bytes((0x80 | count,)) if count < 24 else bytes((0x98, count))
     return head + b"".join(frames)

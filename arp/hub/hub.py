@@ -1,4 +1,8 @@
-"""The directory of sessions, and what renderers ask of them."""
+"""What a server asks of sessions: renderers come and go, inputs are taken, agents are started.
+
+Everything else of a session is in `live` (one session), `directory` (all of them), `writer`
+(durability) and `runner` (agents).
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,22 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
 
+from arp.hub.directory import Directory, Principal, utc_now
 from arp.hub.live import LiveSession
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.hub.writer import Writer
-from arp.ledger.fact import decode
-from arp.protocol.errors import (
-    ArpError,
-    RateLimited,
-    SessionNotFound,
-    UnknownObject,
-    error_payload,
-)
+from arp.protocol.errors import ArpError, UnknownObject, error_payload
 from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, RendererHello
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion, StartTurn
 from arp.session.inputs import receive
-from arp.session.recovery import recover, restore
-from arp.session.session import Head, Session
+from arp.session.recovery import recover
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreError
 from arp.store.store import SessionMeta, Store
@@ -40,20 +35,6 @@ logger = logging.getLogger(__name__)
 
 Reply: TypeAlias = Callable[[AgentMessage], None]
 """Where the answer to an input goes."""
-
-READ_CHUNK = 1000
-"""Facts read at once while a session is loaded."""
-
-
-class Principal(Struct, frozen=True):
-    """Who is at the other end of a connection; sessions belong to one."""
-
-    name: str = ""
-
-
-def utc_now() -> str:
-    """Gives the time as RFC 3339 with microseconds, so that texts sort as times do."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Hub:
@@ -69,15 +50,17 @@ class Hub:
     ) -> None:
         self.store = store
         self.blobs = blobs
-        self.handlers = handlers
         self.settings = settings or HubSettings()
-        self.sessions: dict[str, LiveSession] = {}
         self.writer = Writer(store, now, self._store_failed)
         self.runner = Runner(handlers, self.writer, blobs, self.settings, self.carry_out)
-        self._now = now
         self._replayer = Replayer(store, self.settings)
-        self._loading: dict[str, asyncio.Future[LiveSession | None]] = {}
+        self.directory = Directory(store, self.settings, self._replayer, self.writer.mark, now)
         self._sweeper: asyncio.Task[None] | None = None
+
+    @property
+    def sessions(self) -> Mapping[str, LiveSession]:
+        """The sessions in memory, by id."""
+        return self.directory.sessions
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -90,16 +73,16 @@ class Hub:
         self.writer.start()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="arp-sweeper")
         for session_id in await self.store.open_sessions():
-            live = await self._load(session_id)
-            if live is not None and live.session.head.workflow in self.handlers:
+            live = await self.directory.load(session_id)
+            if live is not None:
                 self.carry_out(live, recover(live.session))
 
     async def aclose(self) -> None:
         """Lets turns finish or parks them, writes everything, closes connections and the store."""
         await self.runner.park()
         for live in self.sessions.values():
-            for viewer in list(live.viewers.values()):
-                live.after_write(lambda viewer=viewer: viewer.outbox.close(1012, "restarting"))  # type: ignore[misc]
+            for viewer in live.viewers.values():
+                live.after_write(_closing(viewer))
         await self.writer.aclose()
         self._replayer.close()
         if self._sweeper is not None:
@@ -118,81 +101,29 @@ class Hub:
         Returns:
             How many left. They come back from the store when somebody asks.
         """
-        idle = [live for live in self.sessions.values() if live.idle and live.used_at < before]
+        idle = self.directory.idle(before)
         for live in idle:
-            session_id = live.session.head.session_id
-            del self.sessions[session_id]
-            self.writer.forget(session_id)
-            self.runner.forget(session_id)
+            self._forget(live)
         return len(idle)
 
-    # -- finding sessions ----------------------------------------------------------------------------
+    def _forget(self, live: LiveSession) -> None:
+        self.directory.remove(live)
+        self.writer.forget(live.id)
+        self.runner.forget(live.id)
+
+    # -- sessions --------------------------------------------------------------------------------
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
-        """Gives a session that exists and belongs to the principal.
+        """As `Directory.find`."""
+        return await self.directory.find(session_id, principal)
 
-        Raises:
-            SessionNotFound: There is none, or it belongs to somebody else; the same error for both.
-        """
-        live = self.sessions.get(session_id) or await self._load(session_id)
-        if live is None or live.session.head.owner != principal.name:
-            raise SessionNotFound(f"no session {session_id!r}", detail=session_id)
-        live.used_at = asyncio.get_running_loop().time()
-        return live
-
-    async def open(self, session_id: str | None, principal: Principal, workflow: str) -> LiveSession:
-        """Gives a session, made if there is none.
-
-        Raises:
-            SessionNotFound: It belongs to somebody else.
-            RateLimited: Too many sessions are in memory.
-        """
-        if session_id is not None:
-            live = self.sessions.get(session_id) or await self._load(session_id)
-            if live is not None:
-                return await self.find(session_id, principal)
-        if len(self.sessions) >= self.settings.max_sessions:
-            raise RateLimited("too many sessions; try again later")
-        return self._create(session_id or secrets.token_urlsafe(16), principal, workflow)
-
-    def _create(self, session_id: str, principal: Principal, workflow: str) -> LiveSession:
-        epoch, created_at = secrets.token_hex(8), self._now()
-        head = Head(session_id, epoch, principal.name, workflow, created_at=created_at)
-        session = Session(head, self.settings.limits, self.settings.policy)
-        owner = {"owner": principal.name} if principal.name else {}
-        session.record("session.created", {"epoch": epoch, "workflow": workflow, **owner})
-        return self._add(session)
-
-    async def _load(self, session_id: str) -> LiveSession | None:
-        """Reads a session from the store, once however many ask."""
-        loading = self._loading.get(session_id)
-        if loading is None:
-            loading = asyncio.ensure_future(self._read(session_id))
-            self._loading[session_id] = loading
-            loading.add_done_callback(lambda _: self._loading.pop(session_id, None))
-        return await asyncio.shield(loading)
-
-    async def _read(self, session_id: str) -> LiveSession | None:
-        meta = await self.store.session(session_id)
-        if meta is None:
-            return None
-        facts, after = [], 0
-        while chunk := await self.store.read(session_id, after, READ_CHUNK):
-            facts.extend(decode(body) for _, body in chunk)
-            after = chunk[-1][0]
-        if session_id in self.sessions:
-            return self.sessions[session_id]
-        head = Head(
-            meta.id, meta.epoch, meta.owner, meta.workflow, created_at=meta.created_at
-        )
-        session = restore(head, facts, self.settings.limits, self.settings.policy)
-        return self._add(session)
-
-    def _add(self, session: Session) -> LiveSession:
-        live = LiveSession(session, self.settings, self.writer.mark)
-        live.used_at = asyncio.get_running_loop().time()
-        live.replay = self._replayer.start
-        self.sessions[session.head.session_id] = live
+    async def open(
+        self, session_id: str | None, principal: Principal, workflow: str
+    ) -> LiveSession:
+        """As `Directory.open`; a new session is written soon."""
+        live = await self.directory.open(session_id, principal, workflow)
+        if live.session.has_recorded:
+            live.mark()
         return live
 
     async def delete(self, session_id: str, principal: Principal) -> None:
@@ -207,15 +138,11 @@ class Hub:
         await self.store.delete(session_id)
 
     def _drop(self, live: LiveSession, code: int, reason: str) -> None:
-        session_id = live.session.head.session_id
-        live.closed = True
+        self._forget(live)
         if live.task is not None:
             live.task.cancel()
-        for viewer in list(live.viewers.values()):
+        for viewer in live.viewers.values():
             viewer.outbox.close(code, reason)
-        self.sessions.pop(session_id, None)
-        self.writer.forget(session_id)
-        self.runner.forget(session_id)
 
     async def metas(
         self,
@@ -230,7 +157,7 @@ class Hub:
             owner=principal.name, workflow=workflow, before=before, limit=limit
         )
 
-    # -- renderers -----------------------------------------------------------------------------------
+    # -- renderers -------------------------------------------------------------------------------
 
     async def hello(
         self, viewer: Viewer, hello: RendererHello, principal: Principal, workflow: str
@@ -266,8 +193,10 @@ class Hub:
             live = await self._live_for(viewer, message, principal, workflow)
             self._take(live, message, viewer.profile, viewer.tell)
         except (ArpError, StoreError) as error:
-            session_id = viewer.live.session.head.session_id if viewer.live else message.session_id
-            viewer.tell(ErrorMessage(payload=error_payload(error, message.id), session_id=session_id))
+            session_id = viewer.live.id if viewer.live else message.session_id
+            viewer.tell(
+                ErrorMessage(payload=error_payload(error, message.id), session_id=session_id)
+            )
 
     async def submit(self, message: Input, principal: Principal, workflow: str) -> AgentMessage:
         """Takes an input that came without a connection (POST), and waits until it is durable.
@@ -296,11 +225,11 @@ class Hub:
     ) -> LiveSession:
         """Gives the session that an input means: a draft client names it in each."""
         live = viewer.live
-        if live is not None and message.session_id in (None, live.session.head.session_id):
+        if live is not None and message.session_id in (None, live.id):
             return live
         if live is not None and viewer.profile.said_hello:
             raise UnknownObject(
-                f"this connection is on session {live.session.head.session_id!r}; say hello to change it",
+                f"this connection is on session {live.id!r}; say hello to change it",
                 detail=message.session_id,
             )
         found = await self.open(message.session_id, principal, workflow)
@@ -328,12 +257,15 @@ class Hub:
                     live.turn.resolve(action_id, value)
             case Acknowledge(input_id, turn_id):
                 if reply is not None:
-                    session_id = live.session.head.session_id
-                    reply(InputAck(id=input_id, session_id=session_id, turn_id=turn_id))
+                    reply(InputAck(id=input_id, session_id=live.id, turn_id=turn_id))
 
     def _store_failed(self, dirty: Sequence[LiveSession], error: StoreError) -> None:
-        """What is in memory is ahead of the ledger: those sessions go, and come back from the store."""
+        """Lets sessions go whose memory is ahead of the ledger; they come back from the store."""
         for live in dirty:
             for viewer in live.viewers.values():
                 viewer.tell(ErrorMessage(payload=error_payload(error)))
             self._drop(live, 1013, "the ledger cannot be written")
+
+
+def _closing(viewer: Viewer) -> Callable[[], None]:
+    return lambda: viewer.outbox.close(1012, "restarting")

@@ -1,7 +1,8 @@
 """One connection's conversation with the hub: bytes from a transport in, bytes to its outbox out.
 
-Theory of operation. A connection begins with the agent side's `hello`. A peer without a principal is not
-trusted yet: only a `hello` with a valid token is heard, everything else is answered UNAUTHENTICATED.
+Theory of operation. A connection begins with the agent side's `hello`. A peer without a principal
+is not trusted yet: only a `hello` with a valid token is heard, everything else is answered
+UNAUTHENTICATED.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from arp.hub.hub import Hub, Principal
+from arp.hub.directory import Principal
+from arp.hub.hub import Hub
 from arp.hub.viewer import Outbox, Viewer
 from arp.protocol.agent_connection import AgentConnection, Failed, Rejected
 from arp.protocol.capabilities import agent_hello

@@ -1,9 +1,9 @@
 """Tells a renderer that comes back what it missed, from the log, at its own pace.
 
-Theory of operation. The reader takes facts behind the renderer's place, in chunks, and sends what shows them. When it has
-come to what is delivered, the renderer becomes current in the same step of the loop, so that nothing falls in
-between. A patch that this renderer needs translated cannot be told from the log alone, since the log has
-changes and not states: it gets a snapshot.
+Theory of operation. The reader takes facts behind the renderer's place, in chunks, and sends what
+shows them. When it has come to what is delivered, the renderer becomes current in the same step of
+the loop, so that nothing falls in between. A patch that this renderer needs translated cannot be
+told from the log alone, since the log has changes and not states: it gets a snapshot.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Replayer:
 
     def start(self, viewer: Viewer, after: int) -> None:
         """Begins to tell a renderer what lies behind a sequence."""
-        task = asyncio.get_running_loop().create_task(self._replay(viewer, after), name="arp-replay")
+        task = asyncio.get_running_loop().create_task(
+            self._replay(viewer, after), name="arp-replay"
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -63,13 +65,13 @@ class Replayer:
         live = viewer.live
         try:
             while live is not None and viewer.live is live:
-                if after >= live.delivered:
-                    live.join_now(viewer)
+                if after >= live.delivery.place.seq:
+                    live.delivery.join_now(viewer)
                     return
                 after = await self._send_chunk(live, viewer, after)
         except NeedsSnapshot:
             if live is not None and viewer.live is live:
-                live.resync(viewer)
+                live.delivery.resync(viewer)
         except StoreError:
             logger.exception("replaying for renderer %s failed", viewer.id)
             viewer.outbox.close(1011, "the ledger cannot be read")
@@ -77,7 +79,7 @@ class Replayer:
     async def _send_chunk(self, live: LiveSession, viewer: Viewer, after: int) -> int:
         while viewer.outbox.buffered > self._settings.high_water_bytes:
             await asyncio.sleep(DRAIN_S)
-        limit = min(CHUNK, live.delivered - after)
+        limit = min(CHUNK, live.delivery.place.seq - after)
         chunk = await self._store.read(live.session.head.session_id, after, limit)
         if not chunk:
             raise NeedsSnapshot
@@ -94,9 +96,11 @@ class Replayer:
 
 
 def _as_it_was(message: AgentMessage, profile: Profile) -> AgentMessage:
-    """Gives a message as this profile takes it, if that needs no state; else raises `NeedsSnapshot`."""
+    """Gives a message as this profile takes it; raises `NeedsSnapshot` if that needs a state."""
     if isinstance(message, Render):
-        shown = [piece for component in message.components for piece in shown_as(component, profile)]
+        shown = [
+            piece for component in message.components for piece in shown_as(component, profile)
+        ]
         return msgspec.structs.replace(message, components=shown)
     if isinstance(message, Patch) and not _takes_patches(message, profile):
         raise NeedsSnapshot
@@ -104,7 +108,10 @@ def _as_it_was(message: AgentMessage, profile: Profile) -> AgentMessage:
 
 
 def _takes_patches(message: Patch, profile: Profile) -> bool:
-    if not set(DRAFT.versions) <= set(profile.versions) or profile.limits.max_table_rows is not None:
+    if (
+        not set(DRAFT.versions) <= set(profile.versions)
+        or profile.limits.max_table_rows is not None
+    ):
         return False
     for op in message.ops:
         if isinstance(op, Append) and not profile.takes("patch-append"):

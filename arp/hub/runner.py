@@ -59,7 +59,9 @@ class Runner:
         if live.turn is None or live.turn.id != turn_id or live.task is None:
             return
         live.task.cancel()
-        asyncio.get_running_loop().call_later(self._settings.cancel_grace_s, self._force, live, turn_id)
+        asyncio.get_running_loop().call_later(
+            self._settings.cancel_grace_s, self._force, live, turn_id
+        )
 
     def _force(self, live: LiveSession, turn_id: str) -> None:
         if live.session.running == turn_id:
@@ -88,7 +90,12 @@ class Runner:
             self._end(live, turn.id, "completed", None, None)
 
     def _end(
-        self, live: LiveSession, turn_id: str, status: Any, error: BaseException | None, reason: str | None
+        self,
+        live: LiveSession,
+        turn_id: str,
+        status: Any,
+        error: BaseException | None,
+        reason: str | None,
     ) -> None:
         if live.turn is not None and live.turn.id == turn_id:
             live.turn.flush()
@@ -97,7 +104,7 @@ class Runner:
         self._carry_out(live, effects)
 
     async def park(self) -> None:
-        """Lets turns finish for a while; those that wait for an answer or take longer are interrupted."""
+        """Lets turns finish for a while; those that wait or take longer are interrupted."""
         deadline = asyncio.get_running_loop().time() + self._settings.stop_grace_s
         while busy := [task for task, live in self.tasks.items() if not _waits(live)]:
             left = deadline - asyncio.get_running_loop().time()

@@ -1,9 +1,9 @@
 """`Turn`: what an agent's author has in hand.
 
-Theory of operation. `show`, `patch` and the other changes gather as *pending*. They are committed when the agent next
-awaits anything of the turn, or when the loop runs and the writer comes by: what happens between two awaits is
-one commit. A commit that is refused changes nothing and raises where the agent next awaits the turn. Inside
-`async with turn.frame()` nothing is committed until the end.
+Theory of operation. `show`, `patch` and the other changes gather as *pending*. They are committed
+when the agent next awaits anything of the turn, or when the loop runs and the writer comes by: what
+happens between two awaits is one commit. A commit that is refused changes nothing and raises where
+the agent next awaits the turn. Inside `async with turn.frame()` nothing is committed until the end.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class Turn:
         self._failed: ArpError | None = None
         self._frames = 0
         self._numbers = {"component": 0, "tool": 0}
+        self._tool: str | None = None
+        """The last tool that ran: what is shown next came of it."""
         self._waiting: dict[str, asyncio.Future[Json]] = {}
 
     # -- what the user said ------------------------------------------------------------------------
@@ -108,7 +110,7 @@ class Turn:
                 entries.append(("assistant", answered))
         return entries[-limit:]
 
-    # -- saying and showing --------------------------------------------------------------------------
+    # -- saying and showing ----------------------------------------------------------------------
 
     async def say(self, text: str) -> None:
         """Adds text to the turn's output; everyone sees it as soon as the ledger has it.
@@ -146,14 +148,14 @@ class Turn:
         Args:
             components: In order. Without an id they get one.
             surface: Where; a new name makes a new surface.
-            tool: The tool that made them, for renderers that tell.
+            tool: The tool that made them, for renderers that tell; `None` = the last that ran.
 
         Returns:
             The id of the last one.
         """
         self._session.check_running(self.id)
         named = [self._named(component) for component in components]
-        self._gather(surface, RenderChange(named, tool))
+        self._gather(surface, RenderChange(named, tool or self._tool))
         return named[-1].id if named else ""
 
     def patch(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
@@ -168,11 +170,11 @@ class Turn:
         self,
         component: Component,
         *,
-        after: str | None | UnsetType = UNSET,
+        after: str | UnsetType | None = UNSET,
         parent: str | None = None,
         surface: str = "main",
     ) -> str:
-        """Puts a component behind another (`None`: first), or last; into a group if `parent` names one."""
+        """Puts a component behind another (`None`: first), or last; into the group `parent`."""
         named = self._named(component)
         self._change(surface, Insert(named, after, parent))
         return named.id
@@ -205,7 +207,7 @@ class Turn:
             self._frames -= 1
         self._settle()
 
-    # -- tools and questions -------------------------------------------------------------------------
+    # -- tools and questions ---------------------------------------------------------------------
 
     @asynccontextmanager
     async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
@@ -220,6 +222,7 @@ class Turn:
         """
         self._settle()
         self._session.check_running(self.id)
+        self._tool = name
         call = ToolCall(self._session, self.id, self._number("tool"), name)
         call.start({} if args is None else args)
         self._live.mark()
@@ -238,11 +241,11 @@ class Turn:
         self._end_tool(call, None)
 
     async def ask(self, component: Component, *, surface: str = "main") -> Json:
-        """Shows an input component and waits until somebody answers it, on whichever renderer.
+        """Shows an input component and waits until somebody answers it, on any renderer.
 
         Returns:
-            A form: `dict` of its fields. A confirm: `bool`. Choices: the value, or the list of values
-            with `multi_select`. A text input: `str`.
+            A form: `dict` of its fields. A confirm: `bool`. Choices: the value, or the list of
+            values with `multi_select`. A text input: `str`.
 
         Raises:
             ArpError: The component is refused.
@@ -260,13 +263,12 @@ class Turn:
         finally:
             self._waiting.pop(question.action_id, None)
 
-    async def confirm(self, title: str, **props: Json) -> bool:
+    async def confirm(self, title: str, *, id: str = "", **props: Json) -> bool:
         """Asks yes or no: `await turn.confirm("Export?", message="12 rows", destructive=False)`."""
-        answer = await self.ask(Component("", "confirm", {"title": title, **props}))
-        return bool(answer)
+        return bool(await self.ask(Component(id, "confirm", {"title": title, **props})))
 
     def shown_as(self, component_id: str, *, surface: str = "main") -> dict[str, str]:
-        """Tells for each renderer that is there as what it shows a component: `native`, or a type."""
+        """Tells as what each renderer shows a component: `native`, or a simpler type."""
         self._settle()
         tree = self._session.tree(surface)
         if tree is None or component_id not in tree.nodes:
@@ -278,7 +280,7 @@ class Turn:
             out[viewer.id] = "native" if kind == component.type else kind
         return out
 
-    # -- for the hub -----------------------------------------------------------------------------------
+    # -- for the hub -----------------------------------------------------------------------------
 
     def flush(self) -> None:
         """Commits what is pending; a refusal is kept for the agent's next await."""
@@ -307,7 +309,7 @@ class Turn:
         """Tells whether the agent waits for an answer."""
         return bool(self._waiting)
 
-    # -- inside ----------------------------------------------------------------------------------------
+    # -- inside ----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
         if not self._frames:
@@ -339,7 +341,7 @@ class Turn:
         return self._numbers[kind]
 
     def _named(self, component: Component) -> Component:
-        """Gives a copy that shares nothing with the author's, in which every component has an id."""
+        """Gives a copy that shares nothing with the author's, in which everything has an id."""
         return self._with_ids(_copied(component))
 
     def _with_ids(self, component: Component) -> Component:

@@ -1,13 +1,14 @@
 """One renderer on one session: what it takes, how far it is, and whether it keeps up.
 
-Theory of operation. A viewer is *current* (it gets every frame as it leaves), *behind* (its buffer is full, its
-commits unacknowledged, or its own pace is reached: it gets nothing, and only its place is kept) or *joining*
-(a snapshot, a replay or a catch-up is on its way). From behind it becomes current again by one catch-up.
+Theory of operation. A viewer is *current* (it gets every frame as it leaves), *behind* (its buffer
+is full, its commits unacknowledged, or its own pace is reached: it gets nothing, and only its place
+is kept) or *joining* (a snapshot, a replay or a catch-up is on its way). From behind it becomes
+current again by one catch-up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from arp.protocol.codec import Encoding, encode_json, recode
@@ -80,7 +81,7 @@ class Viewer:
     def drained(self) -> None:
         """Is called by the transport when its buffer has become small."""
         if self.state == "behind" and self.live is not None:
-            self.live.rejoin(self)
+            self.live.delivery.rejoin(self)
 
     def acknowledge(self, seq: int) -> None:
         """Takes note of the last commit that the renderer has displayed."""
@@ -88,6 +89,11 @@ class Viewer:
             return
         self.unacknowledged = [place for place in self.unacknowledged if place > seq]
         self.drained()
+
+    def count(self, commits: Sequence[int]) -> None:
+        """Takes note of commits that are on their way to it."""
+        if self.unacknowledged is not None:
+            self.unacknowledged.extend(commits)
 
     def keeps_up(self, high_water_bytes: int, max_pending_commits: int) -> bool:
         """Tells whether it can take more now."""

@@ -1,7 +1,8 @@
 """The group commit: one durable write serves every session that waits, and is the frame clock.
 
-Theory of operation. While one write is under way, everything new gathers for the next; so under load
-neighbouring deltas merge by themselves, and the cost of durability is paid per write, not per token.
+Theory of operation. While one write is under way, everything new gathers for the next; so under
+load neighbouring deltas merge by themselves, and the cost of durability is paid per write, not per
+token.
 """
 
 from __future__ import annotations
@@ -114,11 +115,11 @@ class Writer:
         self._turn()
 
     def _deliver(self, one: Gathered) -> None:
-        one.live.session.sequence_stored = one.place.seq
         try:
             one.live.deliver(one)
         except Exception:
-            # One session's fault must not stop the loop that serves all: it is logged and that session goes on.
+            # One session's fault must not stop the loop that serves all: it is logged and that
+            # session goes on.
             logger.exception("delivering session %s failed", one.live.session.head.session_id)
 
     def _meta(self, one: Gathered, at: str) -> SessionMeta | None:

@@ -1,8 +1,8 @@
 """The ASGI application of an `App`: one door for every request, behind it the routes.
 
-Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent application does
-not run a mounted application's lifespan. Every request passes the guard first; what it finds out stands in
-`scope["arp"]` as a `Caller`.
+Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent
+application does not run a mounted application's lifespan. Every request passes the guard first;
+what it finds out stands in `scope["arp"]` as a `Caller`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 
-from arp.hub.hub import Hub, Principal
+from arp.hub.directory import Principal
+from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.server.chats import chat_routes
 from arp.server.guard import Guard, Refused
@@ -133,7 +134,7 @@ class Application:
         await receive()
         try:
             await self.hub()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # The server shows the text and stops; nothing has been served yet.
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
@@ -152,9 +153,11 @@ async def _refuse(scope: dict[str, Any], receive: Receive, send: Send, refused: 
     if scope["type"] == "websocket":
         await refuse_socket(receive, send)
         return
-    body = json.dumps({"v": 1, "type": "error", "payload": {"error": refused.reason, "code": 15}}).encode()
+    body = json.dumps(
+        {"v": 1, "type": "error", "payload": {"error": refused.reason, "code": 15}}
+    ).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if refused.status == 401:  # noqa: PLR2004
+    if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -27,7 +27,7 @@ MAX_TURNS = 200
 DEFAULT_TURNS = 50
 
 
-def json_response(value: Any, status: int = 200, **headers: str) -> Response:
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Gives a value as JSON."""
     body = msgspec.json.encode(value)
     return Response(body, status, headers=headers, media_type="application/json")
@@ -87,7 +87,7 @@ class _Chats:
             principal, workflow=workflow, before=query.get("before"), limit=limit
         )
         more = {"x-arp-next": metas[-1].cursor} if len(metas) == limit else {}
-        return json_response([_row(meta) for meta in metas], **more)
+        return json_response([_row(meta) for meta in metas], headers=more)
 
     async def get(self, request: Request) -> Response:
         hub = await self._application.hub()
@@ -130,8 +130,10 @@ def _row(meta: SessionMeta) -> JsonObject:
     }
 
 
-async def _messages(hub: Hub, live: LiveSession, before: str | None, limit: int) -> list[JsonObject]:
-    """Gives the turns before one (or the newest) as pairs of messages, with the times of the ledger."""
+async def _messages(
+    hub: Hub, live: LiveSession, before: str | None, limit: int
+) -> list[JsonObject]:
+    """Gives the turns before one (or the newest), each as a pair of messages with their times."""
     screen = live.session.screen
     turns = list(screen.turns)
     end = turns.index(before) if before in turns else len(turns)
@@ -145,11 +147,21 @@ async def _messages(hub: Hub, live: LiveSession, before: str | None, limit: int)
             content = said if isinstance(said, str) else ""
             told = {"input_type": echo.input_type, "data": echo.data}
             out.append(
-                {"role": "user", "content": content, "timestamp": started, "turn_id": turn_id, **told}
+                {
+                    "role": "user",
+                    "content": content,
+                    "timestamp": started,
+                    "turn_id": turn_id,
+                    **told,
+                }
             )
         shown = [part for part in screen.output(turn_id) if "/" not in part.id]
         events = [{"tool": "", "component": c.type, "props": c.props, "id": c.id} for c in shown]
-        answer: JsonObject = {"role": "assistant", "content": screen.text(turn_id), "timestamp": ended}
+        answer: JsonObject = {
+            "role": "assistant",
+            "content": screen.text(turn_id),
+            "timestamp": ended,
+        }
         tools = [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools]
         state = {"turn_id": turn_id, "status": turn.status, "tools": tools}
         out.append({**answer, "ui_events": events, **state})

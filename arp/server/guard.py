@@ -1,8 +1,9 @@
 """Who may come in: names under which the server is reached, pages that may use it, and users.
 
-Theory of operation. A browser sends what any page asks it to, also to this machine. So a request must name a
-host that is ours (a rebound DNS name does not), and if it says which page sent it, that page must be ours or
-listed. Both hold on loopback too. One function decides for every route, on the raw request.
+Theory of operation. A browser sends what any page asks it to, also to this machine. So a request
+must name a host that is ours (a rebound DNS name does not), and if it says which page sent it, that
+page must be ours or listed. Both hold on loopback too. One function decides for every route, on the
+raw request.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import inspect
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from arp.hub.hub import Principal
+from arp.hub.directory import Principal
 from arp.server.served import Access
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -38,11 +39,15 @@ class Guard:
         """Checks `Host` and `Origin`; `None` if both are right."""
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
-            return Refused(421, "this host name is not served here; the server's hosts setting lists more")
+            return Refused(
+                421, "this host name is not served here; the server's hosts setting lists more"
+            )
         origins = _values(scope, b"origin")
         if not origins:
             return None
-        if len(origins) == 1 and (self._is_own(origins[0], hosts[0]) or origins[0] in self._origins):
+        if len(origins) == 1 and (
+            self._is_own(origins[0], hosts[0]) or origins[0] in self._origins
+        ):
             return None
         return Refused(403, "this origin may not use this server; its origins setting lists more")
 
@@ -56,7 +61,9 @@ class Guard:
     async def principal(self, scope: dict[str, Any]) -> Principal | None:
         """Tells who asks; `None` if nobody that may."""
         if self._authenticate is not None:
-            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            headers = {
+                name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+            }
             return await self._ask(headers)
         if self._token is None:
             return Principal()
@@ -87,7 +94,7 @@ def _values(scope: dict[str, Any], name: bytes, *, lower: bool = True) -> list[s
 
 
 def _host_name(host: str) -> str:
-    """Gives the name in `Host`, without its port; a strange one comes back as it is and matches nothing."""
+    """Gives the name in `Host` without its port; a strange one stays and matches nothing."""
     name, colon, port = host.rpartition(":")
     if colon and port.isascii() and port.isdigit() and not host.endswith("]"):
         return name

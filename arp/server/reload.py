@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
 POLL_S = 0.3
 STOP_S = 12.0
 """Longer than a graceful stop takes."""
@@ -33,7 +35,7 @@ def run_reloading(arguments: Sequence[str], target: str) -> int:
                 time.sleep(POLL_S)
         except KeyboardInterrupt:
             return _stop(child)
-        print("arp: a file changed, starting again", file=sys.stderr)  # noqa: T201  # for the person there
+        click.echo("arp: a file changed, starting again", err=True)
         _stop(child)
 
 
@@ -41,7 +43,10 @@ def stamps(directory: Path) -> dict[Path, int]:
     """Gives the modification time of every Python file below a directory, in nanoseconds."""
     found: dict[Path, int] = {}
     for path in directory.rglob("*.py"):
-        if any(part.startswith(".") or part == "node_modules" for part in path.relative_to(directory).parts):
+        if any(
+            part.startswith(".") or part == "node_modules"
+            for part in path.relative_to(directory).parts
+        ):
             continue
         try:
             found[path] = path.stat().st_mtime_ns

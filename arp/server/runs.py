@@ -21,6 +21,7 @@ from arp.protocol.messages import RendererCapabilities, RendererHello, Resume
 from arp.protocol.screen import TurnScreen
 from arp.server.chats import bounded, json_response, not_found
 from arp.server.workflow_events import WorkflowWriter
+from arp.surface.snapshot import snapshot
 from arp.transport.event_stream import stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Send
@@ -136,7 +137,7 @@ class _RunStream:
 async def follow(
     application: Application, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
 ) -> None:
-    """Streams a turn from its beginning, as the draft's events; it goes on when the reader leaves."""
+    """Streams a turn from its beginning as the draft's events; it needs no reader to go on."""
     hub = await application.hub()
     outbox = QueueOutbox()
     viewer = Viewer(secrets.token_hex(8), outbox, "json")
@@ -152,6 +153,7 @@ async def follow(
     try:
         hub.attach(viewer, live, hello)
         writer = WorkflowWriter(f"{head.session_id}.{turn.id}", turn.id)
+        writer.prime(snapshot(live.session.screen, live.session.name, viewer.profile))
         await stream(receive, send, outbox, writer)
     finally:
         application.streams.discard(outbox)

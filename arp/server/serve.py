@@ -1,7 +1,7 @@
 """Runs an application under uvicorn: says when it is ready, and stops in good order.
 
-Theory of operation. On SIGTERM or SIGINT the server stops listening, tells renderers to come back (close code 1012),
-lets turns finish for a while, parks the rest, and exits within ten seconds.
+Theory of operation. On SIGTERM or SIGINT the server stops listening, tells renderers to come back
+(close code 1012), lets turns finish for a while, parks the rest, and exits within ten seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import uvicorn
 
 from arp.server.application import Application
 
-
 PING_S = 20.0
 """Source: protocol.md 6."""
 
@@ -23,9 +22,10 @@ DRAIN_S = 1
 """How long open requests may still take once the server stops; turns have their own time."""
 
 FRAME_FACTOR = 4
-"""A WebSocket message may be this many times the protocol's limit before the connection itself is closed (1009);
-between the two the sender gets a coded error and may go on."""
+"""How far above the protocol's limit a WebSocket message closes the connection (1009).
 
+Between the two its sender gets a coded error and may go on.
+"""
 
 
 def configuration(application: Application, **more: Any) -> uvicorn.Config:
@@ -50,7 +50,9 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
 class Server(uvicorn.Server):
     """A uvicorn server that says when it is ready and ends event streams when it stops."""
 
-    def __init__(self, config: uvicorn.Config, application: Application, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, application: Application, ready: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._application = application
         self._ready = ready
@@ -96,5 +98,3 @@ def serve(application: Application, listener: socket.socket, ready: Callable[[],
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(server.serve([listener]))
     return server.started
-
-

@@ -1,7 +1,7 @@
 """Server-sent events and POST: the same session dialect where a WebSocket cannot go.
 
-`GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url JSON.
-`POST /_arp/v1/input` takes inputs as JSON, or as multipart/form-data with files.
+`GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url
+JSON. `POST /_arp/v1/input` takes inputs as JSON, or as multipart/form-data with files.
 """
 
 from __future__ import annotations
@@ -148,7 +148,9 @@ async def _frame_of_form(request: Request, hub: Hub) -> bytes:
         data = message.setdefault("data", {})
         data["files"] = msgspec.to_builtins(files)
     except (msgspec.DecodeError, AttributeError, TypeError, RecursionError):
-        raise InvalidMessage("message: expected an input as a JSON object", detail="message") from None
+        raise InvalidMessage(
+            "message: expected an input as a JSON object", detail="message"
+        ) from None
     message.setdefault("v", 1)
     message.setdefault("type", "input")
     message.setdefault("input_type", "file")

@@ -49,7 +49,7 @@ def find(target: str, kind: type[A]) -> A:
 
 
 def _is_drive(target: str) -> bool:
-    return len(target) > 2 and target[1] == ":" and target[2] in "\\/" and ":" not in target[2:]  # noqa: PLR2004
+    return len(target) > 2 and target[1] == ":" and target[2] in "\\/" and ":" not in target[2:]
 
 
 def _load(place: str) -> ModuleType:

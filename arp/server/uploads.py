@@ -5,7 +5,7 @@ Source: protocol.md 4 (`max_upload_bytes`) and 6.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -33,13 +33,10 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     Raises:
         ResourceLimit: It has more than `max_bytes`; reading stops there.
     """
-    parts: list[bytes] = []
-    async for chunk in bounded(request, max_bytes):
-        parts.append(chunk)
-    return b"".join(parts)
+    return b"".join([chunk async for chunk in bounded(request, max_bytes)])
 
 
-async def bounded(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
+async def bounded(request: Request, max_bytes: int) -> AsyncGenerator[bytes, None]:
     """Gives a body in chunks, up to a limit."""
     size = 0
     try:

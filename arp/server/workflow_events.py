@@ -1,16 +1,28 @@
 """The draft's workflow stream: one turn as server-sent events with the draft's event names.
 
-It reads the frames of a renderer that knows only the draft and writes them in the older form; the turn's end
-ends the stream. Source: protocol.md 6 (workflow SSE).
+It reads the frames of a renderer that knows only the draft and writes them in the older form; the
+turn's end ends the stream. Source: protocol.md 6 (workflow SSE).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from arp.protocol.codec import agent_decoder
+from arp.protocol.component import Component
 from arp.protocol.json_value import JsonObject
-from arp.protocol.messages import Commit, Delta, ErrorMessage, Patch, Render, ToolEnd, ToolStart
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    Delta,
+    ErrorMessage,
+    Patch,
+    Render,
+    ToolEnd,
+    ToolStart,
+)
 from arp.protocol.screen import Screen
 
 
@@ -23,8 +35,14 @@ class WorkflowWriter:
         self._turn_id = turn_id
         self._decoder = agent_decoder("json")
         self._screen = Screen()
-        """The draft's stream has no patches: a patched component is rendered again."""
+        """The draft's stream has no patches: a patched component is rendered again, whole."""
         self._pending: list[Render | Patch] = []
+
+    def prime(self, messages: Sequence[AgentMessage]) -> None:
+        """Learns what stood there before: this turn may patch it."""
+        for message in messages:
+            if getattr(message, "turn_id", None) != self._turn_id:
+                self._screen.apply(message)
 
     def begin(self) -> bytes:
         """Gives the first event."""
@@ -67,13 +85,23 @@ class WorkflowWriter:
             tool, ids = change.tool_name or "", [component.id for component in change.components]
         else:
             tool, ids = "", [_target(op) for op in change.ops]
-        roots = dict.fromkeys(tree.root_of(name).id for name in ids if name in tree.nodes)
-        out = []
-        for root in roots:
-            component = tree.component(root)
-            shown = {"tool": tool, "component": component.type, "props": component.props, "id": root}
-            out.append(_event("tool_render", shown))
-        return out
+        roots: dict[str, None] = {}
+        out: list[bytes] = []
+        for name in ids:
+            node = tree.nodes.get(name) or tree.gone.get(name)
+            while node is not None and node.parent is not None:
+                node = node.parent
+            if node is not None and node.id in tree.nodes:
+                roots[node.id] = None
+            elif node is not None:
+                out.append(_event("tool_remove", {"id": node.id}))
+        return out + [_shown(tree.component(root), tool) for root in roots]
+
+
+def _shown(component: Component, tool: str) -> bytes:
+    props = component.props
+    told = {"tool": tool, "component": component.type, "props": props, "id": component.id}
+    return _event("tool_render", told)
 
 
 def _target(op: object) -> str:

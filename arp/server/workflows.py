@@ -1,8 +1,8 @@
 """`POST /{workflow}`: one turn by HTTP, as the draft's clients ask for it.
 
-The body is JSON or multipart/form-data; `message` (or `text`) is what the user says, `session_id` names the session,
-everything else goes to the agent as `data.params`. With `Accept: text/event-stream` the answer streams;
-without, it comes when the turn is over.
+The body is JSON or multipart/form-data; `message` (or `text`) is what the user says, `session_id`
+names the session, everything else goes to the agent as `data.params`. With `Accept: text/event-
+stream` the answer streams; without, it comes when the turn is over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, error_payload
 from arp.protocol.json_value import JsonObject, check_plain_json
-from arp.protocol.messages import FINAL_STATUSES, ErrorMessage, Input, InputAck
+from arp.protocol.messages import FINAL_STATUSES, ErrorMessage, Input, InputAck, InputType
 from arp.server.chats import json_response
 from arp.server.runs import follow, result_of
 from arp.server.streams import STATUS
@@ -74,10 +74,9 @@ class _Workflow:
         check_plain_json(data, "body")
         live = await hub.open(session_id, principal, workflow)
         session_id = live.session.head.session_id
-        kind = "file" if files else "text"
-        answer = await hub.submit(
-            Input(input_type=kind, data=data, session_id=session_id), principal, workflow
-        )
+        kind: InputType = "file" if files else "text"
+        said = Input(input_type=kind, data=data, session_id=session_id)
+        answer = await hub.submit(said, principal, workflow)
         if isinstance(answer, InputAck) and answer.turn_id is not None:
             return live, answer.turn_id
         assert isinstance(answer, ErrorMessage)

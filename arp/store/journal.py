@@ -25,7 +25,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -39,6 +39,9 @@ from arp.store.tails import Run, Tail, Tails
 
 _MAX_KNOWN: Final = 10_000
 """Sessions whose last sequence is remembered; beyond that it is looked up again."""
+
+_JOURNAL: Final = """
+    SELECT id, CAST(heads AS BLOB), CAST(facts AS BLOB), crc FROM journal ORDER BY id"""
 
 _INSERT_JOURNAL: Final = "INSERT INTO journal (id, heads, facts, crc) VALUES (?, ?, ?, ?)"
 
@@ -111,6 +114,7 @@ class Journal:
     def abandon(self) -> None:
         """Lets go of the connection. What it had not committed is gone; tails can still be read."""
         connection, self._connection = self._connection, None
+        self._last = {}
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
@@ -258,9 +262,7 @@ class Journal:
         db = self._connection = open_ledger(self.path)
         tails = Tails()
         self.damaged, self._damaged_rows, self._last, self._next_row = {}, [], {}, 1
-        for row, heads, facts, crc in db.execute(
-            "SELECT id, heads, facts, crc FROM journal ORDER BY id"
-        ):
+        for row, heads, facts, crc in db.execute(_JOURNAL):
             self._next_row = row + 1
             is_whole = crc32(facts, crc32(heads)) == crc
             if not is_whole:
@@ -286,8 +288,11 @@ class Journal:
                 f"ledger {self.path}: row {row} of its journal is damaged, and with it which "
                 "sessions it belongs to; restore the file from a backup"
             ) from error
-        lines = iter(facts.split(b"\n"))
-        return [(name, first, list(islice(lines, count))) for name, first, count in counts]
+        lines, start, runs = facts.split(b"\n"), 0, list[Run]()
+        for session_id, first, count in counts:
+            runs.append((session_id, first, lines[start : start + count]))
+            start += count
+        return runs
 
 
 def _journal_row(runs: list[Run]) -> tuple[list[Run], bytes, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,8 @@ from arp.store.errors import StoreDamaged, StoreUnavailable, sqlite_reason
 from arp.store.schema import open_reader
 from arp.store.store import SessionMeta, page_limit, split_cursor
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 Row = tuple[SessionMeta, int]
@@ -26,7 +29,7 @@ _THREADS: Final = 2
 """What is asked most is in memory; two let a long list and a resume go on side by side."""
 
 _SEGMENTS: Final = """
-    SELECT first, last, crc, facts FROM segment
+    SELECT first, last, crc, CAST(facts AS BLOB) FROM segment
     WHERE session = ?1 AND first >= coalesce(
         (SELECT max(first) FROM segment WHERE session = ?1 AND first <= ?2), 0)
     ORDER BY first"""
@@ -72,11 +75,15 @@ class Reader:
                 connection = open_reader(self._path)
             return question(connection)
         except sqlite3.Error as error:
-            raise StoreUnavailable(
-                f"ledger {self._path} cannot be read: {sqlite_reason(error)}"
-            ) from error
+            raise self._unavailable(sqlite_reason(error)) from error
+        except msgspec.DecodeError as error:
+            raise self._unavailable("a row is damaged; restore it from a backup") from error
         finally:
             self._free.put(connection)
+
+    def _unavailable(self, reason: str) -> StoreUnavailable:
+        log.error("ledger %s cannot be read: %s", self._path, reason)
+        return StoreUnavailable(f"the ledger cannot be read: {reason}")
 
 
 def read_segments(

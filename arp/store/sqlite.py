@@ -141,9 +141,11 @@ class SqliteStore:
         self._lock.acquire()
         try:
             self._journal.open()
-        except BaseException:
+        except BaseException as error:
             self._journal.abandon()
             self._lock.release()
+            if isinstance(error, sqlite3.Error):
+                raise StoreUnavailable(f"ledger {self.path}: {sqlite_reason(error)}") from error
             raise
 
     def _close_file(self) -> None:

@@ -135,8 +135,9 @@ def check_append(append: Append) -> None:
     """Refuses what not every store could keep.
 
     Raises:
-        ValueError: A session id that is empty or not printable, a meta of another session, or a NUL
-            in what the list of sessions is sorted and filtered by.
+        ValueError: A session id that is empty or not printable, a meta of another session, a NUL
+            in what the list of sessions is sorted and filtered by, or a text with half a character
+            (a lone surrogate), which no encoding has.
     """
     if not append.session_id or not append.session_id.isprintable():
         raise ValueError(f"session id {append.session_id!r:.80} is empty or not printable")
@@ -147,6 +148,7 @@ def check_append(append: Append) -> None:
         raise ValueError(f"meta of session {meta.id!r:.80} in an append to {append.session_id}")
     if "\0" in meta.owner or "\0" in meta.workflow or "\0" in meta.updated_at:
         raise ValueError(f"session {meta.id}: NUL in owner, workflow or updated_at")
+    msgspec.json.encode(meta)
 
 
 def one_line(facts: list[bytes]) -> list[bytes]:

@@ -68,7 +68,7 @@ def _cut(table: JsonObject, most: int) -> JsonObject:
     rows = table["rows"]
     if len(rows) <= most:
         return table
-    mark = [not_shown(len(rows) - most), *[""] * (len(table["headers"]) - 1)]
+    mark = [not_shown(len(rows) - most), *[None] * (len(table["headers"]) - 1)]
     cut = {**table, "rows": [*rows[:most], mark]}
     if "highlight" in table:
         cut["highlight"] = [row for row in table["highlight"] if row < most]

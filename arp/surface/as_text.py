@@ -5,16 +5,15 @@ Questions are in `question_text`; layout components are taken apart in `degrade`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from arp.protocol import components as shown
 from arp.protocol.json_value import JsonObject
-from arp.protocol.prop_types import Row
 from arp.surface.aligned import aligned, cell_text, padded, width
 from arp.surface.as_code import diff_as_code
-from arp.surface.as_table import cards_as_table, chart_as_table, cut_table
+from arp.surface.as_table import cards_as_table, chart_as_table, not_shown
 from arp.surface.question_text import QUESTIONS
 
 _STEP_MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]", "failed": "[!]"}
@@ -34,8 +33,8 @@ def as_text(type_name: str, props: JsonObject, max_table_rows: int | None = None
         type_name, props = "table", cards_as_table(props)
     elif type_name == "diff":
         type_name, props = "code-block", diff_as_code(props)
-    if type_name == "table" and max_table_rows is not None:
-        props = cut_table(props, max_table_rows)
+    if type_name == "table":
+        return _table(props, max_table_rows)
     return _TEXTS[type_name](props)
 
 
@@ -53,28 +52,28 @@ def _status_card(props: JsonObject) -> str:
     return "\n".join(lines)
 
 
-def _table(props: JsonObject) -> str:
+def _table(props: JsonObject, most: int | None) -> str:
     table = msgspec.convert(props, shown.TableProps)
     parts = [] if table.title is None else [table.title]
     if table.headers or table.rows:
-        parts += _table_lines(table.headers, table.rows, table.highlight)
+        parts += _table_lines(table, most)
     for tab in table.tabs:
-        parts += ["", tab.name, *_table_lines(tab.headers, tab.rows, tab.highlight)]
+        parts += ["", tab.name, *_table_lines(tab, most)]
     return "\n".join(parts).strip("\n")
 
 
-def _table_lines(
-    headers: Sequence[str], rows: Sequence[Row], highlight: Sequence[int]
-) -> list[str]:
+def _table_lines(table: shown.TableProps | shown.TableTab, most: int | None) -> list[str]:
     """Sets a table in lines; where rows are highlighted, they begin with a star."""
-    lines = aligned(headers, rows)
-    if not highlight:
-        return lines
-    before = len(lines) - len(rows)
-    return [
-        f"* {line}" if number - before in highlight else f"  {line}".rstrip()
-        for number, line in enumerate(lines)
-    ]
+    rows = table.rows[:most]
+    lines = aligned(table.headers, rows)
+    if table.highlight:
+        before = len(lines) - len(rows)
+        lines = [
+            f"* {line}" if number - before in table.highlight else f"  {line}".rstrip()
+            for number, line in enumerate(lines)
+        ]
+    left_out = len(table.rows) - len(rows)
+    return [*lines, not_shown(left_out)] if left_out else lines
 
 
 def _code_block(props: JsonObject) -> str:
@@ -135,7 +134,6 @@ _TEXTS: Mapping[str, Callable[[JsonObject], str]] = {
     "text": _content,
     "markdown": _content,
     "status-card": _status_card,
-    "table": _table,
     "code-block": _code_block,
     "key-value": _key_value,
     "progress": _progress,

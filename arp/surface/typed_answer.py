@@ -97,7 +97,7 @@ def _choices(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
         if len(parts) == 1:
             parts = text.split()
         taken = [_taken(choices.options, part) for part in parts]
-    if None in taken:
+    if None in taken or not taken:
         return None
     return "selection", {"selected": taken}
 
@@ -122,7 +122,7 @@ def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
     typed = [field for field in fields if field.field_type not in UNTYPED]
     if not typed or any(field.required for field in fields if field not in typed):
         return None
-    given = _given(typed, text)
+    given = _given(fields, text)
     if given == {} and len(typed) == 1:
         given = {typed[0].name: text.strip()}
     if not given:
@@ -132,7 +132,7 @@ def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
-    """Reads `name: value` lines; `None` if something between them is neither.
+    """Reads `name: value` lines; `None` if something between them is neither, or may not be typed.
 
     An unknown name is kept, if there is a known one too, so that it can be refused by its name.
     """
@@ -145,6 +145,8 @@ def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
         name, colon, value = _split(line)
         field = known.get(_folded(name)) if colon else None
         if field is not None:
+            if field.field_type in UNTYPED:
+                return None
             given[field.name] = value
             last = field
         elif last is not None and last.field_type == "textarea":

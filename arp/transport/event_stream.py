@@ -58,7 +58,7 @@ class EventWriter:
 def parse_place(last_event_id: str) -> tuple[str, int] | None:
     """Reads `Last-Event-ID`; `None` if it is none of ours."""
     epoch, _, seq = last_event_id.rpartition("-")
-    if not epoch or len(epoch) > 64 or not (seq.isascii() and seq.isdigit()) or len(seq) > 16:  # noqa: PLR2004
+    if not epoch or len(epoch) > 64 or not (seq.isascii() and seq.isdigit()) or len(seq) > 16:
         return None
     return epoch, int(seq)
 

@@ -1,8 +1,9 @@
 """WebSocket, as an ASGI application sees it: one message is one frame.
 
-Theory of operation. Sending must cost what the socket costs. As long as the server's transport takes frames at once, a send
-is driven to its end on the spot, without a task. The first that has to wait is finished by a task, and what comes
-meanwhile queues behind it; when the queue is small again the viewer is told.
+Theory of operation. Sending must cost what the socket costs. As long as the server's transport
+takes frames at once, a send is driven to its end on the spot, without a task. The first that has to
+wait is finished by a task, and what comes meanwhile queues behind it; when the queue is small again
+the viewer is told.
 """
 
 from __future__ import annotations
@@ -68,14 +69,16 @@ class SocketOutbox:
             waits_for = sending.send(None)
         except StopIteration:
             return
-        except Exception:
-            # The peer is gone; the reading side learns it too and ends the connection.
+        except Exception:  # noqa: BLE001
+            # Each server has an error of its own for this. The peer is gone; the reading side learns it too and ends the connection.
             self._closed = True
             return
         self.buffered += size
         self._task = asyncio.get_running_loop().create_task(self._go_on(sending, waits_for, size))
 
-    async def _go_on(self, sending: Coroutine[Any, Any, None], waits_for: object, size: int) -> None:
+    async def _go_on(
+        self, sending: Coroutine[Any, Any, None], waits_for: object, size: int
+    ) -> None:
         try:
             await _resume(sending, waits_for)
             self.buffered -= size
@@ -85,7 +88,7 @@ class SocketOutbox:
                 self.buffered -= len(event.get("text") or event.get("bytes") or "")
                 if not self._queue or self.buffered < LOW_WATER_BYTES:
                     self._tell()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             logger.debug("sending ended: %r", error)
             self._closed = True
             self._queue.clear()
@@ -117,7 +120,7 @@ def _resume(sending: Coroutine[Any, Any, None], waits_for: object) -> Generator[
         try:
             try:
                 sent = yield waits_for
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  # a cancel goes into the coroutine
                 waits_for = sending.throw(error)
             else:
                 waits_for = sending.send(sent)
@@ -126,7 +129,11 @@ def _resume(sending: Coroutine[Any, Any, None], waits_for: object) -> Generator[
 
 
 async def talk(
-    receive: Receive, send: Send, encoding: Encoding, subprotocol: str | None, make_peer: Callable[[SocketOutbox], Peer]
+    receive: Receive,
+    send: Send,
+    encoding: Encoding,
+    subprotocol: str | None,
+    make_peer: Callable[[SocketOutbox], Peer],
 ) -> None:
     """Serves one accepted handshake until either side ends it."""
     await send({"type": "websocket.accept", "subprotocol": subprotocol})

@@ -45,7 +45,7 @@ app = App(
         "Tables",
         "Help",
     ],
-    # A new question stops the one before, so that nobody waits behind a slow query or an open offer.
+    # A new question stops the one before: nobody waits behind a slow query or an open offer.
     settings=HubSettings(policy="interrupt"),
 )
 

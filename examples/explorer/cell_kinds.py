@@ -65,9 +65,17 @@ KINDS = (
     # A number with leading zeros is a code (a postcode, say) and stays text.
     _kind("integer", "INTEGER", r"[+-]?(0|[1-9]\d{0,17})"),
     _kind("real", "REAL", r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d{1,2})?"),
-    _kind("grouped", "REAL", r"[+-]?\d{1,3}(,\d{3})*(\.\d+)?", lambda cell: cell.replace(",", "")),
     _kind(
-        "decimal comma", "REAL", r"[+-]?(0|[1-9]\d*)(,\d+)?", lambda cell: cell.replace(",", ".")
+        "grouped",
+        "REAL",
+        r"[+-]?(0|[1-9]\d*|[1-9]\d{0,2}(,\d{3})+)(\.\d+)?",
+        lambda cell: cell.replace(",", ""),
+    ),
+    _kind(
+        "decimal comma",
+        "REAL",
+        r"[+-]?(0|[1-9]\d*|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?",
+        lambda cell: cell.replace(".", "").replace(",", "."),
     ),
     _kind("date", "TEXT", rf"\d{{4}}-{_MONTH}-{_DAY}{_TIME}(Z|[+-]\d\d:\d\d)?", _iso(0, 1, 2)),
     _kind("year first", "TEXT", rf"\d{{4}}[/.]{_MONTH}[/.]{_DAY}{_TIME}", _iso(0, 1, 2)),

@@ -26,7 +26,7 @@ from query_plan import Plan
 from questions import chart_kind
 from schema import Schema, Table
 from sql_guard import looks_like_sql
-from vocabulary import columns_named, table_named, words_of
+from vocabulary import columns_named, table_named, unnamed, words_of
 
 DEFAULT_ROWS = 20
 """Rows that `show TABLE` shows when nobody says how many."""
@@ -59,14 +59,20 @@ def _describe(match: re.Match[str], schema: Schema) -> Ask | None:
 
 def _show(match: re.Match[str], schema: Schema) -> Ask | None:
     """`show cars`, `first 10 rows of cars`; a name that is also a column is no table."""
+    words = words_of(match["what"])
     table = _table(match["what"], schema)
-    if table is None or any(columns_named(words_of(match["what"]), each) for each in schema.tables):
+    if any(_names_column(words, each) for each in schema.tables):
         table = schema.table(match["what"].strip("'\"`[] "))
     if table is None:
         return None
     limit = max(1, min(int(match["count"] or DEFAULT_ROWS), 1000))
     plan = replace(Plan(table.name), limit=limit)
     return RunQuery(plan.sql, f"First {limit} rows of {table.name}", "none")
+
+
+def _names_column(words: list[str], table: Table) -> bool:
+    names = [column.name for column in columns_named(words, table)]
+    return bool(names) and not unnamed(words, names)
 
 
 def _compare(match: re.Match[str], schema: Schema) -> Ask | None:

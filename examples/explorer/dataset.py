@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,18 +25,24 @@ CSV_SUFFIXES = frozenset({".csv", ".tsv", ".txt"})
 """What is taken for CSV in a folder."""
 
 
+class PrivateDirectory:
+    """A directory that only this user can read; it is removed when nobody refers to it any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="explorer-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 class Dataset:
     """Tables that can be asked, and that nobody can change through this object."""
 
-    def __init__(
-        self, name: str, path: Path, private: tempfile.TemporaryDirectory[str] | None = None
-    ) -> None:
+    def __init__(self, name: str, path: Path, private: PrivateDirectory | None = None) -> None:
         self.name = name
         """What people call it."""
         self.path = path
         """The SQLite file."""
         self.schema: Schema = read_schema(path)
-        self._private = private  # removed from the disk when the last reference to it goes
+        self._private = private  # kept, so that it lives as long as this
 
     def query(
         self,
@@ -92,8 +100,8 @@ def dataset_of_csv(name: str, files: list[tuple[str, bytes]]) -> Dataset:
     Raises:
         DataUnreadable: One of them holds no table; nothing of the import stays on the disk.
     """
-    private = new_private_directory()
-    path = Path(private.name) / "imported.sqlite"
+    private = PrivateDirectory()
+    path = private.path / "imported.sqlite"
     for file_name, content in files:
         with CsvImport(path, table_name(file_name), content) as steps:
             while not steps.done:
@@ -101,7 +109,7 @@ def dataset_of_csv(name: str, files: list[tuple[str, bytes]]) -> Dataset:
     return Dataset(name, path, private)
 
 
-def dataset_of_sqlite(name: str, path: Path, private: tempfile.TemporaryDirectory[str]) -> Dataset:
+def dataset_of_sqlite(name: str, path: Path, private: PrivateDirectory) -> Dataset:
     """Opens a SQLite file that was stored in a private directory.
 
     Raises:
@@ -111,11 +119,6 @@ def dataset_of_sqlite(name: str, path: Path, private: tempfile.TemporaryDirector
     if not dataset.schema.tables:
         raise DataUnreadable(f"{name} holds no table.")
     return dataset
-
-
-def new_private_directory() -> tempfile.TemporaryDirectory[str]:
-    """Returns a directory that only this user can read, and that goes when it is forgotten."""
-    return tempfile.TemporaryDirectory(prefix="explorer-", ignore_cleanup_errors=True)
 
 
 def table_name(file_name: str) -> str:

@@ -164,7 +164,9 @@ class Plan:
             lines.append("GROUP BY " + ", ".join(group.key for group in self.groups))
         if self.order_by:
             direction = "DESC" if self.descending else "ASC"
-            lines.append(f"ORDER BY {quote_name(self.order_by)} {direction} NULLS LAST")
+            ties = [group.key for group in self.groups if self.measures]
+            order = [f"{quote_name(self.order_by)} {direction} NULLS LAST", *ties]
+            lines.append("ORDER BY " + ", ".join(order))
         elif self.groups and self.measures:
             lines.append("ORDER BY " + ", ".join(group.key for group in self.groups))
         if self.limit is not None:

@@ -22,14 +22,14 @@ from question_words import (
     SUMMED_WORDS,
 )
 from schema import Column, Table
-from vocabulary import columns_named, stem, words_of
+from vocabulary import columns_named, stem, unnamed, words_of
 
 _HIGH = r"(top|best|highest|largest|biggest|most)"
 _LOW = r"(bottom|worst|lowest|smallest|least|fewest)"
 
 _LIMITS = (
-    (rf"\b{_HIGH}\s+(\d{{1,3}})\b", 2, True),
-    (rf"\b{_LOW}\s+(\d{{1,3}})\b", 2, False),
+    (rf"(?<!\bat )\b{_HIGH}\s+(\d{{1,3}})\b", 2, True),
+    (rf"(?<!\bat )\b{_LOW}\s+(\d{{1,3}})\b", 2, False),
     (rf"\b(\d{{1,3}})\s+{_HIGH}\b", 1, True),
     (rf"\b(\d{{1,3}})\s+{_LOW}\b", 1, False),
 )
@@ -113,7 +113,8 @@ def _ranking(plan: Plan, text: str, table: Table) -> tuple[Plan | None, str]:
     measured, subjects = _content(measure_text, table), _content(subject, table)
     measures = columns_named(measured, table, ["number"])[:1]
     groups = columns_named(subjects, table, ["text"])[:1]
-    rest = " ".join(_unnamed(measured, table) + _unnamed(subjects, table))
+    names = [column.name for column in measures + groups]
+    rest = " ".join(unnamed(measured + subjects, names))
     if not measures and not groups:
         return None, rest
     if not groups:
@@ -221,15 +222,10 @@ def _take_measures(
             measures += [
                 Measure(function or _usual_function(column), column.name) for column in named
             ]
-        rest.append(" ".join(_unnamed(words, table)) if named else phrase)
+        rest.append(
+            " ".join(unnamed(words, [column.name for column in named])) if named else phrase
+        )
     return tuple(dict.fromkeys(measures))[:MAX_MEASURES], " ".join(rest)
-
-
-def _unnamed(words: list[str], table: Table) -> list[str]:
-    """Returns the words that name no column, unless all of them together do."""
-    if columns_named(words, table):
-        return []
-    return [word for word in words if not columns_named([word], table)]
 
 
 def _named_somewhere(words: list[str], table: Table) -> list[Column]:

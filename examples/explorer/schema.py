@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,7 +26,7 @@ MAX_KNOWN_VALUES = 30
 MAX_ROWS_FOR_VALUES = 200_000
 """Larger tables are not searched for their columns' values."""
 
-QUICK = QueryLimits(max_rows=SAMPLE_ROWS, timeout_s=1.0)
+QUICK = QueryLimits(max_rows=2_000, timeout_s=1.0)
 """Limits of the queries about the schema, so that a huge file opens soon."""
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?")
@@ -97,17 +98,13 @@ def _table_names(path: Path) -> list[str]:
 
 
 def _read_table(path: Path, name: str) -> Table:
-    described = Query(
-        path,
-        "SELECT name, type FROM pragma_table_xinfo(:name) WHERE hidden <> 1",
-        {"name": name},
-        QueryLimits(max_rows=2_000),
-    ).run()
+    listing = "SELECT name, type FROM pragma_table_xinfo(:name) WHERE hidden <> 1"
+    described = _quietly(path, listing, {"name": name})
     sample = _quietly(path, f"SELECT * FROM {quote_name(name)} LIMIT {SAMPLE_ROWS}")
     counted = _quietly(path, f"SELECT count(*) FROM {quote_name(name)}")
     row_count = int(str(counted[0][0])) if counted else None
     columns = []
-    for index, (column, declared) in enumerate(described.rows):
+    for index, (column, declared) in enumerate(described):
         cells = [row[index] for row in sample if index < len(row) and row[index] is not None]
         kind = kind_of(cells, str(declared))
         values = _known_values(path, name, str(column)) if _has_few(kind, cells, row_count) else ()
@@ -115,10 +112,12 @@ def _read_table(path: Path, name: str) -> Table:
     return Table(name, tuple(columns), row_count)
 
 
-def _quietly(path: Path, sql: str) -> list[list[Cell]]:
+def _quietly(
+    path: Path, sql: str, parameters: Mapping[str, Cell] | None = None
+) -> list[list[Cell]]:
     """Returns rows, or none where the table is too slow to read or does not work."""
     try:
-        return Query(path, sql, limits=QUICK).run().rows
+        return Query(path, sql, parameters, QUICK).run().rows
     except ExplorerError:
         return []
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 from arp import Turn, ui
 from csv_import import CsvImport
-from dataset import SQLITE_HEADER, Dataset, dataset_of_sqlite, new_private_directory, table_name
+from dataset import SQLITE_HEADER, Dataset, PrivateDirectory, dataset_of_sqlite, table_name
 from errors import DataUnreadable, ExplorerError
 from replies import questions_about, show_tables
 from workspace import Workspace
@@ -93,8 +92,8 @@ async def _import_csv(progress: ImportProgress, name: str, content: bytes) -> Da
     """Imports step by step; a cancel is seen between two steps and leaves nothing behind."""
     progress.tell(f"{len(content):,} bytes")
     progress.reach(1)
-    private = new_private_directory()
-    path = Path(private.name) / "imported.sqlite"
+    private = PrivateDirectory()
+    path = private.path / "imported.sqlite"
     steps = await asyncio.to_thread(CsvImport, path, name, content)
     with steps:
         while not steps.done:
@@ -113,8 +112,8 @@ async def _import_csv(progress: ImportProgress, name: str, content: bytes) -> Da
 
 async def _store_sqlite(progress: ImportProgress, name: str, content: bytes) -> Dataset:
     """Stores the file in a private directory, a chunk at a time."""
-    private = new_private_directory()
-    path = Path(private.name) / "uploaded.sqlite"
+    private = PrivateDirectory()
+    path = private.path / "uploaded.sqlite"
     progress.reach(2)
     with path.open("wb") as file:
         for start in range(0, len(content), CHUNK_BYTES):

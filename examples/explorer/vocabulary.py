@@ -26,6 +26,9 @@ SAME_WORDS = {
 }
 """Words that stand for another in the names of columns everywhere."""
 
+EXACT = 100
+"""The score of a phrase that is the name itself."""
+
 SHORTEST_BEGINNING = 4
 """A shorter beginning proves nothing: `car` is not `carbon`."""
 
@@ -65,13 +68,13 @@ def _resembles(word: str, other: str) -> bool:
 
 
 def score(phrase: Sequence[str], name: str) -> int:
-    """Returns how well a phrase names a table or a column: 0 is not at all, 100 is exactly."""
+    """Returns how well a phrase names a table or a column: 0 is not at all, `EXACT` all of it."""
     wanted = [stem(word) for word in phrase]
     parts = [stem(part) for part in words_of(name)]
     if not wanted or not parts:
         return 0
     if wanted == parts or "".join(wanted) == "".join(parts):
-        return 100
+        return EXACT
     if set(parts) <= set(wanted):
         return 80
     initials = "".join(part[0] for part in parts)
@@ -84,6 +87,13 @@ def score(phrase: Sequence[str], name: str) -> int:
     if all(any(_resembles(word, part) for part in parts) for word in wanted):
         return 40
     return 0
+
+
+def unnamed(phrase: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Returns the words of a phrase that play no part in naming any of `names`."""
+    if any(score(phrase, name) == EXACT for name in names):
+        return []
+    return [word for word in phrase if not any(score([word], name) for name in names)]
 
 
 def columns_named(

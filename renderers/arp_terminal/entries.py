@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -130,9 +131,9 @@ def _tool(item: Item, telling: Telling) -> Entry:
 
 def _text(item: Item, telling: Telling) -> Entry:
     content: str = telling.components[str(item.ref)].props["content"]
-    piece = content[item.start : item.end].strip("\n")
-    if item.start:
-        piece = piece.lstrip(" ") if item.end is None or not item.tight else piece
+    piece = content[item.start : item.end].strip("\r\n")
+    if item.start and content[item.start - 1] != "\n":
+        piece = piece.lstrip(" ")  # goes on behind a tool: not the indent of a code block
     return Entry(
         telling.key,
         "text",
@@ -147,7 +148,9 @@ def _text(item: Item, telling: Telling) -> Entry:
 
 
 def _drawn_text(piece: str, options: Options, number: int | None) -> RenderableType:
-    return markdown(piece, options, number) if piece.strip() else stack([])
+    if not piece.strip():
+        return stack([])
+    return markdown(piece, replace(options, width=options.width - INDENT), number)
 
 
 def _component(item: Item, telling: Telling) -> Entry:

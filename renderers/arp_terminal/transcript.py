@@ -12,9 +12,8 @@ so the place of a tool between two pieces of text is found from how much text wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from arp.protocol.component import Component
 from arp.protocol.messages import (
     Commit,
     Delta,
@@ -28,7 +27,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Insert, Replace
 from arp.protocol.screen import Screen
-from arp_terminal.items import Entry, Item
+from arp_terminal.items import Entry
 from arp_terminal.turn_log import TurnLog
 
 
@@ -47,74 +46,89 @@ class Transcript:
         self._hold = hold
         self._logs: dict[str, TurnLog] = {}
         self._open: dict[str, TurnLog] = {}
-        self._touched: set[str] = set()
+        self._touched: set[tuple[str, str]] = set()
 
     def adopt(self, screen: Screen) -> None:
-        """Goes on with a screen that was made anew: prints what is missing or has changed."""
+        """Goes on with a screen that was made anew: what is missing or has changed will be printed."""
         self.screen = screen
-        for turn_id in screen.turns:
-            self._log(turn_id).told_all = True
-        for log in self._logs.values():
-            self._open[log.turn_id] = log
-            log.adopt(screen)
+        surfaces = {f"@{name}": name for name in screen.surfaces if name != "main"}
+        wanted = dict.fromkeys(screen.turns, "main") | surfaces
+        self._logs = {key: log for key, log in self._logs.items() if key in wanted}
+        self._open.clear()
+        self._touched.clear()
+        for key, surface in wanted.items():
+            self._log(key, surface).adopt(screen)
 
     def hear(self, message: object) -> None:
         """Takes note of a message that was applied to the screen."""
         match message:
-            case Delta(payload=payload, turn_id=turn_id, surface="main"):
-                if payload.kind != "thinking" and (payload.target is None or "/" in payload.target):
-                    self._log(turn_id or "").told += len(payload.delta)
-                elif payload.target is not None:
-                    self._touch(turn_id, [payload.target])
-            case ToolStart(turn_id=turn_id):
-                log = self._log(turn_id or "")
-                log.start_tool(self.screen)
-            case Render(surface="main"):
-                self._touch(message.turn_id, [component.id for component in message.components])
-            case Patch(surface="main", ops=ops):
-                for op in ops:
+            case Delta():
+                self._delta(message)
+            case ToolStart():
+                self._log(message.turn_id or "").start_tool(self.screen)
+            case Render():
+                self._touch(message, [component.id for component in message.components])
+            case Patch():
+                for op in message.ops:
                     added = [op.component.id] if isinstance(op, Insert | Replace) else []
-                    target = [] if isinstance(op, Insert) else [op.target]
-                    self._touch(message.turn_id, [*added, *target])
-            case Commit(surface="main", turn_id=turn_id):
-                self._commit(turn_id or "")
+                    self._touch(message, added if isinstance(op, Insert) else [*added, op.target])
+            case Commit():
+                self._commit(message)
             case ToolEnd() | InputEcho() | TurnMessage() | ErrorMessage(turn_id=str()):
                 self._log(message.turn_id or "")
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self, spinner: str = "") -> list[Entry]:
         """Gives what is not yet printed, in order; the first ones that are `settled` may be printed."""
-        turns = list(self.screen.turns)
-        newest = turns[-1] if turns else None
-        for turn_id in sorted(self._open, key=_order(turns)):
-            log = self._open[turn_id]
+        order = {turn_id: place for place, turn_id in enumerate(self.screen.turns)}
+        found: list[Entry] = []
+        for key in sorted(self._open, key=lambda key: order.get(key, len(order))):
+            log = self._open[key]
             log.sync(self.screen)
-            yield from log.entries(self.screen, hold=self._hold, newest=turn_id == newest)
+            if log.is_done(self.screen):
+                del self._open[key]
+            else:
+                found.extend(log.entries(self.screen, hold=self._hold, spinner=spinner))
+        return found
 
     def printed(self, entry: Entry) -> None:
         """Takes note that the first of the entries is on paper."""
-        log = self._open[entry.turn_id]
-        log.printed(entry, self.screen)
-        if log.is_done(self.screen):
-            del self._open[entry.turn_id]
+        self._open[entry.log].printed(entry, self.screen)
 
-    def _log(self, turn_id: str) -> TurnLog:
-        log = self._logs.get(turn_id)
+    def _log(self, key: str, surface: str = "main") -> TurnLog:
+        log = self._logs.get(key)
         if log is None:
-            log = self._logs[turn_id] = TurnLog(turn_id)
-        self._open[turn_id] = log
+            log = self._logs[key] = TurnLog(key, surface)
+        self._open[key] = log
         return log
 
-    def _touch(self, turn_id: str | None, ids: list[str]) -> None:
-        self._log(turn_id or "").announced.update(ids)
-        self._touched.update(ids)
+    def _log_of(self, message: Delta | Render | Patch | Commit) -> TurnLog:
+        if message.surface != "main":
+            return self._log(f"@{message.surface}", message.surface)
+        return self._log(message.turn_id or "")
 
-    def _commit(self, turn_id: str) -> None:
-        """Marks the components that a commit changed, whichever turn they stand in."""
-        log = self._log(turn_id)
-        log.version += 1
-        tree = self.screen.surfaces["main"]
-        for component_id in self._touched:
-            if component_id in tree.nodes:
-                root = tree.root_of(component_id)
-                self._log(root.turn).change(root.id)
+    def _delta(self, message: Delta) -> None:
+        payload, log = message.payload, self._log_of(message)
+        if payload.kind == "thinking":
+            return
+        if payload.target is None or "/" in payload.target:
+            log.told += len(payload.delta)
+        else:
+            self._changed([(message.surface, payload.target)])
+
+    def _touch(self, message: Render | Patch, ids: list[str]) -> None:
+        self._log_of(message).announced.update(ids)
+        self._touched.update((message.surface, component_id) for component_id in ids)
+
+    def _commit(self, message: Commit) -> None:
+        self._log_of(message)
+        self._changed(self._touched)
         self._touched.clear()
+
+    def _changed(self, places: Iterable[tuple[str, str]]) -> None:
+        """Marks components as changed, whichever turn they stand in."""
+        for surface, component_id in places:
+            tree = self.screen.surfaces.get(surface)
+            if tree is not None and component_id in tree.nodes:
+                root = tree.root_of(component_id)
+                key = root.turn if surface == "main" else f"@{surface}"
+                self._log(key, surface).change(root.id)

@@ -70,7 +70,7 @@ class TurnLog:
         self._take_inputs(turn)
         for place in range(self._taken["tool"], len(turn.tools)):
             self.items.append(Item("tool", place))
-        self._taken["tool"] = max(self._taken["tool"], len(turn.tools))
+        self._taken["tool"] = len(turn.tools)
         self.version += 1
         self._changed.update(self._printed)
         self.sync(screen)
@@ -85,7 +85,7 @@ class TurnLog:
         self._sync_output(output, limited=False)
         if self.is_over(screen):
             self._close(screen)
-        self._drop_and_sort([component.id for component in output])
+        self._drop_and_sort(turn, [component.id for component in output])
         for place in range(self._taken["error"], len(turn.errors)):
             if turn.errors[place].id is None:
                 self.items.append(Item("error", place))
@@ -176,7 +176,7 @@ class TurnLog:
             elif component.id not in known:
                 self.items.append(Item("component", component.id))
         if not limited:
-            self.told = self.told - budget if budget < 0 else self.told
+            self.told -= budget
             self.announced.update(component.id for component in output)
         return reached
 
@@ -200,13 +200,13 @@ class TurnLog:
             if item.kind == "text" and item.end is None:
                 item.end = len(self._content(screen, item))
 
-    def _drop_and_sort(self, order: list[str]) -> None:
+    def _drop_and_sort(self, turn: TurnScreen, order: list[str]) -> None:
         """Lets what is not printed follow the screen: removed, moved."""
         places = {component_id: place for place, component_id in enumerate(order)}
         live = [
             item
             for item in self.items[self.front :]
-            if item.kind not in OUTPUT_KINDS or item.ref in places
+            if (item.ref in places if item.kind in OUTPUT_KINDS else _stands(item, turn))
         ]
         slots = [place for place, item in enumerate(live) if item.kind in OUTPUT_KINDS]
         wanted = sorted((live[place] for place in slots), key=lambda item: (places[str(item.ref)], item.start))
@@ -227,6 +227,13 @@ class TurnLog:
         if is_question:
             return not telling.over and not is_open(component.props)
         return telling.over or telling.turn.status == "waiting"
+
+
+def _stands(item: Item, turn: TurnScreen) -> bool:
+    """Tells whether the input, tool or error that an item names is (still) there."""
+    lists: dict[str, Sequence[object]] = {"input": turn.inputs, "tool": turn.tools, "error": turn.errors}
+    found = lists.get(item.kind)
+    return found is None or int(item.ref) < len(found)
 
 
 def fingerprint(component: Component) -> int:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,7 +124,7 @@ def test_any_split_of_the_bytes_gives_the_same_events(
 ) -> None:
     stream = b"".join(line + end for line, end in lines)
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    pieces = [stream[a:b] for a, b in zip(places, places[1:], strict=False)]
+    pieces = [stream[a:b] for a, b in pairwise(places)]
     whole = parsed(stream)
     assert parsed(*pieces) == whole
     assert parsed(*(stream[at : at + 1] for at in range(len(stream)))) == whole

@@ -101,13 +101,15 @@ def test_a_form_checks_itself_then_shows_what_the_server_refused(page: Any) -> N
     form.get_by_label("Size").select_option(label="large")
     form.get_by_label("News").check()
     page.get_by_role("button", name="Register").click()
-    form.get_by_text("needs at least 4 characters, has 3").wait_for()
+    form.get_by_text("needs at least 4 characters, has 3", exact=True).wait_for()
     assert page.evaluate("document.activeElement.name") == "code"
     form.get_by_label("Code").fill("abcd")
     page.get_by_role("button", name="Register").click()
     shown(page, "Ada, 36, large, True").wait_for()
-    assert form.get_by_label("Name").is_disabled()
-    assert form.get_by_label("Name").input_value() == "Ada"
+    assert form.locator("dl").inner_text().split() == (
+        ["Name", "Ada", "Code", "abcd", "Age", "36", "Size", "large", "News", "Yes"]
+    )
+    assert form.get_by_role("button").count() == 0
 
 
 def test_a_table_sorts_by_numbers_and_filters(page: Any) -> None:

@@ -25,8 +25,8 @@ def test_a_cell_is_one_line_with_numbers_in_full() -> None:
 def test_width_counts_columns_of_a_terminal() -> None:
     assert width("abc") == 3
     assert width("二月") == 4
-    assert width("ﬁ") == 1
-    assert width("Ａ") == 2
+    assert width("\ufb01") == 1
+    assert width("\uff21") == 2
     assert width("e\u0301") == 1
     assert width("a\u200db") == 2
 

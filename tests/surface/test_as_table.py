@@ -63,7 +63,7 @@ def test_a_long_table_is_cut_with_a_mark_that_says_how_many_are_missing() -> Non
     assert cut_table(table, 2) == {
         "title": "T",
         "headers": ["a", "b"],
-        "rows": [[1, 2], [3, 4], ["… 2 more rows not shown", ""]],
+        "rows": [[1, 2], [3, 4], ["… 2 more rows not shown", None]],
         "highlight": [0],
     }
     assert table["rows"] == [[1, 2], [3, 4], [5, 6], [7, 8]]

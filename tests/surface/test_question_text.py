@@ -38,25 +38,29 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "form",
         FORM,
-        "You\n"
-        "For the badge\n"
-        "- name (Full name): text, required, such as Ann Li\n"
-        "- age: number, from 0, to 120, optional\n"
-        "- nick: text, at least 2 characters, at most 9 characters, optional, now al\n"
-        "- size: one of S | M, optional\n"
-        "- news: yes or no, optional, now false\n"
-        "- day: date YYYY-MM-DD, optional\n"
-        "- note: text, optional\n"
-        "- pin: password, cannot be typed here, optional\n"
-        "- scan: file, cannot be typed here, optional\n"
-        'Reply with a line "name: value" for each field.',
+        (
+            "You\n"
+            "For the badge\n"
+            "- name (Full name): text, required, such as Ann Li\n"
+            "- age: number, from 0, to 120, optional\n"
+            "- nick: text, at least 2 characters, at most 9 characters, optional, now al\n"
+            "- size: one of S | M, optional\n"
+            "- news: yes or no, optional, now false\n"
+            "- day: date YYYY-MM-DD, optional\n"
+            "- note: text, optional\n"
+            "- pin: password, cannot be typed here, optional\n"
+            "- scan: file, cannot be typed here, optional\n"
+            'Reply with a line "name: value" for each field.'
+        ),
     ),
     (
         "form",
         {"fields": [{"name": "city", "label": "City"}, {"name": "scan", "field_type": "file"}]},
-        "- city (City): text, optional\n"
-        "- scan: file, cannot be typed here, optional\n"
-        "Reply with the City.",
+        (
+            "- city (City): text, optional\n"
+            "- scan: file, cannot be typed here, optional\n"
+            "Reply with the City."
+        ),
     ),
     ("form", {"fields": [{"name": "city"}]}, "- city: text, optional\nReply with the city."),
     (
@@ -79,15 +83,17 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
                 "scan": {"id": "f", "name": "a.pdf", "size": 1, "mime": "x/y", "sha256": "0"},
             },
         },
-        "You\n"
-        "For the badge\n"
-        "- Full name: Ann\n"
-        "- age: 30\n"
-        "- size: M\n"
-        "- news: yes\n"
-        "- pin: ••••\n"
-        "- scan: a.pdf\n"
-        "Answered.",
+        (
+            "You\n"
+            "For the badge\n"
+            "- Full name: Ann\n"
+            "- age: 30\n"
+            "- size: M\n"
+            "- news: yes\n"
+            "- pin: ••••\n"
+            "- scan: a.pdf\n"
+            "Answered."
+        ),
     ),
     (
         "form",

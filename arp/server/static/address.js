@@ -1,7 +1,7 @@
 /**
  * Where this page talks to, which session it shows, and what it remembers over a reload. All
- * addresses are relative to the page, so that it also works when mounted under a prefix. The session
- * stands in the page's own address; the token only in this tab's storage.
+ * addresses are relative to the page, so that it also works when mounted under a prefix. The
+ * session stands in the page's own address; the token only in this tab's storage.
  */
 
 const TOKEN_KEY = "arp.token";
@@ -18,7 +18,9 @@ export function endpoints(baseURI) {
   };
 }
 
-/** What the page's address asks for: `?session=` or `#session=`, and `#token=`; null where absent. */
+/**
+ * What the page's address asks for: `?session=` or `#session=`, and `#token=`; null where absent.
+ */
 export function readPage(href) {
   const url = new URL(href);
   const fragment = new URLSearchParams(url.hash.slice(1));
@@ -68,7 +70,9 @@ export class Store {
     try {
       if (value === null) this.#storage.removeItem(key);
       else this.#storage.setItem(key, JSON.stringify(value));
-    } catch { /* full or forbidden: the memory has it until the reload */ }
+    } catch {
+      /* full or forbidden: the memory has it until the reload */
+    }
   }
 }
 

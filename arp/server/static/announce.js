@@ -1,6 +1,6 @@
 /**
- * What assistive technology hears: short lines in a status region, whole answers in a log, each once.
- * Streaming text is never announced piece by piece.
+ * What assistive technology hears: short lines in a status region, whole answers in a log, each
+ * once. Streaming text is never announced piece by piece.
  */
 
 const STILL_MS = 10000;
@@ -20,7 +20,9 @@ export class Announcer {
   /** A short line; the same one twice is heard twice. */
   say(text) {
     this.#status.textContent = "";
-    requestAnimationFrame(() => { this.#status.textContent = text; });
+    requestAnimationFrame(() => {
+      this.#status.textContent = text;
+    });
   }
 
   /** An agent begins or goes on to work: says so, and again now and then until `finish`. */

@@ -1,6 +1,7 @@
 /**
- * How input components answer: an answer is an input in the outbox that names its component, and at most
- * one is on its way at a time. A refusal is kept until the next try, so that the question can say it.
+ * How input components answer: an answer is an input in the outbox that names its component, and at
+ * most one is on its way at a time. A refusal is kept until the next try, so that the question can
+ * say it.
  */
 
 /** What the views of input components know of the world. */

@@ -1,7 +1,7 @@
 /**
- * The page: brings connection, screen, outbox and views together. What happens flows one way: a message
- * changes the screen, the screen gives an effect, the effect changes the outbox or the connection, and
- * the next animation frame draws everything that is new.
+ * The page: brings connection, screen, outbox and views together. What happens flows one way: a
+ * message changes the screen, the screen gives an effect, the effect changes the outbox or the
+ * connection, and the next animation frame draws everything that is new.
  */
 
 import { Store, endpoints, keepToken, newId, pageFor, readPage, tabStorage } from "./address.js";
@@ -17,8 +17,21 @@ import { Surroundings } from "./surroundings.js";
 import { Transcript } from "./transcript.js";
 import { UploadFailed, upload } from "./upload.js";
 
-const FEATURES = ["streaming", "input", "resume", "file-upload", "thinking", "batch", "patch-append"];
-const TURN_LINES = { completed: "Answer complete", failed: "The answer failed", cancelled: "Stopped", waiting: "Waiting for your answer" };
+const FEATURES = [
+  "streaming",
+  "input",
+  "resume",
+  "file-upload",
+  "thinking",
+  "batch",
+  "patch-append",
+];
+const TURN_LINES = {
+  completed: "Answer complete",
+  failed: "The answer failed",
+  cancelled: "Stopped",
+  waiting: "Waiting for your answer",
+};
 
 class Page {
   store = new Store(tabStorage());
@@ -80,8 +93,16 @@ class Page {
   /** Stops the running turn. Not kept for later: by then another turn may run. */
   stop = () => {
     const data = { action: "arp.cancel" };
-    const message = { v: 1, type: "input", id: newId(), session_id: this.screen.sessionId, input_type: "action", data };
-    if (!this.connection.send(message)) this.notice("Not connected: the agent could not be told to stop.");
+    const message = {
+      v: 1,
+      type: "input",
+      id: newId(),
+      session_id: this.screen.sessionId,
+      input_type: "action",
+      data,
+    };
+    if (!this.connection.send(message))
+      this.notice("Not connected: the agent could not be told to stop.");
   };
 
   retry = (id) => {
@@ -95,15 +116,18 @@ class Page {
     this.composer.focus();
   };
 
-  lastSaid = () => [...this.screen.turns.values()].flatMap((turn) => turn.inputs)
-    .findLast((input) => input.input_type === "text")?.data.text ?? "";
+  lastSaid = () =>
+    [...this.screen.turns.values()]
+      .flatMap((turn) => turn.inputs)
+      .findLast((input) => input.input_type === "text")?.data.text ?? "";
 
   // -- connection -------------------------------------------------------------------------------
 
   #hello() {
     const sessionId = this.screen.sessionId ?? this.asked.sessionId;
     return {
-      v: 1, type: "hello",
+      v: 1,
+      type: "hello",
       ...(sessionId && { session_id: sessionId }),
       capabilities: { components: SUPPORTED, features: FEATURES },
       ...(this.screen.place && { resume: this.screen.place }),
@@ -121,16 +145,20 @@ class Page {
       this.outbox.rewind();
     }
     this.around.phaseChanged(this.connection);
-    for (const { message } of this.outbox.items) if (message.source_component) this.screen.touch(message.source_component);
+    for (const { message } of this.outbox.items)
+      if (message.source_component) this.screen.touch(message.source_component);
     this.draw();
   }
 
   #receive(message) {
-    if (message.type === "hello") this.composer.maxBytes = message.capabilities?.limits?.max_upload_bytes ?? this.composer.maxBytes;
+    if (message.type === "hello")
+      this.composer.maxBytes =
+        message.capabilities?.limits?.max_upload_bytes ?? this.composer.maxBytes;
     try {
       const effect = this.screen.receive(message);
       if (effect) this.#effects[effect.kind]?.(effect);
-    } catch (error) { // one bad message must not end the page; what it was is in the console
+    } catch (error) {
+      // one bad message must not end the page; what it was is in the console
       console.warn(`arp: a ${message.type} message could not be applied:`, error);
     }
     this.draw();
@@ -172,7 +200,8 @@ class Page {
   #flush() {
     const sessionId = this.screen.sessionId;
     if (this.online() && sessionId !== null) {
-      for (const item of this.outbox.takeWaiting()) this.#send(item, { ...item.message, session_id: sessionId });
+      for (const item of this.outbox.takeWaiting())
+        this.#send(item, { ...item.message, session_id: sessionId });
     }
     this.draw();
   }
@@ -228,7 +257,9 @@ class Page {
     requestAnimationFrame(() => {
       this.#drawing = false;
       this.transcript.draw(this.screen, this.outbox);
-      const busy = [...this.screen.turns.values()].some((turn) => turn.open && turn.status !== "queued");
+      const busy = [...this.screen.turns.values()].some(
+        (turn) => turn.open && turn.status !== "queued",
+      );
       this.composer.setBusy(busy && this.online());
       this.around.draw();
       this.follow.keep();
@@ -239,7 +270,10 @@ class Page {
     if (this.screen.loading) return;
     if (turn.status === "running") this.announcer.working();
     const line = TURN_LINES[turn.status];
-    if (line) requestAnimationFrame(() => this.announcer.finish(line, turn.open ? "" : this.transcript.textOf(turn.id)));
+    if (line)
+      requestAnimationFrame(() =>
+        this.announcer.finish(line, turn.open ? "" : this.transcript.textOf(turn.id)),
+      );
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * From a component to its view. A view has a `node` and `update(component, open)`; it reads props with care,
- * since nothing that an agent sends may break the page: what a view cannot draw becomes a quiet card.
- * What this page does not know shows its fallback, else its readable text.
+ * From a component to its view. A view has a `node` and `update(component, open)`; it reads props
+ * with care, since nothing that an agent sends may break the page: what a view cannot draw becomes
+ * a quiet card. What this page does not know shows its fallback, else its readable text.
  */
 
 import { arrange, asList, asText, el, icon, uniqueId } from "./dom.js";
@@ -13,7 +13,13 @@ import { TableView } from "./table.js";
 
 /** What this page draws itself, with versions, as its hello says. */
 export const SUPPORTED = {
-  "text": 1, "table": 1, "form": 1, "confirm": 1, "choices": 1, "status-card": 1, "group": 1,
+  "text": 1,
+  "table": 1,
+  "form": 1,
+  "confirm": 1,
+  "choices": 1,
+  "status-card": 1,
+  "group": 1,
 };
 
 const INPUTS = new Set(["form", "confirm", "choices", "group"]);
@@ -37,7 +43,8 @@ export class ComponentView {
     if (same && !INPUTS.has(component.type)) return;
     try {
       this.#draw(component, open);
-    } catch (error) { // whatever the props were, the rest of the page goes on
+    } catch (error) {
+      // whatever the props were, the rest of the page goes on
       console.warn(`arp: ${component.type} could not be drawn:`, error);
       this.#view = this.#type = null;
       arrange(this.node, [quietCard("This part could not be shown.")]);
@@ -106,16 +113,27 @@ class StatusCard {
     const title = uniqueId("status");
     this.node.className = `card status ${status}`;
     this.node.setAttribute("aria-labelledby", title);
-    const head = el("h3", { id: title, dir: "auto" }, icon(status),
-      el("span", { class: "unseen" }, `${status}: `), el("span", {}, asText(props.title)));
+    const head = el(
+      "h3",
+      { id: title, dir: "auto" },
+      icon(status),
+      el("span", { class: "unseen" }, `${status}: `),
+      el("span", {}, asText(props.title)),
+    );
     const message = props.message && plain(props.message);
-    this.node.replaceChildren(head, ...[message, ...asList(props.sections).map(section)].filter(Boolean));
+    this.node.replaceChildren(
+      head,
+      ...[message, ...asList(props.sections).map(section)].filter(Boolean),
+    );
   }
 }
 
 function section({ label, content, style } = {}) {
   const kind = ["code", "error", "success"].includes(style) ? style : "default";
-  const body = kind === "code" ? el("pre", { tabindex: "0" }, asText(content)) : plain(content, `plain ${kind}`);
+  const body =
+    kind === "code"
+      ? el("pre", { tabindex: "0" }, asText(content))
+      : plain(content, `plain ${kind}`);
   return el("div", { class: "section" }, el("h4", { dir: "auto" }, asText(label)), body);
 }
 

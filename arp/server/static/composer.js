@@ -1,7 +1,7 @@
 /** The box where the user writes: text, files, send and stop. */
 
+import { fileSize } from "./bubble.js";
 import { el, icon } from "./dom.js";
-import { fileSize } from "./transcript.js";
 
 /** Guards, drafts and files of the message box. */
 export class Composer {
@@ -25,7 +25,9 @@ export class Composer {
     this.#write(store.get(this.#draftKey) ?? "");
   }
 
-  /** Shows the draft of a session; what was being written before the session had an id moves along. */
+  /**
+   * Shows the draft of a session; what was being written before the session had an id moves along.
+   */
   open(sessionId) {
     const key = `arp.draft.${sessionId}`;
     if (key === this.#draftKey) return;
@@ -100,7 +102,8 @@ export class Composer {
   #attach(files) {
     const fits = files.filter((file) => file.size <= this.maxBytes);
     for (const file of files) {
-      if (!fits.includes(file)) this.page.notice(`${file.name} is too large: at most ${fileSize(this.maxBytes)}.`);
+      if (!fits.includes(file))
+        this.page.notice(`${file.name} is too large: at most ${fileSize(this.maxBytes)}.`);
     }
     this.#files = [...this.#files, ...fits];
     this.picker.value = "";
@@ -111,9 +114,26 @@ export class Composer {
 
   #drawFiles() {
     this.list.hidden = this.#files.length === 0;
-    this.list.replaceChildren(...this.#files.map((file, index) => el("li", {},
-      icon("file"), el("span", { dir: "auto" }, file.name), el("span", { class: "hint" }, fileSize(file.size)),
-      el("button", { "type": "button", "aria-label": `Remove ${file.name}`, "onclick": () => this.#detach(index) }, icon("close")))));
+    this.list.replaceChildren(
+      ...this.#files.map((file, index) =>
+        el(
+          "li",
+          {},
+          icon("file"),
+          el("span", { dir: "auto" }, file.name),
+          el("span", { class: "hint" }, fileSize(file.size)),
+          el(
+            "button",
+            {
+              "type": "button",
+              "aria-label": `Remove ${file.name}`,
+              "onclick": () => this.#detach(index),
+            },
+            icon("close"),
+          ),
+        ),
+      ),
+    );
   }
 
   #detach(index) {

@@ -1,11 +1,11 @@
 /**
  * One socket at a time to the agent side, for as long as the page lives.
  *
- * Theory of operation. Phases: `connecting` (socket opening, or no `session` yet), `online`, `waiting`
- * (until the next try) and `refused` (the server does not want us: only the user tries again). Every
- * way out of `online` leads to `waiting`, with full jitter: a random part of 1, 2, 4, 8, 16 s. The
- * hello is asked for at each try, since it carries the place to resume from. Handlers of an old socket
- * are cut, so a late frame reaches nobody. Source: protocol.md 1, 2.1, 6.
+ * Theory of operation. Phases: `connecting` (socket opening, or no `session` yet), `online`,
+ * `waiting` (until the next try) and `refused` (the server does not want us: only the user tries
+ * again). Every way out of `online` leads to `waiting`, with full jitter: a random part of 1, 2, 4,
+ * 8, 16 s. The hello is asked for at each try, since it carries the place to resume from. Handlers
+ * of an old socket are cut, so a late frame reaches nobody. Source: protocol.md 1, 2.1, 6.
  */
 
 const SUBPROTOCOL = "arp.session.v1.json";
@@ -121,7 +121,9 @@ export class Connection {
 function parse(text) {
   try {
     const value = JSON.parse(text);
-    return (Array.isArray(value) ? value : [value]).filter((item) => typeof item?.type === "string");
+    return (Array.isArray(value) ? value : [value]).filter(
+      (item) => typeof item?.type === "string",
+    );
   } catch {
     console.warn("arp: a frame that is not JSON was passed over");
     return [];

@@ -3,7 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 const ICONS = {
-  attach: "M20 11.5 12 19.5a5 5 0 0 1-7-7l8.5-8.5a3.3 3.3 0 0 1 4.7 4.7l-8.4 8.4a1.7 1.7 0 0 1-2.4-2.4l7.6-7.6",
+  attach:
+    "M20 11.5 12 19.5a5 5 0 0 1-7-7l8.5-8.5a3.3 3.3 0 0 1 4.7 4.7l-8.4 8.4a1.7 1.7 0 0 1-2.4-2.4l7.6-7.6",
   check: "m5 12.5 4.5 4.5L19 7.5",
   close: "M6 6l12 12M18 6 6 18",
   copy: "M9 9h10v11H9zM15 9V4H5v11h4",
@@ -19,8 +20,8 @@ const ICONS = {
 };
 
 /**
- * Builds an element. `props` come from this page's own code, never from the wire: `class`, `on…` with a
- * function, attributes; false and null leave an attribute out, true sets it empty.
+ * Builds an element. `props` come from this page's own code, never from the wire: `class`, `on…`
+ * with a function, attributes; false and null leave an attribute out, true sets it empty.
  */
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
@@ -40,7 +41,11 @@ export function setAttribute(node, name, value) {
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");
-  for (const [key, value] of [["viewBox", "0 0 24 24"], ["class", "icon"], ["aria-hidden", "true"]]) {
+  for (const [key, value] of [
+    ["viewBox", "0 0 24 24"],
+    ["class", "icon"],
+    ["aria-hidden", "true"],
+  ]) {
     svg.setAttribute(key, value);
   }
   path.setAttribute("d", ICONS[name] ?? ICONS.info);

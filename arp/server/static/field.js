@@ -3,7 +3,13 @@
 import { asList, asText, el, setAttribute, setText, uniqueId } from "./dom.js";
 import { optionLabel, optionValue } from "./readable.js";
 
-const INPUT_TYPES = { number: "number", date: "date", email: "email", password: "password", file: "file" };
+const INPUT_TYPES = {
+  number: "number",
+  date: "date",
+  email: "email",
+  password: "password",
+  file: "file",
+};
 const SECRET_HINT = "The agent asks for this. Enter it only if you trust the agent with it.";
 
 /** A labelled control. `value()` gives its answer, undefined when it is left empty. */
@@ -18,6 +24,18 @@ export class FieldView {
     this.node = this.#row();
     this.fill(field.value);
     this.control.addEventListener("input", () => this.control.ariaInvalid && this.check());
+  }
+
+  /** What the user reads for this field. */
+  get label() {
+    return asText(this.field.label) || this.name;
+  }
+
+  /** A value in words, "" for none. */
+  said(value) {
+    if (typeof value === "boolean") return value ? "Yes" : "No";
+    if (this.field.field_type === "file") return asText(value?.name);
+    return value == null ? "" : optionLabel(this.field.options, value);
   }
 
   /** The files chosen, for a file field. */
@@ -43,7 +61,8 @@ export class FieldView {
     const kind = this.field.field_type;
     if (kind === "checkbox") return this.control.checked;
     if (kind === "file") return undefined;
-    if (kind === "select" && this.control.value) return optionValue(this.field.options[Number(this.control.value)]);
+    if (kind === "select" && this.control.value)
+      return optionValue(this.field.options[Number(this.control.value)]);
     if (this.control.value === "") return kind === "text" || kind === "textarea" ? "" : undefined;
     return kind === "number" ? this.control.valueAsNumber : this.control.value;
   }
@@ -52,7 +71,9 @@ export class FieldView {
   check() {
     const valid = this.control.checkValidity();
     const told = asText(this.field.validation?.message);
-    this.complain(valid ? "" : (!this.control.validity.valueMissing && told) || this.control.validationMessage);
+    this.complain(
+      valid ? "" : (!this.control.validity.valueMissing && told) || this.control.validationMessage,
+    );
     return valid;
   }
 
@@ -61,7 +82,9 @@ export class FieldView {
     setText(this.#error, text);
     this.#error.hidden = !text;
     setAttribute(this.control, "aria-invalid", text ? "true" : null);
-    const described = [text && this.#error.id, this.#hint() && `${this.#id}-hint`].filter(Boolean).join(" ");
+    const described = [text && this.#error.id, this.#hint() && `${this.#id}-hint`]
+      .filter(Boolean)
+      .join(" ");
     setAttribute(this.control, "aria-describedby", described || null);
   }
 
@@ -78,19 +101,34 @@ export class FieldView {
   #control() {
     const { field_type: kind, placeholder, required, options } = this.field;
     const props = {
-      id: this.#id, name: this.name, required: Boolean(required),
-      placeholder: asText(placeholder) || null, ...this.#bounds(),
+      id: this.#id,
+      name: this.name,
+      required: Boolean(required),
+      placeholder: asText(placeholder) || null,
+      ...this.#bounds(),
     };
     if (kind === "textarea") return el("textarea", { ...props, rows: "3", dir: "auto" });
     if (kind === "select") {
       const choose = el("option", { value: "" }, "Choose…");
-      return el("select", props, choose, asList(options).map((option, index) =>
-        el("option", { value: String(index) }, optionLabel([option], optionValue(option)))));
+      return el(
+        "select",
+        props,
+        choose,
+        asList(options).map((option, index) =>
+          el("option", { value: String(index) }, optionLabel([option], optionValue(option))),
+        ),
+      );
     }
     if (kind === "checkbox") return el("input", { ...props, type: "checkbox", placeholder: null });
     const autocomplete = kind === "password" ? "off" : null;
     const step = kind === "number" ? "any" : null;
-    return el("input", { ...props, type: INPUT_TYPES[kind] ?? "text", dir: "auto", autocomplete, step });
+    return el("input", {
+      ...props,
+      type: INPUT_TYPES[kind] ?? "text",
+      dir: "auto",
+      autocomplete,
+      step,
+    });
   }
 
   #bounds() {
@@ -99,11 +137,18 @@ export class FieldView {
   }
 
   #row() {
-    const { field_type: kind, label, required } = this.field;
-    const words = el("label", { for: this.#id, dir: "auto" }, asText(label) || this.name,
-      required && el("span", { "class": "star", "aria-hidden": "true" }, " *"));
+    const { field_type: kind, required } = this.field;
+    const words = el(
+      "label",
+      { for: this.#id, dir: "auto" },
+      this.label,
+      required && el("span", { "class": "star", "aria-hidden": "true" }, " *"),
+    );
     const hint = this.#hint() && el("p", { class: "hint", id: `${this.#id}-hint` }, this.#hint());
-    const parts = kind === "checkbox" ? [el("div", { class: "check" }, this.control, words)] : [words, this.control];
+    const parts =
+      kind === "checkbox"
+        ? [el("div", { class: "check" }, this.control, words)]
+        : [words, this.control];
     return el("div", { class: "field" }, parts, hint, this.#error);
   }
 }

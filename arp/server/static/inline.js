@@ -7,7 +7,14 @@
  */
 
 const SPECIAL = /[\\`*_~[!<&\n]|https?:\/\//g;
-const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&nbsp;": "\u00a0" };
+const ENTITIES = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+  "&nbsp;": "\u00a0",
+};
 const DEEPEST = 6;
 const LONGEST_URL = 2048;
 
@@ -43,15 +50,26 @@ class Inline {
 
   #special(mark) {
     switch (mark) {
-      case "\\": return this.#escape();
-      case "`": return this.#code();
-      case "*": case "_": case "~": return this.#emphasis(mark);
-      case "[": return this.#link(this.at, "a");
-      case "!": return this.text[this.at + 1] === "[" && this.#link(this.at + 1, "image");
-      case "<": return this.#angle();
-      case "&": return this.#entity();
-      case "\n": return this.#push({ t: "br" }, this.at + 1);
-      default: return this.#bareUrl();
+      case "\\":
+        return this.#escape();
+      case "`":
+        return this.#code();
+      case "*":
+      case "_":
+      case "~":
+        return this.#emphasis(mark);
+      case "[":
+        return this.#link(this.at, "a");
+      case "!":
+        return this.text[this.at + 1] === "[" && this.#link(this.at + 1, "image");
+      case "<":
+        return this.#angle();
+      case "&":
+        return this.#entity();
+      case "\n":
+        return this.#push({ t: "br" }, this.at + 1);
+      default:
+        return this.#bareUrl();
     }
   }
 
@@ -95,10 +113,15 @@ class Inline {
     if (this.open && this.at + run === this.text.length) return this.#push("", this.text.length);
     const wordBefore = mark === "_" && /[\p{L}\p{N}]/u.test(this.text[this.at - 1] ?? "");
     const opens = run >= size && run <= 3 && /\S/.test(this.text[from] ?? "") && !wordBefore;
-    if (!opens || this.depth >= DEEPEST) return this.#push(this.text.slice(this.at, this.at + run), this.at + run);
+    if (!opens || this.depth >= DEEPEST)
+      return this.#push(this.text.slice(this.at, this.at + run), this.at + run);
     const end = this.#closer(mark.repeat(size), from);
     if (end < 0) return this.#push(mark.repeat(run), this.at + run);
-    const inner = parseInline(this.text.slice(from, end), this.open && end === this.text.length, this.depth + 1);
+    const inner = parseInline(
+      this.text.slice(from, end),
+      this.open && end === this.text.length,
+      this.depth + 1,
+    );
     return this.#push(emphasised(mark, size, inner), end + size);
   }
 
@@ -108,8 +131,14 @@ class Inline {
     for (let at = this.text.indexOf(marker, from); at >= 0;) {
       const run = runLength(this.text, at);
       const word = marker[0] === "_" && /[\p{L}\p{N}]/u.test(this.text[at + run] ?? "");
-      if (run >= marker.length && (run === marker.length || run === 3) && at > from &&
-          /\S/.test(this.text[at - 1]) && !word) return at + run - marker.length;
+      if (
+        run >= marker.length &&
+        (run === marker.length || run === 3) &&
+        at > from &&
+        /\S/.test(this.text[at - 1]) &&
+        !word
+      )
+        return at + run - marker.length;
       at = this.text.indexOf(marker, at + run);
     }
     if (this.open) return this.text.length;
@@ -122,7 +151,11 @@ class Inline {
     if (close === undefined) return false;
     if (this.text[close + 1] !== "(") return false;
     const target = destination(this.text, close + 2);
-    if (!target && !(this.open && !this.text.slice(close + 2, close + 2 + LONGEST_URL).includes(" "))) return false;
+    if (
+      !target &&
+      !(this.open && !this.text.slice(close + 2, close + 2 + LONGEST_URL).includes(" "))
+    )
+      return false;
     const label = this.text.slice(start + 1, close);
     if (!target) return this.#push({ t: "em", children: [label] }, this.text.length);
     if (t === "image") return this.#push({ t, url: target.url, alt: label }, target.end);

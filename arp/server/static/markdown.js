@@ -1,7 +1,7 @@
 /**
- * Markdown as blocks: text in, a tree of plain objects out, no document. A block is `{t, ...}` with t one
- * of p, h, code, list, quote, rule, table. Raw HTML is text. Linear in the length of the text for the
- * nesting that is followed; deeper nesting stays text.
+ * Markdown as blocks: text in, a tree of plain objects out, no document. A block is `{t, ...}` with
+ * t one of p, h, code, list, quote, rule, table. Raw HTML is text. Linear in the length of the text
+ * for the nesting that is followed; deeper nesting stays text.
  */
 
 import { parseInline } from "./inline.js";
@@ -16,9 +16,9 @@ export function parse(text, open = false) {
 }
 
 /**
- * Cuts a text into pieces that parse alike alone: between paragraphs, never within a fence or a list.
- * Gives the place where each piece starts. What is before the last but one stays as it is, however
- * the text goes on.
+ * Cuts a text into pieces that parse alike alone: between paragraphs, never within a fence or a
+ * list. Gives the place where each piece starts. What is before the last but one stays as it is,
+ * however the text goes on.
  */
 export function pieceStarts(text, from = 0) {
   const starts = [from];
@@ -67,8 +67,14 @@ function blocks(lines, open, depth) {
 
 function block(reader) {
   const nested = reader.depth < DEEPEST;
-  return code(reader) ?? heading(reader) ?? rule(reader) ?? (nested ? quote(reader) ?? list(reader) : null) ??
-    table(reader) ?? paragraph(reader);
+  return (
+    code(reader) ??
+    heading(reader) ??
+    rule(reader) ??
+    (nested ? (quote(reader) ?? list(reader)) : null) ??
+    table(reader) ??
+    paragraph(reader)
+  );
 }
 
 function inline(reader, text) {
@@ -101,7 +107,8 @@ function heading(reader) {
 
 function rule(reader) {
   const marks = reader.lines[reader.at].replace(/\s/g, "");
-  if (marks.length < 3 || !/^[-*_]/.test(marks) || marks !== marks[0].repeat(marks.length)) return null;
+  if (marks.length < 3 || !/^[-*_]/.test(marks) || marks !== marks[0].repeat(marks.length))
+    return null;
   reader.at += 1;
   return { t: "rule" };
 }
@@ -121,7 +128,13 @@ function list(reader) {
   const first = MARKER.exec(reader.lines[reader.at]);
   if (!first) return null;
   const ordered = /\d/.test(first[2]);
-  const block = { t: "list", ordered, start: ordered ? parseInt(first[2], 10) : 1, loose: false, items: [] };
+  const block = {
+    t: "list",
+    ordered,
+    start: ordered ? parseInt(first[2], 10) : 1,
+    loose: false,
+    items: [],
+  };
   for (let marker = first; marker;) {
     const { lines, loose } = itemLines(reader, marker);
     const ended = reader.at >= reader.lines.length;
@@ -137,7 +150,10 @@ function sameList(reader, ordered) {
   return marker && /\d/.test(marker[2]) === ordered ? marker : null;
 }
 
-/** Takes the lines of one item, without their indent; stops before the next item or what ends the list. */
+/**
+ * Takes the lines of one item, without their indent; stops before the next item or what ends the
+ * list.
+ */
 function itemLines(reader, marker) {
   const { lines } = reader;
   const outer = marker[1].length;
@@ -146,7 +162,12 @@ function itemLines(reader, marker) {
   for (reader.at += 1; reader.at < lines.length; reader.at += 1) {
     const line = lines[reader.at];
     const indent = line.search(/\S/);
-    if (indent >= 0 && indent < outer + 2 && (MARKER.test(line) || blank || interrupts(lines, reader.at))) break;
+    if (
+      indent >= 0 &&
+      indent < outer + 2 &&
+      (MARKER.test(line) || blank || interrupts(lines, reader.at))
+    )
+      break;
     blank = indent < 0;
     taken.push(line.slice(Math.min(Math.max(indent, 0), marker[0].length)));
   }
@@ -169,11 +190,17 @@ function table(reader) {
 function startsTable(lines, at) {
   const rule = lines[at + 1] ?? "";
   if (!lines[at].includes("|") || !rule.includes("-") || !/^[\s|:-]+$/.test(rule)) return false;
-  return cells(rule).every((cell) => /^:?-+:?$/.test(cell)) && cells(rule).length === cells(lines[at]).length;
+  return (
+    cells(rule).every((cell) => /^:?-+:?$/.test(cell)) &&
+    cells(rule).length === cells(lines[at]).length
+  );
 }
 
 function cells(line) {
-  const row = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
+  const row = line
+    .trim()
+    .replace(/^\|/, "")
+    .replace(/(?<!\\)\|$/, "");
   return row.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
 }
 
@@ -198,6 +225,10 @@ function endsParagraph(lines, at) {
 
 function interrupts(lines, at) {
   const line = lines[at];
-  return FENCE.test(line) || /^ {0,3}(?:#{1,6}\s|>)/.test(line) || startsTable(lines, at) ||
-    rule({ lines, at }) !== null;
+  return (
+    FENCE.test(line) ||
+    /^ {0,3}(?:#{1,6}\s|>)/.test(line) ||
+    startsTable(lines, at) ||
+    rule({ lines, at }) !== null
+  );
 }

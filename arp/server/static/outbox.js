@@ -1,8 +1,9 @@
 /**
- * Inputs that the agent side has not told back yet, oldest first. Each keeps its `id` however often it is
- * sent, so it takes effect once. An item goes waiting → sent → accepted and leaves when its echo comes;
- * a lost connection puts `sent` back to `waiting`; a refusal keeps it as `refused` until the user decides.
- * What is not accepted survives a reload, except files. Source: protocol.md 2.2.
+ * Inputs that the agent side has not told back yet, oldest first. Each keeps its `id` however often
+ * it is sent, so it takes effect once. An item goes waiting → sent → accepted and leaves when its
+ * echo comes; a lost connection puts `sent` back to `waiting`; a refusal keeps it as `refused`
+ * until the user decides. What is not accepted survives a reload, except files. Source: protocol.md
+ * 2.2.
  */
 
 /** The inputs of one session. */
@@ -11,7 +12,10 @@ export class Outbox {
   #store;
   #key = "arp.outbox.new";
 
-  /** `store` keeps JSON values over a reload; what was written before there was a session is here at once. */
+  /**
+   * `store` keeps JSON values over a reload; what was written before there was a session is here at
+   * once.
+   */
   constructor(store) {
     this.#store = store;
     this.items = store.get(this.#key) ?? [];
@@ -73,7 +77,12 @@ export class Outbox {
   /** Sends a refused item again, as a new input: the old id may be spent. */
   retry(id, freshId) {
     const item = this.get(id);
-    if (item) Object.assign(item, { phase: "waiting", error: null, message: { ...item.message, id: freshId } });
+    if (item)
+      Object.assign(item, {
+        phase: "waiting",
+        error: null,
+        message: { ...item.message, id: freshId },
+      });
     this.#save();
   }
 

@@ -1,6 +1,7 @@
 /**
- * Input components that are answered by a choice: `confirm` and `choices`. What is shown follows the
- * component's `state` and `answer`, which the agent side sets, and the answer that is on its way.
+ * Input components that are answered by a choice: `confirm` and `choices`. What is shown follows
+ * the component's `state` and `answer`, which the agent side sets, and the answer that is on its
+ * way.
  */
 
 import { asList, asText, el, icon, setText, uniqueId } from "./dom.js";
@@ -19,11 +20,17 @@ export function standing(component, answers) {
   if (state !== "open") return { locked: true, state, note: NOTES[state] ?? "", error: "" };
   if (refusal) return { locked: false, state, note: "", error: refusal.error };
   const sending = answers.pending(component.id);
-  const note = sending ? answers.online() ? "Sending…" : "Will be sent when the connection is back." : "";
+  const note = sending
+    ? answers.online()
+      ? "Sending…"
+      : "Will be sent when the connection is back."
+    : "";
   return { locked: Boolean(sending), state, note, error: "" };
 }
 
-/** A frame with title, text and a line for notes; each kind of question puts its controls between. */
+/**
+ * A frame with title, text and a line for notes; each kind of question puts its controls between.
+ */
 export class QuestionFrame {
   title = el("h3", { id: uniqueId("question"), dir: "auto" });
   text = el("p", { class: "plain", dir: "auto" });
@@ -33,7 +40,11 @@ export class QuestionFrame {
 
   constructor(answers, tag = "section") {
     this.answers = answers;
-    const props = { "class": "card question", "role": tag === "section" && "group", "aria-labelledby": this.title.id };
+    const props = {
+      "class": "card question",
+      "role": tag === "section" && "group",
+      "aria-labelledby": this.title.id,
+    };
     this.node = el(tag, props, this.title, this.text, this.body, this.error, this.note);
   }
 
@@ -70,7 +81,8 @@ export class ConfirmView {
     const { props } = component;
     this.component = component;
     const { locked } = this.#frame.update(component, props.message, "Confirm");
-    const taken = props.answer === undefined || props.answer === null ? null : confirmed(props.answer);
+    const taken =
+      props.answer === undefined || props.answer === null ? null : confirmed(props.answer);
     mark(this.#confirm, asText(props.confirm_label) || "Yes", taken === true, locked);
     mark(this.#deny, asText(props.deny_label) || "No", taken === false, locked);
     this.#confirm.className = props.destructive ? "danger" : "";
@@ -83,7 +95,7 @@ export class ConfirmView {
 }
 
 function confirmed(answer) {
-  const said = typeof answer === "object" ? answer.action ?? answer.confirmed : answer;
+  const said = typeof answer === "object" ? (answer.action ?? answer.confirmed) : answer;
   return said === true || said === "confirm";
 }
 
@@ -101,21 +113,27 @@ export class ChoicesView {
   update(component) {
     const { props } = component;
     this.component = component;
-    const { locked } = this.#frame.update(component, "", "Choose");
-    if (this.#drawn !== props.options || this.#multi !== Boolean(props.multi_select)) this.#build(props);
+    const { locked, state } = this.#frame.update(component, "", "Choose");
+    if (this.#drawn !== props.options || this.#multi !== Boolean(props.multi_select))
+      this.#build(props);
     const style = ["list", "cards"].includes(props.style) ? props.style : "buttons";
     this.#frame.body.className = `options ${style}`;
     const chosen = chosenValues(props.answer);
     for (const { control, option } of this.#options) this.#show(control, option, chosen, locked);
-    if (this.send) this.send.disabled = locked;
+    if (this.send) Object.assign(this.send, { disabled: locked, hidden: state !== "open" });
   }
 
   #build(props) {
     this.#drawn = props.options;
     this.#multi = Boolean(props.multi_select);
     this.#options = asList(props.options).map((option) => ({ option, ...this.#control(option) }));
-    this.send = this.#multi ? el("button", { type: "button", onclick: () => this.#answer() }, "Send choice") : null;
-    this.#frame.body.replaceChildren(...this.#options.map(({ node }) => node), ...[this.send].filter(Boolean));
+    this.send = this.#multi
+      ? el("button", { type: "button", onclick: () => this.#answer() }, "Send choice")
+      : null;
+    this.#frame.body.replaceChildren(
+      ...this.#options.map(({ node }) => node),
+      ...[this.send].filter(Boolean),
+    );
   }
 
   #multi = false;
@@ -136,11 +154,13 @@ export class ChoicesView {
     control.disabled = locked || Boolean(option?.disabled);
     if (!this.#multi) return markTaken(control, taken);
     if (chosen !== null) control.checked = taken;
-    return markTaken(control.parentElement, taken);
+    return control.parentElement.classList.toggle("taken", taken);
   }
 
   #answer() {
-    const selected = this.#options.filter(({ control }) => control.checked).map(({ option }) => optionValue(option));
+    const selected = this.#options
+      .filter(({ control }) => control.checked)
+      .map(({ option }) => optionValue(option));
     this.#send(selected);
   }
 
@@ -150,10 +170,19 @@ export class ChoicesView {
 }
 
 function optionFace(option) {
-  const { label, description, icon: sign } = typeof option === "object" && option ? option : { label: option };
-  const emoji = /^\P{ASCII}{1,8}$/u.test(sign ?? "") && el("span", { "aria-hidden": "true" }, `${sign} `);
-  return el("span", { class: "face", dir: "auto" }, el("strong", {}, emoji, asText(label)),
-    description && el("span", { class: "hint" }, asText(description)));
+  const {
+    label,
+    description,
+    icon: sign,
+  } = typeof option === "object" && option ? option : { label: option };
+  const emoji =
+    /^\P{ASCII}{1,8}$/u.test(sign ?? "") && el("span", { "aria-hidden": "true" }, `${sign} `);
+  return el(
+    "span",
+    { class: "face", dir: "auto" },
+    el("strong", {}, emoji, asText(label)),
+    description && el("span", { class: "hint" }, asText(description)),
+  );
 }
 
 function chosenValues(answer) {
@@ -162,7 +191,8 @@ function chosenValues(answer) {
 }
 
 function mark(button, label, taken, locked) {
-  if (button.firstChild?.textContent !== label) button.replaceChildren(el("span", { dir: "auto" }, label));
+  if (button.firstChild?.textContent !== label)
+    button.replaceChildren(el("span", { dir: "auto" }, label));
   button.disabled = locked;
   markTaken(button, taken);
 }
@@ -171,6 +201,9 @@ function mark(button, label, taken, locked) {
 function markTaken(node, taken) {
   node.classList.toggle("taken", taken);
   const sign = node.querySelector(":scope > .sign");
-  if (taken && !sign) node.append(el("span", { class: "sign" }, icon("check"), el("span", { class: "unseen" }, "chosen")));
+  if (taken && !sign)
+    node.append(
+      el("span", { class: "sign" }, icon("check"), el("span", { class: "unseen" }, "chosen")),
+    );
   if (!taken) sign?.remove();
 }

@@ -1,9 +1,43 @@
 /** The readable text of a component that this page does not know: its words, never its notation. */
 
-const WORDS = ["title", "name", "label", "key", "value", "status", "message", "description", "content", "text",
-  "detail", "caption", "alt", "code", "before", "after", "price"];
-const LISTS = ["items", "sections", "steps", "cards", "options", "fields", "children", "tabs", "left", "right",
-  "component", "props", "headers", "rows", "labels", "datasets", "data"];
+const WORDS = [
+  "title",
+  "name",
+  "label",
+  "key",
+  "value",
+  "status",
+  "message",
+  "description",
+  "content",
+  "text",
+  "detail",
+  "caption",
+  "alt",
+  "code",
+  "before",
+  "after",
+  "price",
+];
+const LISTS = [
+  "items",
+  "sections",
+  "steps",
+  "cards",
+  "options",
+  "fields",
+  "children",
+  "tabs",
+  "left",
+  "right",
+  "component",
+  "props",
+  "headers",
+  "rows",
+  "labels",
+  "datasets",
+  "data",
+];
 const DEEPEST = 6;
 const MOST_LINES = 300;
 
@@ -19,7 +53,9 @@ function collect(value, lines, depth) {
   if (Array.isArray(value)) {
     collectArray(value, lines, depth);
   } else if (typeof value === "object") {
-    const words = WORDS.map((key) => value[key]).filter(isWord).map(String);
+    const words = WORDS.map((key) => value[key])
+      .filter(isWord)
+      .map(String);
     if (words.length) lines.push(words.join(": "));
     for (const key of LISTS) collect(value[key] ?? null, lines, depth + 1);
   }
@@ -39,13 +75,23 @@ function isWord(value) {
 export function inputText({ input_type: type, data = {} }, source) {
   const props = source?.props ?? {};
   switch (type) {
-    case "text": return data.text ?? "";
-    case "file": return data.text ?? "";
-    case "voice": return data.transcript ?? "";
-    case "selection": return [data.selected].flat().map((value) => optionLabel(props.options, value)).join(", ");
-    case "form_submit": return props.title ? `Sent: ${props.title}` : "Sent the form";
-    case "action": return actionText(data.action, props);
-    default: return "";
+    case "text":
+      return data.text ?? "";
+    case "file":
+      return data.text ?? "";
+    case "voice":
+      return data.transcript ?? "";
+    case "selection":
+      return [data.selected]
+        .flat()
+        .map((value) => optionLabel(props.options, value))
+        .join(", ");
+    case "form_submit":
+      return props.title ? `Sent: ${props.title}` : "Sent the form";
+    case "action":
+      return actionText(data.action, props);
+    default:
+      return "";
   }
 }
 
@@ -57,7 +103,7 @@ export function optionLabel(options, value) {
 
 /** What an answer holds when this option is taken: its value, else its label. */
 export function optionValue(option) {
-  return typeof option === "object" ? option?.value ?? option?.label : option;
+  return typeof option === "object" ? (option?.value ?? option?.label) : option;
 }
 
 function actionText(action, props) {

@@ -1,12 +1,12 @@
 /**
  * What the page shows, as plain state without a document: messages go in, turns come out.
  *
- * Theory of operation. `delta`, tools, `turn` and `error` take effect on arrival. `render` and `patch`
- * wait in #pending for their `commit` and then apply whole or not at all. A snapshot is built on a
- * second screen, which takes this one's place at the commit that carries a `seq`; until then the
- * old one shows. `seq` counts as applied on arrival, but for render and patch at their commit.
- * A turn's `revision` rises with every change of it, so that a view redraws only what is new.
- * Source: protocol.md 2 to 4.
+ * Theory of operation. `delta`, tools, `turn` and `error` take effect on arrival. `render` and
+ * `patch` wait in #pending for their `commit` and then apply whole or not at all. A snapshot is
+ * built on a second screen, which takes this one's place at the commit that carries a `seq`; until
+ * then the old one shows. `seq` counts as applied on arrival, but for render and patch at their
+ * commit. A turn's `revision` rises with every change of it, so that a view redraws only what is
+ * new. Source: protocol.md 2 to 4.
  */
 
 import { PatchRefused, applyOp, find, replaceById } from "./tree.js";
@@ -37,7 +37,9 @@ class Turn {
   }
 }
 
-/** Everything that shows. `receive` takes one message and gives an effect for the caller, or null. */
+/**
+ * Everything that shows. `receive` takes one message and gives an effect for the caller, or null.
+ */
 export class Screen {
   turns = new Map();
   surfaces = new Map();
@@ -162,7 +164,8 @@ export class Screen {
 
   /** A text part has an id with a slash, which no component of an agent has. */
   #newPart(turn, content) {
-    do turn.parts += 1; while (find(turn.output, `${turn.id}/${turn.parts}`));
+    do turn.parts += 1;
+    while (find(turn.output, `${turn.id}/${turn.parts}`));
     return { id: `${turn.id}/${turn.parts}`, type: "text", props: { content, format: "markdown" } };
   }
 
@@ -185,8 +188,9 @@ export class Screen {
   #toolEnd({ turn_id: turnId, payload }) {
     const { tool, ok, call_id: callId, error = null } = payload;
     const turn = this.#turn(turnId);
-    const at = turn.tools.findIndex((run) =>
-      run.ok === null && (callId ? run.callId === callId : run.tool === tool));
+    const at = turn.tools.findIndex(
+      (run) => run.ok === null && (callId ? run.callId === callId : run.tool === tool),
+    );
     if (at >= 0) turn.tools = turn.tools.with(at, { ...turn.tools[at], ok, error });
   }
 
@@ -256,7 +260,9 @@ export class Screen {
     }
   }
 
-  /** Edits the first list of a surface (or all) that `edit` gives a new list for; true if one was. */
+  /**
+   * Edits the first list of a surface (or all) that `edit` gives a new list for; true if one was.
+   */
   #edit(surface, edit, all = false) {
     let edited = false;
     if (surface !== "main") {

@@ -1,6 +1,6 @@
 /**
- * Follows the newest line only while the reader is there: one upward move stops it, coming back to the
- * bottom starts it again.
+ * Follows the newest line only while the reader is there: one upward move stops it, coming back to
+ * the bottom starts it again.
  */
 
 const NEAR_PX = 48;

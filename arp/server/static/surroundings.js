@@ -1,11 +1,18 @@
-/** What stands around the conversation: title, welcome, connection state, notices, the jump button. */
+/**
+ * What stands around the conversation: title, welcome, connection state, notices, the jump button.
+ */
 
 import { asList, asText, el, icon, setText } from "./dom.js";
 import { pageFor, readPage, keepToken } from "./address.js";
 
 const SESSION_NOT_FOUND = 8;
 const UNAUTHENTICATED = 14;
-const LABELS = { connecting: "Connecting", online: "Connected", waiting: "Reconnecting", refused: "Not connected" };
+const LABELS = {
+  connecting: "Connecting",
+  online: "Connected",
+  waiting: "Reconnecting",
+  refused: "Not connected",
+};
 
 /** The parts of the page that are not the conversation. */
 export class Surroundings {
@@ -15,7 +22,19 @@ export class Surroundings {
 
   constructor(page) {
     this.page = page;
-    for (const name of ["title", "welcome", "greeting", "about", "suggestions", "link", "banner", "banner-text", "notices", "jump", "loading"]) {
+    for (const name of [
+      "title",
+      "welcome",
+      "greeting",
+      "about",
+      "suggestions",
+      "link",
+      "banner",
+      "banner-text",
+      "notices",
+      "jump",
+      "loading",
+    ]) {
       this[name] = document.getElementById(name);
     }
     document.getElementById("new").href = pageFor(location.href, null);
@@ -24,11 +43,16 @@ export class Surroundings {
 
   /** Hears what the browser and the user say about the connection and the place in the page. */
   listen() {
-    const retry = () => document.visibilityState === "visible" && this.page.connection.phase === "waiting" && this.page.connection.retryNow();
+    const retry = () =>
+      document.visibilityState === "visible" &&
+      this.page.connection.phase === "waiting" &&
+      this.page.connection.retryNow();
     addEventListener("online", retry);
     document.addEventListener("visibilitychange", retry);
     addEventListener("hashchange", () => this.#newToken());
-    document.getElementById("retry").addEventListener("click", () => this.page.connection.retryNow());
+    document
+      .getElementById("retry")
+      .addEventListener("click", () => this.page.connection.retryNow());
     this.jump.addEventListener("click", () => {
       this.page.follow.jump();
       this.page.focusComposer();
@@ -39,9 +63,13 @@ export class Surroundings {
   async loadTitle() {
     const { urls, token } = this.page;
     try {
-      const response = await fetch(urls.workflows, { headers: token ? { Authorization: `Bearer ${token}` } : {} });
+      const response = await fetch(urls.workflows, {
+        headers: token ? { Authorization: `Bearer ${token}` } : {},
+      });
       if (response.ok) this.#introduce(asList(await response.json())[0] ?? {});
-    } catch { /* the banner tells about the connection */ }
+    } catch {
+      /* the banner tells about the connection */
+    }
   }
 
   #introduce({ title, name, description, suggestions }) {
@@ -50,10 +78,20 @@ export class Surroundings {
     setText(this.title, heading);
     setText(this.greeting, heading);
     setText(this.about, asText(description) || "How can I help?");
-    this.suggestions.replaceChildren(...asList(suggestions).map((suggestion) => {
-      const text = asText(suggestion?.text ?? suggestion?.label ?? suggestion);
-      return el("li", {}, el("button", { type: "button", class: "chip", dir: "auto", onclick: () => this.#suggest(text) }, text));
-    }));
+    this.suggestions.replaceChildren(
+      ...asList(suggestions).map((suggestion) => {
+        const text = asText(suggestion?.text ?? suggestion?.label ?? suggestion);
+        return el(
+          "li",
+          {},
+          el(
+            "button",
+            { type: "button", class: "chip", dir: "auto", onclick: () => this.#suggest(text) },
+            text,
+          ),
+        );
+      }),
+    );
   }
 
   #suggest(text) {
@@ -65,7 +103,8 @@ export class Surroundings {
   draw() {
     const { screen, outbox, asked } = this.page;
     const ready = screen.place !== null || !asked.sessionId;
-    const empty = screen.turns.size === 0 && screen.surfaces.size === 0 && outbox.items.length === 0;
+    const empty =
+      screen.turns.size === 0 && screen.surfaces.size === 0 && outbox.items.length === 0;
     this.loading.hidden = ready || !empty;
     this.welcome.hidden = !(ready && empty);
     document.body.classList.toggle("empty", !this.welcome.hidden);
@@ -80,8 +119,10 @@ export class Surroundings {
   phaseChanged({ phase }) {
     this.link.className = `link-state ${phase}`;
     setText(this.link.querySelector("span:last-child"), LABELS[phase]);
-    if (phase === "online" && this.#welcomed && !this.#wasOnline) this.page.announcer.say("Connected again");
-    if (this.#wasOnline && phase === "waiting") this.page.announcer.say("Connection lost, reconnecting");
+    if (phase === "online" && this.#welcomed && !this.#wasOnline)
+      this.page.announcer.say("Connected again");
+    if (this.#wasOnline && phase === "waiting")
+      this.page.announcer.say("Connection lost, reconnecting");
     if (phase === "online") this.#welcomed = true;
     this.#wasOnline = phase === "online" || (this.#wasOnline && phase === "connecting");
     clearInterval(this.#ticking);
@@ -93,21 +134,39 @@ export class Surroundings {
     const { phase, attempt, retryAt } = this.page.connection;
     const left = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
     this.banner.hidden = phase === "online" || (phase === "connecting" && attempt === 0);
-    setText(this["banner-text"], phase === "refused" ? "The server refused this page. It may want a token: open the address that it printed."
-      : phase === "connecting" ? `Reconnecting, try ${attempt}…` : `Connection lost. Try ${attempt} in ${left} s; what you write is kept.`);
+    setText(
+      this["banner-text"],
+      phase === "refused"
+        ? "The server refused this page. It may want a token: open the address that it printed."
+        : phase === "connecting"
+          ? `Reconnecting, try ${attempt}…`
+          : `Connection lost. Try ${attempt} in ${left} s; what you write is kept.`,
+    );
   }
 
   /** Tells an error that belongs to no message and no question. */
   complain({ code, error }) {
-    if (code === SESSION_NOT_FOUND) return this.notice("This chat does not exist, or is not yours. Start a new one.");
-    if (code === UNAUTHENTICATED) return this.notice("This server wants a token: open the address that it printed, with #token=… at its end.");
+    if (code === SESSION_NOT_FOUND)
+      return this.notice("This chat does not exist, or is not yours. Start a new one.");
+    if (code === UNAUTHENTICATED)
+      return this.notice(
+        "This server wants a token: open the address that it printed, with #token=… at its end.",
+      );
     return this.notice(error);
   }
 
   /** Shows a line until the user closes it. */
   notice(text) {
-    const line = el("li", { class: "notice" }, el("span", { dir: "auto" }, asText(text)),
-      el("button", { "type": "button", "aria-label": "Close", "onclick": () => line.remove() }, icon("close")));
+    const line = el(
+      "li",
+      { class: "notice" },
+      el("span", { dir: "auto" }, asText(text)),
+      el(
+        "button",
+        { "type": "button", "aria-label": "Close", "onclick": () => line.remove() },
+        icon("close"),
+      ),
+    );
     const same = [...this.notices.children].find((other) => other.textContent === line.textContent);
     if (!same) this.notices.append(line);
     this.page.announcer.say(asText(text));
@@ -117,7 +176,11 @@ export class Surroundings {
     const { token } = readPage(location.href);
     if (!token) return;
     this.page.token = keepToken(this.page.store, token);
-    history.replaceState(null, "", pageFor(location.href, this.page.screen.sessionId ?? this.page.asked.sessionId));
+    history.replaceState(
+      null,
+      "",
+      pageFor(location.href, this.page.screen.sessionId ?? this.page.asked.sessionId),
+    );
     this.loadTitle();
     this.page.connection.retryNow();
   }

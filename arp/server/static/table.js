@@ -1,9 +1,10 @@
 /**
- * A table that can be sorted, filtered and read by columns. Rows beyond the first two hundred are built
- * on demand, so that a large table does not hold the page up.
+ * A table that can be sorted, filtered and read by columns. Rows beyond the first two hundred are
+ * built on demand, so that a large table does not hold the page up.
  */
 
 import { arrange, asList, asText, el, setText, uniqueId } from "./dom.js";
+import { linked } from "./prose.js";
 
 const STEP = 200;
 const NUMERIC = /^[-+−]?[$€£¥]?\d[\d,. '’]*(?:e[-+]?\d+)?\s?(?:%|[kKMGTB]|[$€£¥])?$/;
@@ -19,13 +20,24 @@ export class TableView {
   #title = el("h3", { id: uniqueId("table"), dir: "auto" });
   #tabs = el("div", { "class": "tabs", "role": "tablist", "aria-labelledby": this.#title.id });
   #search = el("input", {
-    "type": "search", "placeholder": "Filter rows", "aria-label": "Filter rows",
+    "type": "search",
+    "placeholder": "Filter rows",
+    "aria-label": "Filter rows",
     "oninput": () => this.#reset({ filter: this.#search.value }),
   });
   #found = el("output", { class: "hint" });
   #tools = el("div", { class: "tools" }, this.#search, this.#found);
-  #scroll = el("div", { "class": "scroll", "tabindex": "0", "role": "region", "aria-labelledby": this.#title.id });
-  #more = el("button", { type: "button", class: "soft more", onclick: () => this.#reset({ limit: this.#limit + STEP * 5 }) });
+  #scroll = el("div", {
+    "class": "scroll",
+    "tabindex": "0",
+    "role": "region",
+    "aria-labelledby": this.#title.id,
+  });
+  #more = el("button", {
+    type: "button",
+    class: "soft more",
+    onclick: () => this.#reset({ limit: this.#limit + STEP * 5 }),
+  });
 
   constructor() {
     this.node.append(this.#title, this.#tabs, this.#tools, this.#scroll, this.#more);
@@ -52,11 +64,21 @@ export class TableView {
 
   #drawTabs() {
     this.#tabs.hidden = this.sheets.length < 2;
-    const buttons = this.sheets.map(({ name }, index) => el("button", {
-      "type": "button", "role": "tab", "class": "tab", "aria-selected": String(index === this.#tab),
-      "tabindex": index === this.#tab ? "0" : "-1",
-      "onclick": () => this.#openTab(index), "onkeydown": (event) => this.#tabKey(event),
-    }, name));
+    const buttons = this.sheets.map(({ name }, index) =>
+      el(
+        "button",
+        {
+          "type": "button",
+          "role": "tab",
+          "class": "tab",
+          "aria-selected": String(index === this.#tab),
+          "tabindex": index === this.#tab ? "0" : "-1",
+          "onclick": () => this.#openTab(index),
+          "onkeydown": (event) => this.#tabKey(event),
+        },
+        name,
+      ),
+    );
     const focused = this.#tabs.contains(document.activeElement);
     arrange(this.#tabs, buttons);
     if (focused) buttons[this.#tab].focus();
@@ -82,10 +104,29 @@ export class TableView {
     const rows = this.#arranged(sheet);
     const shown = rows.slice(0, this.#limit);
     setText(this.#found, this.#filter ? `${rows.length} of ${sheet.rows.length} rows` : "");
-    const body = el("tbody", {}, shown.map((index) => bodyRow(sheet, index)));
-    if (!rows.length) body.append(el("tr", {}, el("td", { class: "hint", colspan: sheet.width }, "No rows")));
-    this.#keepFocus(el("table", { "aria-labelledby": this.#title.id, "aria-rowcount": rows.length + 1 },
-      el("thead", {}, el("tr", {}, sheet.headers.map((text, column) => this.#header(sheet, text, column)))), body));
+    const body = el(
+      "tbody",
+      {},
+      shown.map((index) => bodyRow(sheet, index)),
+    );
+    if (!rows.length)
+      body.append(el("tr", {}, el("td", { class: "hint", colspan: sheet.width }, "No rows")));
+    this.#keepFocus(
+      el(
+        "table",
+        { "aria-labelledby": this.#title.id, "aria-rowcount": rows.length + 1 },
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            sheet.headers.map((text, column) => this.#header(sheet, text, column)),
+          ),
+        ),
+        body,
+      ),
+    );
     this.#more.hidden = rows.length <= this.#limit;
     setText(this.#more, `Show more (${rows.length - shown.length} rows left)`);
   }
@@ -102,19 +143,39 @@ export class TableView {
   #arranged(sheet) {
     const words = this.#filter.toLowerCase();
     let order = sheet.rows.map((_, index) => index);
-    if (words) order = order.filter((index) => asList(sheet.rows[index]).some((cell) => cellText(cell).toLowerCase().includes(words)));
+    if (words)
+      order = order.filter((index) =>
+        asList(sheet.rows[index]).some((cell) => cellText(cell).toLowerCase().includes(words)),
+      );
     if (this.#sort) order.sort(comparison(sheet, this.#sort));
     return order;
   }
 
   #header(sheet, text, column) {
     const numeric = sheet.numeric[column] && "number";
-    if (!this.props.sortable) return el("th", { scope: "col", class: numeric, dir: "auto" }, asText(text));
+    if (!this.props.sortable)
+      return el("th", { scope: "col", class: numeric, dir: "auto" }, asText(text));
     const down = this.#sort?.column === column ? this.#sort.down : null;
     const next = down === null ? { column, down: false } : down ? null : { column, down: true };
-    const sign = el("span", { "class": "sort", "aria-hidden": "true" }, down === null ? "↕" : down ? "↓" : "↑");
-    return el("th", { "scope": "col", "class": numeric, "aria-sort": down === null ? "none" : down ? "descending" : "ascending" },
-      el("button", { type: "button", onclick: () => this.#reset({ sort: next }) }, asText(text), sign));
+    const sign = el(
+      "span",
+      { "class": "sort", "aria-hidden": "true" },
+      down === null ? "↕" : down ? "↓" : "↑",
+    );
+    return el(
+      "th",
+      {
+        "scope": "col",
+        "class": numeric,
+        "aria-sort": down === null ? "none" : down ? "descending" : "ascending",
+      },
+      el(
+        "button",
+        { type: "button", onclick: () => this.#reset({ sort: next }) },
+        asText(text),
+        sign,
+      ),
+    );
   }
 }
 
@@ -127,8 +188,15 @@ function sheetsOf({ title, headers, rows, tabs, highlight }) {
 
 function sheetOf(source) {
   const rows = asList(source?.rows);
-  const width = Math.max(1, asList(source?.headers).length, ...rows.slice(0, 1000).map((row) => asList(row).length));
-  const headers = Array.from({ length: width }, (_, column) => asList(source?.headers)[column] ?? "");
+  const width = Math.max(
+    1,
+    asList(source?.headers).length,
+    ...rows.slice(0, 1000).map((row) => asList(row).length),
+  );
+  const headers = Array.from(
+    { length: width },
+    (_, column) => asList(source?.headers)[column] ?? "",
+  );
   const numeric = headers.map((_, column) => isNumeric(rows, column));
   const highlight = new Set(asList(source?.highlight));
   return { name: asText(source?.name) || "Table", headers, rows, width, numeric, highlight };
@@ -136,16 +204,27 @@ function sheetOf(source) {
 
 /** A column of numbers: nothing else in its first rows, empty cells aside. */
 function isNumeric(rows, column) {
-  const cells = rows.slice(0, 100).map((row) => asList(row)[column]).filter((cell) => cell != null && cell !== "");
-  return cells.length > 0 && cells.every((cell) => typeof cell === "number" || NUMERIC.test(asText(cell)));
+  const cells = rows
+    .slice(0, 100)
+    .map((row) => asList(row)[column])
+    .filter((cell) => cell != null && cell !== "");
+  return (
+    cells.length > 0 &&
+    cells.every((cell) => typeof cell === "number" || NUMERIC.test(asText(cell)))
+  );
 }
 
 function bodyRow(sheet, index) {
   const marked = sheet.highlight.has(index);
   const row = asList(sheet.rows[index]);
   const cells = sheet.headers.map((_, column) =>
-    el("td", { class: sheet.numeric[column] && "number", dir: "auto" },
-      marked && column === 0 && el("span", { class: "unseen" }, "highlighted: "), cellText(row[column])));
+    el(
+      "td",
+      { class: sheet.numeric[column] && "number", dir: "auto" },
+      marked && column === 0 && el("span", { class: "unseen" }, "highlighted: "),
+      linked(cellText(row[column])),
+    ),
+  );
   return el("tr", { class: marked && "marked" }, cells);
 }
 
@@ -155,9 +234,11 @@ function cellText(cell) {
 
 function comparison(sheet, { column, down }) {
   const key = (index) => asList(sheet.rows[index])[column];
-  const numberOf = (cell) => typeof cell === "number" ? cell : parseFloat(asText(cell).replace(/[^\d.eE+-]/g, ""));
+  const numberOf = (cell) =>
+    typeof cell === "number" ? cell : parseFloat(asText(cell).replace(/[^\d.eE+-]/g, ""));
   const compare = sheet.numeric[column]
-    ? (a, b) => numberOf(a) - numberOf(b) : (a, b) => collator.compare(cellText(a), cellText(b));
+    ? (a, b) => numberOf(a) - numberOf(b)
+    : (a, b) => collator.compare(cellText(a), cellText(b));
   return (a, b) => {
     const [left, right] = [key(a), key(b)];
     const empty = (left == null || left === "") - (right == null || right === "");

@@ -1,13 +1,12 @@
 /**
- * The conversation as elements: one block per turn, redrawn only when the turn's revision has risen;
- * below them what other surfaces show, and what the user said that is still on its way.
+ * The conversation as elements: one block per turn, redrawn only when the turn's revision has
+ * risen; below them what other surfaces show, and what the user said that is still on its way.
  */
 
-import { arrange, asList, asText, el, icon, setText, uniqueId, unseen } from "./dom.js";
+import { ThinkingView, ToolList } from "./activity.js";
+import { bubble } from "./bubble.js";
 import { ComponentList } from "./components.js";
-import { inputText } from "./readable.js";
-
-const BUBBLES = new Set(["text", "file", "voice"]);
+import { arrange, asList, asText, el, icon, uniqueId, unseen } from "./dom.js";
 
 /** Draws a Screen and an Outbox into `node`. */
 export class Transcript {
@@ -23,7 +22,11 @@ export class Transcript {
   /** Makes the elements equal to the state. */
   draw(screen, outbox) {
     const turns = kept(this.#turns, screen.turns, (id) => new TurnView(this.page, id));
-    const surfaces = kept(this.#surfaces, screen.surfaces, (name) => new SurfaceView(this.page, name));
+    const surfaces = kept(
+      this.#surfaces,
+      screen.surfaces,
+      (name) => new SurfaceView(this.page, name),
+    );
     for (const [id, view] of turns) view.update(screen.turns.get(id));
     for (const [name, view] of surfaces) view.update(screen.surfaces.get(name));
     this.#turns = turns;
@@ -35,21 +38,46 @@ export class Transcript {
   /** The text of a turn's answer as it shows, without its questions. */
   textOf(turnId) {
     const parts = [...(this.#turns.get(turnId)?.output.children ?? [])];
-    return parts.filter((part) => !part.querySelector(".question")).map((part) => part.innerText).join("\n");
+    return parts
+      .filter((part) => !part.querySelector(".question"))
+      .map((part) => part.innerText)
+      .join("\n");
   }
 
   #outgoing(outbox) {
-    return outbox.items.filter(({ message }) => !message.source_component).map((item) =>
-      el("div", { class: "turn" }, bubble(item.message, undefined, item.files.map(({ file }) => file)), this.#standing(item)));
+    return outbox.items
+      .filter(({ message }) => !message.source_component)
+      .map((item) =>
+        el(
+          "div",
+          { class: "turn" },
+          bubble(
+            item.message,
+            undefined,
+            item.files.map(({ file }) => file),
+          ),
+          this.#standing(item),
+        ),
+      );
   }
 
   #standing({ phase, error, message, files }) {
     if (phase === "refused") {
-      const button = (label, action) => el("button", { type: "button", class: "link", onclick: () => action(message.id) }, label);
-      return el("p", { class: "caption failed" }, `Not sent: ${error?.error ?? "refused"} `,
-        button("Try again", this.page.retry), button("Remove", this.page.remove));
+      const button = (label, action) =>
+        el("button", { type: "button", class: "link", onclick: () => action(message.id) }, label);
+      return el(
+        "p",
+        { class: "caption failed" },
+        `Not sent: ${error?.error ?? "refused"} `,
+        button("Try again", this.page.retry),
+        button("Remove", this.page.remove),
+      );
     }
-    const waits = files.length ? "Uploading…" : phase === "waiting" ? "Waiting for the connection" : "";
+    const waits = files.length
+      ? "Uploading…"
+      : phase === "waiting"
+        ? "Waiting for the connection"
+        : "";
     return waits && phase !== "accepted" ? el("p", { class: "caption" }, waits) : null;
   }
 }
@@ -65,7 +93,12 @@ class SurfaceView {
 
   constructor({ answers }, name) {
     this.#list = new ComponentList(answers);
-    this.node = el("section", { "class": "surface", "aria-label": name }, el("h2", {}, name), this.#body);
+    this.node = el(
+      "section",
+      { "class": "surface", "aria-label": name },
+      el("h2", {}, name),
+      this.#body,
+    );
   }
 
   update(components) {
@@ -87,9 +120,15 @@ class TurnView {
   constructor(page) {
     this.page = page;
     this.list = new ComponentList(page.answers);
-    this.answer = el("article", { "class": "answer", "aria-labelledby": this.#heading },
+    this.answer = el(
+      "article",
+      { "class": "answer", "aria-labelledby": this.#heading },
       el("h2", { id: this.#heading, class: "unseen" }, "Answer"),
-      this.#thinking.node, this.#tools.node, this.output, this.#ending);
+      this.#thinking.node,
+      this.#tools.node,
+      this.output,
+      this.#ending,
+    );
     this.node = el("div", { class: "turn" }, this.#said, this.answer);
   }
 
@@ -104,22 +143,32 @@ class TurnView {
     this.answer.hidden = turn.status === "queued" && !turn.output.length;
   }
 
-  /** What opened the turn, and what was typed since; an answer given at its component shows there. */
+  /**
+   * What opened the turn, and what was typed since; an answer given at its component shows there.
+   */
   #visible(turn) {
     return turn.inputs.filter((input, index) => index === 0 || !input.source_component);
   }
 
   #bubble(input) {
     if (!this.#bubbles.has(input)) {
-      this.#bubbles.set(input, bubble(input, this.page.find(input.source_component), asList(input.data?.files)));
+      this.#bubbles.set(
+        input,
+        bubble(input, this.page.find(input.source_component), asList(input.data?.files)),
+      );
     }
     return this.#bubbles.get(input);
   }
 
   #drawSaid(turn) {
     const opening = this.#visible(turn).filter((input) => input.behind === 0);
-    const queued = turn.status === "queued" &&
-      el("p", { class: "caption" }, turn.position > 1 ? `Queued, ${turn.position} in line` : "Queued, next in line");
+    const queued =
+      turn.status === "queued" &&
+      el(
+        "p",
+        { class: "caption" },
+        turn.position > 1 ? `Queued, ${turn.position} in line` : "Queued, next in line",
+      );
     arrange(this.#said, [...opening.map((input) => this.#bubble(input)), queued].filter(Boolean));
   }
 
@@ -135,90 +184,28 @@ class TurnView {
     return [
       busy && el("p", { class: "dots" }, el("i"), el("i"), el("i"), unseen("Working")),
       ...turn.errors.map((error) => this.#error(turn, error)),
-      turn.status === "failed" && !turn.errors.length && this.#error(turn, { error: "The agent failed." }),
+      turn.status === "failed" &&
+        !turn.errors.length &&
+        this.#error(turn, { error: "The agent failed." }),
       turn.status === "cancelled" && el("p", { class: "caption" }, "Stopped"),
     ].filter(Boolean);
   }
 
   #error(turn, payload) {
     const text = turn.inputs[0]?.input_type === "text" ? turn.inputs[0].data.text : null;
-    const again = text && el("button", { type: "button", class: "soft", onclick: () => this.page.say(text) }, "Try again");
-    return el("section", { class: "card status error" },
-      el("h3", {}, icon("error"), "Something went wrong"), el("p", { class: "plain" }, asText(payload.error)), again);
-  }
-}
-
-/** The user's own words, files or choice. */
-function bubble(input, source, files) {
-  const text = asText(inputText(input, source));
-  if (!text && !files.length) return null;
-  const id = uniqueId("said");
-  const spoken = BUBBLES.has(input.input_type) ? "" : "choice ";
-  const attached = files.map((file) => el("li", {}, icon("file"), el("span", { dir: "auto" }, asText(file.name)),
-    el("span", { class: "hint" }, fileSize(file.size))));
-  return el("article", { "class": `bubble ${spoken}`, "aria-labelledby": id },
-    el("h2", { id, class: "unseen" }, "You said"), text && el("p", { class: "plain", dir: "auto" }, text),
-    attached.length ? el("ul", { class: "files" }, attached) : null);
-}
-
-/** A size for people: B, kB or MB. */
-export function fileSize(bytes) {
-  if (!(bytes >= 0)) return "";
-  if (bytes < 1000) return `${bytes} B`;
-  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
-class ThinkingView {
-  #text = el("p", { class: "plain", dir: "auto" });
-  #label = el("summary", {}, "Thinking");
-  node = el("details", { class: "thinking" }, this.#label, this.#text);
-
-  update(text, active) {
-    this.node.hidden = !text;
-    this.node.classList.toggle("active", active);
-    setText(this.#label, active ? "Thinking…" : "Thoughts");
-    setText(this.#text, text);
-  }
-}
-
-const TOOL_STATES = new Map([[null, ["running", "tool"]], [true, ["done", "check"]], [false, ["failed", "error"]]]);
-
-/** The tools of a turn, one row each; the rows keep whether the user opened them. */
-class ToolList {
-  node = el("ul", { "class": "tools", "aria-label": "Tools used" });
-  #rows = [];
-
-  update(tools) {
-    this.node.hidden = tools.length === 0;
-    this.#rows = tools.map((run, index) => this.#rows[index]?.run === run ? this.#rows[index] : this.#row(run, index));
-    arrange(this.node, this.#rows.map(({ node }) => node));
-  }
-
-  #row(run, index) {
-    const [state, sign] = TOOL_STATES.get(run.ok) ?? TOOL_STATES.get(null);
-    const args = argumentsText(run.args);
-    const head = [icon(sign), el("span", { class: "name", dir: "auto" }, asText(run.tool)),
-      el("span", { "class": "brief", "aria-hidden": "true" }, brief(args)), el("span", { class: "state" }, state)];
-    const more = [args, asText(run.error)].filter(Boolean);
-    const open = Boolean(this.#rows[index]?.node.querySelector("details")?.open);
-    const face = more.length
-      ? el("details", { open }, el("summary", {}, head), more.map((text) => el("pre", { tabindex: "0" }, text)))
-      : el("div", { class: "summary" }, head);
-    return { run, node: el("li", { class: `tool ${state}` }, face) };
-  }
-}
-
-/** The values of the arguments on one line, for a glance. */
-function brief(args) {
-  return args.slice(0, 400).replace(/^ *"\w+": /gm, "").replace(/[{}\n"]+| {2,}/g, " ").trim();
-}
-
-/** The arguments, laid out; "" when there are none. */
-function argumentsText(args) {
-  try {
-    const value = JSON.parse(args);
-    return value && Object.keys(value).length ? JSON.stringify(value, null, 2) : "";
-  } catch {
-    return asText(args);
+    const again =
+      text &&
+      el(
+        "button",
+        { type: "button", class: "soft", onclick: () => this.page.say(text) },
+        "Try again",
+      );
+    return el(
+      "section",
+      { class: "card status error" },
+      el("h3", {}, icon("error"), "Something went wrong"),
+      el("p", { class: "plain told" }, asText(payload.error)),
+      again,
+    );
   }
 }

@@ -43,7 +43,8 @@ const OPERATIONS = {
 function change(list, op, next) {
   const path = checkedPath(op.path);
   return around(list, op.target, (siblings, at) =>
-    siblings.with(at, setPath(siblings[at], path, next)));
+    siblings.with(at, setPath(siblings[at], path, next)),
+  );
 }
 
 function checkedPath(path) {
@@ -58,7 +59,9 @@ function checkedPath(path) {
 function setPath(value, [segment, ...rest], next) {
   if (Array.isArray(value)) return setIndex(value, segment, rest, next);
   if (value === null || typeof value !== "object") {
-    throw new PatchRefused(`nothing named ${segment} can be set in ${value} of type ${typeof value}`);
+    throw new PatchRefused(
+      `nothing named ${segment} can be set in ${value} of type ${typeof value}`,
+    );
   }
   const old = Object.hasOwn(value, segment) ? value[segment] : undefined;
   return { ...value, [segment]: rest.length ? setPath(old, rest, next) : next(old) };
@@ -90,7 +93,11 @@ function length(value) {
 function insert(list, { component, after, parent }) {
   if (parent != null) {
     return around(list, parent, (siblings, at) =>
-      siblings.with(at, withChildren(siblings[at], place(children(siblings[at]), component, after))));
+      siblings.with(
+        at,
+        withChildren(siblings[at], place(children(siblings[at]), component, after)),
+      ),
+    );
   }
   if (after == null) return place(list, component, after);
   return around(list, after, (siblings, at) => siblings.toSpliced(at + 1, 0, component));

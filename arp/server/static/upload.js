@@ -9,8 +9,8 @@ export class UploadFailed extends Error {
 }
 
 /**
- * Posts an input with its files; gives the agent side's acknowledgement `{id, turn_id?}`.
- * The part `message` is the input as JSON; each file is a part named `file`, or `fields.NAME` when it
+ * Posts an input with its files; gives the agent side's acknowledgement `{id, turn_id?}`. The part
+ * `message` is the input as JSON; each file is a part named `file`, or `fields.NAME` when it
  * belongs to a field of a form.
  */
 export async function upload(url, token, message, files) {
@@ -19,12 +19,18 @@ export async function upload(url, token, message, files) {
   for (const { part, file } of files) body.append(part, file, file.name);
   let response;
   try {
-    response = await fetch(url, { method: "POST", body, headers: token ? { Authorization: `Bearer ${token}` } : {} });
+    response = await fetch(url, {
+      method: "POST",
+      body,
+      headers: token ? { Authorization: `Bearer ${token}` } : {},
+    });
   } catch {
     throw new UploadFailed({ error: "The upload did not reach the server.", retryable: true });
   }
   const messages = [await response.json().catch(() => [])].flat();
   if (response.ok) return messages.find(({ type }) => type === "ack") ?? {};
   const refusal = messages.find(({ type }) => type === "error");
-  throw new UploadFailed(refusal?.payload ?? { error: `The server refused the upload (${response.status}).` });
+  throw new UploadFailed(
+    refusal?.payload ?? { error: `The server refused the upload (${response.status}).` },
+  );
 }

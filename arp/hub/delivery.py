@@ -1,0 +1,241 @@
+"""Who gets what of one session: frames for renderers that are current, joins for the others.
+
+Theory of operation. Renderers of one audience stand in one group and share every frame. One that
+cannot keep up leaves its group, and only its place is kept; when it has drained, or when it comes
+new, it *joins*: at the moment when the writer gathers, its frames are made from the screen as it is
+then, and they leave when the facts of that moment are durable. So no join can miss or repeat
+anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from arp.hub.frames import pack
+from arp.hub.settings import HubSettings
+from arp.hub.viewer import Viewer
+from arp.protocol.codec import encode_json, recode
+from arp.protocol.messages import AgentMessage, SessionReady
+from arp.session.emission import Audience, Emission, addressed
+from arp.session.session import Session
+from arp.surface.snapshot import Place, catch_up, snapshot
+
+logger = logging.getLogger(__name__)
+
+_COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
+
+
+class Join(Struct, frozen=True):
+    """A renderer on its way to being current."""
+
+    viewer: Viewer
+    frames: list[bytes]
+    replay: bool = False
+    """What it missed comes from the log, before it is current."""
+
+
+class Delivery:
+    """The renderers of one session."""
+
+    def __init__(self, session: Session, settings: HubSettings, mark: Callable[[], None]) -> None:
+        self.viewers: dict[str, Viewer] = {}
+        self.place = session.place
+        """Up to where facts are durable and delivered."""
+        self.replay: Callable[[Viewer, int], None] = lambda _viewer, _after: None
+        """Tells a renderer what lies behind a sequence; set by the hub."""
+        self._session = session
+        self._settings = settings
+        self._mark = mark
+        self._groups: dict[Audience, list[Viewer]] = {}
+        self._joining: list[Viewer] = []
+
+    # -- coming and going ------------------------------------------------------------------------
+
+    def attach(self, viewer: Viewer) -> None:
+        """Lets a renderer join at the next write."""
+        self.viewers[viewer.id] = viewer
+        self._session.profiles.add(viewer.profile)
+        payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
+        kind = "channel.resumed" if viewer.resume else "channel.connected"
+        self._session.record(kind, payload, channel_id=viewer.id)
+        viewer.state = "joining"
+        self.rejoin(viewer)
+
+    def detach(self, viewer: Viewer) -> None:
+        """Forgets a renderer; nothing else changes."""
+        if self.viewers.pop(viewer.id, None) is None:
+            return
+        self._leave(viewer)
+        viewer.state = "new"
+        if not any(other.profile == viewer.profile for other in self.viewers.values()):
+            self._session.profiles.discard(viewer.profile)
+        self._session.record("channel.disconnected", {}, channel_id=viewer.id)
+        self._mark()
+
+    def rejoin(self, viewer: Viewer) -> None:
+        """Brings a renderer to the newest state at the next write."""
+        if viewer not in self._joining:
+            self._joining.append(viewer)
+        self._mark()
+
+    def resync(self, viewer: Viewer) -> None:
+        """Sends a renderer a snapshot instead of what it would have got."""
+        self._leave(viewer)
+        viewer.state, viewer.resume = "joining", None
+        self.rejoin(viewer)
+
+    def join_now(self, viewer: Viewer) -> None:
+        """Makes a renderer current that stands exactly at `place`."""
+        viewer.state = "current"
+        self._groups.setdefault(viewer.audience, []).append(viewer)
+
+    def _leave(self, viewer: Viewer) -> None:
+        if viewer in self._joining:
+            self._joining.remove(viewer)
+        group = self._groups.get(viewer.audience)
+        if group is not None and viewer in group:
+            group.remove(viewer)
+            if not group:
+                del self._groups[viewer.audience]
+
+    # -- what has become durable -----------------------------------------------------------------
+
+    def deliver(self, emissions: Sequence[Emission], place: Place) -> None:
+        """Shows facts to all who are current."""
+        if emissions:
+            for audience, viewers in list(self._groups.items()):
+                self._deliver_to(audience, viewers, emissions, place)
+        self.place = place
+
+    def _deliver_to(
+        self,
+        audience: Audience,
+        viewers: list[Viewer],
+        emissions: Sequence[Emission],
+        place: Place,
+    ) -> None:
+        frames: list[bytes] = []
+        for emission in emissions:
+            made = emission.frames(audience)
+            if made is None:
+                for viewer in list(viewers):
+                    self.resync(viewer)
+                return
+            frames.extend(made)
+        if frames:
+            packed = pack(frames, audience.encoding) if audience.batch else frames
+            commits = [one.sequence for one in emissions if one.type in _COMMITS]
+            self._send(viewers, packed, commits)
+            if commits:
+                self._pace(audience, viewers, place)
+        if audience.part is not None and audience.part != place.part:
+            for viewer in list(viewers):
+                self._leave(viewer)
+                viewer.part = None
+                self.join_now(viewer)
+
+    def _send(self, viewers: list[Viewer], packed: list[bytes], commits: list[int]) -> None:
+        high_water = self._settings.high_water_bytes
+        stuck: list[Viewer] = []
+        for viewer in viewers:
+            outbox = viewer.outbox
+            if outbox.buffered > high_water or viewer.unacknowledged is not None:
+                if not viewer.keeps_up(high_water, self._settings.limits.max_pending_commits):
+                    stuck.append(viewer)
+                    continue
+                viewer.count(commits)
+            outbox.send(packed)
+        for viewer in stuck:
+            self._fall_behind(viewer, self.place)
+
+    def _pace(self, audience: Audience, viewers: list[Viewer], place: Place) -> None:
+        """Gives renderers that asked for a slower pace nothing more for a while."""
+        rate = audience.profile.limits.max_commits_per_s
+        if rate is None:
+            return
+        loop = asyncio.get_running_loop()
+        for viewer in list(viewers):
+            self._fall_behind(viewer, place)
+            loop.call_later(1 / rate, viewer.drained)
+
+    def _fall_behind(self, viewer: Viewer, place: Place) -> None:
+        self._leave(viewer)
+        viewer.state, viewer.place = "behind", place
+        logger.debug("renderer %s is behind at %d", viewer.id, place.seq)
+
+    # -- joining ---------------------------------------------------------------------------------
+
+    def gather(self) -> list[Join]:
+        """Prepares those who join, from the screen as it is now."""
+        joining, self._joining = self._joining, []
+        return [self._join(viewer) for viewer in joining]
+
+    def finish(self, join: Join) -> None:
+        """Lets a renderer join: what its frames show is durable now."""
+        viewer = join.viewer
+        if viewer.id not in self.viewers:
+            return
+        if viewer.unacknowledged is not None:
+            viewer.unacknowledged = []
+        if join.frames:
+            viewer.outbox.send(join.frames)
+        if join.replay and viewer.resume is not None:
+            self.replay(viewer, viewer.resume.seq)
+        else:
+            self.join_now(viewer)
+
+    def _join(self, viewer: Viewer) -> Join:
+        session = self._session
+        if viewer.state == "behind":
+            return self._catch_up(viewer)
+        if not viewer.profile.said_hello:
+            return Join(viewer, [])
+        resume, name = viewer.resume, session.name
+        if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
+            if name.seq - resume.seq <= self._settings.max_replay:
+                return Join(viewer, self._ready(viewer, "replay"), replay=True)
+        elif not session.screen.turns and len(session.screen.surfaces) == 1 and resume is None:
+            return Join(viewer, self._ready(viewer, "new"))
+        return self._snapshot(viewer)
+
+    def _catch_up(self, viewer: Viewer) -> Join:
+        place = self._session.place
+        if viewer.place.seq == place.seq:
+            return Join(viewer, [])
+        name, screen = self._session.name, self._session.screen
+        messages = catch_up(screen, name, viewer.profile, viewer.place)
+        if messages is None:
+            return self._snapshot(viewer)
+        part = viewer.place.part
+        frames = self._encode(viewer, messages, part)
+        viewer.part = viewer.part if place.part == part else place.part
+        return Join(viewer, frames)
+
+    def _snapshot(self, viewer: Viewer) -> Join:
+        messages = snapshot(self._session.screen, self._session.name, viewer.profile)
+        viewer.part = None
+        frames = self._encode(viewer, messages, None)
+        viewer.part = self._session.place.part
+        return Join(viewer, frames)
+
+    def _ready(self, viewer: Viewer, resume: Literal["new", "replay"]) -> list[bytes]:
+        name = self._session.name
+        ready = SessionReady(
+            session_id=name.session_id, epoch=name.epoch, seq=name.seq, resume=resume
+        )
+        return self._encode(viewer, [ready], None)
+
+    @staticmethod
+    def _encode(viewer: Viewer, messages: list[AgentMessage], part: str | None) -> list[bytes]:
+        audience = viewer.audience
+        frames = [
+            recode(encode_json(message), viewer.encoding)
+            for before in messages
+            for message in addressed(before, audience, part)
+        ]
+        return pack(frames, viewer.encoding) if audience.batch and frames else frames

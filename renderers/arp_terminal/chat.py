@@ -1,0 +1,232 @@
+"""A person at a terminal with a cursor: the conversation above, the prompt below, both alive at once.
+
+Theory of operation. What is settled is printed above the prompt, once, and scrolls away with the terminal. What
+is live is part of the prompt's own lines and is drawn anew: at most 20 times a second, and less often when
+drawing is slow, so that it takes at most a quarter of the time. Events are only taken note of as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from msgspec.structs import replace
+from prompt_toolkit import Application
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input, create_input
+from prompt_toolkit.output import ColorDepth, Output, create_output
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from arp_terminal.clipboard import copy_sequence
+from arp_terminal.composer import STYLE, Composer
+from arp_terminal.conversation import Client, Conversation
+from arp_terminal.history import history_path, open_history
+from arp_terminal.line_mode import line_chat
+from arp_terminal.notes import Note, draw_note
+from arp_terminal.options import Options
+from arp_terminal.scroll import Scroll
+from arp_terminal.status import TURNS_PER_S, Status, spinner
+from arp_terminal.terminal import is_dumb, is_terminal, options_for
+
+FRAME_S = 0.05
+"""Least time between two frames: 20 a second."""
+
+REST = 3
+"""How many times as long as drawing took is waited at least."""
+
+AROUND_TAIL = 5
+"""Lines that the empty line, the status, a hint, the prompt and one spare take."""
+
+
+async def chat(client: Client, *, place: str = "", level: str = "standard") -> str:
+    """Lets a person talk with the session of a client, until they leave or the connection is gone for good.
+
+    At a terminal with a cursor the prompt stays below what streams; everywhere else line after line is
+    read and printed.
+
+    Args:
+        client: Connected; stays open.
+        place: Where the session is, for the first line.
+        level: Conformance level that the client has offered.
+
+    Returns:
+        Why it ended: `quit`, `new` (a new session is wanted), `interrupted`, or `lost`.
+    """
+    options = options_for(sys.stdout, level=level)
+    if not is_terminal(sys.stdin) or not is_terminal(sys.stdout) or is_dumb(os.environ):
+        return await line_chat(client, options, sys.stdin, sys.stdout)
+    depth = None if options.colour else ColorDepth.DEPTH_1_BIT
+    history = open_history(history_path(os.environ))
+    screen_chat = ScreenChat(client, options, history)
+    screen_chat.greet(place)
+    with patch_stdout(raw=True):
+        return await screen_chat.run(create_input(), _output(), depth)
+
+
+class ScreenChat:
+    """One conversation on one terminal."""
+
+    def __init__(
+        self,
+        client: Client,
+        options: Options,
+        history: History,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._conversation = Conversation(client, hold=True)
+        self._scroll = Scroll(self._conversation.transcript, options)
+        self._clock = clock
+        status = Status(self._conversation, unicode=options.unicode)
+        self._composer = Composer(
+            history, status=lambda: status.fragments(clock()), unicode=options.unicode
+        )
+        self._dirty = asyncio.Event()
+        self._question: str | None = None
+        self._app: Application[None] | None = None
+
+    def greet(self, place: str) -> None:
+        """Says where this is."""
+        session = self._conversation.client.session_id or ""
+        self._conversation.notes.append(Note("info", f"{place}  session {session}  /help"))
+
+    async def run(self, source: Input, output: Output, depth: ColorDepth | None = None) -> str:
+        """Runs until it is left; gives why. The terminal is as it was, also after an exception."""
+        conversation = self._conversation
+        events = conversation.client.events()
+        conversation.transcript.adopt(conversation.client.screen)
+        app = self._app = Application(
+            layout=self._composer.layout(),
+            key_bindings=self._composer.keys(self._enter, self._interrupt, self._leave),
+            style=STYLE,
+            color_depth=depth,
+            input=source,
+            output=output,
+            erase_when_done=True,
+            refresh_interval=None,
+        )
+        app.before_render += lambda _: self._fit()
+        jobs = [
+            asyncio.create_task(self._listen(events)),
+            asyncio.create_task(self._draw()),
+            asyncio.create_task(self._spin()),
+        ]
+        self._dirty.set()
+        try:
+            await app.run_async()
+        finally:
+            for job in jobs:
+                job.cancel()
+            await asyncio.gather(*jobs, return_exceptions=True)
+            self._write(self._scroll.finish())
+        return conversation.leave or "quit"
+
+    # -- jobs ------------------------------------------------------------------------------------
+
+    async def _listen(self, events: object) -> None:
+        async for event in events:  # type: ignore[attr-defined]  # an async iterator
+            self._conversation.hear(event)
+            self._dirty.set()
+        self._conversation.leave = self._conversation.leave or "lost"
+        self._dirty.set()
+
+    async def _draw(self) -> None:
+        """Draws frames while there is something new."""
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            began = self._clock()
+            await self._frame()
+            took = self._clock() - began
+            await asyncio.sleep(max(FRAME_S, REST * took))
+
+    async def _spin(self) -> None:
+        """Keeps what moves by itself moving: the spinner and the seconds."""
+        while True:
+            await asyncio.sleep(1 / TURNS_PER_S)
+            client = self._conversation.client
+            if self._conversation.running is not None or not client.connected:
+                self._dirty.set()
+
+    async def _frame(self) -> None:
+        app, conversation, scroll = self._app, self._conversation, self._scroll
+        assert app is not None
+        rows = app.output.get_size().rows - self._composer.buffer.document.line_count + 1
+        lines = scroll.advance(max(3, rows - AROUND_TAIL), spinner(self._clock(), scroll.options.unicode))
+        notes, conversation.notes = conversation.notes, []
+        for note in notes:
+            lines += scroll.note(scroll.paint(draw_note(note, scroll.options)))
+        self._composer.tail = scroll.tail_with_gap()
+        question = conversation.question_id
+        self._composer.ask(conversation.prompt, changed=question != self._question)
+        self._question = question
+        if lines:
+            await run_in_terminal(lambda: self._write(lines))
+        if conversation.leave is not None and not app.is_done:
+            app.exit()
+        app.invalidate()
+
+    def _fit(self) -> None:
+        """Follows a change of the terminal's width."""
+        assert self._app is not None
+        width = self._app.output.get_size().columns
+        if width != self._scroll.options.width:
+            self._scroll.resize(replace(self._scroll.options, width=width))
+            self._dirty.set()
+
+    def _write(self, lines: list[str]) -> None:
+        if lines and self._app is not None:
+            self._app.output.write_raw("".join(f"{line}\r\n" for line in lines))
+            self._app.output.flush()
+
+    # -- keys ------------------------------------------------------------------------------------
+
+    def _enter(self) -> None:
+        self._do(self._take(self._composer.take()))
+
+    async def _take(self, typed: str) -> None:
+        command = await self._conversation.enter(typed)
+        if command is not None and command.name == "/copy":
+            self._copy()
+        self._dirty.set()
+
+    def _interrupt(self) -> None:
+        if self._composer.buffer.text and self._conversation.running is None:
+            self._composer.buffer.reset()
+        else:
+            self._do(self._stop())
+
+    async def _stop(self) -> None:
+        await self._conversation.interrupt(self._clock())
+        self._dirty.set()
+
+    def _leave(self) -> None:
+        self._conversation.leave = "quit"
+        self._dirty.set()
+
+    def _do(self, job: object) -> None:
+        assert self._app is not None
+        self._app.create_background_task(job)  # type: ignore[arg-type]  # a coroutine
+
+    def _copy(self) -> None:
+        assert self._app is not None
+        screen = self._conversation.client.screen
+        text = next((text for turn in reversed(screen.turns) if (text := screen.text(turn))), "")
+        sequence = copy_sequence(text, os.environ)
+        if sequence is None:
+            self._conversation.notes.append(Note("bad", "nothing to copy, or too much"))
+            return
+        self._app.output.write_raw(sequence)
+        self._app.output.flush()
+        self._conversation.notes.append(Note("good", f"copied {len(text):,} characters"))
+
+
+def _output() -> Output:
+    """Gives the terminal, which is never asked where its cursor is: some answer late or not at all."""
+    output = create_output(stdout=sys.stdout)
+    if hasattr(output, "enable_cpr"):
+        output.enable_cpr = False
+    return output

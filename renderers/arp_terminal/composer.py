@@ -1,0 +1,163 @@
+"""The lines at the bottom of the screen: what is live, the status, the prompt and what is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import (
+    BufferControl,
+    ConditionalContainer,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.processors import (
+    AppendAutoSuggestion,
+    BeforeInput,
+    ConditionalProcessor,
+    PasswordProcessor,
+)
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from arp_terminal.prompts import Prompt
+
+MAX_INPUT_LINES = 8
+"""Of what is typed, so many lines are in sight."""
+
+STYLE = Style.from_dict(
+    {
+        "prompt": "ansimagenta bold",
+        "question": "ansicyan bold",
+        "spinner": "ansicyan",
+        "warning": "ansiyellow",
+        "hint": "ansibrightblack",
+        "auto-suggestion": "ansibrightblack",
+    }
+)
+
+
+class Composer:
+    """The editable line and what stands around it; it knows nothing of sessions."""
+
+    def __init__(
+        self, history: History, *, status: Callable[[], StyleAndTextTuples], unicode: bool
+    ) -> None:
+        self.prompt = Prompt("")
+        self.tail: list[str] = []
+        """Painted lines above the prompt."""
+        self.buffer = Buffer(
+            history=history,
+            multiline=True,
+            auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), Condition(self._is_free)),
+            name="input",
+        )
+        self._status = status
+        self._sign = "❯" if unicode else ">"
+        self._draft = ""
+
+    def ask(self, prompt: Prompt, *, changed: bool) -> None:
+        """Shows another prompt.
+
+        Args:
+            prompt: What stands before the line.
+            changed: It is another question: what is being typed was not meant for it, is put aside, and
+                comes back with the free prompt.
+        """
+        if changed:
+            if self._is_free():
+                self._draft = self.buffer.text
+                self.buffer.reset()
+            elif not prompt.label:
+                self.buffer.reset()
+                self.buffer.insert_text(self._draft)
+            else:
+                self.buffer.reset()
+        self.prompt = prompt
+
+    def take(self) -> str:
+        """Takes what is typed; words for the agent go into the history, answers do not."""
+        text = self.buffer.text
+        if self._is_free() and text.strip():
+            self.buffer.append_to_history()
+        self.buffer.reset()
+        return text
+
+    def layout(self) -> Layout:
+        """Gives the lines for an application."""
+        search = SearchToolbar()
+        control = BufferControl(
+            self.buffer,
+            search_buffer_control=search.control,
+            input_processors=[
+                ConditionalProcessor(PasswordProcessor(), Condition(lambda: self.prompt.secret)),
+                ConditionalProcessor(AppendAutoSuggestion(), Condition(self._is_free)),
+                BeforeInput(self._before),
+            ],
+        )
+        typed = Window(
+            control,
+            wrap_lines=True,
+            dont_extend_height=True,
+            height=Dimension(min=1, max=MAX_INPUT_LINES),
+        )
+        shown: list[ConditionalContainer | Window | SearchToolbar] = [
+            _shown(lambda: ANSI("\n".join(self.tail)), lambda: bool(self.tail)),
+            Window(height=1),
+            _shown(self._status, lambda: bool(self._status())),
+            _shown(lambda: [("class:hint", self.prompt.hint)], lambda: bool(self.prompt.hint)),
+            typed,
+            search,
+        ]
+        return Layout(HSplit(shown), focused_element=typed)
+
+    def keys(
+        self, enter: Callable[[], None], interrupt: Callable[[], None], leave: Callable[[], None]
+    ) -> KeyBindings:
+        """Gives the keys that mean something here; all others edit the line."""
+        keys = KeyBindings()
+        typing = has_focus(self.buffer)
+
+        @keys.add("enter", filter=typing)
+        @keys.add("c-j", filter=typing)
+        def _enter(event: KeyPressEvent) -> None:
+            enter()
+
+        @keys.add("escape", "enter", filter=typing)
+        def _newline(event: KeyPressEvent) -> None:
+            self.buffer.insert_text("\n")
+
+        @keys.add("c-c", filter=typing)
+        def _interrupt(event: KeyPressEvent) -> None:
+            interrupt()
+
+        @keys.add("c-d", filter=typing & Condition(lambda: not self.buffer.text))
+        def _leave(event: KeyPressEvent) -> None:
+            leave()
+
+        @keys.add("c-z")
+        def _suspend(event: KeyPressEvent) -> None:
+            event.app.suspend_to_background()
+
+        return keys
+
+    def _is_free(self) -> bool:
+        return not self.prompt.label or self.prompt.offered
+
+    def _before(self) -> AnyFormattedText:
+        if not self.prompt.label:
+            return [("class:prompt", f"{self._sign} ")]
+        return [("class:question", f"? {self.prompt.label} "), ("class:prompt", f"{self._sign} ")]
+
+
+def _shown(text: Callable[[], AnyFormattedText], when: Callable[[], bool]) -> ConditionalContainer:
+    window = Window(FormattedTextControl(text), dont_extend_height=True, wrap_lines=False)
+    return ConditionalContainer(window, Condition(when))

@@ -1,0 +1,279 @@
+"""A session as a person at a terminal has it: what to type now, and what becomes of a line.
+
+Nothing here draws or reads a terminal, so that a screen with a cursor (`chat`) and a pipe (`line_mode`) share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from arp.client.events import Connected, Disconnected, Event, Skipped
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import Delta, ErrorMessage
+from arp.protocol.screen import Screen, TurnScreen
+from arp_terminal.commands import HELP, Command, file_arguments, is_misspelt, parse_command
+from arp_terminal.dialogue import Dialogue, dialogue_for
+from arp_terminal.in_flight import InFlight
+from arp_terminal.notes import Note
+from arp_terminal.open_questions import Question, find, next_question
+from arp_terminal.prompts import (
+    ActionReply,
+    FormReply,
+    Problem,
+    Prompt,
+    Reply,
+    SelectionReply,
+    TextReply,
+)
+from arp_terminal.questions import STATES
+from arp_terminal.transcript import Transcript
+
+FREE = Prompt("")
+"""Anything may be said."""
+
+CONFIRM_LEAVE_S = 2.0
+"""A second Ctrl-C within this time leaves."""
+
+
+class Client(Protocol):
+    """What a chat needs of `ArpClient`."""
+
+    @property
+    def screen(self) -> Screen: ...  # noqa: D102
+    @property
+    def session_id(self) -> str | None: ...  # noqa: D102
+    @property
+    def connected(self) -> bool: ...  # noqa: D102
+    def events(self) -> AsyncIterator[Event]: ...  # noqa: D102
+    async def send_text(self, text: str, *, source: str | None = None) -> str: ...  # noqa: D102
+    async def send_action(  # noqa: D102
+        self, action: str, payload: Json = None, *, source: str | None = None
+    ) -> str: ...
+    async def send_form(  # noqa: D102
+        self, fields: JsonObject, *, source: str | None = None, action: str | None = None
+    ) -> str: ...
+    async def send_selection(  # noqa: D102
+        self, selected: Sequence[Json], *, source: str | None = None
+    ) -> str: ...
+    async def send_files(self, sources: Sequence[str], text: str | None = None) -> str: ...  # noqa: D102
+    async def cancel(self) -> str: ...  # noqa: D102
+
+
+class Asking(Struct, frozen=True):
+    """The question that is asked now, and how far its dialogue is."""
+
+    question: Question
+    dialogue: Dialogue
+
+    @property
+    def id(self) -> str:
+        """The component's id."""
+        return self.question.component.id
+
+
+class Conversation:
+    """Listens to a client, knows what may be typed, and sends what was typed."""
+
+    def __init__(self, client: Client, *, hold: bool) -> None:
+        self.client = client
+        self.transcript = Transcript(client.screen, hold=hold)
+        self.notes: list[Note] = []
+        """To be printed, then removed, by whoever shows the conversation."""
+        self.leave: Literal["quit", "new", "interrupted", "lost"] | None = None
+        """Why it is over; `None` while it goes on."""
+        self._asking: Asking | None = None
+        self._passed: set[str] = set()
+        """Questions that are not asked: skipped, or an answer is on its way."""
+        self._in_flight: InFlight[Asking] = InFlight()
+        self._is_lost = False
+        self._interrupted_at = float("-inf")
+
+    @property
+    def running(self) -> TurnScreen | None:
+        """The turn that the agent works on; `None` when it is idle."""
+        for turn in reversed(self.client.screen.turns.values()):
+            if turn.status in ("running", "waiting") and not turn.final:
+                return turn
+        return None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs and nothing that was sent is on its way."""
+        return self._in_flight.is_idle(self.client.screen)
+
+    @property
+    def prompt(self) -> Prompt:
+        """What stands before the line that is typed next."""
+        return self._asking.dialogue.prompt if self._asking is not None else FREE
+
+    @property
+    def question_id(self) -> str | None:
+        """The question that is asked now."""
+        return self._asking.id if self._asking is not None else None
+
+    # -- what happened ---------------------------------------------------------------------------
+
+    def hear(self, event: Event) -> None:
+        """Takes an event of the client, after it was applied to the screen."""
+        screen = self.client.screen
+        self._in_flight.hear(event)
+        match event:
+            case Connected():
+                self._connected()
+            case Disconnected():
+                self._disconnected(event)
+            case Skipped():
+                self.transcript.adopt(screen)
+            case _ if screen is self.transcript.screen:
+                self.transcript.hear(event)
+        if screen is not self.transcript.screen:
+            self.transcript.adopt(screen)
+        if isinstance(event, ErrorMessage):
+            self._error(event)
+        if not isinstance(event, Delta):
+            self._look_for_question()
+
+    def _connected(self) -> None:
+        if self._is_lost:
+            self.notes.append(Note("good", "connected again"))
+        self._is_lost = False
+
+    def _disconnected(self, event: Disconnected) -> None:
+        if event.retry_in_s is None:
+            self.leave = self.leave or "lost"
+            self.notes.append(Note("bad", f"connection lost: {event.reason}"))
+        elif not self._is_lost:
+            self.notes.append(Note("warning", f"connection lost: {event.reason}; trying again…"))
+        self._is_lost = True
+
+    def _error(self, event: ErrorMessage) -> None:
+        asking = self._in_flight.refused(event)
+        payload = event.payload
+        if asking is not None:
+            self._passed.discard(asking.id)
+            self._asking = asking
+            problem = asking.dialogue.refused(payload.error, payload.detail)
+            self.notes.append(Note("bad", problem.message))
+        elif event.turn_id is None or payload.id is not None:
+            self.notes.append(Note("bad", payload.error))
+
+    def _look_for_question(self) -> None:
+        """Asks the question that is due; says so if the one that was asked was answered elsewhere."""
+        due = next_question(self.client.screen, self._passed)
+        if self._asking is not None and due is not None and due.component.id == self._asking.id:
+            return
+        if self._asking is not None:
+            self._tell_closed(self._asking)
+        self._asking = None
+        if due is not None:
+            dialogue = dialogue_for(due.component, offered=due.offered)
+            self._asking = Asking(due, dialogue) if dialogue is not None else None
+
+    def _tell_closed(self, asking: Asking) -> None:
+        component = find(self.client.screen, asking.id)
+        state = component.props.get("state") if component is not None else None
+        if state == "answered":
+            self.notes.append(Note("info", "answered on another screen"))
+        elif state == "expired":
+            self.notes.append(Note("info", f"the question is over: {STATES['expired']}"))
+
+    # -- what the user does ----------------------------------------------------------------------
+
+    async def enter(self, typed: str) -> Command | None:
+        """Takes a line: an answer to the question that is asked, a command, or words for the agent.
+
+        Returns:
+            A command that only a terminal can do (`/copy`); `None` if all is done.
+        """
+        command = parse_command(typed)
+        asking = self._asking
+        try:
+            if command is not None and not (command.name == "/back" and asking is not None):
+                return await self._obey(command)
+            if asking is not None:
+                await self._answer(asking, typed)
+            elif is_misspelt(typed):
+                self.notes.append(Note("bad", f"no command {typed.strip()}; /help shows all, //… sends it"))
+            elif typed.strip():
+                await self._say(typed)
+        except (ArpError, OSError, ValueError) as error:
+            self.notes.append(Note("bad", str(error)))
+        return None
+
+    async def interrupt(self, now: float) -> None:
+        """Takes Ctrl-C: stops the running turn; the second one within two seconds leaves.
+
+        Args:
+            now: Seconds of a clock that never goes back.
+        """
+        if now - self._interrupted_at < CONFIRM_LEAVE_S:
+            self.leave = "interrupted"
+            return
+        self._interrupted_at = now
+        if self.running is None:
+            self.notes.append(Note("info", "Ctrl-C again leaves, so does Ctrl-D"))
+            return
+        self.notes.append(Note("info", "stopping; Ctrl-C again leaves"))
+        await self.enter("/cancel")
+
+    async def _say(self, typed: str) -> None:
+        text = typed.removeprefix("/") if typed.startswith("//") else typed
+        self._in_flight.add(await self.client.send_text(text))
+        if not self.client.connected:
+            self.notes.append(Note("info", "no connection; this is sent as soon as there is one"))
+
+    async def _answer(self, asking: Asking, typed: str) -> None:
+        result = asking.dialogue.take(typed)
+        if isinstance(result, Problem):
+            self.notes.append(Note("bad", result.message))
+        elif isinstance(result, TextReply) and not result.answers:
+            await self._say(typed)
+        elif result is not None:
+            self._in_flight.add(await self._send(asking.id, result), asking)
+            self._passed.add(asking.id)
+            self._asking = None
+            self._look_for_question()
+
+    async def _send(self, source: str, reply: Reply) -> str:
+        match reply:
+            case ActionReply():
+                return await self.client.send_action(reply.action, source=source)
+            case SelectionReply():
+                return await self.client.send_selection(reply.selected, source=source)
+            case FormReply():
+                return await self.client.send_form(reply.fields, source=source, action=reply.action)
+            case TextReply():
+                return await self.client.send_text(reply.text, source=source)
+
+    async def _obey(self, command: Command) -> Command | None:
+        match command.name:
+            case "/help":
+                self.notes.append(Note("info", HELP))
+            case "/quit":
+                self.leave = "quit"
+            case "/new":
+                self.leave = "new"
+            case "/cancel":
+                await self.client.cancel()
+            case "/skip" | "/answer":
+                self._skip(command.name == "/skip")
+            case "/file":
+                paths, text = file_arguments(command.rest)
+                self._in_flight.add(await self.client.send_files(paths, text))
+            case "/back":
+                self.notes.append(Note("bad", "/back goes back in a form; none is asked now"))
+            case _:
+                return command
+        return None
+
+    def _skip(self, skip: bool) -> None:
+        if skip and self._asking is not None:
+            self._passed.add(self._asking.id)
+            self._asking = None
+        elif not skip:
+            self._passed = {asking.id for asking in self._in_flight.subjects()}
+        self._look_for_question()

@@ -1,0 +1,177 @@
+"""A question, asked line by line: pure, from the component and what is typed to the answer that is sent.
+
+Each dialogue shows a `Prompt` and takes a line; a line gives a `Reply`, a `Problem`, or nothing (the next prompt
+follows). The server judges the answer; if it refuses, `refused` goes back to where the fault is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from arp.protocol.component import Component
+from arp.protocol.json_value import JsonObject
+from arp_terminal.form_dialogue import FormDialogue
+from arp_terminal.prompts import (
+    ActionReply,
+    Problem,
+    Prompt,
+    Reply,
+    SelectionReply,
+    TextReply,
+)
+from arp_terminal.props import items, line, number
+from arp_terminal.questions import option_of
+
+YES = frozenset(("y", "yes"))
+NO = frozenset(("n", "no"))
+
+
+class Dialogue(Protocol):
+    """One question that is being asked."""
+
+    @property
+    def prompt(self) -> Prompt:
+        """What stands before the line that is typed next."""
+        ...
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Takes a line: the answer, what is wrong with it, or `None` when more is to be asked."""
+        ...
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Goes back to what the server did not take, and says what that was."""
+        ...
+
+
+def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
+    """Gives the dialogue of an input component, `None` for other types.
+
+    Args:
+        component: The question.
+        offered: Nobody waits for the answer: what is no answer to it is meant for the agent.
+    """
+    match component.type:
+        case "confirm":
+            return ConfirmDialogue(component.props, offered=offered)
+        case "choices":
+            return ChoicesDialogue(component.props, offered=offered)
+        case "form":
+            return FormDialogue(component.props)
+        case "text-input":
+            return TextDialogue(component.props)
+    return None
+
+
+class ConfirmDialogue:
+    """Yes or no, typed out: neither an empty line nor anything else is taken for an answer."""
+
+    def __init__(self, props: JsonObject, *, offered: bool) -> None:
+        self._props = props
+        self._offered = offered
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for a letter."""
+        yes, no = self._labels()
+        hint = f"y = {yes}, n = {no}" + (", or say something else" if self._offered else "")
+        return Prompt(f"{line(self._props.get('title'))} [y/n]", hint)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Takes `y`, `yes`, `n`, `no`, or the label of a button."""
+        word = typed.strip().casefold()
+        yes, no = (label.casefold() for label in self._labels())
+        if word in YES or (word == yes and word):
+            return ActionReply("confirm")
+        if word in NO or (word == no and word):
+            return ActionReply("deny")
+        if self._offered and word:
+            return TextReply(typed, answers=False)
+        return Problem("type y or n")
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Asks again."""
+        return Problem(message)
+
+    def _labels(self) -> tuple[str, str]:
+        return line(self._props.get("confirm_label"), "Yes"), line(self._props.get("deny_label"), "No")
+
+
+class ChoicesDialogue:
+    """One or several of numbered options."""
+
+    def __init__(self, props: JsonObject, *, offered: bool) -> None:
+        self._props = props
+        self._offered = offered
+        self._options = [option_of(value) for value in items(props.get("options"))]
+        self._several = bool(props.get("multi_select"))
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for numbers."""
+        count = len(self._options)
+        numbers = "1" if count == 1 else f"1–{count}"
+        hint = f"numbers from {numbers}, such as 1,{min(2, count)}" if self._several else f"a number, {numbers}"
+        hint += ", or say something else" if self._offered else ""
+        title = line(self._props.get("title")) or "Choose"
+        return Prompt(f"{title} [{numbers}]", hint, offered=self._offered)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Takes numbers, or the label of an option."""
+        words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
+        named = self._named(typed)
+        if words and all(word.isdecimal() and len(word) < 6 for word in words):  # noqa: PLR2004
+            places = [int(word) for word in words]
+            if all(1 <= place <= len(self._options) for place in places):
+                return self._picked([self._options[place - 1] for place in places])
+            if named is not None:
+                return self._picked([named])
+            return Problem(f"there is no {max(places)}; type a number from 1 to {len(self._options)}")
+        if named is not None:
+            return self._picked([named])
+        if self._offered and words:
+            return TextReply(typed, answers=False)
+        return Problem(f"type a number from 1 to {len(self._options)}")
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Asks again."""
+        return Problem(message)
+
+    def _named(self, typed: str) -> JsonObject | None:
+        word = typed.strip().casefold()
+        return next((one for one in self._options if word and line(one["label"]).casefold() == word), None)
+
+    def _picked(self, options: list[JsonObject]) -> Reply | Problem:
+        if len(options) > 1 and not self._several:
+            return Problem("choose one")
+        for option in options:
+            if option.get("disabled"):
+                return Problem(f"{line(option['label'])} is not available")
+        return SelectionReply([option["value"] for option in options])
+
+
+class TextDialogue:
+    """A line of text, or several."""
+
+    def __init__(self, props: JsonObject) -> None:
+        self._props = props
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for text."""
+        multiline = bool(self._props.get("multiline"))
+        hint = line(self._props.get("placeholder"))
+        return Prompt(line(self._props.get("label")) or "Answer", hint, multiline=multiline)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Takes any text that is not too long."""
+        most = number(self._props.get("max_length"))
+        if not typed.strip():
+            return Problem("type an answer")
+        if most is not None and len(typed) > most:
+            return Problem(f"at most {most} characters; this has {len(typed)}")
+        return TextReply(typed)
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Asks again."""
+        return Problem(message)

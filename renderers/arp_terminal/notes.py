@@ -1,0 +1,35 @@
+"""What this program itself says: at the first column, where nothing of an agent ever stands."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+from rich.console import RenderableType
+from rich.text import Text
+
+from arp_terminal.blocks import Hanging
+from arp_terminal.options import Options
+from arp_terminal.palette import BAD, DIM, GOOD, WARN
+from arp_terminal.safe_text import sanitise
+
+_SIGNS = {
+    "info": ("·", "-", DIM),
+    "good": ("●", "+", GOOD),
+    "warning": ("▲", "!", WARN),
+    "bad": ("✗", "!", BAD),
+}
+
+
+class Note(Struct, frozen=True):
+    """One thing to say."""
+
+    tone: Literal["info", "good", "warning", "bad"]
+    text: str
+
+
+def draw_note(note: Note, options: Options) -> RenderableType:
+    """Draws a note."""
+    sign, ascii_sign, style = _SIGNS[note.tone]
+    words = Text(sanitise(note.text), style=DIM if note.tone == "info" else style)
+    return Hanging(f"{sign if options.unicode else ascii_sign} ", words, style=style)

@@ -1,0 +1,63 @@
+"""Which questions are open on a screen, and which of them is asked now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from msgspec import Struct
+
+from arp.protocol.component import Component
+from arp.protocol.messages import FINAL_STATUSES
+from arp.protocol.screen import Screen
+from arp_terminal.questions import is_open
+
+QUESTION_TYPES = frozenset(("form", "confirm", "choices", "text-input"))
+
+
+class Question(Struct, frozen=True):
+    """An input component that still takes an answer."""
+
+    component: Component
+    offered: bool
+    """Its turn is over: nobody waits for the answer."""
+
+
+def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
+    """Gives the question to ask now.
+
+    The oldest one of a turn that is not over; else the last one of the newest turn.
+
+    Args:
+        screen: What shows.
+        passed: Ids of questions that are not to be asked (again).
+    """
+    newest = next(reversed(screen.turns), None)
+    last: Question | None = None
+    for turn_id, turn in screen.turns.items():
+        over = turn.final or turn.status in FINAL_STATUSES
+        if over and turn_id != newest:
+            continue
+        for component in _questions(screen, turn_id):
+            if component.id in passed or not is_open(component.props):
+                continue
+            if not over:
+                return Question(component, offered=False)
+            last = Question(component, offered=True)
+    return last
+
+
+def find(screen: Screen, component_id: str) -> Component | None:
+    """Gives a component as it is now, `None` if it is gone."""
+    tree = screen.surfaces["main"]
+    return tree.component(component_id) if component_id in tree.nodes else None
+
+
+def _questions(screen: Screen, turn_id: str) -> Iterator[Component]:
+    """Gives the input components of a turn, nested ones too, in order."""
+    tree = screen.surfaces["main"]
+    waiting = list(reversed(tree.outputs.get(turn_id, [])))
+    while waiting:
+        node = tree.nodes[waiting.pop()]
+        if node.type in QUESTION_TYPES:
+            yield tree.component(node.id)
+        waiting.extend(reversed(node.children))

@@ -1,0 +1,72 @@
+"""`arp render`: messages of an agent, one a line, drawn as they come; for pipes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+from arp.protocol.codec import agent_decoder
+from arp.protocol.errors import InvalidMessage
+from arp.protocol.messages import AgentMessage
+from arp.protocol.screen import Screen
+from arp_terminal.safe_text import sanitise_line
+from arp_terminal.scroll import Scroll
+from arp_terminal.terminal import options_for, write_lines
+from arp_terminal.transcript import Transcript
+
+MAX_LINE_BYTES = 16 << 20
+"""Bytes of a line that is read; sixteen times what the protocol lets a message have."""
+
+
+def run(stream: Iterable[str | bytes], *, level: str, width: int | None = None) -> int:
+    """Draws the messages of `stream` to standard output, each part when it is complete.
+
+    Args:
+        stream: One JSON message (or an array of them) a line, as `arp serve --stdio` writes them.
+        level: Conformance level; components beyond it show their fallback.
+        width: Cells in a line; `None` = those of the terminal, 80 without one.
+
+    Returns:
+        0, or 1 if a line could not be read; each is told on standard error and passed over.
+    """
+    return draw(stream, sys.stdout, sys.stderr, level=level, width=width)
+
+
+def draw(
+    stream: Iterable[str | bytes], out: TextIO, errors: TextIO, *, level: str, width: int | None = None
+) -> int:
+    """Does what `run` does, to the given streams."""
+    screen = Screen()
+    transcript = Transcript(screen, hold=False)
+    scroll = Scroll(transcript, options_for(out, level=level, width=width))
+    decoder = agent_decoder("json")
+    failed = False
+    for number, line in enumerate(stream, 1):
+        raw = line.encode(errors="surrogatepass") if isinstance(line, str) else line
+        if not raw.strip():
+            continue
+        try:
+            messages = _decoded(decoder.decode, raw)
+        except InvalidMessage as error:
+            failed = True
+            print(f"arp render: line {number}: {sanitise_line(error.message)}", file=errors)  # noqa: T201
+            continue
+        for message in messages:
+            screen.apply(message)
+            transcript.hear(message)
+        write_lines(out, scroll.advance())
+    write_lines(out, scroll.finish())
+    return 1 if failed else 0
+
+
+def _decoded(decode: object, raw: bytes) -> list[AgentMessage]:
+    """Reads a line; a message of a type that is not known is no message."""
+    if len(raw) > MAX_LINE_BYTES:
+        raise InvalidMessage(f"the line has {len(raw):,} bytes; at most {MAX_LINE_BYTES:,} are read")
+    try:
+        return decode(raw)  # type: ignore[no-any-return,operator]
+    except InvalidMessage as error:
+        if error.message.startswith("message.type: invalid value"):
+            return []
+        raise

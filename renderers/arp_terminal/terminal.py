@@ -1,0 +1,84 @@
+"""What kind of terminal a stream is, and writing to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+from arp_terminal.options import MIN_WIDTH, Options
+
+PIPE_WIDTH = 80
+"""Cells of a line where there is no terminal to ask."""
+
+
+def options_for(
+    out: TextIO,
+    *,
+    level: str = "standard",
+    width: int | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Options:
+    """Gives the options that fit a stream.
+
+    Without a terminal nothing is styled and no row is left out; `NO_COLOR`, `TERM=dumb` and `FORCE_COLOR` are
+    obeyed; without UTF-8 only ASCII is drawn.
+    """
+    env = os.environ if environ is None else environ
+    terminal = is_terminal(out)
+    return Options(
+        width=max(MIN_WIDTH, width or (columns(out) if terminal else PIPE_WIDTH)),
+        colour=wants_colour(terminal, env),
+        unicode=speaks_unicode(out),
+        level=level,
+        max_rows=100 if terminal else None,
+    )
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Tells whether somebody looks at a stream, or types into it."""
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False
+
+
+def is_dumb(environ: Mapping[str, str]) -> bool:
+    """Tells whether the terminal cannot move its cursor."""
+    return environ.get("TERM", "") in ("", "dumb", "unknown")
+
+
+def wants_colour(terminal: bool, environ: Mapping[str, str]) -> bool:
+    """Decides about styles: `NO_COLOR` (https://no-color.org) wins, then `FORCE_COLOR`, then the terminal."""
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return terminal and not is_dumb(environ)
+
+
+def speaks_unicode(out: TextIO) -> bool:
+    """Tells whether what is drawn may have signs beyond ASCII."""
+    encoding = (getattr(out, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
+    return encoding.startswith(("utf", "cp65001"))
+
+
+def columns(out: TextIO) -> int:
+    """Gives the width of a terminal."""
+    try:
+        return os.get_terminal_size(out.fileno()).columns or PIPE_WIDTH
+    except (OSError, ValueError):
+        return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+
+
+def write_lines(out: TextIO, lines: Sequence[str]) -> None:
+    """Writes painted lines; what the stream's encoding does not have is written as `\\u…`."""
+    if not lines:
+        return
+    text = "\n".join(lines) + "\n"
+    if not speaks_unicode(out):
+        encoding = getattr(out, "encoding", None) or "ascii"
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+    out.write(text)
+    out.flush()

@@ -1,0 +1,125 @@
+"""One property of one component and its commit, in trees of 10, 1,000 and 10,000 components.
+
+In this process alone: `Session.commit` and the draining of its fact, as the hub does them; and once
+1,000 components of four kinds, shown by one commit with full validation.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+
+from arp.client.options import renderer_hello
+from arp.protocol.component import Component
+from arp.protocol.limits import Limits
+from arp.protocol.messages import Input
+from arp.protocol.patch import Update
+from arp.session.inputs import receive
+from arp.session.session import Head, Session
+from arp.surface.change import Change, PatchChange, RenderChange
+from arp.surface.profile import profile_of
+from tests.bench.figures import Figure, alone, compared, percentile, report, rounds
+
+SIZES = (10, 1_000, 10_000)
+PATCHES = 400
+CHILDREN = 9
+TARGET = 1.3
+TARGET_RENDER_MS = 20.0
+LIMITS = Limits(max_components_per_commit=20_000)
+PROFILE = profile_of(renderer_hello({}).capabilities)
+AT = "2026-01-01T00:00:00.000000Z"
+
+
+class Bench:
+    """A session with a running turn and one renderer that shows everything."""
+
+    def __init__(self) -> None:
+        self.session = Session(Head("patch", "epoch"), LIMITS)
+        self.session.profiles.add(PROFILE)
+        receive(self.session, Input(input_type="text", data={"text": "go"}), PROFILE)
+        assert self.session.running is not None
+        self.turn_id = self.session.running
+        self.session.drain(AT)
+
+    def commit_s(self, change: Change) -> float:
+        """Commits one change and tells how long that and its draining took."""
+        began = time.perf_counter()
+        self.session.commit(self.turn_id, "main", [change])
+        drained = self.session.drain(AT)
+        took = time.perf_counter() - began
+        assert len(drained.facts) == 1
+        return took
+
+
+def grouped(number: int) -> Component:
+    """Gives a group of texts: ten components."""
+    children = [
+        {"id": f"t{number}-{child}", "type": "text", "props": {"content": "Text"}}
+        for child in range(CHILDREN)
+    ]
+    return Component(f"g{number}", "group", {"children": children})
+
+
+def planted(size: int) -> Bench:
+    """Gives a session whose tree has so many components."""
+    bench = Bench()
+    bench.commit_s(RenderChange([grouped(number) for number in range(size // (CHILDREN + 1))]))
+    tree = bench.session.tree("main")
+    assert tree is not None
+    assert len(tree.nodes) == size
+    return bench
+
+
+def patch_us(bench: Bench, size: int, chance: random.Random) -> float:
+    """Patches components all over the tree, and gives the median."""
+    groups = size // (CHILDREN + 1)
+    taken = []
+    for number in range(PATCHES):
+        target = f"t{chance.randrange(groups)}-{chance.randrange(CHILDREN)}"
+        op = Update(target, "props.content", f"Text {number}")
+        taken.append(bench.commit_s(PatchChange([op])))
+    return percentile(taken, 50) * 1e6
+
+
+def assorted(number: int) -> Component:
+    """Gives one of four kinds of component."""
+    rows = [[f"row {row}", row, row / 2] for row in range(5)]
+    kinds: list[tuple[str, dict[str, object]]] = [
+        ("text", {"content": f"Paragraph {number}", "format": "markdown"}),
+        ("status-card", {"status": "success", "title": f"Step {number}", "message": "All is well"}),
+        ("key-value", {"items": [{"key": "rows", "value": "12"}, {"key": "errors", "value": "0"}]}),
+        ("table", {"headers": ["name", "count", "share"], "rows": rows}),
+    ]
+    kind, props = kinds[number % len(kinds)]
+    return Component(f"c{number}", kind, props)
+
+
+def render_ms() -> float:
+    """Shows 1,000 components by one commit in a fresh session."""
+    components = [assorted(number) for number in range(1_000)]
+    return Bench().commit_s(RenderChange(components)) * 1000
+
+
+def main() -> None:
+    chance = random.Random(1)
+    benches = {size: planted(size) for size in SIZES}
+    times: dict[int, list[float]] = {size: [] for size in SIZES}
+    renders = []
+    gc.collect()
+    for _ in range(rounds(15)):
+        for size, bench in benches.items():
+            times[size].append(patch_us(bench, size, chance))
+        renders.append(render_ms())
+    small, middle, large = SIZES
+    figures: list[Figure] = [
+        alone(f"patch and commit in {small} components", "µs", times[small]),
+        compared(f"… in {middle:,}, against {small}", "µs", times[middle], times[small], TARGET),
+        compared(f"… in {large:,}, against {small}", "µs", times[large], times[small], TARGET),
+        alone("render and commit of 1,000 components", "ms", renders, TARGET_RENDER_MS),
+    ]
+    report("patch", figures)
+
+
+if __name__ == "__main__":
+    main()

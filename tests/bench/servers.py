@@ -1,0 +1,100 @@
+"""Server processes, and what they have used: processor time and memory, nobody else's."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+
+READY_S = 30.0
+STOP_S = 15.0
+
+OURS = (sys.executable, "-m", "arp.cli", "serve", "tests/bench/agent.py", "--port", "0")
+BARE = (sys.executable, "-m", "tests.bench.bare")
+
+
+class Server:
+    """A server that runs and listens."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, *, is_ours: bool) -> None:
+        self.port = port
+        self.is_ours = is_ours
+        self._process = process
+        self._facts = psutil.Process(process.pid)
+
+    def cpu_s(self) -> float:
+        """User and system time of the process so far, all threads.
+
+        On Linux the process' own clock tells it to the nanosecond; elsewhere it comes in ticks.
+        """
+        if sys.platform == "linux":
+            return time.clock_gettime(_cpu_clock(self._process.pid))
+        times = self._facts.cpu_times()
+        return times.user + times.system
+
+    def memory_bytes(self) -> int:
+        """Resident memory of the process."""
+        return self._facts.memory_info().rss
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+
+def _cpu_clock(pid: int) -> int:
+    """Gives the clock that `clock_getcpuclockid` would."""
+    return (~pid << 3) | 2
+
+
+@contextmanager
+def running(command: Sequence[str], *, is_ours: bool) -> Iterator[Server]:
+    """Starts a server, waits until it listens, and stops it at the end."""
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "ARP_"}
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env=environment)
+    try:
+        yield Server(process, _port_of(process), is_ours=is_ours)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_S)
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@contextmanager
+def both() -> Iterator[tuple[Server, Server]]:
+    """Runs ours, with a SQLite ledger on disk as shipped, and the bare one beside it."""
+    with tempfile.TemporaryDirectory(prefix="arp-bench-") as folder:
+        ours = (*OURS, "--ledger", f"sqlite:{folder}/ledger.db")
+        with running(ours, is_ours=True) as first, running(BARE, is_ours=False) as second:
+            yield first, second
+
+
+def ready_line(process: subprocess.Popen[bytes]) -> str:
+    """Waits for the line that a server prints when it listens."""
+    assert process.stdout is not None
+    readable, _, _ = select.select([process.stdout], [], [], READY_S)
+    line = process.stdout.readline().decode() if readable else ""
+    if " on http://" not in line:
+        raise RuntimeError(f"the server did not start: {line!r}")
+    return line
+
+
+def _port_of(process: subprocess.Popen[bytes]) -> int:
+    found = re.search(r":(\d+)\s*$", ready_line(process))
+    assert found is not None
+    return int(found[1])

@@ -1,0 +1,85 @@
+"""The scripted session ends in equal screens, whatever carries it (style.md, protocol.md 6)."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arp.client.client import ArpClient
+from arp.protocol.messages import TurnMessage
+from tests.server.scripted import EVERYTHING, app
+from tests.serving import Serving, serving
+
+WAIT_S = 15.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    with serving(app, ledger=f"sqlite:{path}") as running:
+        yield running
+
+
+def address(server: Serving, transport: str) -> tuple[str, dict[str, Any]]:
+    if transport == "sse":
+        return f"http+sse://127.0.0.1:{server.port}", {}
+    if transport == "stdio":
+        agent = str(Path(__file__).with_name("scripted.py"))
+        command = [sys.executable, "-m", "arp.cli", "serve", agent, "--stdio"]
+        return "stdio:", {"command": command}
+    return server.ws, {"encoding": transport}
+
+
+async def play(client: ArpClient) -> None:
+    """Does what a user does: asks, confirms, fills the form; then a cancel and a failure."""
+    await client.send_text("everything")
+    async for event in client.events():
+        if not isinstance(event, TurnMessage) or event.status != "waiting":
+            if isinstance(event, TurnMessage) and event.status == "completed":
+                break
+            continue
+        shown = client.screen.output(event.turn_id or "")[-1]
+        if shown.id == "sure":
+            await client.send_action("confirm", source="sure")
+        else:
+            await client.send_form({"name": "Ada", "age": 36}, source="form")
+
+
+TRANSPORTS = ["json", "msgpack", "cbor", "sse", "stdio"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_scripted_session_ends_in_the_same_screen(server: Serving, transport: str) -> None:
+    """One semantics, whatever carries it."""
+    url, options = address(server, transport)
+    async with asyncio.timeout(WAIT_S), ArpClient(url, **options) as client:
+        await play(client)
+        shown = client.screen.canonical()["turns"]["t1"]
+    assert {key: shown[key] for key in EVERYTHING} == EVERYTHING
+    assert [kind for kind, _ in shown["inputs"]] == ["text", "action", "form_submit"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_cancel_and_failure_end_turns_the_same_way(server: Serving, transport: str) -> None:
+    """A cancel is no failure, and a failure shows no internals."""
+    url, options = address(server, transport)
+    async with asyncio.timeout(WAIT_S), ArpClient(url, **options) as client:
+        await client.send_text("wait")
+        async for event in client.events():
+            if isinstance(event, TurnMessage) and event.status == "waiting":
+                await client.cancel()
+            if isinstance(event, TurnMessage) and event.status == "cancelled":
+                break
+        failed = await client.ask("fail")
+        shown = client.screen.canonical()["turns"]
+    assert shown["t1"]["status"] == "cancelled"
+    assert shown["t1"]["final"] is True
+    assert shown["t1"]["output"][-1]["props"]["state"] == "cancelled"
+    assert failed.status == "failed"
+    assert [payload.code for payload in failed.errors] == [18]
+    assert "secret" not in repr(shown)

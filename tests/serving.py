@@ -1,0 +1,75 @@
+"""A real server for tests: uvicorn on a free port, in a thread with a loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+from arp import App
+from arp.server.application import Application
+from arp.server.serve import Server, bind, configuration
+
+START_S = 10.0
+
+T = TypeVar("T")
+
+
+class Serving(NamedTuple):
+    """A server that runs."""
+
+    port: int
+    application: Application
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def http(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def ws(self) -> str:
+        """Its WebSocket address."""
+        return f"ws://127.0.0.1:{self.port}/_arp/v1"
+
+    def call(self, ask: Callable[[], T]) -> T:
+        """Runs a function in the server's loop and gives what it returns."""
+
+        async def run() -> T:
+            return ask()
+
+        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(START_S)
+
+
+@contextmanager
+def serving(app: App, *, ledger: str | None = None) -> Iterator[Serving]:
+    """Serves an app until the block ends."""
+    application = Application(app.served(ledger=ledger))
+    listener = bind("127.0.0.1", 0)
+    ready = threading.Event()
+    server = Server(configuration(application), application, ready.set)
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def run() -> None:
+        loops.append(asyncio.get_running_loop())
+        try:
+            await server.serve([listener])
+        finally:
+            ready.set()
+
+    def work() -> None:
+        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+            runner.run(run())
+
+    thread = threading.Thread(target=work, name="arp-test-server")
+    thread.start()
+    try:
+        assert ready.wait(START_S), "the server did not start"
+        assert server.started, "the server stopped at once"
+        yield Serving(listener.getsockname()[1], application, loops[0])
+    finally:
+        server.should_exit = True
+        thread.join(START_S)
+        assert not thread.is_alive(), "the server did not stop"

@@ -1,0 +1,48 @@
+"""Facts, rows and files for the tests of the store."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from arp.store.store import Append, SessionMeta, Store
+
+
+def fact(sequence: int, session_id: str = "s1") -> bytes:
+    """An encoded fact that tells where it belongs."""
+    return b'{"sessionId":"%s","sequence":%d}' % (session_id.encode(), sequence)
+
+
+def facts(first: int, last: int, session_id: str = "s1") -> list[bytes]:
+    """The facts from `first` to `last`, both included."""
+    return [fact(sequence, session_id) for sequence in range(first, last + 1)]
+
+
+def numbered(first: int, last: int, session_id: str = "s1") -> list[tuple[int, bytes]]:
+    """The same as `Store.read` gives them."""
+    return [(sequence, fact(sequence, session_id)) for sequence in range(first, last + 1)]
+
+
+def meta(session_id: str = "s1", updated_at: str = "2026-11-21T08:00:00Z", **more: object) -> SessionMeta:
+    """The row of a session."""
+    fields: dict[str, object] = {
+        "epoch": "e1",
+        "owner": "ann",
+        "workflow": "explore",
+        "title": "Sales",
+        "created_at": "2026-11-21T07:00:00Z",
+    }
+    return SessionMeta(id=session_id, updated_at=updated_at, **(fields | more))  # type: ignore[arg-type] # checked by the tests that use it
+
+
+async def put(store: Store, first: int, last: int, session_id: str = "s1") -> None:
+    """Appends the facts from `first` to `last` in one call."""
+    await store.append([Append(session_id, first - 1, facts(first, last, session_id))])
+
+
+def copy_of_a_crash(path: Path, target: Path) -> Path:
+    """Copies a ledger as a kill would leave it at this moment: the file and its log."""
+    target.mkdir()
+    for suffix in ("", "-wal"):
+        shutil.copy(path.with_name(path.name + suffix), target)
+    return target / path.name

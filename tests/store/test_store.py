@@ -1,0 +1,321 @@
+"""What every store promises; each test runs on each of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from arp.store.errors import SequenceConflict, StoreClosed
+from arp.store.store import Append, SessionMeta, Store, check_append, page_limit, split_cursor
+from tests.store.samples import fact, facts, meta, numbered, put
+
+
+async def test_facts_are_read_in_the_order_in_which_they_were_appended(store: Store) -> None:
+    await put(store, 1, 3)
+    await put(store, 4, 4)
+    assert await store.read("s1") == numbered(1, 4)
+
+
+async def test_reading_begins_behind_a_sequence_and_ends_at_the_limit(store: Store) -> None:
+    await put(store, 1, 10)
+    assert await store.read("s1", after=3, limit=4) == numbered(4, 7)
+    assert await store.read("s1", after=9) == numbered(10, 10)
+    assert await store.read("s1", after=10) == []
+    assert await store.read("s1", after=11) == []
+    assert await store.read("s1", after=2**60) == []
+    assert await store.read("s1", after=-5, limit=2) == numbered(1, 2)
+    assert await store.read("s1", limit=0) == numbered(1, 1)
+
+
+async def test_a_session_that_nobody_wrote_to_has_no_facts(store: Store) -> None:
+    assert await store.read("nobody") == []
+    assert await store.session("nobody") is None
+
+
+async def test_sessions_do_not_see_each_others_facts(store: Store) -> None:
+    """architecture.md, what must always hold 10."""
+    await store.append([Append("a", 0, facts(1, 2, "a")), Append("b", 0, facts(1, 1, "b"))])
+    await put(store, 2, 2, "b")
+    assert await store.read("a") == numbered(1, 2, "a")
+    assert await store.read("b") == numbered(1, 2, "b")
+
+
+async def test_a_wrong_expected_sequence_stores_nothing_of_the_call(store: Store) -> None:
+    """ledger.md 3: optimistic concurrency on `expected_sequence`."""
+    await put(store, 1, 2)
+    row = meta("new", title="never seen")
+    with pytest.raises(SequenceConflict) as refused:
+        await store.append([Append("new", 0, [fact(1, "new")], row), Append("s1", 1, [fact(2)])])
+    assert str(refused.value) == (
+        "session s1 stands at sequence 2, not at 1; read what is there and append behind it"
+    )
+    assert (refused.value.expected, refused.value.actual) == (1, 2)
+    assert await store.read("s1") == numbered(1, 2)
+    assert await store.read("new") == []
+    assert await store.session("new") is None
+    await put(store, 1, 1, "new")
+    await put(store, 3, 3)
+    assert await store.read("s1") == numbered(1, 3)
+
+
+async def test_a_call_may_append_to_a_session_twice(store: Store) -> None:
+    await store.append([Append("s1", 0, facts(1, 2)), Append("s1", 2, facts(3, 3))])
+    with pytest.raises(SequenceConflict):
+        await store.append([Append("s1", 3, facts(4, 4)), Append("s1", 3, facts(4, 4))])
+    assert await store.read("s1") == numbered(1, 3)
+    await put(store, 4, 4)
+
+
+async def test_of_two_writers_that_race_one_is_refused(store: Store) -> None:
+    outcomes = await asyncio.gather(
+        put(store, 1, 1), put(store, 1, 2), put(store, 1, 1, "b"), return_exceptions=True
+    )
+    assert outcomes[0] is None
+    assert isinstance(outcomes[1], SequenceConflict)
+    assert outcomes[2] is None
+    assert await store.read("s1") == numbered(1, 1)
+
+
+async def test_a_caller_need_not_wait_for_one_append_before_the_next(store: Store) -> None:
+    await asyncio.gather(*(put(store, each, each) for each in range(1, 101)))
+    assert await store.read("s1") == numbered(1, 100)
+
+
+async def test_an_empty_call_and_an_empty_append_are_harmless(store: Store) -> None:
+    await store.append([])
+    await store.append([Append("s1", 0, [])])
+    assert await store.read("s1") == []
+    await put(store, 1, 1)
+
+
+async def test_a_line_break_between_tokens_becomes_a_space(store: Store) -> None:
+    await store.append([Append("s1", 0, [b'{\n"a":\r\n1}', b"{}", b"\n"]), Append("b", 0, [b"{}"])])
+    assert await store.read("s1") == [(1, b'{ "a":\r 1}'), (2, b"{}"), (3, b" ")]
+    assert await store.read("b") == [(1, b"{}")]
+
+
+async def test_the_callers_list_is_not_kept(store: Store) -> None:
+    mine = facts(1, 1)
+    await store.append([Append("s1", 0, mine)])
+    mine.append(fact(2))
+    await put(store, 2, 3)
+    assert mine == facts(1, 2)
+    assert await store.read("s1") == numbered(1, 3)
+
+
+@pytest.mark.parametrize("session_id", ["s'1\"; DROP TABLE session --", "%", "_", "日本 🎈", "a~b"])
+async def test_any_printable_id_is_only_an_id(store: Store, session_id: str) -> None:
+    """threats.md T80: bound parameters, no meaning in names."""
+    row = meta(session_id, owner=session_id, workflow=session_id, title=session_id)
+    await store.append([Append(session_id, 0, facts(1, 1), row), Append("other", 0, facts(1, 1))])
+    assert await store.read(session_id) == numbered(1, 1)
+    assert [each.id for each in await store.sessions(owner=session_id)] == [session_id]
+    assert [each.id for each in await store.sessions(workflow=session_id)] == [session_id]
+    assert await store.delete(session_id) is True
+    assert await store.read("other") == numbered(1, 1)
+
+
+@pytest.mark.parametrize("session_id", ["", "a\nb", "a\0b", "\ud800"])
+async def test_an_id_that_cannot_be_printed_is_refused(store: Store, session_id: str) -> None:
+    with pytest.raises(ValueError, match="is empty or not printable"):
+        await store.append([Append("s1", 0, facts(1, 1)), Append(session_id, 0, facts(1, 1))])
+    assert await store.read("s1") == []
+
+
+async def test_a_meta_of_another_session_is_refused(store: Store) -> None:
+    with pytest.raises(ValueError, match="meta of session 'b' in an append to a"):
+        await store.append([Append("a", 0, [], meta("b"))])
+    assert await store.sessions() == []
+
+
+@pytest.mark.parametrize("name", ["owner", "workflow", "updated_at"])
+async def test_nul_in_what_the_list_is_sorted_by_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(ValueError, match="NUL in owner, workflow or updated_at"):
+        await store.append([Append("s1", 0, [], meta("s1", **{name: "a\0b"}))])
+
+
+async def test_a_text_that_no_encoding_has_is_refused_before_anything_is_stored(
+    store: Store,
+) -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        await store.append([Append("s1", 0, facts(1, 1), meta("s1", title="\ud800"))])
+    assert await store.read("s1") == []
+
+
+async def test_a_session_is_listed_as_it_was_written(store: Store) -> None:
+    row = SessionMeta(
+        id="s1",
+        epoch="e9",
+        owner="ann",
+        workflow="explore",
+        title='Nul \0, quote ", snow ☃, line\nbreak',
+        created_at="2026-11-21T07:00:00Z",
+        updated_at="2026-11-21T08:00:00Z",
+        turn_count=3,
+        last_sequence=2,
+        active=True,
+    )
+    await store.append([Append("s1", 0, facts(1, 2), row)])
+    assert await store.session("s1") == row
+    assert await store.sessions() == [row]
+
+
+async def test_the_last_sequence_comes_from_the_facts(store: Store) -> None:
+    await store.append([Append("s1", 0, [], meta("s1", last_sequence=77))])
+    assert [row.last_sequence for row in await store.sessions()] == [0]
+    await put(store, 1, 5)
+    row = await store.session("s1")
+    assert row is not None
+    assert row.last_sequence == 5
+
+
+async def test_a_row_is_left_alone_by_an_append_without_one(store: Store) -> None:
+    await store.append([Append("s1", 0, [], meta("s1", title="first"))])
+    await put(store, 1, 1)
+    row = await store.session("s1")
+    assert row is not None
+    assert row.title == "first"
+
+
+async def test_the_last_row_of_a_call_wins(store: Store) -> None:
+    rows = [meta("s1", title=title) for title in ("one", "two")]
+    await store.append([Append("s1", 0, [], row) for row in rows])
+    assert [row.title for row in await store.sessions()] == ["two"]
+
+
+async def test_a_session_without_a_row_is_not_listed(store: Store) -> None:
+    await put(store, 1, 1)
+    assert await store.sessions() == []
+    assert await store.session("s1") is None
+
+
+async def fill(store: Store) -> None:
+    rows = [
+        meta("a", "2026-11-21T08:00:01Z", owner="ann", workflow="chat"),
+        meta("b", "2026-11-21T08:00:03Z", owner="bob", workflow="explore"),
+        meta("c", "2026-11-21T08:00:02Z", owner="ann", workflow="explore"),
+        meta("d", "2026-11-21T08:00:02Z", owner="ann", workflow="chat"),
+    ]
+    await store.append([Append(row.id, 0, [], row) for row in rows])
+
+
+async def test_sessions_come_newest_first(store: Store) -> None:
+    await fill(store)
+    assert [row.id for row in await store.sessions()] == ["b", "d", "c", "a"]
+    assert [row.id for row in await store.sessions(owner="ann")] == ["d", "c", "a"]
+    assert [row.id for row in await store.sessions(workflow="chat")] == ["d", "a"]
+    assert [row.id for row in await store.sessions(owner="ann", workflow="explore")] == ["c"]
+    assert await store.sessions(owner="") == []
+
+
+async def test_pages_of_sessions_have_each_row_once(store: Store) -> None:
+    await fill(store)
+    seen, before = [], None
+    while page := await store.sessions(before=before, limit=1):
+        seen += [row.id for row in page]
+        before = page[-1].cursor
+    assert seen == ["b", "d", "c", "a"]
+    mine = await store.sessions(owner="ann", before="2026-11-21T08:00:02Z~d")
+    assert [row.id for row in mine] == ["c", "a"]
+
+
+async def test_a_cursor_may_be_a_time_alone_and_nonsense_is_harmless(store: Store) -> None:
+    await fill(store)
+    assert [row.id for row in await store.sessions(before="2026-11-21T08:00:02Z")] == ["a"]
+    assert await store.sessions(before="") == []
+    assert len(await store.sessions(before="~' OR 1=1")) == 0
+    assert len(await store.sessions(before="zzz~~~")) == 4
+
+
+async def test_a_page_has_at_least_one_row_whatever_is_asked(store: Store) -> None:
+    await fill(store)
+    assert len(await store.sessions(limit=-3)) == 1
+    assert len(await store.sessions(limit=10**9)) == 4
+
+
+async def test_a_newer_row_moves_the_session_to_the_top(store: Store) -> None:
+    await fill(store)
+    await store.append([Append("a", 0, [], meta("a", "2026-11-21T09:00:00Z", owner="bob"))])
+    assert [row.id for row in await store.sessions()] == ["a", "b", "d", "c"]
+    assert [row.id for row in await store.sessions(owner="ann")] == ["d", "c"]
+
+
+async def test_active_sessions_are_found(store: Store) -> None:
+    rows = [meta("z", active=True), meta("a", active=True), meta("m")]
+    await store.append([Append(row.id, 0, [], row) for row in rows])
+    assert await store.open_sessions() == ["a", "z"]
+    await store.append([Append("a", 0, [], meta("a"))])
+    assert await store.open_sessions() == ["z"]
+
+
+async def test_a_deleted_session_is_gone_and_its_id_is_free(store: Store) -> None:
+    await store.append([Append("s1", 0, facts(1, 3), meta("s1", active=True))])
+    await put(store, 1, 2, "other")
+    assert await store.delete("s1") is True
+    assert await store.read("s1") == []
+    assert await store.session("s1") is None
+    assert await store.open_sessions() == []
+    assert await store.read("other") == numbered(1, 2, "other")
+    assert await store.delete("s1") is False
+    await put(store, 1, 1)
+    assert await store.read("s1") == numbered(1, 1)
+
+
+async def test_facts_alone_or_a_row_alone_can_be_deleted(store: Store) -> None:
+    await put(store, 1, 1, "facts")
+    await store.append([Append("row", 0, [], meta("row"))])
+    assert await store.delete("facts") is True
+    assert await store.delete("row") is True
+    assert await store.delete("neither") is False
+
+
+async def test_a_store_that_is_not_open_says_so(store: Store) -> None:
+    await store.aclose()
+    await store.aclose()
+    with pytest.raises(StoreClosed, match="the store is not open"):
+        await put(store, 1, 1)
+    with pytest.raises(StoreClosed):
+        await store.read("s1")
+    with pytest.raises(StoreClosed):
+        await store.sessions()
+    with pytest.raises(StoreClosed):
+        await store.session("s1")
+    with pytest.raises(StoreClosed):
+        await store.delete("s1")
+    with pytest.raises(StoreClosed):
+        await store.open_sessions()
+
+
+async def test_a_store_that_is_opened_again_has_everything(store: Store) -> None:
+    await store.append([Append("s1", 0, facts(1, 3), meta("s1", active=True))])
+    await store.aclose()
+    await store.open()
+    assert await store.read("s1") == numbered(1, 3)
+    assert await store.open_sessions() == ["s1"]
+    await put(store, 4, 4)
+    assert await store.read("s1", after=2) == numbered(3, 4)
+
+
+async def test_a_caller_that_gives_up_does_not_disturb_the_others(store: Store) -> None:
+    task = asyncio.create_task(put(store, 1, 1, "impatient"))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await put(store, 1, 1)
+    assert await store.read("s1") == numbered(1, 1)
+
+
+def test_a_cursor_is_taken_apart_at_the_first_mark() -> None:
+    assert meta("s~1", "2026-11-21T08:00:00Z").cursor == "2026-11-21T08:00:00Z~s~1"
+    assert split_cursor("2026-11-21T08:00:00Z~s~1") == ("2026-11-21T08:00:00Z", "s~1")
+    assert split_cursor("") == ("", "")
+
+
+def test_page_sizes_are_brought_inside() -> None:
+    assert [page_limit(limit) for limit in (-1, 0, 1, 1000, 1001)] == [1, 1, 1, 1000, 1000]
+
+
+def test_an_append_that_any_store_can_keep_passes() -> None:
+    check_append(Append("s1", 0, [], meta("s1")))
+    check_append(Append("s1", 0, []))

@@ -1,0 +1,253 @@
+"""Nothing reaches the agent that does not fit its question (protocol.md 2.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arp.protocol.component import Component
+from arp.protocol.errors import InvalidAnswer
+from arp.surface.answers import answer_value, check_answer, public_answer, understand
+
+FORM = Component(
+    "f",
+    "form",
+    {
+        "fields": [
+            {"name": "age", "field_type": "number"},
+            {"name": "pin", "field_type": "password"},
+        ]
+    },
+)
+SAVE = Component("f", "form", {"fields": [{"name": "a"}], "submit_action": "save"})
+CONFIRM = Component("c", "confirm", {"title": "Sure?"})
+ONE = Component(
+    "o", "choices", {"options": ["a", {"label": "b", "value": 2}, {"label": "x", "disabled": True}]}
+)
+MANY = Component("m", "choices", {**ONE.props, "multi_select": True})
+LINE = Component("t", "text-input", {"max_length": 3})
+LINES = Component("t", "text-input", {"multiline": True})
+TEXT = {"id": "x", "type": "text", "props": {"content": ""}}
+TABS = Component("b", "tabs", {"tabs": [{"label": "1", "component": TEXT}]})
+CUSTOM = Component("m", "x-acme-map", {}, fallback=Component("", "text", {"content": ""}))
+
+
+@pytest.mark.parametrize(
+    ("component", "input_type", "data", "checked"),
+    [
+        (FORM, "form_submit", {"fields": {"age": "3"}}, {"fields": {"age": 3, "pin": None}}),
+        (
+            FORM,
+            "form_submit",
+            {"fields": {}, "action": "submit"},
+            {"fields": {"age": None, "pin": None}},
+        ),
+        (SAVE, "form_submit", {"fields": {}}, {"action": "save", "fields": {"a": None}}),
+        (
+            SAVE,
+            "form_submit",
+            {"fields": {"a": "1"}, "action": "save", "newer": 1},
+            {"action": "save", "fields": {"a": "1"}},
+        ),
+        (CONFIRM, "action", {"action": "confirm"}, {"action": "confirm"}),
+        (CONFIRM, "action", {"action": "deny", "payload": {"a": 1}}, {"action": "deny"}),
+        (ONE, "selection", {"selected": ["a"], "source": "o"}, {"selected": ["a"]}),
+        (ONE, "selection", {"selected": ["2"]}, {"selected": [2]}),
+        (ONE, "selection", {"selected": ["b"]}, {"selected": [2]}),
+        (MANY, "selection", {"selected": []}, {"selected": []}),
+        (MANY, "selection", {"selected": [2, "a", "b"]}, {"selected": [2, "a"]}),
+        (LINE, "text", {"text": "abc"}, {"text": "abc"}),
+        (LINES, "text", {"text": "a\nb"}, {"text": "a\nb"}),
+        (
+            TABS,
+            "action",
+            {"action": "tab_change", "payload": {"active_tab": 0}},
+            {"action": "tab_change", "payload": {"active_tab": 0}},
+        ),
+        (CUSTOM, "gesture", {"anything": [1]}, {"anything": [1]}),
+    ],
+)
+def test_an_answer_that_fits_is_given_in_one_form(
+    component: Component, input_type: str, data: dict[str, Any], checked: dict[str, Any]
+) -> None:
+    assert check_answer(component, input_type, data) == checked
+
+
+@pytest.mark.parametrize(
+    ("component", "input_type", "data", "message"),
+    [
+        (FORM, "form_submit", {}, "fields: expected object, got null"),
+        (FORM, "form_submit", {"fields": []}, "fields: expected object, got array"),
+        (
+            FORM,
+            "form_submit",
+            {"fields": {"age": "abc"}},
+            'fields.age: expected a number, got "abc"',
+        ),
+        (
+            FORM,
+            "form_submit",
+            {"fields": {"agee": 1}},
+            'fields.agee: no such field; did you mean "age"?',
+        ),
+        (
+            FORM,
+            "form_submit",
+            {"fields": {}, "action": "save"},
+            'action: the form does not offer "save"',
+        ),
+        (
+            SAVE,
+            "form_submit",
+            {"fields": {}, "action": 1},
+            "action: the form does not offer number",
+        ),
+        (FORM, "text", {"text": "3"}, 'form "f" is answered by form_submit, not text'),
+        (CONFIRM, "action", {}, "action: expected confirm or deny, got null"),
+        (
+            CONFIRM,
+            "action",
+            {"action": "arp.cancel"},
+            'action: expected confirm or deny, got "arp.cancel"',
+        ),
+        (ONE, "selection", {}, "selected: expected array, got null"),
+        (ONE, "selection", {"selected": "a"}, "selected: expected array, got string"),
+        (ONE, "selection", {"selected": []}, "selected: choose one"),
+        (ONE, "selection", {"selected": ["a", 2]}, "selected: at most 1 can be taken, got 2"),
+        (MANY, "selection", {"selected": ["a"] * 9}, "selected: at most 3 can be taken, got 9"),
+        (MANY, "selection", {"selected": ["a", "z"]}, 'selected[1]: "z" is not offered'),
+        (ONE, "selection", {"selected": [None]}, "selected[0]: null is not offered"),
+        (ONE, "selection", {"selected": ["x"]}, 'selected[0]: "x" is not available'),
+        (ONE, "action", {"action": "a"}, 'choices "o" is answered by selection, not action'),
+        (LINE, "text", {"text": None}, "text: expected string, got null"),
+        (LINE, "text", {"text": "abcd"}, "text: at most 3 characters, got 4"),
+        (LINE, "text", {"text": "a\nb"}, "text: expected one line"),
+        (TABS, "action", {"action": "close"}, 'action: expected tab_change, got "close"'),
+        (TABS, "action", {"action": "tab_change"}, "payload.active_tab: expected 0…0"),
+        (
+            TABS,
+            "action",
+            {"action": "tab_change", "payload": 1},
+            "payload.active_tab: expected 0…0",
+        ),
+        (
+            TABS,
+            "action",
+            {"action": "tab_change", "payload": {"active_tab": 1}},
+            "payload.active_tab: expected 0…0",
+        ),
+        (
+            Component("s", "text", {"content": "?"}),
+            "text",
+            {"text": "yes"},
+            'text "s" takes no input',
+        ),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_refused(
+    component: Component, input_type: str, data: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidAnswer) as refused:
+        check_answer(component, input_type, data)
+    assert refused.value.message == message
+    assert refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ("answered", 'confirm "c" is already answered'),
+        ("expired", 'confirm "c" has expired and takes no more answers'),
+        ("cancelled", 'confirm "c" was cancelled and takes no more answers'),
+    ],
+)
+def test_a_closed_question_takes_no_answer(state: str, message: str) -> None:
+    closed = Component("c", "confirm", {"title": "Sure?", "state": state})
+    with pytest.raises(InvalidAnswer) as refused:
+        check_answer(closed, "action", {"action": "confirm"})
+    assert refused.value.message == message
+
+
+def test_an_open_question_takes_one() -> None:
+    question = Component("c", "confirm", {"title": "Sure?", "state": "open"})
+    assert check_answer(question, "action", {"action": "deny"}) == {"action": "deny"}
+
+
+@pytest.mark.parametrize(
+    ("component", "input_type", "data", "value"),
+    [
+        (FORM, "form_submit", {"fields": {"age": 3}}, {"age": 3}),
+        (CONFIRM, "action", {"action": "confirm"}, True),
+        (CONFIRM, "action", {"action": "deny"}, False),
+        (ONE, "selection", {"selected": [2]}, 2),
+        (MANY, "selection", {"selected": [2]}, [2]),
+        (MANY, "selection", {"selected": []}, []),
+        (LINE, "text", {"text": "abc"}, "abc"),
+        (CUSTOM, "gesture", {"gesture": "tap"}, {"gesture": "tap"}),
+    ],
+)
+def test_ask_gives_the_plain_value(
+    component: Component, input_type: str, data: dict[str, Any], value: Any
+) -> None:
+    assert answer_value(component, input_type, data) == value
+
+
+def test_a_password_is_hidden_from_other_renderers() -> None:
+    assert public_answer(FORM, {"age": 3, "pin": "1234"}) == {"age": 3, "pin": "••••"}
+    assert public_answer(FORM, {"age": 3, "pin": None}) == {"age": 3, "pin": None}
+    assert public_answer(CONFIRM, value=True) is True
+
+
+@pytest.mark.parametrize(
+    ("component", "text", "value"),
+    [
+        (FORM, "30", {"age": 30, "pin": None}),
+        (CONFIRM, "Yes.", True),
+        (ONE, "2", 2),
+        (MANY, "1,2", ["a", 2]),
+        (LINE, "abc", "abc"),
+    ],
+)
+def test_typed_text_answers_as_a_renderer_would(
+    component: Component, text: str, value: Any
+) -> None:
+    understood = understand(component, text)
+    assert understood is not None
+    input_type, data = understood
+    checked = check_answer(component, input_type, data)
+    assert answer_value(component, input_type, checked) == value
+
+
+def test_a_number_that_is_not_offered_is_refused_as_typed() -> None:
+    understood = understand(ONE, "7")
+    assert understood is not None
+    with pytest.raises(InvalidAnswer) as refused:
+        check_answer(ONE, *understood)
+    assert refused.value.message == 'selected[0]: "#7" is not offered'
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=6,
+)
+
+
+@given(
+    st.sampled_from([FORM, CONFIRM, ONE, MANY, LINE, TABS]),
+    st.sampled_from(["form_submit", "action", "selection", "text"]),
+    st.dictionaries(
+        st.sampled_from(["fields", "action", "selected", "text", "payload"]), json_values
+    ),
+)
+def test_any_data_is_taken_or_refused_with_its_code(
+    component: Component, input_type: str, data: dict[str, Any]
+) -> None:
+    try:
+        checked = check_answer(component, input_type, data)
+    except InvalidAnswer:
+        return
+    assert check_answer(component, input_type, checked) == checked
