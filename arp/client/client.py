@@ -334,14 +334,11 @@ async def connect(
         ArpError: The server refuses us, or an option is wrong.
     """
     client = ArpClient(url, callbacks=callbacks, **options)
-    events: EventStream | None = client.events()
+    events = client.events()
     async with client:
-        assert events is not None
-        async for event in events:
+        while not isinstance(event := await anext(events), Connected):
             if isinstance(event, Disconnected):
                 raise client.failure or ServerUnreachable(f"cannot connect: {event.reason}")
-            if isinstance(event, Connected):
-                break
-        events = None
+        del events
         await client.ready()
         yield client

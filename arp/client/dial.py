@@ -38,21 +38,18 @@ class Dialer:
         raise told
 
     async def _open(self, kind: Kind, hello: bytes) -> Link:
-        # Each library is loaded by those alone who use it: httpx takes longer to import than to
-        # connect.
-        match kind:
-            case "websocket":
-                from arp.client.websocket_link import open_websocket
+        # Loaded by those alone who use it: httpx takes longer to import than to connect.
+        if kind == "websocket":
+            from arp.client.websocket_link import open_websocket
 
-                return await open_websocket(self.address, self.access, hello)
-            case "sse":
-                from arp.client.sse_link import open_sse
+            return await open_websocket(self.address, self.access, hello)
+        if kind == "sse":
+            from arp.client.sse_link import open_sse
 
-                return await open_sse(self.address, self.access, hello)
-            case "stdio":
-                from arp.client.stdio_link import open_stdio
+            return await open_sse(self.address, self.access, hello)
+        from arp.client.stdio_link import open_stdio
 
-                return await open_stdio(self.address, hello)
+        return await open_stdio(self.address, hello)
 
 
 def dialer(url: str, options: Options) -> Dialer:

@@ -38,7 +38,7 @@ class SseParser:
         """The beginning of a line that has not ended yet."""
         self._begun = False
         self._after_cr = False
-        """The last line ended with CR, so that an LF now belongs to its end."""
+        """The bytes so far end with CR, so that an LF now belongs to the same line end."""
         self._data: list[str] = []
         self._held = 0
         """Characters in `_data`."""
@@ -53,14 +53,14 @@ class SseParser:
         """
         if not self._begun and not (chunk := self._without_bom(chunk)):
             return []
-        if self._after_cr and chunk:
-            self._after_cr = False
-            chunk = chunk.removeprefix(_LF)
+        if not chunk:
+            return []
+        rest = chunk.removeprefix(_LF) if self._after_cr else chunk
+        self._after_cr = chunk.endswith(_CR)
         events = []
-        for line in chunk.splitlines(keepends=True):
+        for line in rest.splitlines(keepends=True):
             self._line += line
             if line.endswith((_CR, _LF)):
-                self._after_cr = line.endswith(_CR)
                 event = self._end_line()
                 if event is not None:
                     events.append(event)

@@ -57,10 +57,11 @@ class StdioLink:
         """Ends the child: by end of file, else by SIGTERM, else by SIGKILL; each gets its time."""
         self._stdin.close()
         drained = asyncio.create_task(_drain(self._stdout))
-        for more in (self._process.terminate, self._process.kill, lambda: None):
+        for end in (self._process.terminate, self._process.kill):
             if await self._exited():
                 break
-            more()
+            end()
+        await self._exited()
         drained.cancel()
         await asyncio.wait([drained])
         # Asyncio has no other way to let go of a pipe that a grandchild still holds.

@@ -71,8 +71,6 @@ async def open_websocket(address: Address, access: Access, hello: bytes) -> WebS
     """
     subprotocol = Subprotocol(SUBPROTOCOL + access.encoding)
     settings: dict[str, Any] = {"ssl": access.tls} if access.tls is not None else {}
-    if address.is_loopback:
-        settings["proxy"] = None
     try:
         socket = await connect(
             address.websocket_url,
@@ -84,6 +82,7 @@ async def open_websocket(address: Address, access: Access, hello: bytes) -> WebS
             ping_timeout=PING_TIMEOUT_S,
             close_timeout=CLOSE_TIMEOUT_S,
             max_size=MAX_FRAME_BYTES,
+            proxy=None if address.is_loopback else True,
             **settings,
         )
     except (OSError, WebSocketException) as error:

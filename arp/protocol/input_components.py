@@ -77,16 +77,14 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 def _check_bounds(field_type: FieldType, validation: Validation) -> None:
-    for bound in (validation.min, validation.max):
-        if bound is None:
-            continue
-        if field_type not in ("number", "date"):
-            raise ValueError(f"validation.min and max do not apply to a {field_type} field")
-        if isinstance(bound, str) != (field_type == "date"):
-            raise ValueError(f"validation.min and max of a {field_type} field are {field_type}s")
     has_length = validation.min_length is not None or validation.max_length is not None
     if has_length and field_type not in _WITH_LENGTH:
         raise ValueError(f"validation.min_length and max_length: not for a {field_type} field")
+    bounds = [bound for bound in (validation.min, validation.max) if bound is not None]
+    if bounds and field_type not in ("number", "date"):
+        raise ValueError(f"validation.min and max do not apply to a {field_type} field")
+    if any(isinstance(bound, str) != (field_type == "date") for bound in bounds):
+        raise ValueError(f"validation.min and max of a {field_type} field are {field_type}s")
 
 
 class FormProps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -240,18 +240,13 @@ class _Check:
         return checked
 
     def _fallback(self, fallback: Component, where: str, levels: int, fallbacks: int) -> Component:
-        """Checks a fallback by itself: it gets the place and the id of its component."""
+        """Checks a fallback by itself: no patch names what is in it, so ids may be empty."""
         if fallbacks <= 0:
             raise ResourceLimit(f"{where}: more than {MAX_FALLBACKS} fallbacks in a row")
-        alone = _Check(self._empty_ids)
-        if type(fallback) is not Component:
-            fallback = _component_of(fallback, where)
-        named = fallback if fallback.id != "" else msgspec.structs.replace(fallback, id="fallback")
-        checked = alone.component(named, where, levels, fallbacks - 1)
+        alone = _Check(empty_ids=True)
+        checked = alone.component(fallback, where, levels, fallbacks - 1)
         self.rewrote = self.rewrote or alone.rewrote
-        if checked is named:
-            return fallback
-        return msgspec.structs.replace(checked, id=fallback.id)
+        return checked
 
 
 def _component_of(value: Json, where: str) -> Component:

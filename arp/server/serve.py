@@ -7,8 +7,10 @@ Theory of operation. On SIGTERM or SIGINT the server stops listening, tells rend
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -47,6 +49,13 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
     )
 
 
+SEND_BUFFER_BYTES = 128 << 10
+"""What the kernel may hold for one connection (Linux doubles it); accepted sockets inherit it.
+
+Left alone it grows to megabytes, all of it stale by the time that a slow renderer reads it.
+"""
+
+
 class Server(uvicorn.Server):
     """A uvicorn server that says when it is ready and ends event streams when it stops."""
 
@@ -56,6 +65,15 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._application = application
         self._ready = ready
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stops in good order; a second Ctrl-C does not wait.
+
+        Unlike uvicorn's own this is no death by signal: who was asked to stop and did, succeeded.
+        """
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to listen."""
@@ -79,6 +97,7 @@ def bind(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         listener.bind((host, port))
         listener.listen(1024)
     except OSError:

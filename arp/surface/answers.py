@@ -42,13 +42,14 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
     """Gives the data of an input in the one form that fits the component which it answers.
 
     Args:
-        component: The question as it stands now. A custom component takes any input.
+        component: The question as it stands now. What a renderer showed in its place, its
+            `fallback`, may be answered too; a custom component takes any other input.
         input_type: Of the input.
         data: Of the input; plain JSON. Keys that the type does not have are left out.
 
     Returns:
         `{fields}` with every field by name (and `action` where the form names one), `{action}` of a
-        confirm, `{selected}` without repeats, `{text}`, `{action, payload}` of tabs.
+        confirm, `{selected}` without repeats, `{text}`, `{action, payload: {tab}}` of tabs.
 
     Raises:
         InvalidAnswer: Closed, of the wrong type, or a value that does not fit; the question stays
@@ -56,17 +57,19 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
 
     Source: protocol.md 2.2.
     """
+    named = f'{component.type} "{component.id}"'
+    if (state := component.props.get("state")) in _CLOSED:
+        _refuse(f"{named} {_CLOSED[state]}", component.id)
+    asked = _asked(component, input_type)
+    if asked is not None:
+        return _CHECKS[asked.type](asked.props, data)
     spec = CATALOG.get(component.type)
     if spec is None:
         return data
-    named = f'{component.type} "{component.id}"'
     if spec.answered_by is None:
         _refuse(f"{named} takes no input", component.id)
-    if (state := component.props.get("state")) in _CLOSED:
-        _refuse(f"{named} {_CLOSED[state]}", component.id)
-    if input_type != spec.answered_by:
-        _refuse(f"{named} is answered by {spec.answered_by}, not {input_type:.40}", component.id)
-    return _CHECKS[component.type](component.props, data)
+    wrong = f"{named} is answered by {spec.answered_by}, not {input_type:.40}"
+    raise InvalidAnswer(wrong, detail=component.id)
 
 
 def answer_value(component: Component, input_type: str, data: JsonObject) -> Json:
@@ -81,17 +84,19 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
         Of a form the fields by name, of a confirm whether it is confirmed, of choices the value, or
         with `multi_select` the values, of a text input the text; else `data`.
     """
-    match component.type, input_type:
-        case "form", "form_submit":
+    asked = _asked(component, input_type)
+    match asked.type if asked is not None else "":
+        case "form":
             return data["fields"]
-        case "confirm", "action":
+        case "confirm":
             return data["action"] == "confirm"
-        case "choices", "selection":
-            several = component.props.get("multi_select", False)
+        case "choices" if asked is not None:
+            several = asked.props.get("multi_select", False)
             return data["selected"] if several else data["selected"][0]
-        case "text-input", "text":
+        case "text-input":
             return data["text"]
-    return data
+        case _:
+            return data
 
 
 def public_answer(component: Component, value: Json) -> Json:
@@ -112,6 +117,16 @@ def public_answer(component: Component, value: Json) -> Json:
         name: HIDDEN if name in secret and given is not None else given
         for name, given in value.items()
     }
+
+
+def _asked(component: Component | None, input_type: str) -> Component | None:
+    """Gives what this type of input answers: the component, or what stood in its place."""
+    while component is not None:
+        spec = CATALOG.get(component.type)
+        if spec is not None and spec.answered_by == input_type:
+            return component
+        component = component.fallback
+    return None
 
 
 def _form(props: JsonObject, data: JsonObject) -> JsonObject:
@@ -173,10 +188,11 @@ def _tabs(props: JsonObject, data: JsonObject) -> JsonObject:
     action, payload = data.get("action"), data.get("payload", {})
     if action != "tab_change":
         _refuse(f"action: expected tab_change, got {said(action)}", "action")
-    number = payload.get("active_tab") if isinstance(payload, dict) else None
+    given = payload if isinstance(payload, dict) else {}
+    number = given.get("tab", given.get("active_tab"))
     if type(number) is not int or not 0 <= number < len(tabs.tabs):
-        _refuse(f"payload.active_tab: expected 0…{len(tabs.tabs) - 1}", "payload.active_tab")
-    return {"action": action, "payload": {"active_tab": number}}
+        _refuse(f"payload.tab: expected the number of a tab, below {len(tabs.tabs)}", "payload.tab")
+    return {"action": action, "payload": {"tab": number}}
 
 
 def _refuse(message: str, detail: str) -> NoReturn:

@@ -70,7 +70,7 @@ def degrade(component: Component, profile: Supported) -> list[Component]:
     if profile.knows(component):
         return [_known(component, profile)]
     if component.fallback is not None:
-        return degrade(msgspec.structs.replace(component.fallback, id=component.id), profile)
+        return degrade(_named(component.fallback, component.id), profile)
     spec = CATALOG.get(component.type)
     if spec is None:
         return [_text(component.id, f"[{component.type}]")]
@@ -177,6 +177,17 @@ def _ids(component: Component) -> Iterator[str]:
     yield component.id
     for part in _parts(component):
         yield from _ids(part.component)
+
+
+def _named(fallback: Component, component_id: str) -> Component:
+    """Gives a fallback the id of its component; what has no id in it gets one made of that."""
+    own, children = take_children(fallback.type, fallback.props)
+    named = [
+        as_object(_named(from_object(child), child["id"] or f"{component_id}/{number}"))
+        for number, child in enumerate(children)
+    ]
+    props = put_children(fallback.type, own, named) if named else fallback.props
+    return msgspec.structs.replace(fallback, id=component_id, props=props)
 
 
 def _label(component_id: str, number: int, label: str) -> Component:

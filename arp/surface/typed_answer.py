@@ -42,6 +42,9 @@ NO = frozenset((
 MAX_SHORT = 1_000
 """Longest text that is looked at as yes, no or a list of choices, in characters."""
 
+MAX_LONG = 100_000
+"""Longest text that is looked at as lines of a form, in characters; one field alone takes more."""
+
 MAX_DIGITS = 6
 
 UNTYPED = ("password", "file")
@@ -57,17 +60,20 @@ def understand(component: Component, text: str) -> tuple[str, JsonObject] | None
     """Reads typed text as the answer to an open question.
 
     Args:
-        component: Fits the catalog.
+        component: Fits the catalog; a `fallback` may be what the user read.
         text: What the user typed.
 
     Returns:
         The input type and its data, for `check_answer` to judge; `None` if the text is no answer
         to it.
     """
-    reader = _READERS.get(component.type)
-    if reader is None or component.props.get("state") not in (None, "open") or not text.strip():
+    if component.props.get("state") not in (None, "open") or not text.strip():
         return None
-    return reader(component.props, text)
+    reader = _READERS.get(component.type)
+    understood = reader(component.props, text) if reader is not None else None
+    if understood is None and component.fallback is not None:
+        return understand(component.fallback, text)
+    return understood
 
 
 def by_number(options: Sequence[str | Option]) -> bool:
@@ -122,7 +128,7 @@ def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
     typed = [field for field in fields if field.field_type not in UNTYPED]
     if not typed or any(field.required for field in fields if field not in typed):
         return None
-    given = _given(fields, text)
+    given = _given(fields, text) if len(text) <= MAX_LONG else {}
     if given == {} and len(typed) == 1:
         given = {typed[0].name: text.strip()}
     if not given:
@@ -138,7 +144,7 @@ def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
     """
     known = {_folded(field.label): field for field in fields if field.label}
     known |= {_folded(field.name): field for field in fields}
-    given: JsonObject = {}
+    given: dict[str, list[str]] = {}
     strays: JsonObject = {}
     last: Field | None = None
     for line in _lines(text, known):
@@ -147,15 +153,17 @@ def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
         if field is not None:
             if field.field_type in UNTYPED:
                 return None
-            given[field.name] = value
+            given[field.name] = [value]
             last = field
         elif last is not None and last.field_type == "textarea":
-            given[last.name] += f"\n{line}"
+            given[last.name].append(line)
         elif line.strip():
             strays[name if colon else ""] = value
     if not given:
         return {}
-    return None if "" in strays else {**strays, **given}
+    if "" in strays:
+        return None
+    return {**strays, **{name: "\n".join(lines) for name, lines in given.items()}}
 
 
 def _lines(text: str, known: Mapping[str, Field]) -> list[str]:

@@ -63,6 +63,10 @@ def write_csv(result: Result, path: Path) -> int:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        folder = path.parent.name
+        raise ExportFailed(f"The folder {folder} cannot be made: {error.strerror}.") from error
+    try:
         file = path.open("x", encoding="utf-8", newline="")
     except FileExistsError as error:
         raise ExportFailed(f"{path.name} is there already.", "Choose another name.") from error

@@ -7,6 +7,7 @@ What is left over is told to the person, so that nothing is ignored in silence.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 
@@ -177,6 +178,7 @@ def _take_groups(text: str, table: Table) -> tuple[tuple[Group, ...], str]:
 
 def _group_at_start(words: list[str], table: Table) -> tuple[list[Group], list[str]]:
     """Returns what the longest beginning of the words names, and the words behind it."""
+    words = list(itertools.dropwhile(lambda word: word.lower() in SMALL_WORDS, words))
     for length in range(len(words), 0, -1):
         found = _group(" ".join(words[:length]), table)
         if found:
@@ -191,7 +193,7 @@ def _group(phrase: str, table: Table) -> list[Group]:
     date = next((column for column in named if column.kind == "date"), None) or table.date_column()
     if part and date and not any(column.kind != "date" for column in named):
         return [Group(date.name, part)]
-    if not named:
+    if not named or unnamed(words, [column.name for column in named]):
         return []
     best = min(named, key=lambda column: ("text", "date", "number").index(column.kind))
     return [Group(best.name, "day" if best.kind == "date" else "value")]

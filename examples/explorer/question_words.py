@@ -48,7 +48,8 @@ SMALL_WORDS = _words("""
     a an the of for in on at to with from and or is are was were be there it its each all any my
     me we i do does did has have had please show give tell what which who how much many per by
     over data value dataset table chart plot graph as that this those these can you could would
-    like see want get find list display draw make values number overall most least different distinct unique
+    like see want get find list display draw make values number overall most least different
+    distinct unique
 """)
 """Words that may be left over without a remark."""
 

@@ -23,7 +23,12 @@ class Hanging:
     """A body behind a marker: the marker stands before the first line, blanks before the others."""
 
     def __init__(
-        self, marker: Text | str, body: RenderableType, *, repeat: bool = False, style: Style = PLAIN
+        self,
+        marker: Text | str,
+        body: RenderableType,
+        *,
+        repeat: bool = False,
+        style: Style = PLAIN,
     ) -> None:
         self._marker = marker if isinstance(marker, Text) else Text(marker, style=style)
         self._marker.no_wrap = True

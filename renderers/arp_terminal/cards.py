@@ -64,7 +64,11 @@ def key_value(props: JsonObject, options: Options) -> RenderableType:
     for key, item in zip(keys, found, strict=True):
         marker = cut(label(key, DIM), width, options.unicode)
         marker.append(" " * (width - cell_len(marker.plain) + 2))
-        value = lines(item["value"]) if isinstance(item.get("value"), str) else line(item.get("value"), "–")
+        value = (
+            lines(item["value"])
+            if isinstance(item.get("value"), str)
+            else line(item.get("value"), "–")
+        )
         parts.append(Hanging(marker, Text(value, style=tone(line(item.get("style"))))))
     return stack(parts)
 
@@ -82,7 +86,9 @@ def progress(props: JsonObject, options: Options) -> RenderableType:
         status = line(step.get("status"))
         sign, ascii_sign, tone_name = STEPS.get(status, STEPS["pending"])
         style = tone(tone_name)
-        text = label(step.get("name"), BOLD if status == "active" else DIM if status == "pending" else PLAIN)
+        text = label(
+            step.get("name"), BOLD if status == "active" else DIM if status == "pending" else PLAIN
+        )
         if step.get("detail"):
             text.append("  ")
             text.append(line(step["detail"]), style=tone("error") if status == "failed" else DIM)

@@ -44,7 +44,9 @@ class Series(Struct, frozen=True):
 
 def chart(props: JsonObject, options: Options) -> RenderableType:
     """Draws `chart`: title, legend, and the drawing of its kind."""
-    found = [_series(data, place, options) for place, data in enumerate(objects(props.get("datasets")))]
+    found = [
+        _series(data, place, options) for place, data in enumerate(objects(props.get("datasets")))
+    ]
     title = line(props.get("title"))
     kind = line(props.get("type"))
     labels = items(props.get("labels"))
@@ -63,10 +65,18 @@ def chart(props: JsonObject, options: Options) -> RenderableType:
 
 def _series(data: JsonObject, place: int, options: Options) -> Series:
     points = items(data.get("data"))
-    values = [_value(point[-1] if isinstance(point, list) and point else _field(point, "y")) for point in points]
-    xs = [_value(point[0] if isinstance(point, list) and point else _field(point, "x", None)) for point in points]
+    values = [
+        _value(point[-1] if isinstance(point, list) and point else _field(point, "y"))
+        for point in points
+    ]
+    xs = [
+        _value(point[0] if isinstance(point, list) and point else _field(point, "x", None))
+        for point in points
+    ]
     style = series(place) if options.colour else PLAIN
-    return Series(line(data.get("label")), values, xs if any(x is not None for x in xs) else [], style)
+    return Series(
+        line(data.get("label")), values, xs if any(x is not None for x in xs) else [], style
+    )
 
 
 def _field(point: Json, name: str, default: Json = 0) -> Json:
@@ -114,7 +124,9 @@ def _fill(place: int, options: Options) -> str:
 
 def _bars(labels: list[Json], found: list[Series], options: Options) -> RenderableType:
     count = max(len(one.values) for one in found)
-    names = [label(labels[row]) if row < len(labels) else Text(str(row + 1)) for row in range(count)]
+    names = [
+        label(labels[row]) if row < len(labels) else Text(str(row + 1)) for row in range(count)
+    ]
     names = names[:MAX_BARS]
     width = min(MAX_LABEL, max(1, options.width // 3), max(cell_len(name.plain) for name in names))
     figures = [amount(value) for one in found for value in one.values if value is not None]
@@ -155,7 +167,7 @@ class Scale:
             return text.append(fill * length, style=style)
         eighths = round(self._room * 8 * value / span)
         full, rest = divmod(min(eighths, 8 * (self._room - zero)), 8)
-        sign = EIGHTHS[rest].strip() if fill == "█" else fill * (rest >= 4)  # noqa: PLR2004
+        sign = EIGHTHS[rest].strip() if fill == "█" else fill * (rest >= 4)
         if not full and not sign and value > 0:
             sign = "▏" if fill == "█" else fill
         text = Text(" " * zero)
@@ -168,7 +180,9 @@ def _shares(labels: list[Json], found: list[Series], options: Options) -> Render
     for one in found:
         values = [max(0.0, value or 0.0) for value in one.values][:MAX_BARS]
         whole = sum(values) or 1.0
-        names = [line(labels[row]) if row < len(labels) else str(row + 1) for row in range(len(values))]
+        names = [
+            line(labels[row]) if row < len(labels) else str(row + 1) for row in range(len(values))
+        ]
         width = min(MAX_LABEL, max(1, options.width // 3), max(map(cell_len, names), default=1))
         figures = [f"{100 * value / whole:5.1f} %  {amount(value)}" for value in values]
         room = max(4, min(40, options.width - width - 3 - max(map(len, figures), default=0)))
@@ -220,7 +234,7 @@ def _rows(height: Json) -> int:
 
 def amount(value: float) -> str:
     """Gives a number for people: grouped thousands, at most two decimals, three figures below one."""
-    if abs(value) >= 1e15:  # noqa: PLR2004
+    if abs(value) >= 1e15:
         return f"{value:.3g}"
     if value == int(value):
         return f"{int(value):,}"

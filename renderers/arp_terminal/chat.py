@@ -155,11 +155,13 @@ class ScreenChat:
         app, conversation, scroll = self._app, self._conversation, self._scroll
         assert app is not None
         rows = app.output.get_size().rows - self._composer.buffer.document.line_count + 1
-        lines = scroll.advance(max(3, rows - AROUND_TAIL), spinner(self._clock(), scroll.options.unicode))
+        lines = scroll.advance(
+            max(3, rows - AROUND_TAIL), spinner(self._clock(), scroll.options.unicode)
+        )
         notes, conversation.notes = conversation.notes, []
         for note in notes:
             lines += scroll.note(scroll.paint(draw_note(note, scroll.options)))
-        self._composer.tail = scroll.tail_with_gap()
+        self._composer.tail = scroll.tail
         question = conversation.question_id
         self._composer.ask(conversation.prompt, changed=question != self._question)
         self._question = question

@@ -45,9 +45,13 @@ _STYLES: tuple[tuple[Any, Style], ...] = (
 
 def code_block(props: JsonObject, options: Options) -> RenderableType:
     """Draws `code-block`: its title and language, the code, and each tab under its name."""
-    parts: list[RenderableType | None] = [_head(line(props.get("title")), line(props.get("language")))]
+    parts: list[RenderableType | None] = [
+        _head(line(props.get("title")), line(props.get("language")))
+    ]
     if props.get("code") is not None:
-        parts.append(indented(draw_code(lines(props["code"]), line(props.get("language")), options)))
+        parts.append(
+            indented(draw_code(lines(props["code"]), line(props.get("language")), options))
+        )
     for tab in objects(props.get("tabs")):
         language = line(tab.get("language"))
         parts.append(_head(line(tab.get("name")), language))

@@ -115,6 +115,11 @@ class Conversation:
         """The question that is asked now."""
         return self._asking.id if self._asking is not None else None
 
+    @property
+    def is_offered(self) -> bool:
+        """Whether nobody waits for the answer to the question that is asked now."""
+        return self._asking is not None and self._asking.question.offered
+
     # -- what happened ---------------------------------------------------------------------------
 
     def hear(self, event: Event) -> None:
@@ -197,7 +202,9 @@ class Conversation:
             if asking is not None:
                 await self._answer(asking, typed)
             elif is_misspelt(typed):
-                self.notes.append(Note("bad", f"no command {typed.strip()}; /help shows all, //… sends it"))
+                self.notes.append(
+                    Note("bad", f"no command {typed.strip()}; /help shows all, //… sends it")
+                )
             elif typed.strip():
                 await self._say(typed)
         except (ArpError, OSError, ValueError) as error:

@@ -94,7 +94,9 @@ class ConfirmDialogue:
         return Problem(message)
 
     def _labels(self) -> tuple[str, str]:
-        return line(self._props.get("confirm_label"), "Yes"), line(self._props.get("deny_label"), "No")
+        return line(self._props.get("confirm_label"), "Yes"), line(
+            self._props.get("deny_label"), "No"
+        )
 
 
 class ChoicesDialogue:
@@ -111,7 +113,11 @@ class ChoicesDialogue:
         """Asks for numbers."""
         count = len(self._options)
         numbers = "1" if count == 1 else f"1–{count}"
-        hint = f"numbers from {numbers}, such as 1,{min(2, count)}" if self._several else f"a number, {numbers}"
+        hint = (
+            f"numbers from {numbers}, such as 1,{min(2, count)}"
+            if self._several
+            else f"a number, {numbers}"
+        )
         hint += ", or say something else" if self._offered else ""
         title = line(self._props.get("title")) or "Choose"
         return Prompt(f"{title} [{numbers}]", hint, offered=self._offered)
@@ -120,13 +126,15 @@ class ChoicesDialogue:
         """Takes numbers, or the label of an option."""
         words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
         named = self._named(typed)
-        if words and all(word.isdecimal() and len(word) < 6 for word in words):  # noqa: PLR2004
+        if words and all(word.isdecimal() and len(word) < 6 for word in words):
             places = [int(word) for word in words]
             if all(1 <= place <= len(self._options) for place in places):
                 return self._picked([self._options[place - 1] for place in places])
             if named is not None:
                 return self._picked([named])
-            return Problem(f"there is no {max(places)}; type a number from 1 to {len(self._options)}")
+            return Problem(
+                f"there is no {max(places)}; type a number from 1 to {len(self._options)}"
+            )
         if named is not None:
             return self._picked([named])
         if self._offered and words:
@@ -139,7 +147,9 @@ class ChoicesDialogue:
 
     def _named(self, typed: str) -> JsonObject | None:
         word = typed.strip().casefold()
-        return next((one for one in self._options if word and line(one["label"]).casefold() == word), None)
+        return next(
+            (one for one in self._options if word and line(one["label"]).casefold() == word), None
+        )
 
     def _picked(self, options: list[JsonObject]) -> Reply | Problem:
         if len(options) > 1 and not self._several:

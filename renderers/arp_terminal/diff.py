@@ -106,7 +106,7 @@ def _mark_words(old: Text, new: Text) -> None:
     if max(len(one), len(other), 1) > MAX_WORDS:
         return
     matcher = SequenceMatcher(None, one, other, autojunk=False)
-    if matcher.ratio() < 0.4:  # noqa: PLR2004
+    if matcher.ratio() < 0.4:
         return
     for kind, low, high, start, end in matcher.get_opcodes():
         if kind != "equal":

@@ -26,12 +26,16 @@ class FormDialogue:
     """One field after the other; an empty line takes the value that stands there."""
 
     def __init__(self, props: JsonObject) -> None:
-        self._fields = [field for field in objects(props.get("fields")) if isinstance(field.get("name"), str)]
+        self._fields = [
+            field for field in objects(props.get("fields")) if isinstance(field.get("name"), str)
+        ]
         self._title = line(props.get("title"))
         action = props.get("submit_action")
         self._action = action if isinstance(action, str) else None
         self._values: JsonObject = {
-            str(field["name"]): field["value"] for field in self._fields if field.get("value") is not None
+            str(field["name"]): field["value"]
+            for field in self._fields
+            if field.get("value") is not None
         }
         self._place = 0
 
@@ -46,9 +50,9 @@ class FormDialogue:
         label = field_label(field) + (" *" if field.get("required") is True else "")
         if known is not None:
             label += f" [{'••••••' if kind == 'password' else self._shown(field, known)}]"
-        return Prompt(
-            label, self._hint(field, kind), secret=kind == "password", multiline=kind == "textarea"
-        )
+        place = f"{self._place + 1} of {len(self._fields)}"
+        hint = ", ".join(part for part in (place, self._hint(field, kind)) if part)
+        return Prompt(label, hint, secret=kind == "password", multiline=kind == "textarea")
 
     def take(self, typed: str) -> Reply | Problem | None:
         """Takes a field; the last one completes the form."""
@@ -95,7 +99,7 @@ class FormDialogue:
             return Problem(HINTS["file"])
         if kind == "select":
             options = [option_of(option) for option in items(field.get("options"))]
-            if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(options):  # noqa: PLR2004
+            if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(options):
                 return options[int(text) - 1]["value"]
             word = text.casefold()
             found = [one["value"] for one in options if line(one["label"]).casefold() == word]

@@ -55,7 +55,9 @@ class Grid:
             return
         if any(header.plain for header in self._headers):
             yield self._line(self._headers, widths, " " * margin, TITLE)
-            yield Text(" " * margin + (" " * GAP).join(self._rule(width) for width in widths), style=DIM)
+            yield Text(
+                " " * margin + (" " * GAP).join(self._rule(width) for width in widths), style=DIM
+            )
         for place, row in enumerate(self._rows):
             marked = place in self._marked
             mark = self._mark() if marked else " " * margin
@@ -71,7 +73,9 @@ class Grid:
         return fitted(wanted, room)
 
     def _line(self, row: Row, widths: list[int], mark: str, style: object) -> Text:
-        line = Text(mark, style=style if isinstance(style, str) else "", no_wrap=True, overflow="crop")
+        line = Text(
+            mark, style=style if isinstance(style, str) else "", no_wrap=True, overflow="crop"
+        )
         last = len(widths) - 1
         for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
             shown = cut(cell, width, self._options.unicode)

@@ -47,7 +47,8 @@ class InFlight(Generic[T]):
         """Tells whether everything that was sent is answered and no turn runs or waits in line."""
         if self._sent:
             return False
-        over = {turn.id for turn in screen.turns.values() if turn.final or turn.status in FINAL_STATUSES}
-        self._turns -= over
-        begun = {turn.id for turn in screen.turns.values() if turn.status is not None}
+        turns = screen.turns.values()
+        self._turns -= {turn.id for turn in turns if turn.final}
+        over = {turn.id for turn in turns if turn.final or turn.status in FINAL_STATUSES}
+        begun = {turn.id for turn in turns if turn.status is not None}
         return not self._turns and not begun - over

@@ -70,7 +70,7 @@ def columns(shares: list[float], width: int) -> list[int] | None:
 def ratio(value: Json) -> list[float]:
     """Reads `"1:2"`; anything else is halves."""
     parts = [part.strip() for part in value.split(":")] if isinstance(value, str) else []
-    if len(parts) == 2 and all(part.isdecimal() and len(part) < 4 for part in parts):  # noqa: PLR2004
+    if len(parts) == 2 and all(part.isdecimal() and len(part) < 4 for part in parts):
         left, right = (float(part) for part in parts)
         if left and right:
             return [left, right]
@@ -80,7 +80,9 @@ def ratio(value: Json) -> list[float]:
     return [1.0, 1.0]
 
 
-def _beside(children: list[Json], widths: list[int], options: Options, draw: Draw) -> RenderableType:
+def _beside(
+    children: list[Json], widths: list[int], options: Options, draw: Draw
+) -> RenderableType:
     drawn = [
         draw(child, replace(options, width=width))
         for child, width in zip(children, widths, strict=True)

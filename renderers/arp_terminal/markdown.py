@@ -86,11 +86,13 @@ class _Blocks:
     def _heading(self, node: SyntaxTreeNode) -> RenderableType:
         text = self._inline(node)
         level = int(node.tag[1:])
-        text.stylize(HEADING if level <= 2 else BOLD)  # noqa: PLR2004
+        text.stylize(HEADING if level <= 2 else BOLD)
         if level > 1:
             return text
         sign = "━" if self._options.unicode else "="
-        return stack([text, Text(sign * min(cell_len(text.plain), self._options.width), style=ACCENT)])
+        return stack(
+            [text, Text(sign * min(cell_len(text.plain), self._options.width), style=ACCENT)]
+        )
 
     def _fence(self, node: SyntaxTreeNode) -> RenderableType:
         language = node.info.split()[0] if node.info.split() else ""
@@ -102,7 +104,9 @@ class _Blocks:
         return rail(self.stacked(node.children, gap=1), sign, DIM)
 
     def _rule(self, node: SyntaxTreeNode) -> Text:
-        return Text(("─" if self._options.unicode else "-") * min(self._options.width - 8, 40), style=DIM)
+        return Text(
+            ("─" if self._options.unicode else "-") * min(self._options.width - 8, 40), style=DIM
+        )
 
     def _list(self, node: SyntaxTreeNode) -> RenderableType:
         inner = _Blocks(self._options, self._depth + 1)
@@ -123,7 +127,9 @@ class _Blocks:
             for part in node.children
             for row in part.children
         ]
-        aligns = [str(cell.attrs.get("style", "")) for cell in node.children[0].children[0].children]
+        aligns = [
+            str(cell.attrs.get("style", "")) for cell in node.children[0].children[0].children
+        ]
         right = frozenset(place for place, align in enumerate(aligns) if "right" in align)
         return Grid(rows[0], rows[1:], self._options, right=right)
 

@@ -9,7 +9,9 @@ from arp_terminal.markdown import MAX_SOURCE, block_nodes
 from arp_terminal.safe_text import sanitise
 
 _ENDED_BY_LINE = frozenset(("heading", "hr"))
-_ENDED_BY_BLANK_LINE = frozenset(("paragraph", "blockquote", "table", "html_block", *_ENDED_BY_LINE))
+_ENDED_BY_BLANK_LINE = frozenset(
+    ("paragraph", "blockquote", "table", "html_block", *_ENDED_BY_LINE)
+)
 _LISTS = frozenset(("bullet_list", "ordered_list"))
 
 
@@ -66,7 +68,7 @@ def _is_over(node: SyntaxTreeNode, source: str) -> bool:
 
 
 def _is_closed_fence(node: SyntaxTreeNode, source: str) -> bool:
-    if node.map is None or node.map[1] - node.map[0] < 2:  # noqa: PLR2004
+    if node.map is None or node.map[1] - node.map[0] < 2:
         return False
     lines = source.split("\n")
     if node.map[1] >= len(lines):

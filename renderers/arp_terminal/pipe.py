@@ -34,7 +34,12 @@ def run(stream: Iterable[str | bytes], *, level: str, width: int | None = None) 
 
 
 def draw(
-    stream: Iterable[str | bytes], out: TextIO, errors: TextIO, *, level: str, width: int | None = None
+    stream: Iterable[str | bytes],
+    out: TextIO,
+    errors: TextIO,
+    *,
+    level: str,
+    width: int | None = None,
 ) -> int:
     """Does what `run` does, to the given streams."""
     screen = Screen()
@@ -50,7 +55,7 @@ def draw(
             messages = _decoded(decoder.decode, raw)
         except InvalidMessage as error:
             failed = True
-            print(f"arp render: line {number}: {sanitise_line(error.message)}", file=errors)  # noqa: T201
+            print(f"arp render: line {number}: {sanitise_line(error.message)}", file=errors)
             continue
         for message in messages:
             screen.apply(message)
@@ -63,7 +68,9 @@ def draw(
 def _decoded(decode: object, raw: bytes) -> list[AgentMessage]:
     """Reads a line; a message of a type that is not known is no message."""
     if len(raw) > MAX_LINE_BYTES:
-        raise InvalidMessage(f"the line has {len(raw):,} bytes; at most {MAX_LINE_BYTES:,} are read")
+        raise InvalidMessage(
+            f"the line has {len(raw):,} bytes; at most {MAX_LINE_BYTES:,} are read"
+        )
     try:
         return decode(raw)  # type: ignore[no-any-return,operator]
     except InvalidMessage as error:

@@ -158,7 +158,9 @@ def _positions(
     found = []
     for place in places:
         x = own[place] if place < len(own) else None
-        found.append((round(((x or 0.0) - low) / span * (width - 1)), line[place] if x is not None else None))
+        found.append(
+            (round(((x or 0.0) - low) / span * (width - 1)), line[place] if x is not None else None)
+        )
     return found
 
 

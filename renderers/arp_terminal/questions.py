@@ -32,7 +32,9 @@ def confirm(props: JsonObject, options: Options) -> RenderableType:
     if not is_open(props):
         answer = props.get("answer")
         yes = answer is True or answer == "confirm"
-        words = line(props.get("confirm_label"), "Yes") if yes else line(props.get("deny_label"), "No")
+        words = (
+            line(props.get("confirm_label"), "Yes") if yes else line(props.get("deny_label"), "No")
+        )
         return _closed(props, options, words, good=yes)
     style = WARN if props.get("destructive") else ACCENT
     body: list[RenderableType | None] = [label(props.get("title"), TITLE)]

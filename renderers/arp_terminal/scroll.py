@@ -53,10 +53,6 @@ class Scroll:
         self._forget(entries)
         return printed
 
-    def tail_with_gap(self) -> list[str]:
-        """Gives the tail as it stands below what was printed last."""
-        return self.tail
-
     def finish(self) -> list[str]:
         """Gives the lines of all that is left, as it stands; the tail is empty afterwards."""
         printed = self.advance()

@@ -48,7 +48,9 @@ class Status:
     def _running(self, turn: TurnScreen, now: float) -> StyleAndTextTuples:
         dot = "·" if self._unicode else "-"
         if not self._conversation.client.connected:
-            return [("class:warning", f"{spinner(now, self._unicode)} no connection; the agent goes on")]
+            return [
+                ("class:warning", f"{spinner(now, self._unicode)} no connection; the agent goes on")
+            ]
         if turn.status == "waiting":
             sign, words = "?", "waiting for your answer"
         else:

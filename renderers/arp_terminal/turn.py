@@ -92,7 +92,10 @@ def input_words(echo: InputEcho) -> str:
 
 
 def _files(data: JsonObject) -> str:
-    names = [f"{line(file.get('name'))} ({line(file.get('size'))} B)" for file in objects(data.get("files"))]
+    names = [
+        f"{line(file.get('name'))} ({line(file.get('size'))} B)"
+        for file in objects(data.get("files"))
+    ]
     text = lines(data.get("text"))
     return "\n".join([*([text] if text else []), *(f"+ {name}" for name in names)])
 
@@ -104,7 +107,11 @@ def draw_thought(thinking: str, options: Options, *, live: bool = False) -> Rend
     if live:
         recent = "\n".join(words[-600:].split("\n")[-THOUGHT_LINES:])
         return indented(Hanging(sign, Text(recent, style=DIM + ITALIC), style=DIM), INDENT)
-    summary = cut(Text(" ".join(words.split()), style=DIM + ITALIC), max(10, options.width - 4), options.unicode)
+    summary = cut(
+        Text(" ".join(words.split()), style=DIM + ITALIC),
+        max(10, options.width - 4),
+        options.unicode,
+    )
     return indented(Hanging(sign, summary, style=DIM), INDENT)
 
 

@@ -12,10 +12,10 @@ from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.entries import Telling, entry_of, update_of
 from arp_terminal.items import Entry, Item
+from arp_terminal.options import Options
 from arp_terminal.pieces import finished, is_open_fence
 from arp_terminal.questions import is_open
 from arp_terminal.turn import draw_end, is_said
-from arp_terminal.options import Options
 
 OUTPUT_KINDS = ("text", "component")
 
@@ -209,7 +209,9 @@ class TurnLog:
             if (item.ref in places if item.kind in OUTPUT_KINDS else _stands(item, turn))
         ]
         slots = [place for place, item in enumerate(live) if item.kind in OUTPUT_KINDS]
-        wanted = sorted((live[place] for place in slots), key=lambda item: (places[str(item.ref)], item.start))
+        wanted = sorted(
+            (live[place] for place in slots), key=lambda item: (places[str(item.ref)], item.start)
+        )
         for place, item in zip(slots, wanted, strict=True):
             live[place] = item
         self.items[self.front :] = live
@@ -231,7 +233,11 @@ class TurnLog:
 
 def _stands(item: Item, turn: TurnScreen) -> bool:
     """Tells whether the input, tool or error that an item names is (still) there."""
-    lists: dict[str, Sequence[object]] = {"input": turn.inputs, "tool": turn.tools, "error": turn.errors}
+    lists: dict[str, Sequence[object]] = {
+        "input": turn.inputs,
+        "tool": turn.tools,
+        "error": turn.errors,
+    }
     found = lists.get(item.kind)
     return found is None or int(item.ref) < len(found)
 

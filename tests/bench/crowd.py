@@ -73,7 +73,8 @@ class Crowd:
         self._selector = selectors.DefaultSelector()
         self._port = port
         self._hello = encode_json(renderer_hello({"session_id": session_id})).decode()
-        self.grow(count)
+        self.grow(1)
+        self.grow(count - 1)
 
     def __enter__(self) -> Crowd:
         return self

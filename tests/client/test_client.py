@@ -92,24 +92,26 @@ def is_final(event: Any) -> bool:
 
 @pytest.mark.parametrize("encoding", ["json", "msgpack", "cbor"])
 async def test_question_is_answered_in_each_encoding(encoding: Any) -> None:
-    async with websocket_server(shout) as url, asyncio.timeout(5):
-        async with connect(url, encoding=encoding) as client:
-            turn = await client.ask("hällo")
-            assert (turn.id, turn.status, turn.final) == ("t0", "completed", True)
-            assert client.screen.text("t0") == "HÄLLO"
-            assert (await client.ask("again")).id == "t1"
+    async with (
+        websocket_server(shout) as url,
+        asyncio.timeout(5),
+        connect(url, encoding=encoding) as client,
+    ):
+        turn = await client.ask("hällo")
+        assert (turn.id, turn.status, turn.final) == ("t0", "completed", True)
+        assert client.screen.text("t0") == "HÄLLO"
+        assert (await client.ask("again")).id == "t1"
 
 
 async def test_screen_shows_what_the_server_tells() -> None:
-    async with websocket_server(tell_story) as url, asyncio.timeout(5):
-        async with connect(url) as client:
-            assert (await client.turn_done()).status == "completed"
-            assert client.screen.canonical() == STORY_SCREEN
-            assert client.session_id == "s1"
-            assert client.connected
-            assert client.agent is not None
-            assert client.agent.capabilities.components == ["text", "table"]
-            assert client.failure is None
+    async with websocket_server(tell_story) as url, asyncio.timeout(5), connect(url) as client:
+        assert (await client.turn_done()).status == "completed"
+        assert client.screen.canonical() == STORY_SCREEN
+        assert client.session_id == "s1"
+        assert client.connected
+        assert client.agent is not None
+        assert client.agent.capabilities.components == ["text", "table"]
+        assert client.failure is None
 
 
 async def test_hello_says_what_this_renderer_is() -> None:
@@ -119,15 +121,17 @@ async def test_hello_says_what_this_renderer_is() -> None:
         heard.append(await peer.welcome())
         await peer.socket.wait_closed()
 
-    async with websocket_server(talk) as url:
-        async with connect(
+    async with (
+        websocket_server(talk) as url,
+        connect(
             url,
             session_id="mine",
             capabilities=RendererCapabilities(["text"], ["batch"]),
             locale="de-CH",
             token="tok",
-        ):
-            pass
+        ),
+    ):
+        pass
     assert heard == [
         {
             "v": 1,
@@ -175,9 +179,8 @@ async def test_every_kind_of_input_has_its_data() -> None:
         ("resize", {"width": 80, "height": 24}, None),
         ("action", {"action": "arp.cancel"}, None),
     ]
-    assert [message.get("surface", "main") for message in heard] == ["main"] * 2 + ["side"] + [
-        "main"
-    ] * 5
+    surfaces = [message.get("surface", "main") for message in heard]
+    assert surfaces == ["main", "main", "side", "main", "main", "main", "main", "main"]
     assert {message["session_id"] for message in heard} == {"s1"}
 
 
@@ -481,7 +484,7 @@ def test_wrong_arguments_are_refused_at_once() -> None:
 
 
 class SseAgent:
-    """Answers texts with their capitals, over SSE and POST; cuts each stream after some messages."""
+    """Answers texts with their capitals, over SSE and POST; cuts streams after some messages."""
 
     def __init__(self, *cuts: int) -> None:
         self.cuts = list(cuts)
@@ -509,12 +512,15 @@ class SseAgent:
         place = int(last.rpartition("-")[2]) if last else 0
         left = self.cuts.pop(0) if self.cuts else None
         while left != 0:
-            async with self.news:
-                await self.news.wait_for(lambda: len(self.log) > place)
-            await answer.event(self.log[place])
+            await answer.event(await self.message(place))
             place += 1
             left = left and left - 1
         answer.cut()
+
+    async def message(self, place: int) -> Any:
+        async with self.news:
+            await self.news.wait_for(lambda: len(self.log) > place)
+        return self.log[place]
 
     async def take(self, heard: Any, answer: Answer) -> None:
         first = heard["id"] not in self.posts
@@ -534,29 +540,27 @@ class SseAgent:
 
 async def test_sse_takes_over_where_websocket_is_refused() -> None:
     agent = SseAgent()
-    async with http_server(agent.serve) as url, asyncio.timeout(5):
-        async with connect(url) as client:
-            await client.ask("one")
-            await client.ask("two")
-            assert client.screen.text("t0") == "ONE"
-            assert client.screen.text("t1") == "TWO"
+    async with http_server(agent.serve) as url, asyncio.timeout(5), connect(url) as client:
+        await client.ask("one")
+        await client.ask("two")
+        assert client.screen.text("t0") == "ONE"
+        assert client.screen.text("t1") == "TWO"
     assert agent.upgrades == 1
 
 
 async def test_sse_stream_that_is_cut_anywhere_goes_on_where_it_was() -> None:
     agent = SseAgent(0, 1, 1, 2)
-    async with http_server(agent.serve) as url, asyncio.timeout(10):
-        async with ArpClient(url.replace("http:", "http+sse:"), backoff=AT_ONCE) as client:
-            await client.ask("one")
-            await client.ask("two")
-            assert client.screen.text("t0") == "ONE"
-            assert client.screen.text("t1") == "TWO"
+    async with (
+        http_server(agent.serve) as url,
+        asyncio.timeout(10),
+        ArpClient(url.replace("http:", "http+sse:"), backoff=AT_ONCE) as client,
+    ):
+        await client.ask("one")
+        await client.ask("two")
+        assert client.screen.text("t0") == "ONE"
+        assert client.screen.text("t1") == "TWO"
     assert agent.upgrades == 0
-    assert agent.last_event_ids == ["e1-0" if at else None for at in (0, 1)] + [
-        "e1-1",
-        "e1-2",
-        "e1-4",
-    ]
+    assert agent.last_event_ids == [None, "e1-0", "e1-1", "e1-2", "e1-4"]
     assert [len({m["id"] for m in posts}) for posts in agent.posts.values()] == [1, 1]
 
 

@@ -344,6 +344,24 @@ async def test_peer_that_never_answers_the_hello_is_left() -> None:
     assert all(link.closed for link in links)
 
 
+async def test_fault_of_a_link_is_raised_and_not_taken_for_a_loss() -> None:
+    class Faulty(Link):
+        async def receive(self) -> bytes:
+            raise ZeroDivisionError
+
+    server = Server()
+    link = Faulty(server, [], 1, 0, CUT)
+
+    async def dial(hello: bytes) -> Link:
+        return link
+
+    rig = Rig(server)
+    rig.driver._dial = dial
+    with pytest.raises(ZeroDivisionError):
+        await rig.run()
+    assert link.closed
+
+
 async def test_closing_in_mid_stream_closes_the_link() -> None:
     server = Server()
     links: list[Link] = []

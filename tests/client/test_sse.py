@@ -28,6 +28,10 @@ def test_crlf_split_between_two_chunks_is_one_line_end() -> None:
     assert parsed(b"data: a\r", b"\ndata: b\r", b"\n\r", b"\n") == [SseEvent("a\nb")]
 
 
+def test_cr_inside_a_chunk_takes_no_lf_from_the_next() -> None:
+    assert parsed(b"data: a\rdata", b"\n\n") == [SseEvent("a\n")]
+
+
 def test_empty_chunk_between_cr_and_lf_changes_nothing() -> None:
     assert parsed(b"data: a\r", b"", b"\n\r", b"", b"\n") == [SseEvent("a")]
 

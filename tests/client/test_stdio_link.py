@@ -95,6 +95,21 @@ async def send_on(link: StdioLink) -> None:
         await link.send(b"{}")
 
 
+async def test_child_that_cannot_be_told_hello_is_not_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left: list[StdioLink] = []
+
+    async def fail(self: StdioLink, frame: bytes) -> None:
+        left.append(self)
+        raise LinkLost("no")
+
+    monkeypatch.setattr(StdioLink, "send", fail)
+    with pytest.raises(LinkLost, match="no"):
+        await child(ECHO)
+    assert not is_running(left[0])
+
+
 async def test_line_beyond_all_bounds_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arp.client.stdio_link.MAX_FRAME_BYTES", 1000)
     link = await child("print('x' * 10_000, flush=True); input(); input()")

@@ -5,6 +5,7 @@ It has the methods of `arp.Turn` that the examples use, so that a handler needs 
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -70,6 +71,7 @@ class Recorder:
         self.asked: list[Component] = []
         self.tools: list[ToolRun] = []
         self.patches: list[tuple[str, Any]] = []
+        self.tool_started = asyncio.Event()
         self._answers = deque(self.answers)
 
     @property
@@ -118,6 +120,7 @@ class Recorder:
         """As `Turn.tool`."""
         run = ToolRun(name, args)
         self.tools.append(run)
+        self.tool_started.set()
         try:
             yield run
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""The chart fits the result, holds exactly its numbers, and there is none where a table says more."""
+"""The chart fits the result and holds exactly its numbers, or there is none."""
 
 from __future__ import annotations
 

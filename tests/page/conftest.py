@@ -1,4 +1,4 @@
-"""A server with an agent that does on request what a page must show, and a real browser before it."""
+"""A server with an agent that does on request what a page must show, and a browser before it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import asyncio
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
 
 import pytest
+import uvicorn
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from arp import App, Turn, ui
 
 FLAGS = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 START_S = 10
@@ -17,12 +20,8 @@ START_S = 10
 @pytest.fixture(scope="session")
 def page_url() -> Iterator[str]:
     """The address of the page, served by a real server in a thread."""
-    uvicorn = pytest.importorskip("uvicorn")
-    arp = pytest.importorskip("arp")
-    if not hasattr(arp, "App"):
-        pytest.skip("arp.App is not there yet")
-    app = arp.App(title="Echo", description="Says it again.", suggestions=["Say hello", "Show the table"])
-    app.agent(Script(arp.ui).run)
+    app = App("Echo", description="Says it again.", suggestions=["Say hello", "Show the table"])
+    app.agent(Script().run)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(app.asgi, log_level="warning", ws="websockets-sansio")
         server = uvicorn.Server(config)
@@ -34,43 +33,40 @@ def page_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def browser(requires: Callable[[str], str]) -> Iterator[Any]:
+def browser(requires: Callable[[str], str]) -> Iterator[Browser]:
     """The machine's Chromium; nothing but loopback resolves."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as runner:
+    with sync_playwright() as runner:
         browser = runner.chromium.launch(executable_path=requires("browser"), args=FLAGS)
         yield browser
         browser.close()
 
 
 @pytest.fixture
-def page(browser: Any, page_url: str) -> Iterator[Any]:
-    """A fresh page on a fresh session. Fails the test if anything was logged as an error or asked elsewhere."""
+def page(browser: Browser, page_url: str) -> Iterator[Page]:
+    """A fresh page on a fresh session.
+
+    The test fails if the page logged an error or asked anyone but the server for anything.
+    """
     context = browser.new_context(viewport={"width": 1000, "height": 800})
     context.set_default_timeout(5000)
     page = context.new_page()
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
-    page.on("request", lambda request: faults.append(request.url) if _foreign(request.url, page_url) else None)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     page.goto(page_url)
     page.get_by_text("Connected").wait_for()
     yield page
     context.close()
     assert faults == []
-
-
-def _foreign(url: str, page_url: str) -> bool:
-    return not url.startswith((page_url, "data:", "blob:"))
+    assert [url for url in asked if not url.startswith((page_url, "data:", "blob:"))] == []
 
 
 class Script:
     """An agent whose every word is known to the tests: the user's text names what it does."""
 
-    def __init__(self, ui: Any) -> None:
-        self.ui = ui
-
-    async def run(self, turn: Any) -> None:
+    async def run(self, turn: Turn) -> None:
         if turn.input.input_type == "selection":
             await turn.say(f"You took {turn.input.data['selected'][0]}.")
             return
@@ -78,45 +74,51 @@ class Script:
             sizes = [f"{ref.name}: {len(await turn.read_file(ref))} bytes" for ref in turn.files]
             await turn.say("Got " + ", ".join(sizes))
             return
-        does: Callable[[Any], Awaitable[None]] = getattr(self, f"do_{turn.text}", self.do_echo)
+        does: Callable[[Turn], Awaitable[None]] = getattr(self, f"do_{turn.text}", self.do_echo)
         await does(turn)
 
-    async def do_echo(self, turn: Any) -> None:
+    async def do_echo(self, turn: Turn) -> None:
         await turn.say(f"You said: **{turn.text}**")
 
-    async def do_count(self, turn: Any) -> None:
+    async def do_count(self, turn: Turn) -> None:
         for number in range(1, 301):
             await turn.say(f"{number}\n\n")
             await asyncio.sleep(0.01)
 
-    async def do_hostile(self, turn: Any) -> None:
-        await turn.say("<script>document.title='broken'</script> <img src=x onerror=\"document.title='broken'\"> ")
-        await turn.say("[click](javascript:document.title='broken') ![pixel](https://example.org/pixel.png) ")
+    async def do_hostile(self, turn: Turn) -> None:
+        await turn.say("<script>document.title='broken'</script> ")
+        await turn.say("<img src=x onerror=\"document.title='broken'\"> ")
+        await turn.say("[click](javascript:document.title='broken') ")
+        await turn.say("![pixel](https://example.org/pixel.png) ")
         await turn.say("[bank.example](https://evil.example/login)")
 
-    async def do_table(self, turn: Any) -> None:
+    async def do_table(self, turn: Turn) -> None:
         rows = [["Oslo", 709], ["Bergen", 292], ["Zürich", 443]]
-        turn.show(self.ui.table(["City", "People"], rows, title="Cities", sortable=True, searchable=True))
+        turn.show(
+            ui.table(["City", "People"], rows, title="Cities", sortable=True, searchable=True)
+        )
 
-    async def do_confirm(self, turn: Any) -> None:
+    async def do_confirm(self, turn: Turn) -> None:
         async with turn.tool("look", {"where": "here"}):
             pass
-        sure = await turn.confirm("Really?", confirm_label="Do it", deny_label="Leave it", destructive=True)
+        sure = await turn.confirm(
+            "Really?", confirm_label="Do it", deny_label="Leave it", destructive=True
+        )
         await turn.say("It is done." if sure else "It was left.")
 
-    async def do_choices(self, turn: Any) -> None:
-        turn.show(self.ui.choices(["Rain", "Wind"], title="What next?"))
+    async def do_choices(self, turn: Turn) -> None:
+        turn.show(ui.choices(["Rain", "Wind"], title="What next?"))
 
-    async def do_form(self, turn: Any) -> None:
+    async def do_form(self, turn: Turn) -> None:
         fields = [
-            self.ui.field("name", label="Name", required=True),
-            self.ui.field("code", label="Code", validation={"min_length": 4}),
-            self.ui.field("age", label="Age", field_type="number"),
-            self.ui.field("size", label="Size", field_type="select", options=["small", "large"]),
-            self.ui.field("news", label="News", field_type="checkbox"),
+            ui.field("name", label="Name", required=True),
+            ui.field("code", label="Code", validation={"min_length": 4}),
+            ui.field("age", label="Age", field_type="number"),
+            ui.field("size", label="Size", field_type="select", options=["small", "large"]),
+            ui.field("news", label="News", field_type="checkbox"),
         ]
-        answer = await turn.ask(self.ui.form(fields, title="About you", submit_label="Register"))
+        answer = await turn.ask(ui.form(fields, title="About you", submit_label="Register"))
         await turn.say(f"{answer['name']}, {answer['age']}, {answer['size']}, {answer['news']}")
 
-    async def do_fail(self, turn: Any) -> None:
+    async def do_fail(self, turn: Turn) -> None:
         raise RuntimeError("a secret of the server")

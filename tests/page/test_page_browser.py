@@ -1,35 +1,34 @@
-"""The page before a real server, in a real browser (protocol.md 2; a Basic renderer of protocol.md 7)."""
+"""The page before a real server, in a real browser (protocol.md 2; Basic by protocol.md 7)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from playwright.sync_api import FilePayload, Locator, Page, WebSocketRoute
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(60)]
 
 
-def say(page: Any, text: str) -> None:
+def say(page: Page, text: str) -> None:
     page.get_by_label("Message", exact=True).fill(text)
     page.keyboard.press("Enter")
 
 
-def shown(page: Any, text: str) -> Any:
+def shown(page: Page, text: str) -> Locator:
     return page.locator("#log").get_by_text(text)
 
 
-def conversation(page: Any) -> str:
+def conversation(page: Page) -> str:
     return str(page.locator("#log").inner_text())
 
 
-def test_a_suggestion_is_sent_by_a_click_and_the_answer_is_drawn_as_markdown(page: Any) -> None:
+def test_a_suggestion_is_sent_by_a_click_and_the_answer_is_drawn_as_markdown(page: Page) -> None:
     page.get_by_role("button", name="Say hello").click()
     page.locator(".answer strong", has_text="Say hello").wait_for()
     assert page.locator(".bubble").all_inner_texts() == ["You said\n\nSay hello"]
     assert page.title() == "Echo"
 
 
-def test_agent_text_runs_no_script_and_fetches_nothing(page: Any) -> None:
+def test_agent_text_runs_no_script_and_fetches_nothing(page: Page) -> None:
     say(page, "hostile")
     shown(page, "Image: pixel").wait_for()
     links = page.locator(".answer a").evaluate_all("links => links.map(link => link.href)")
@@ -41,7 +40,7 @@ def test_agent_text_runs_no_script_and_fetches_nothing(page: Any) -> None:
     assert page.title() == "Echo"
 
 
-def test_a_reload_shows_the_same_session_again(page: Any) -> None:
+def test_a_reload_shows_the_same_session_again(page: Page) -> None:
     say(page, "one")
     shown(page, "You said: one").wait_for()
     say(page, "table")
@@ -53,7 +52,7 @@ def test_a_reload_shows_the_same_session_again(page: Any) -> None:
     assert "session=" in page.url
 
 
-def test_a_new_chat_starts_empty(page: Any) -> None:
+def test_a_new_chat_starts_empty(page: Page) -> None:
     say(page, "one")
     shown(page, "You said: one").wait_for()
     page.get_by_role("link", name="New chat").click()
@@ -61,7 +60,7 @@ def test_a_new_chat_starts_empty(page: Any) -> None:
     assert conversation(page) == ""
 
 
-def test_a_confirm_is_answered_once_and_shows_the_answer(page: Any) -> None:
+def test_a_confirm_is_answered_once_and_shows_the_answer(page: Page) -> None:
     say(page, "confirm")
     page.get_by_role("button", name="Do it").click()
     shown(page, "It is done.").wait_for()
@@ -71,7 +70,7 @@ def test_a_confirm_is_answered_once_and_shows_the_answer(page: Any) -> None:
     assert page.locator(".tool .state").all_inner_texts() == ["done"]
 
 
-def test_an_answer_given_in_one_tab_closes_the_question_in_the_other(page: Any) -> None:
+def test_an_answer_given_in_one_tab_closes_the_question_in_the_other(page: Page) -> None:
     say(page, "confirm")
     page.get_by_role("button", name="Do it").wait_for()
     other = page.context.new_page()
@@ -82,14 +81,14 @@ def test_an_answer_given_in_one_tab_closes_the_question_in_the_other(page: Any) 
     assert conversation(page) == conversation(other)
 
 
-def test_a_choice_that_nobody_waits_for_begins_a_turn(page: Any) -> None:
+def test_a_choice_that_nobody_waits_for_begins_a_turn(page: Page) -> None:
     say(page, "choices")
     page.get_by_role("button", name="Wind").click()
     shown(page, "You took Wind.").wait_for()
     assert page.locator(".bubble.choice .plain").all_inner_texts() == ["Wind"]
 
 
-def test_a_form_checks_itself_then_shows_what_the_server_refused(page: Any) -> None:
+def test_a_form_checks_itself_then_shows_what_the_server_refused(page: Page) -> None:
     say(page, "form")
     page.get_by_role("button", name="Register").click()
     assert page.evaluate("document.activeElement.name") == "name"
@@ -112,7 +111,7 @@ def test_a_form_checks_itself_then_shows_what_the_server_refused(page: Any) -> N
     assert form.get_by_role("button").count() == 0
 
 
-def test_a_table_sorts_by_numbers_and_filters(page: Any) -> None:
+def test_a_table_sorts_by_numbers_and_filters(page: Page) -> None:
     say(page, "table")
     first = page.locator("tbody tr td:first-child")
     page.get_by_role("button", name="People").click()
@@ -124,7 +123,7 @@ def test_a_table_sorts_by_numbers_and_filters(page: Any) -> None:
     assert shown(page, "1 of 3 rows").count() == 1
 
 
-def test_stop_ends_the_turn_and_the_next_message_works(page: Any) -> None:
+def test_stop_ends_the_turn_and_the_next_message_works(page: Page) -> None:
     say(page, "count")
     page.get_by_role("button", name="Stop answering").click()
     page.locator(".ending", has_text="Stopped").wait_for()
@@ -132,7 +131,7 @@ def test_stop_ends_the_turn_and_the_next_message_works(page: Any) -> None:
     shown(page, "You said: after").wait_for()
 
 
-def test_what_is_said_while_the_agent_answers_is_queued(page: Any) -> None:
+def test_what_is_said_while_the_agent_answers_is_queued(page: Page) -> None:
     say(page, "count")
     say(page, "later")
     shown(page, "Queued, next in line").wait_for()
@@ -141,10 +140,10 @@ def test_what_is_said_while_the_agent_answers_is_queued(page: Any) -> None:
     assert shown(page, "Queued").count() == 0
 
 
-def test_a_lost_connection_loses_and_doubles_nothing(page: Any) -> None:
-    sockets: list[Any] = []
+def test_a_lost_connection_loses_and_doubles_nothing(page: Page) -> None:
+    sockets: list[WebSocketRoute] = []
 
-    def through(socket: Any) -> None:
+    def through(socket: WebSocketRoute) -> None:
         sockets.append(socket)
         socket.connect_to_server()
 
@@ -157,15 +156,16 @@ def test_a_lost_connection_loses_and_doubles_nothing(page: Any) -> None:
     page.locator("#banner", has_text="Connection lost").wait_for()
     say(page, "kept")
     shown(page, "You said: kept").wait_for(timeout=20_000)
-    assert page.locator(".answer").first.locator(".output p").all_inner_texts() == [str(n) for n in range(1, 301)]
+    counted = page.locator(".answer").first.locator(".output p").all_inner_texts()
+    assert counted == [str(number) for number in range(1, 301)]
     assert page.locator(".bubble .plain").all_inner_texts() == ["count", "kept"]
     assert len(sockets) >= 2
 
 
-def test_an_unsent_message_survives_a_reload(page: Any) -> None:
+def test_an_unsent_message_survives_a_reload(page: Page) -> None:
     dark = True
 
-    def route(socket: Any) -> None:
+    def route(socket: WebSocketRoute) -> None:
         if not dark:
             socket.connect_to_server()
 
@@ -179,7 +179,7 @@ def test_an_unsent_message_survives_a_reload(page: Any) -> None:
     assert page.locator(".bubble .plain").all_inner_texts() == ["written in the dark"]
 
 
-def test_enter_does_not_send_while_a_word_is_being_composed(page: Any) -> None:
+def test_enter_does_not_send_while_a_word_is_being_composed(page: Page) -> None:
     box = page.get_by_label("Message", exact=True)
     box.fill("にほ")
     box.dispatch_event("keydown", {"key": "Enter", "isComposing": True})
@@ -189,7 +189,7 @@ def test_enter_does_not_send_while_a_word_is_being_composed(page: Any) -> None:
     assert box.input_value() == "にほ\n"
 
 
-def test_reading_further_up_is_not_disturbed(page: Any) -> None:
+def test_reading_further_up_is_not_disturbed(page: Page) -> None:
     say(page, "count")
     page.locator(".answer p", has_text="60").first.wait_for()
     page.mouse.move(500, 300)
@@ -199,34 +199,33 @@ def test_reading_further_up_is_not_disturbed(page: Any) -> None:
     page.locator(".answer p", has_text="120").first.wait_for(state="attached")
     assert page.evaluate("document.getElementById('scroller').scrollTop") == top
     page.get_by_role("button", name="Jump to latest").click()
-    gap = "(box => box.scrollHeight - box.scrollTop - box.clientHeight)(document.getElementById('scroller'))"
-    assert page.evaluate(gap) <= 2
+    gap = "box => box.scrollHeight - box.scrollTop - box.clientHeight"
+    assert page.locator("#scroller").evaluate(gap) <= 2
 
 
-def test_files_go_along_with_a_message(page: Any) -> None:
-    page.locator("input[type=file]").set_input_files(
-        [{"name": "a.txt", "mimeType": "text/plain", "buffer": b"12345"}]
-    )
+def test_files_go_along_with_a_message(page: Page) -> None:
+    note: FilePayload = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"12345"}
+    page.locator("input[type=file]").set_input_files(note)
     say(page, "look at this")
     shown(page, "Got a.txt: 5 bytes").wait_for()
     assert page.locator(".bubble .files").all_inner_texts() == ["a.txt\n5 B"]
 
 
-def test_a_failing_agent_shows_an_error_without_internals(page: Any) -> None:
+def test_a_failing_agent_shows_an_error_without_internals(page: Page) -> None:
     say(page, "fail")
     shown(page, "Something went wrong").wait_for()
     assert "secret" not in conversation(page)
     page.get_by_role("button", name="Try again").wait_for()
 
 
-def test_a_whole_answer_is_announced_once(page: Any) -> None:
+def test_a_whole_answer_is_announced_once(page: Page) -> None:
     say(page, "one")
     page.locator("#spoken p", has_text="You said: one").wait_for(state="attached")
     page.get_by_role("status").filter(has_text="Answer complete").wait_for(state="attached")
     assert page.get_by_role("log", name="Messages").get_attribute("aria-live") == "off"
 
 
-def test_a_narrow_screen_does_not_scroll_sideways(page: Any) -> None:
+def test_a_narrow_screen_does_not_scroll_sideways(page: Page) -> None:
     page.set_viewport_size({"width": 320, "height": 640})
     say(page, "table")
     page.get_by_role("cell", name="Oslo").wait_for()

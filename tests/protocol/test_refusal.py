@@ -65,7 +65,7 @@ def test_a_word_of_a_closed_list_is_told_with_the_list() -> None:
 
 
 def test_a_hostile_name_or_word_does_not_fill_the_message() -> None:
-    value = {"type": "x" * 10_000 + " - at `$.labels", "labels": [], "datasets": []}
+    value: dict[str, Any] = {"type": "x" * 10_000 + " - at `$.labels", "labels": [], "datasets": []}
     assert refusal(value, ChartProps, "c") == (
         f"c.type: '{'x' * 59} is not one of line, bar, pie, scatter, area"
     )
@@ -94,8 +94,8 @@ def test_a_path_that_the_types_do_not_have_is_told_as_it_is() -> None:
 
 
 def test_kinds_are_named_as_json_names_them() -> None:
-    kinds = [kind_of(value) for value in (None, True, 1, 1.5, "a", [], {}, b"")]
-    assert kinds == [
+    values: list[Any] = [None, True, 1, 1.5, "a", [], {}, b""]
+    assert [kind_of(value) for value in values] == [
         "null",
         "boolean",
         "number",

@@ -202,9 +202,13 @@ def test_ids_in_a_fallback_are_unique_among_themselves() -> None:
     check_component(tabs)
     twice = {**tabs, "fallback": group(text("a"), text("a"))}
     assert refused(twice) == 'components[0].fallback.props.children[1].id: "a" is used twice'
-    assert "fallback.props.children[0].id: expected" in refused(
-        {**tabs, "fallback": group(text(""), component_id="")}
-    )
+
+
+def test_ids_in_a_fallback_may_be_empty() -> None:
+    """No patch names what is in it; where it is shown it gets ids made of its component's."""
+    inner = Component("", "group", group(text(""), text(""))["props"])
+    component = Component("x", "x-acme-map", {}, fallback=inner)
+    assert check_component(component) is component
 
 
 def test_fallbacks_of_fallbacks_end() -> None:

@@ -1,7 +1,8 @@
 """A second process with a ledger: `python -m tests.store.child ROLE PATH`.
 
-Roles: `hold` opens the ledger, says so, and waits to be killed; `append` appends to ten sessions until it
-is killed and says each time what was acknowledged; `small_disk` meets a disk that takes no more.
+Roles: `hold` opens the ledger, says so, and waits to be killed; `append` appends to ten sessions
+until it is killed and says each time what was acknowledged; `small_disk` meets a disk that takes no
+more.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ def numbered(first: int, last: int, session_id: str = "s1") -> list[tuple[int, b
     return [(sequence, fact(sequence, session_id)) for sequence in range(first, last + 1)]
 
 
-def meta(session_id: str = "s1", updated_at: str = "2026-11-21T08:00:00Z", **more: object) -> SessionMeta:
+def meta(
+    session_id: str = "s1", updated_at: str = "2026-11-21T08:00:00Z", **more: object
+) -> SessionMeta:
     """The row of a session."""
     fields: dict[str, object] = {
         "epoch": "e1",

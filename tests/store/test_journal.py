@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -239,35 +240,41 @@ STEPS = st.one_of(
 )
 
 
-async def step(store: Store, name: str, argument: object) -> object:
+async def step(store: Store, name: str, argument: Any) -> object:
     """Does one step and gives what a caller sees of it."""
     if name == "append":
-        ends: dict[str, int] = {}
-        batch = []
-        for session_id, count in argument:  # type: ignore[attr-defined] # as STEPS makes it
-            last = ends.get(session_id, len(await store.read(session_id)))
-            batch.append(Append(session_id, last, facts(last + 1, last + count), meta(session_id)))
-            ends[session_id] = last + count
-        return await store.append(batch)
-    if name == "conflict":
-        try:
-            await store.append([Append(str(argument), 99, [fact(100)], meta(str(argument)))])
-        except SequenceConflict as error:
-            return str(error)
-    if name == "read":
-        session_id, after, limit = argument  # type: ignore[misc] # as STEPS makes it
+        await append_runs(store, argument)
+    elif name == "conflict":
+        with pytest.raises(SequenceConflict) as refused:
+            await store.append([Append(argument, 99, [fact(100)], meta(argument))])
+        return str(refused.value)
+    elif name == "read":
+        session_id, after, limit = argument
         return await store.read(session_id, after, limit)
-    if name == "delete":
-        return await store.delete(str(argument))
-    await store.aclose()
-    return await store.open()
+    elif name == "delete":
+        return await store.delete(argument)
+    else:
+        await store.aclose()
+        await store.open()
+    return None
+
+
+async def append_runs(store: Store, runs: list[tuple[str, int]]) -> None:
+    """Appends so many facts to each session, all in one call."""
+    ends: dict[str, int] = {}
+    batch = []
+    for session_id, count in runs:
+        last = ends.get(session_id, len(await store.read(session_id)))
+        batch.append(Append(session_id, last, facts(last + 1, last + count), meta(session_id)))
+        ends[session_id] = last + count
+    await store.append(batch)
 
 
 @pytest.mark.usefixtures("small")
 @settings(max_examples=60)
 @given(steps=st.lists(STEPS, max_size=25))
 def test_whatever_is_done_the_file_answers_as_memory_does(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, object]]
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]
 ) -> None:
     """style.md: replaying the ledger rebuilds the live state, from either home of a fact."""
 

@@ -34,6 +34,8 @@ TEXT = {"id": "x", "type": "text", "props": {"content": ""}}
 TABS = Component("b", "tabs", {"tabs": [{"label": "1", "component": TEXT}]})
 CUSTOM = Component("m", "x-acme-map", {}, fallback=Component("", "text", {"content": ""}))
 
+PICKER = Component("p", "x-acme-picker", {}, fallback=ONE)
+
 
 @pytest.mark.parametrize(
     ("component", "input_type", "data", "checked"),
@@ -65,8 +67,16 @@ CUSTOM = Component("m", "x-acme-map", {}, fallback=Component("", "text", {"conte
             TABS,
             "action",
             {"action": "tab_change", "payload": {"active_tab": 0}},
-            {"action": "tab_change", "payload": {"active_tab": 0}},
+            {"action": "tab_change", "payload": {"tab": 0}},
         ),
+        (
+            TABS,
+            "action",
+            {"action": "tab_change", "payload": {"tab": 0}},
+            {"action": "tab_change", "payload": {"tab": 0}},
+        ),
+        (PICKER, "selection", {"selected": ["2"]}, {"selected": [2]}),
+        (PICKER, "gesture", {"gesture": "tap"}, {"gesture": "tap"}),
         (CUSTOM, "gesture", {"anything": [1]}, {"anything": [1]}),
     ],
 )
@@ -126,18 +136,23 @@ def test_an_answer_that_fits_is_given_in_one_form(
         (LINE, "text", {"text": "abcd"}, "text: at most 3 characters, got 4"),
         (LINE, "text", {"text": "a\nb"}, "text: expected one line"),
         (TABS, "action", {"action": "close"}, 'action: expected tab_change, got "close"'),
-        (TABS, "action", {"action": "tab_change"}, "payload.active_tab: expected 0…0"),
+        (
+            TABS,
+            "action",
+            {"action": "tab_change"},
+            "payload.tab: expected the number of a tab, below 1",
+        ),
         (
             TABS,
             "action",
             {"action": "tab_change", "payload": 1},
-            "payload.active_tab: expected 0…0",
+            "payload.tab: expected the number of a tab, below 1",
         ),
         (
             TABS,
             "action",
             {"action": "tab_change", "payload": {"active_tab": 1}},
-            "payload.active_tab: expected 0…0",
+            "payload.tab: expected the number of a tab, below 1",
         ),
         (
             Component("s", "text", {"content": "?"}),
@@ -187,6 +202,8 @@ def test_an_open_question_takes_one() -> None:
         (MANY, "selection", {"selected": []}, []),
         (LINE, "text", {"text": "abc"}, "abc"),
         (CUSTOM, "gesture", {"gesture": "tap"}, {"gesture": "tap"}),
+        (PICKER, "selection", {"selected": [2]}, 2),
+        (PICKER, "gesture", {"gesture": "tap"}, {"gesture": "tap"}),
     ],
 )
 def test_ask_gives_the_plain_value(
@@ -209,6 +226,7 @@ def test_a_password_is_hidden_from_other_renderers() -> None:
         (ONE, "2", 2),
         (MANY, "1,2", ["a", 2]),
         (LINE, "abc", "abc"),
+        (PICKER, "2", 2),
     ],
 )
 def test_typed_text_answers_as_a_renderer_would(

@@ -133,6 +133,19 @@ def test_a_custom_component_is_native_where_it_is_known_and_its_fallback_elsewhe
     assert texts(degrade(Component("m", "x-acme-map", {}), NOTHING)) == [("m", "[x-acme-map]")]
 
 
+def test_what_has_no_id_in_a_fallback_gets_one_made_of_its_component() -> None:
+    nameless = group(NOTE | {"id": ""}, TABLE, group(FACTS | {"id": ""}, component_id=""))
+    component = check_component(
+        {"id": "m", "type": "x-acme-map", "props": {}, "fallback": {**nameless, "id": ""}}
+    )
+    (shown,) = degrade(component, ALL)
+    first, second, third = shown.props["children"]
+    assert (shown.id, first["id"], second["id"], third["id"]) == ("m", "m/0", "t", "m/2")
+    assert third["props"]["children"][0]["id"] == "m/2/0"
+    assert component.fallback is not None
+    assert component.fallback.props["children"][0]["id"] == ""
+
+
 def test_tables_are_cut_to_what_the_renderer_takes() -> None:
     long = Component("t", "table", {"headers": ["h"], "rows": [[1], [2], [3]]})
     assert degrade(long, knows("table", rows=1))[0].props["rows"] == [

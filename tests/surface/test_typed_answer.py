@@ -146,6 +146,15 @@ def test_the_one_field_of_a_form_takes_the_whole_text() -> None:
     assert read("form", form, "City: Rome") == ("form_submit", {"fields": {"city": "Rome"}})
 
 
+def test_a_very_long_text_is_not_searched_for_fields() -> None:
+    long = "note: x\n" + "\n" * 100_000
+    assert read("form", FORM, long) is None
+    assert read("form", {"fields": [{"name": "a"}]}, f"a: {'x' * 100_000}") == (
+        "form_submit",
+        {"fields": {"a": f"a: {'x' * 100_000}"}},
+    )
+
+
 def test_a_password_or_file_is_never_taken_from_text() -> None:
     pin = {"name": "pin", "field_type": "password"}
     assert read("form", {"fields": [pin]}, "1234") is None
@@ -166,6 +175,15 @@ def test_a_text_input_takes_the_whole_text() -> None:
 def test_a_closed_question_is_not_answered_by_text(state: str) -> None:
     assert read("confirm", {"title": "t", "state": state}, "yes") is None
     assert read("confirm", {"title": "t", "state": "open"}, "yes") is not None
+
+
+def test_what_stood_in_the_place_of_a_question_is_answered_too() -> None:
+    fallback = Component("", "confirm", {"title": "Go?"})
+    picker = Component("p", "x-acme-picker", {}, fallback=fallback)
+    assert understand(picker, "yes") == ("action", {"action": "confirm"})
+    assert (
+        understand(Component("t", "text", {"content": "Go?"}, fallback=fallback), "perhaps") is None
+    )
 
 
 def test_what_asks_nothing_is_not_answered_by_text() -> None:

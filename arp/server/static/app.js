@@ -170,7 +170,7 @@ class Page {
     accepted: ({ id, turnId }) => this.#accepted(id, turnId),
     told: ({ id }) => this.#settle(id),
     refused: ({ id, payload }) => this.#refused(id, payload),
-    notice: ({ payload }) => this.around.complain(payload),
+    notice: ({ payload }) => this.#complain(payload),
     failed: ({ payload }) => this.announcer.say(`Error: ${payload.error}`),
     turn: ({ turn }) => this.#announce(turn),
     resync: ({ reason }) => this.#resync(reason),
@@ -187,6 +187,15 @@ class Page {
   #keepFor(sessionId) {
     this.outbox.open(sessionId);
     this.composer.open(sessionId);
+  }
+
+  /**
+   * An error about nothing in particular; before the session is there it means that we are not
+   * wanted.
+   */
+  #complain(payload) {
+    if (!this.online() && !payload.retryable) this.connection.refuse();
+    this.around.complain(payload);
   }
 
   #resync(reason) {

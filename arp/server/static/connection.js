@@ -59,6 +59,12 @@ export class Connection {
     this.#lost();
   }
 
+  /** Drops the socket until the user tries again: what is wrong does not mend itself. */
+  refuse() {
+    this.#drop();
+    this.#enter("refused");
+  }
+
   /** Sends if the session is up; false when it is not, and then nothing has been sent. */
   send(message) {
     if (this.phase !== "online") return false;
@@ -82,8 +88,8 @@ export class Connection {
   }
 
   #lost(code = 0) {
+    if (code === NOT_ALLOWED) return this.refuse();
     this.#drop();
-    if (code === NOT_ALLOWED) return this.#enter("refused");
     if (this.phase === "online" && this.env.now() - this.#since >= STABLE_MS) this.attempt = 0;
     const step = Math.min(LAST_STEP_MS, FIRST_STEP_MS * 2 ** this.attempt);
     const wait = Math.round(this.env.random() * step);

@@ -83,9 +83,9 @@ export class ConfirmView {
     const { locked } = this.#frame.update(component, props.message, "Confirm");
     const taken =
       props.answer === undefined || props.answer === null ? null : confirmed(props.answer);
+    this.#confirm.className = props.destructive ? "danger" : "";
     mark(this.#confirm, asText(props.confirm_label) || "Yes", taken === true, locked);
     mark(this.#deny, asText(props.deny_label) || "No", taken === false, locked);
-    this.#confirm.className = props.destructive ? "danger" : "";
     this.node.classList.toggle("destructive", Boolean(props.destructive));
   }
 

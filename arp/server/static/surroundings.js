@@ -134,14 +134,12 @@ export class Surroundings {
     const { phase, attempt, retryAt } = this.page.connection;
     const left = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
     this.banner.hidden = phase === "online" || (phase === "connecting" && attempt === 0);
-    setText(
-      this["banner-text"],
-      phase === "refused"
-        ? "The server refused this page. It may want a token: open the address that it printed."
-        : phase === "connecting"
-          ? `Reconnecting, try ${attempt}…`
-          : `Connection lost. Try ${attempt} in ${left} s; what you write is kept.`,
-    );
+    const lines = {
+      refused: "The server did not let this page in.",
+      connecting: `Reconnecting, try ${attempt}…`,
+      waiting: `Connection lost. Try ${attempt} in ${left} s; what you write is kept.`,
+    };
+    setText(this["banner-text"], lines[phase] ?? "");
   }
 
   /** Tells an error that belongs to no message and no question. */

@@ -1,0 +1,70 @@
+"""`arp connect`: a terminal chat with a session on a server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from urllib.parse import urlsplit
+
+from arp.client.client import connect
+from arp.client.options import Options
+from arp.protocol.errors import ArpError
+from arp_terminal.chat import chat
+from arp_terminal.profile import capabilities, locale_tag, time_zone, viewport
+from arp_terminal.safe_text import sanitise_line
+
+STOPPED = 130
+"""What a shell gives for a program that Ctrl-C ended."""
+
+EXIT_CODES = {"quit": 0, "interrupted": STOPPED, "lost": 1, "unanswered": 1}
+"""Of why a chat ended."""
+
+
+def run(url: str, *, session: str | None, level: str, token: str | None) -> int:
+    """Talks with the agent at `url` until the user leaves.
+
+    Args:
+        url: Where it is: `http://HOST:PORT`, `ws://…`.
+        session: The session to join; `None` = a new one.
+        level: Conformance level that is offered: `minimal`, `basic` or `standard`.
+        token: Sent to the server; `None` = none is needed.
+
+    Returns:
+        0 when left, 1 if the server cannot be reached, refuses, or goes away for good, or the input ends at
+        a question; 130 after Ctrl-C.
+    """
+    try:
+        return asyncio.run(_run(url, session, level, token))
+    except ArpError as error:
+        return _failed(error.message)
+    except ValueError as error:
+        return _failed(str(error))
+    except KeyboardInterrupt:
+        return STOPPED
+
+
+async def _run(url: str, session: str | None, level: str, token: str | None) -> int:
+    place = urlsplit(url).netloc or url
+    why = "new"
+    while why == "new":
+        options: Options = {
+            "session_id": session,
+            "capabilities": capabilities(level),
+            "token": token,
+            "viewport": viewport(),
+            "locale": locale_tag(os.environ),
+            "time_zone": time_zone(os.environ),
+        }
+        async with connect(url, **options) as client:
+            why = await chat(client, place=place, level=level)
+            last = client.session_id
+        session = None
+    if why in ("quit", "interrupted") and last and sys.stdout.isatty():
+        print(f"\nThe session goes on: arp connect {url} --session {last}")  # noqa: T201
+    return EXIT_CODES[why]
+
+
+def _failed(message: str) -> int:
+    print(f"arp connect: {sanitise_line(message)}", file=sys.stderr)  # noqa: T201
+    return 1

@@ -1,0 +1,410 @@
+"""What a person sees of the explorer, turn by turn; `recorder.py` stands in for the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app import app, explore
+from connection import QueryLimits
+from dataset import Dataset
+from workspace import Workspace
+
+from tests.examples.conftest import FRUIT
+from tests.examples.recorder import Recorder, UploadedFile
+
+ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+
+@pytest.fixture
+def state(small: Dataset) -> dict[str, Any]:
+    """The state of a session that explores `fruit`."""
+    return {"workspace": Workspace({"small": small}, "small")}
+
+
+async def after(recorder: Recorder) -> Recorder:
+    """The recorder when its turn is over."""
+    await explore(recorder.turn)
+    return recorder
+
+
+def rows_in(path: Path) -> list[list[str]]:
+    """All rows of a CSV file."""
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+async def test_the_first_question_shows_all_that_the_explorer_can(
+    explorer_environment: Path,
+) -> None:
+    """Text, a tool run, a chart and a table, then an export only after a yes."""
+    turn = await after(Recorder("Show the average temperature by month", answers=[True]))
+    assert turn.pieces[0] == "Looking up the average temp_max and average temp_min by month. "
+    assert turn.pieces[1].startswith("**avg temp max** is highest at Aug")
+    (query, export) = turn.tools
+    assert (query.name, query.outcome) == ("query", "ok")
+    assert query.args["sql"].startswith("SELECT substr(")
+    assert turn.types() == ["chart", "table", "status-card", "choices"]
+    chart, table = turn.only("chart"), turn.only("table")
+    assert chart["type"] == "line"
+    assert chart["labels"][:3] == ["Jan", "Feb", "Mar"]
+    assert [(each["label"], each["data"][0]) for each in chart["datasets"]] == [
+        ("avg_temp_max", 8.23),
+        ("avg_temp_min", 2.7),
+    ]
+    assert table["headers"] == ["month", "avg_temp_max", "avg_temp_min"]
+    assert len(table["rows"]) == 12
+    (question,) = turn.asked
+    name = "Average-temp_max-and-average-temp_min-by-month.csv"
+    assert question.props["message"] == f"Writes 12 rows to exports/{name}."
+    assert (export.name, export.args) == ("export", {"file": f"exports/{name}"})
+    rows = rows_in(explorer_environment / name)
+    assert (len(rows), rows[1]) == (13, ["Jan", "8.23", "2.7"])
+
+
+async def test_nothing_is_written_without_a_yes_and_a_no_is_not_asked_twice(
+    state: dict[str, Any], explorer_environment: Path
+) -> None:
+    first = await after(Recorder("price by kind", answers=[False], state=state))
+    second = await after(Recorder("weight by kind", state=state))
+    assert (len(first.asked), len(second.asked)) == (1, 0)
+    assert not explorer_environment.exists()
+    third = await after(Recorder("export as mine", answers=[True], state=state))
+    assert third.asked[0].props["message"] == "Writes 3 rows to exports/mine.csv."
+    assert (explorer_environment / "mine.csv").exists()
+
+
+async def test_a_refused_export_says_that_nothing_was_written(state: dict[str, Any]) -> None:
+    await after(Recorder("SELECT 1", state=state))
+    turn = await after(Recorder("export", answers=[False], state=state))
+    assert turn.said == "Nothing was written."
+
+
+async def test_an_export_has_all_rows_also_those_that_were_not_shown(
+    state: dict[str, Any], explorer_environment: Path
+) -> None:
+    numbers = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 1500)"
+    shown = await after(Recorder(f"{numbers} SELECT i FROM n", state=state))
+    turn = await after(Recorder("export as all", answers=[True], state=state))
+    assert len(shown.only("table")["rows"]) == 200
+    assert shown.only("table")["title"] == "Result (the first 200 of more than 1,000 rows)"
+    assert turn.asked[0].props["message"] == "Writes all rows to exports/all.csv."
+    assert len((explorer_environment / "all.csv").read_text().splitlines()) == 1501
+
+
+async def test_a_whole_table_can_be_exported(
+    state: dict[str, Any], explorer_environment: Path
+) -> None:
+    await after(Recorder("export fruit as ../../fruit", answers=[True], state=state))
+    assert (explorer_environment / "fruit.csv").read_text().startswith("day,kind,weight,price\n")
+
+
+async def test_tables_are_listed_with_their_size_and_columns(state: dict[str, Any]) -> None:
+    turn = await after(Recorder("tables", state=state))
+    assert turn.only("key-value") == {
+        "title": "Tables in small",
+        "items": [{"key": "fruit", "value": "4 rows: day, kind, weight, price"}],
+    }
+    assert turn.only("choices")["options"] == ["describe fruit"]
+
+
+async def test_a_choice_is_a_command(state: dict[str, Any]) -> None:
+    turn = await after(Recorder(selected="describe fruit", state=state))
+    assert turn.only("table")["rows"] == [
+        ["day", "TEXT", "date", ""],
+        ["kind", "TEXT", "text", "apple, pear, plum"],
+        ["weight", "INTEGER", "number", ""],
+        ["price", "REAL", "number", ""],
+    ]
+    assert turn.only("choices")["options"] == [
+        "show fruit",
+        "number of rows by kind",
+        "average weight by month",
+        "average price by kind",
+        "weight against price",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", [*app.suggestions, "tables", "describe cars", "SELECT 1", "horsepower against weight"]
+)
+async def test_everything_that_is_suggested_is_understood(text: str) -> None:
+    state: dict[str, Any] = {}
+    turn = await after(Recorder(text, answers=[False], state=state))
+    assert "status-card" not in turn.types()
+    for suggested in turn.only("choices")["options"]:
+        answers = ["cars", {}] if suggested == "form" else [False]
+        after_it = await after(Recorder(selected=suggested, answers=answers, state=dict(state)))
+        assert "status-card" not in after_it.types(), suggested
+        assert "could not make a query" not in after_it.said, suggested
+
+
+async def test_sql_runs_as_it_was_typed(state: dict[str, Any]) -> None:
+    sql = "select kind, price from fruit where price > 1 order by price;"
+    turn = await after(Recorder(sql, state=state))
+    assert turn.tools[0].args == {"sql": sql[:-1]}
+    assert turn.only("table")["rows"] == [["apple", 1.5], ["pear", 2.5], ["apple", 3.5]]
+
+
+async def test_a_single_value_is_told_in_words(state: dict[str, Any]) -> None:
+    turn = await after(Recorder("SELECT count(*) AS rows FROM fruit", state=state))
+    assert turn.said == "Running it. rows is **4**."
+    assert turn.types() == ["choices"]
+
+
+async def test_a_statement_with_parameters_asks_for_them_in_a_form(state: dict[str, Any]) -> None:
+    sql = "SELECT kind FROM fruit WHERE price > :least AND kind <> :not_this ORDER BY price"
+    answers = [{"p0": "1", "p1": "apple"}]
+    turn = await after(Recorder(sql, answers=answers, state=state))
+    (form,) = turn.asked
+    assert [(field["name"], field["label"]) for field in form.props["fields"]] == [
+        ("p0", "least"),
+        ("p1", "not_this"),
+    ]
+    assert turn.tools[0].args["parameters"] == {"least": 1, "not_this": "apple"}
+    assert turn.said == "Running it. kind is **pear**."
+
+
+async def test_a_form_puts_a_query_together(state: dict[str, Any]) -> None:
+    answer = {
+        "function": "total",
+        "measure": "price",
+        "group": "kind",
+        "column": "weight",
+        "operator": ">=",
+        "value": "100",
+        "from_date": "2024-01-10",
+        "to_date": None,
+        "chart": "bar chart",
+    }
+    turn = await after(Recorder("form", answers=[answer], state=state))
+    (form,) = turn.asked
+    names = [field["name"] for field in form.props["fields"]]
+    assert names == [
+        "function",
+        "measure",
+        "group",
+        "column",
+        "operator",
+        "value",
+        "from_date",
+        "to_date",
+        "chart",
+    ]
+    assert turn.tools[0].args["parameters"] == {"value": 100, "from_date": "2024-01-10"}
+    assert ":value" in turn.tools[0].args["sql"]
+    assert turn.only("table")["rows"] == [["apple", 3.5], ["pear", 2.5]]
+
+
+async def test_a_form_answer_that_names_no_column_gets_nowhere_near_the_sql(
+    state: dict[str, Any],
+) -> None:
+    answer = {
+        "function": "average",
+        "measure": 'price") FROM fruit; DROP TABLE fruit; --',
+        "group": "1; DROP TABLE fruit",
+        "column": '"x" OR 1=1',
+        "operator": "= 1 OR",
+        "value": "1",
+        "chart": "x",
+    }
+    turn = await after(Recorder("form for fruit", answers=[answer], state=state))
+    assert turn.tools[0].args == {"sql": 'SELECT count(*) AS "count"\nFROM "fruit"'}
+
+
+async def test_with_several_tables_the_form_asks_for_one() -> None:
+    answers = ["cars", {"function": "highest", "measure": "Horsepower", "group": "Origin"}]
+    turn = await after(Recorder("form", answers=answers))
+    assert turn.asked[0].props["options"] == ["cars", "seattle_weather"]
+    assert turn.only("table")["rows"] == [["Europe", 133], ["Japan", 132], ["USA", 230]]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "title", "message"),
+    [
+        ("DROP TABLE fruit", "warning", "I only read", "DROP does not just read"),
+        ("SELECT 1; SELECT 2", "warning", "I only read", "more than one statement"),
+        ("ATTACH 'x' AS y", "warning", "I only read", "ATTACH does not just read"),
+        ("SELECT nope FROM fruit", "error", "The query failed", "no such column: nope"),
+        ("SELECT FROM", "error", "The query failed", "syntax error"),
+        ("SELECT ?", "warning", "I only read", "has no name"),
+        ("as a pie chart", "error", "That did not work", "no result to draw"),
+        ("export", "error", "That did not work", "no result to export"),
+        ("diff fruit nothing", "error", "I cannot read this file", "no table nothing"),
+        ("use nothing", "error", "I cannot read this file", "no table nothing"),
+    ],
+)
+async def test_what_goes_wrong_is_a_card_that_can_be_read(
+    state: dict[str, Any], text: str, status: str, title: str, message: str
+) -> None:
+    turn = await after(Recorder(text, state=state))
+    card = turn.only("status-card")
+    assert (card["status"], card["title"]) == (status, title)
+    assert message in card["message"]
+
+
+async def test_a_tool_that_failed_is_shown_as_failed(state: dict[str, Any]) -> None:
+    turn = await after(Recorder("SELECT nope FROM fruit", state=state))
+    assert [(run.name, run.outcome) for run in turn.tools] == [("query", "QueryFailed")]
+
+
+async def test_a_query_that_takes_too_long_is_stopped_and_told(
+    state: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connection.QueryLimits", lambda: QueryLimits(timeout_s=0.1))
+    turn = await after(Recorder(ENDLESS, state=state))
+    assert turn.only("status-card")["title"] == "The query took too long"
+
+
+async def test_a_cancel_in_the_middle_of_a_query_stops_it(state: dict[str, Any]) -> None:
+    recorder = Recorder(ENDLESS, state=state)
+    running = asyncio.create_task(explore(recorder.turn))
+    await asyncio.wait_for(recorder.tool_started.wait(), 10)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert recorder.tools[0].outcome == "CancelledError"
+    assert "status-card" not in recorder.types()
+
+
+async def test_a_result_can_be_drawn_again(state: dict[str, Any]) -> None:
+    await after(Recorder("price by kind", answers=[False], state=state))
+    turn = await after(Recorder("as a pie chart", state=state))
+    assert turn.only("chart")["type"] == "pie"
+    assert turn.tools == []
+
+
+async def test_what_is_unknown_in_a_question_is_told(state: dict[str, Any]) -> None:
+    turn = await after(Recorder("price by kind in Paris", answers=[False], state=state))
+    assert turn.pieces[0] == "I know nothing called “paris” in this data, so I left that out. "
+
+
+async def test_what_is_not_understood_gets_help(state: dict[str, Any]) -> None:
+    turn = await after(Recorder("what is the meaning of life?", state=state))
+    assert turn.said == "I could not make a query of that. "
+    assert turn.types() == ["markdown", "choices"]
+
+
+async def test_an_empty_input_gets_help(state: dict[str, Any]) -> None:
+    assert (await after(Recorder("", state=state))).types() == ["markdown", "choices"]
+
+
+async def test_an_uploaded_csv_is_imported_while_its_progress_is_told(
+    state: dict[str, Any],
+) -> None:
+    rows = b"".join(b"%d,%d\n" % (number, number % 7) for number in range(12_000))
+    upload = UploadedFile("My numbers.csv", b"n,rest\n" + rows)
+    turn = await after(Recorder(files=[upload], state=state))
+    assert turn.only("progress")["steps"][0] == {
+        "name": "Receive the file",
+        "status": "active",
+        "detail": "",
+    }
+    assert turn.patches == [
+        ("props.steps.0.detail", "84,897 bytes"),
+        ("props.steps.0.status", "done"),
+        ("props.steps.1.status", "active"),
+        ("props.steps.1.detail", "5,000 rows"),
+        ("props.steps.1.detail", "10,000 rows"),
+        ("props.steps.1.detail", "12,000 rows"),
+        ("props.steps.1.status", "done"),
+        ("props.steps.2.status", "active"),
+        ("props.steps.2.detail", "0 of 12,000 rows"),
+        ("props.steps.2.detail", "5,000 of 12,000 rows"),
+        ("props.steps.2.detail", "10,000 of 12,000 rows"),
+        ("props.steps.2.detail", "12,000 of 12,000 rows"),
+        ("props.steps.2.detail", "12,000 of 12,000 rows"),
+        ("props.steps.2.status", "done"),
+        ("props.steps.3.status", "active"),
+        ("props.steps.3.status", "done"),
+    ]
+    assert state["workspace"].current == "my_numbers"
+    asked = await after(Recorder("SELECT sum(n) AS s FROM my_numbers", state=state))
+    assert asked.said == "Running it. s is **71,994,000**."
+
+
+async def test_a_newer_version_of_a_table_is_compared_with_it(state: dict[str, Any]) -> None:
+    newer = FRUIT.replace(b"pear,200", b"pear,250").replace(b"2025-02-02,plum,,0.5\n", b"")
+    uploaded = await after(Recorder(files=[UploadedFile("fruit.csv", newer)], state=state))
+    assert uploaded.only("choices")["options"][0] == "diff fruit fruit_2"
+    turn = await after(Recorder(selected="diff fruit fruit_2", state=state))
+    assert turn.said.endswith("1 changed, 1 removed.")
+    assert turn.only("diff") == {
+        "title": "Changed rows",
+        "before": ("day,kind,weight,price\n2024-01-15,pear,200,2.5\n2025-02-02,plum,,0.5\n"),
+        "after": "day,kind,weight,price\n2024-01-15,pear,250,2.5\n",
+        "before_label": "fruit",
+        "after_label": "fruit_2",
+        "language": "csv",
+    }
+    assert turn.only("key-value")["items"][3] == {"key": "rows matched by", "value": "day"}
+
+
+async def test_an_uploaded_database_is_explored_too(state: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    connection = sqlite3.connect(path)
+    connection.executescript("CREATE TABLE sale (n INT); INSERT INTO sale VALUES (3), (4);")
+    connection.close()
+    upload = UploadedFile("shop.db", path.read_bytes())
+    turn = await after(Recorder(files=[upload], state=state))
+    assert turn.patches[-1] == ("props.steps.3.status", "done")
+    asked = await after(Recorder("SELECT sum(n) AS s FROM sale", state=state))
+    assert asked.said == "Running it. s is **7**."
+    older = await after(Recorder("SELECT count(*) AS c FROM fruit", state=state))
+    assert older.said == "Running it. c is **4**."
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.xlsx", b"PK\x03\x04....", "Excel"),
+        ("x.csv", b"", "is empty"),
+        ("x.db", b"SQLite format 3\0" + b"\xff" * 500, "damaged"),
+        ("x.png", b"\x89PNG\0\0", "neither text nor SQLite"),
+    ],
+)
+async def test_a_file_that_cannot_be_read_is_told_and_leaves_all_as_it_was(
+    state: dict[str, Any], name: str, content: bytes, message: str
+) -> None:
+    turn = await after(Recorder(files=[UploadedFile(name, content)], state=state))
+    assert message in turn.only("status-card")["message"]
+    assert turn.patches[-1][1] == "failed"
+    assert list(state["workspace"].datasets) == ["small"]
+
+
+async def test_a_text_with_a_file_is_answered_about_the_file(state: dict[str, Any]) -> None:
+    upload = UploadedFile("speeds.csv", b"animal,speed\nsnail,1\nhare,70\n")
+    recorder = Recorder("top 1 animal by speed", [upload], answers=[False], state=state)
+    turn = await after(recorder)
+    assert turn.tools[-1].args["sql"].startswith('SELECT "animal", round(avg("speed"), 2)')
+
+
+async def test_use_changes_what_is_asked_first(state: dict[str, Any]) -> None:
+    await after(Recorder(files=[UploadedFile("fruit.csv", b"kind,price\nfig,9\n")], state=state))
+    newer = await after(Recorder("highest price", state=state))
+    await after(Recorder("use fruit", state=state))
+    older = await after(Recorder("highest price", state=state))
+    assert ("**9**" in newer.said, "**3.5**" in older.said) == (True, True)
+
+
+async def test_the_data_comes_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.csv").write_text("a\n1\n")
+    monkeypatch.setenv("EXPLORER_DATA", str(tmp_path / "mine.csv"))
+    turn = await after(Recorder("tables"))
+    assert turn.only("key-value")["title"] == "Tables in mine"
+
+
+async def test_data_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_DATA", str(tmp_path / "gone.csv"))
+    turn = await after(Recorder("tables"))
+    card = turn.only("status-card")
+    assert card["title"] == "I cannot read this file"
+    assert "EXPLORER_DATA" in card["sections"][0]["content"]

@@ -1,0 +1,130 @@
+"""A reader that stops costs bounded memory, delays nobody, and is right after one catch-up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket as socket_module
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+
+from arp.protocol.messages import RendererCapabilities, RendererHello
+from arp.protocol.renderer_connection import RendererConnection
+from tests.server.processes import Process, start
+
+DELTAS = 200_000
+TOKEN = "token "
+AGENT = Path(__file__).with_name("torrent.py")
+MOST_GROWTH = 5 << 20
+
+COMPONENTS = {"text": 1, "progress": 1}
+
+
+def hello(session_id: str) -> RendererHello:
+    features = ["streaming", "input", "resume", "batch", "patch-append"]
+    return RendererHello(
+        capabilities=RendererCapabilities(COMPONENTS, features), session_id=session_id
+    )
+
+
+async def read(server: Process, session_id: str, told: asyncio.Event | None = None) -> Any:
+    """Reads a whole turn; gives the screen and the worst time between two frames."""
+    connection = RendererConnection(hello(session_id))
+    worst = 0.0
+    async with connect(server.ws, compression=None, max_size=None) as socket:
+        await socket.send(connection.hello())
+        last = time.monotonic()
+        async for frame in socket:
+            connection.receive(frame)
+            if connection.epoch is not None and told is not None:
+                told.set()
+            now = time.monotonic()
+            worst, last = max(worst, now - last), now
+            turn = connection.screen.turns.get("t1")
+            if turn is not None and turn.final:
+                return connection.screen, worst
+    raise AssertionError("the connection ended early")
+
+
+def narrow(port: int) -> socket_module.socket:
+    """Gives a connection whose far end soon feels that nobody reads."""
+    narrow = socket_module.socket()
+    narrow.setsockopt(socket_module.SOL_SOCKET, socket_module.SO_RCVBUF, 4096)
+    narrow.connect(("127.0.0.1", port))
+    narrow.setblocking(False)
+    return narrow
+
+
+async def behind(server: Process) -> int:
+    """Gives how many renderers the server knows to be behind."""
+    async with httpx.AsyncClient() as client:
+        text = (await client.get(f"{server.http}/metrics")).text
+    line = next(line for line in text.splitlines() if line.startswith("arp_renderers_behind "))
+    return int(float(line.split()[1]))
+
+
+async def warm_up(server: Process) -> None:
+    """One whole turn first, so that what grows later is not the caches of the first one."""
+    async with connect(server.ws, compression=None, max_size=None) as socket:
+        said = {"v": 1, "type": "input", "session_id": "warm", "input_type": "text"}
+        await socket.send(json.dumps({**said, "data": {"text": "20000"}}))
+        async for frame in socket:
+            if json.loads(frame).get("final"):
+                return
+
+
+async def ask(server: Process, session_id: str) -> None:
+    async with connect(server.ws, compression=None, max_size=None) as socket:
+        said = {"v": 1, "type": "input", "session_id": session_id, "input_type": "text", "id": "1"}
+        await socket.send(json.dumps({**said, "data": {"text": str(DELTAS)}}))
+        async for frame in socket:
+            if json.loads(frame)["type"] == "ack":
+                return
+
+
+@pytest.mark.timeout(120)
+async def test_stopped_reader_is_bounded_and_catches_up(tmp_path: Path) -> None:
+    """200,000 deltas; one renderer stops reading, another one and the agent do not notice."""
+    server = await start(AGENT, tmp_path / "ledger.db")
+    try:
+        await warm_up(server)
+        stopped = RendererConnection(hello("s"))
+        async with connect(
+            server.ws,
+            compression=None,
+            max_size=None,
+            max_queue=1,
+            ping_interval=None,
+            sock=narrow(server.port),
+        ) as socket:
+            await socket.send(stopped.hello())
+            stopped.receive(await socket.recv())
+            stopped.receive(await socket.recv())
+            socket.transport.pause_reading()
+            there = asyncio.Event()
+            reading = asyncio.ensure_future(read(server, "s", there))
+            await there.wait()
+            before = server.rss()
+            await ask(server, "s")
+            screen, worst = await reading
+            grown = server.rss() - before
+            assert await behind(server) == 1
+            socket.transport.resume_reading()
+            frames = 0
+            while not (turn := stopped.screen.turns.get("t1")) or not turn.final:
+                stopped.receive(await socket.recv())
+                frames += 1
+    finally:
+        await server.aclose()
+    expected = "".join(f"{TOKEN}" for _ in range(DELTAS))
+    assert screen.text("t1") == expected
+    assert stopped.screen.canonical() == screen.canonical()
+    assert worst < 5.0
+    held = len(expected)
+    print(f"grew by {grown} bytes, of which {held} text; {frames} frames to catch up; worst {worst:.3f} s")
+    assert grown - held < MOST_GROWTH, f"grew by {grown - held} bytes beside the text itself"

@@ -1,0 +1,56 @@
+"""What people read when the store refuses."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from arp.protocol.errors import ArpError, error_payload
+from arp.store.errors import StoreDamaged, StoreError, StoreUnwritable, sqlite_reason
+
+
+def test_a_peer_never_sees_where_the_ledger_lies() -> None:
+    error = StoreUnwritable("/home/ann/.arp/ledger.db", "the disk is full")
+    assert str(error) == "ledger /home/ann/.arp/ledger.db cannot be written: the disk is full"
+    payload = error_payload(error)
+    assert payload.error == (
+        "the ledger cannot be written now, so nothing new is accepted; "
+        "reading goes on, try again later"
+    )
+    assert payload.detail is None
+    assert payload.retryable is True
+
+
+def test_damage_names_the_session_and_the_last_good_sequence() -> None:
+    error = StoreDamaged("s1", 41)
+    assert (error.after, error.detail) == (41, "s1")
+
+
+def test_all_errors_of_a_store_are_of_one_tree() -> None:
+    assert issubclass(StoreError, ArpError)
+    assert {each.__name__ for each in StoreError.__subclasses__()} == {
+        "SequenceConflict",
+        "StoreUnwritable",
+        "StoreDamaged",
+        "StoreLocked",
+        "StoreUnavailable",
+        "StoreClosed",
+        "BlobNotFound",
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "begin"),
+    [
+        (sqlite3.SQLITE_FULL, "the disk is full;"),
+        (sqlite3.SQLITE_IOERR_FSYNC, "the disk refuses to write;"),
+        (sqlite3.SQLITE_BUSY, "another program holds a lock on it;"),
+        (sqlite3.SQLITE_MISUSE, "SQLite refuses (words)"),
+    ],
+)
+def test_each_error_of_sqlite_is_told_with_a_way_out(code: int, begin: str) -> None:
+    error = sqlite3.OperationalError("words")
+    error.sqlite_errorcode = code
+    assert sqlite_reason(error).startswith(begin)
+    assert sqlite_reason(error).endswith("(words)")

@@ -1,0 +1,68 @@
+"""From what a person writes to a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arp.store.blobs import BlobStore, MemoryBlobs
+from arp.store.errors import StoreUnavailable
+from arp.store.location import open_blobs, open_store
+from arp.store.memory import MemoryStore
+from arp.store.sqlite import SqliteStore
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("sqlite:.arp/ledger.db", ".arp/ledger.db"),
+        ("SQLite:/var/arp/l.db", "/var/arp/l.db"),
+        (".arp/ledger.db", ".arp/ledger.db"),
+        ("ledger", "ledger"),
+        (r"C:\arp\ledger.db", r"C:\arp\ledger.db"),
+        ("sqlite:a:b", "a:b"),
+    ],
+)
+def test_a_path_is_a_ledger_in_a_file(location: str, path: str) -> None:
+    store = open_store(location)
+    assert isinstance(store, SqliteStore)
+    assert store.path == Path(path)
+
+
+def test_memory_is_memory() -> None:
+    assert isinstance(open_store("memory:"), MemoryStore)
+    assert isinstance(open_blobs("memory:"), MemoryBlobs)
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        (
+            "nats://localhost:4222",
+            "nats: ledgers are not available in this version; use sqlite:PATH or memory:",
+        ),
+        ("postgres://x/y", "no ledger of kind 'postgres:'; use sqlite:PATH, a path, or memory:"),
+        ("sqlite:", "sqlite: needs the path of a file, as in sqlite:.arp/ledger.db"),
+        ("", "sqlite: needs the path of a file, as in sqlite:.arp/ledger.db"),
+    ],
+)
+def test_what_is_no_store_says_what_is(location: str, message: str) -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        open_store(location)
+    assert str(refused.value) == message
+
+
+def test_blobs_live_beside_their_ledger(tmp_path: Path) -> None:
+    blobs = open_blobs(f"sqlite:{tmp_path}/ledger.db")
+    assert isinstance(blobs, BlobStore)
+    assert blobs.directory == tmp_path / "ledger.blobs"
+
+
+def test_what_a_killed_process_left_unfinished_is_removed(tmp_path: Path) -> None:
+    left = tmp_path / "ledger.blobs" / ".unfinished-abc"
+    left.parent.mkdir()
+    left.write_bytes(b"half")
+    (left.parent / "kept").write_bytes(b"")
+    open_blobs(str(tmp_path / "ledger.db"))
+    assert [path.name for path in left.parent.iterdir()] == ["kept"]

@@ -1,0 +1,56 @@
+"""Questions to the file run on threads of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from arp.store.errors import StoreUnavailable
+from arp.store.reader import Reader, find_session, list_sessions
+from arp.store.schema import open_ledger
+from arp.store.sqlite import SqliteStore
+from arp.store.store import Append
+from tests.store.samples import meta
+
+
+async def test_two_questions_run_side_by_side_and_off_the_loop(sqlite: SqliteStore) -> None:
+    both = threading.Barrier(2)
+
+    def question(_: sqlite3.Connection) -> int:
+        both.wait(timeout=10)
+        return threading.get_ident()
+
+    reader = Reader(sqlite.path)
+    threads = await asyncio.gather(*(reader.ask(question) for _ in range(2)))
+    assert len({*threads, threading.get_ident()}) == 3
+    reader.close()
+
+
+async def test_a_file_that_cannot_be_read_says_so_without_its_path(tmp_path: Path) -> None:
+    reader = Reader(tmp_path / "missing" / "ledger.db")
+    with pytest.raises(StoreUnavailable) as refused:
+        await reader.ask(lambda db: list_sessions(db, None, None, None, 1))
+    assert str(refused.value) == (
+        "the ledger cannot be read: the file cannot be opened; check the directory and its rights "
+        "(unable to open database file)"
+    )
+    reader.close()
+
+
+async def test_a_row_that_is_damaged_says_so(sqlite: SqliteStore) -> None:
+    await sqlite.append([Append("s1", 0, [], meta("s1"))])
+    with closing(open_ledger(sqlite.path)) as db:
+        db.execute("UPDATE session SET meta = '{\"id\":'")
+    with pytest.raises(StoreUnavailable, match="a row is damaged"):
+        await sqlite.sessions()
+
+
+def test_questions_can_be_asked_of_any_connection(tmp_path: Path) -> None:
+    with closing(open_ledger(tmp_path / "l.db")) as db:
+        assert list_sessions(db, "ann", "chat", "2026~x", 5) == []
+        assert find_session(db, "s1") is None

@@ -1,0 +1,266 @@
+"""Group commit, pace, and what happens when the disk refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from threading import Event
+from typing import cast
+
+import pytest
+
+from arp.store import writer as writer_module
+from arp.store.checkpoint import Checkpointer
+from arp.store.errors import SequenceConflict, StoreClosed, StoreUnavailable, StoreUnwritable
+from arp.store.journal import Journal
+from arp.store.store import Append
+from arp.store.writer import Pace, Writer
+
+
+class FakeJournal:
+    """Takes what it is told to take, and notes it."""
+
+    def __init__(self) -> None:
+        self.path = Path("ledger.db")
+        self.unchecked_bytes = 0
+        self.commits: list[int] = []
+        self.deleted: list[str] = []
+        self.reopened = 0
+        self.fault: Exception | None = None
+        self.reopen_fault: Exception | None = None
+        self.may_commit = Event()
+        self.may_commit.set()
+        self.is_busy = Event()
+
+    def commit(self, calls: Sequence[Sequence[Append]]) -> list[Exception | None]:
+        self.is_busy.set()
+        assert self.may_commit.wait(timeout=10)
+        if self.fault:
+            raise self.fault
+        self.commits.append(len(calls))
+        conflict = SequenceConflict("s1", 5, 0)
+        return [conflict if batch[0].expected_sequence == 5 else None for batch in calls]
+
+    def delete(self, session_id: str) -> bool:
+        if self.fault:
+            raise self.fault
+        self.deleted.append(session_id)
+        return True
+
+    def abandon(self) -> None:
+        pass
+
+    def reopen(self) -> None:
+        self.reopened += 1
+        if self.reopen_fault:
+            raise self.reopen_fault
+
+
+class FakeCheckpointer:
+    def __init__(self) -> None:
+        self.woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+class Bench:
+    """A writer on fakes, and a clock that stands still."""
+
+    def __init__(self) -> None:
+        self.journal = FakeJournal()
+        self.checkpointer = FakeCheckpointer()
+        self.now = 0.0
+        self.writer = Writer(
+            cast(Journal, self.journal),
+            cast(Checkpointer, self.checkpointer),
+            clock=lambda: self.now,
+        )
+
+
+BATCH = (Append("s1", 0, [b"{}"]),)
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    made = Bench()
+    yield made
+    made.journal.may_commit.set()
+    await made.writer.aclose()
+
+
+async def test_what_gathers_during_a_commit_goes_into_the_next(bench: Bench) -> None:
+    """ledger.md 2: what gathers while one write is under way goes into the next."""
+    bench.journal.may_commit.clear()
+    first = bench.writer.append(BATCH)
+    assert await asyncio.to_thread(bench.journal.is_busy.wait, 10)
+    others = [bench.writer.append(BATCH) for _ in range(50)]
+    bench.journal.may_commit.set()
+    await asyncio.gather(first, *others)
+    assert bench.journal.commits == [1, 50]
+
+
+async def test_a_transaction_has_an_end(bench: Bench) -> None:
+    bench.journal.may_commit.clear()
+    first = bench.writer.append(BATCH)
+    assert await asyncio.to_thread(bench.journal.is_busy.wait, 10)
+    others = [bench.writer.append(BATCH) for _ in range(300)]
+    bench.journal.may_commit.set()
+    await asyncio.gather(first, *others)
+    assert bench.journal.commits == [1, 256, 44]
+
+
+async def test_only_the_call_that_is_wrong_is_refused(bench: Bench) -> None:
+    wrong = (Append("s1", 5, [b"{}"]),)
+    calls = [bench.writer.append(batch) for batch in (BATCH, wrong, BATCH)]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [type(None), SequenceConflict, type(None)]
+
+
+async def test_a_deletion_has_its_turn(bench: Bench) -> None:
+    appended, deleted = bench.writer.append(BATCH), bench.writer.delete("s2")
+    await appended
+    assert await deleted is True
+    assert bench.journal.deleted == ["s2"]
+
+
+async def test_a_refusing_disk_refuses_all_that_waits_and_what_follows_at_once(
+    bench: Bench,
+) -> None:
+    """threats.md G8: fail closed."""
+    bench.journal.fault = sqlite3.OperationalError("disk I/O error")
+    outcomes = await asyncio.gather(
+        bench.writer.append(BATCH),
+        bench.writer.append(BATCH),
+        bench.writer.delete("s1"),
+        return_exceptions=True,
+    )
+    assert [type(outcome) for outcome in outcomes] == [StoreUnwritable] * 3
+    assert len({id(outcome) for outcome in outcomes}) == 3
+    bench.journal.fault = None
+    bench.now = 0.9
+    with pytest.raises(StoreUnwritable) as refused:
+        await bench.writer.append(BATCH)
+    assert str(refused.value) == (
+        "ledger ledger.db cannot be written: SQLite refuses (disk I/O error)"
+    )
+    assert bench.journal.reopened == 0
+    assert bench.journal.commits == []
+
+
+async def test_after_the_delay_the_file_is_opened_again_before_anything_is_written(
+    bench: Bench,
+) -> None:
+    """threats.md F05: never retry and trust; reopen, verify, else stay read-only."""
+    bench.journal.fault = sqlite3.OperationalError("disk I/O error")
+    with pytest.raises(StoreUnwritable):
+        await bench.writer.append(BATCH)
+    bench.journal.fault = None
+    bench.journal.reopen_fault = StoreUnavailable("lost facts")
+    bench.now = 1.0
+    with pytest.raises(StoreUnwritable, match="lost facts"):
+        await bench.writer.append(BATCH)
+    bench.journal.reopen_fault = None
+    bench.now = 1.9
+    with pytest.raises(StoreUnwritable):
+        await bench.writer.append(BATCH)
+    assert bench.journal.reopened == 1
+    bench.now = 2.0
+    await bench.writer.append(BATCH)
+    await bench.writer.append(BATCH)
+    assert bench.journal.reopened == 2
+    assert bench.journal.commits == [1, 1]
+
+
+async def test_a_fault_of_ours_is_told_and_does_not_end_the_thread(bench: Bench) -> None:
+    bench.journal.fault = ZeroDivisionError("a bug")
+    with pytest.raises(StoreUnwritable, match=r"fault in the writer \(ZeroDivisionError\)"):
+        await bench.writer.append(BATCH)
+    bench.journal.fault = None
+    bench.now = 1.0
+    await bench.writer.append(BATCH)
+
+
+async def test_one_who_gave_up_is_not_told(bench: Bench) -> None:
+    bench.journal.may_commit.clear()
+    call = bench.writer.append(BATCH)
+    call.cancel()
+    bench.journal.may_commit.set()
+    await bench.writer.append(BATCH)
+
+
+async def test_closing_serves_what_waits_and_takes_no_more(bench: Bench) -> None:
+    calls = [bench.writer.append(BATCH) for _ in range(3)]
+    await bench.writer.aclose()
+    await asyncio.gather(*calls)
+    with pytest.raises(StoreClosed):
+        bench.writer.append(BATCH)
+
+
+async def test_a_checkpoint_is_asked_for_when_enough_is_written(bench: Bench) -> None:
+    bench.journal.unchecked_bytes = 8 * 2**20 - 1
+    await bench.writer.append(BATCH)
+    assert bench.checkpointer.woken == 0
+    bench.journal.unchecked_bytes = 8 * 2**20
+    await bench.writer.append(BATCH)
+    await bench.writer.append(BATCH)
+    assert bench.checkpointer.woken == 1
+    assert bench.journal.unchecked_bytes == 0
+
+
+def test_a_loop_that_is_gone_does_not_hold_the_writer() -> None:
+    made: list[Bench] = []
+
+    async def leave() -> None:
+        made.append(Bench())
+        made[0].journal.may_commit.clear()
+        made[0].writer.append(BATCH)
+
+    asyncio.run(leave())
+    (left,) = made
+    left.journal.may_commit.set()
+    left.writer._calls.put(None)
+    left.writer._thread.join(timeout=10)
+    assert not left.writer._thread.is_alive()
+
+
+def test_pace_lets_a_burst_pass_and_then_250_a_second() -> None:
+    now = 0.0
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        slept.append(seconds)
+
+    pace = Pace(clock=lambda: now, sleep=sleep)
+    for _ in range(32):
+        pace.wait()
+    assert slept == []
+    for _ in range(5):
+        pace.wait()
+    assert slept == pytest.approx([0.004] * 5)
+
+
+def test_pace_costs_nothing_to_one_who_writes_now_and_then() -> None:
+    now = 0.0
+    pace = Pace(clock=lambda: now, sleep=lambda seconds: pytest.fail(f"slept {seconds}"))
+    for _ in range(500):
+        pace.wait()
+        now += 0.004
+
+
+def test_idle_time_earns_one_burst_and_no_more() -> None:
+    now = 1000.0
+    slept: list[float] = []
+    pace = Pace(clock=lambda: now, sleep=slept.append)
+    now = 9000.0
+    for _ in range(33):
+        pace.wait()
+    assert slept == pytest.approx([0.004])
+
+
+def test_the_constants_are_what_the_docstrings_say() -> None:
+    assert (writer_module.COMMITS_PER_S, writer_module.RETRY_S) == (250, 1.0)
