@@ -1,7 +1,7 @@
 """Where a layout component keeps its children: taken out of its props, and put back.
 
-A tree holds every component as a node of its own, so that a patch reaches a nested one by its id at the
-cost of the change alone. On the wire the children stand inside the props.
+A tree holds every component as a node of its own, so that a patch reaches a nested one by its id at
+the cost of the change alone. On the wire the children stand inside the props.
 """
 
 from __future__ import annotations
@@ -9,37 +9,46 @@ from __future__ import annotations
 from arp.protocol.catalog import CATALOG
 from arp.protocol.json_value import Json, JsonObject
 
+_NAMES = {"children": ("children",), "tabs": ("tabs",), "split": ("left", "right")}
+
+_SLOTS: dict[str, tuple[str, ...]] = {
+    spec.name: _NAMES[spec.slots] for spec in CATALOG.values() if spec.slots is not None
+}
+
 
 def slot_names(type_name: str) -> tuple[str, ...]:
     """Names the props that hold children; empty for all but layout components."""
-    spec = CATALOG.get(type_name)
-    match spec.slots if spec else None:
-        case "children":
-            return ("children",)
-        case "tabs":
-            return ("tabs",)
-        case "split":
-            return ("left", "right")
-    return ()
+    return _SLOTS.get(type_name, ())
+
+
+def has_free_slots(type_name: str) -> bool:
+    """Tells whether children can be added, taken away and moved: in a `group`."""
+    return _SLOTS.get(type_name) == ("children",)
 
 
 def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
     """Splits props into what the component itself says and its children, in order.
 
-    Nothing of `props` is changed; what is not taken apart is shared.
+    Args:
+        type_name: The component's type.
+        props: Its props, which fit that type. Nothing of them is changed; what is not taken apart
+            is shared.
+
+    Raises:
+        KeyError, TypeError, AttributeError: Props that do not fit the type; what is only missing in
+            `group` and `tabs` is no child.
     """
-    match slot_names(type_name):
-        case ("children",):
-            own = {key: value for key, value in props.items() if key != "children"}
-            return own, list(props.get("children", ()))
-        case ("tabs",):
-            tabs = props.get("tabs", ())
-            labels = [{k: v for k, v in tab.items() if k != "component"} for tab in tabs]
-            return {**props, "tabs": labels}, [tab["component"] for tab in tabs]
-        case ("left", "right"):
-            own = {key: value for key, value in props.items() if key not in ("left", "right")}
-            return own, [props["left"], props["right"]]
-    return props, []
+    names = slot_names(type_name)
+    if not names:
+        return props, []
+    own = {key: value for key, value in props.items() if key not in names}
+    if names == ("children",):
+        return own, list(props.get("children", ()))
+    if names == ("tabs",):
+        tabs = props.get("tabs", ())
+        own["tabs"] = [{k: v for k, v in tab.items() if k != "component"} for tab in tabs]
+        return own, [tab["component"] for tab in tabs]
+    return own, [props["left"], props["right"]]
 
 
 def put_children(type_name: str, own: JsonObject, children: list[JsonObject]) -> JsonObject:

@@ -178,6 +178,9 @@ class Journal:
             self._write_segments(everything)
             for statement in _DELETE_SESSION:
                 found = db.execute(statement, (session_id,)).rowcount > 0 or found
+            if session_id in self.damaged:
+                self._clear_damage(session_id)
+                found = True
         db.execute("PRAGMA secure_delete = FAST").fetchall()
         self.tails.remove(everything)
         self._last.pop(session_id, None)
@@ -258,6 +261,19 @@ class Journal:
         self._db.execute(_DELETE_JOURNAL, (oldest, _json(self._damaged_rows)))
         self.unchecked_bytes += offset
 
+    def _clear_damage(self, session_id: str) -> None:
+        """Takes the session out of the damaged rows, so that it may begin anew."""
+        for row in tuple(self._damaged_rows):
+            select = "SELECT heads FROM journal WHERE id = ?"
+            heads = _heads_decoder.decode(self._db.execute(select, (row,)).fetchone()[0])
+            others = [head for head in heads if head[0] != session_id]
+            if others:
+                update = "UPDATE journal SET heads = ?, crc = -1 WHERE id = ?"
+                self._db.execute(update, (msgspec.json.encode(others), row))
+            else:
+                self._db.execute("DELETE FROM journal WHERE id = ?", (row,))
+                self._damaged_rows.remove(row)
+
     def _load(self) -> Tails:
         db = self._connection = open_ledger(self.path)
         tails = Tails()
@@ -276,7 +292,7 @@ class Journal:
             last = first + len(facts) - 1
             if not is_whole or first > known + 1:
                 self.damaged.setdefault(session_id, known)
-            elif last > known and session_id not in self.damaged:
+            elif last > known:
                 tails.add([(session_id, known + 1, facts[known + 1 - first :])], row)
                 self._last[session_id] = last
 

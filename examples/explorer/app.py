@@ -27,7 +27,6 @@ from commands import understand_command
 from connection import quote_name
 from dataset import Dataset
 from errors import ExplorerError, ModelFailed
-from model import answer_with_model
 from model_settings import settings_from
 from offers import export_last, offer_export, suggest_next
 from questions import understand_question
@@ -93,6 +92,8 @@ async def _answered_by_model(turn: Turn, workspace: Workspace, text: str) -> boo
         settings = settings_from(os.environ)
         if settings is None:
             return False
+        from model import answer_with_model  # only here: it loads an HTTP client, which takes time
+
         chart = await answer_with_model(turn, workspace, settings, text)
     except ModelFailed as error:
         turn.show(error_card(error))

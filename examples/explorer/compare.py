@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from connection import Cell, Result
-from errors import DataUnreadable
+from errors import ExplorerError
 
 Row: TypeAlias = tuple[Cell, ...]
 
@@ -62,13 +62,13 @@ def compare_rows(old: Result, new: Result) -> Differences:
     """Returns how `new` differs from `old`; rows are matched by a key that is found by looking.
 
     Raises:
-        DataUnreadable: The two have no column in common.
+        ExplorerError: The two have no column in common.
     """
     in_new = {name.casefold() for name in new.columns}
     in_old = {name.casefold() for name in old.columns}
     columns = tuple(name for name in old.columns if name.casefold() in in_new)
     if not columns:
-        raise DataUnreadable("The two tables have no column in common.", "Compare two versions.")
+        raise ExplorerError("The two tables have no column in common.", "Compare two versions.")
     old_rows, new_rows = _rows_of(old, columns), _rows_of(new, columns)
     key = find_key(columns, old_rows, new_rows)
     changed, removed, added = (

@@ -21,11 +21,12 @@ def summary(result: Result, chart: ChartPlan | None) -> str:
     """Returns what is worth saying about a result, as Markdown; a single value is told whole."""
     if len(result.rows) == 1 and len(result.columns) <= 4:
         pairs = zip(result.columns, result.rows[0], strict=True)
-        return ", ".join(f"{name} is **{_told(value)}**" for name, value in pairs) + "."
+        told = [f"{name.replace('_', ' ')} is **{_told(value)}**" for name, value in pairs]
+        return ", ".join(told) + "."
     if not result.rows:
         return "There is no row like that."
-    told = [_extremes(series, chart) for series in chart.series] if chart else []
-    said = [sentence for sentence in told if sentence][:MAX_SERIES_TOLD]
+    ends = [_extremes(series, chart) for series in chart.series] if chart else []
+    said = [sentence for sentence in ends if sentence][:MAX_SERIES_TOLD]
     return " ".join(said) if said else f"That is {size_of(result)}."
 
 

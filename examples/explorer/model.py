@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 from arp import Turn
 from charts import ChartPlan
 from errors import ModelFailed
-from model_http import stream_answer
-from model_messages import Message, ToolUse, joined
+from model_http import open_client, stream_answer
+from model_messages import Event, Message, ToolUse, joined
 from model_settings import ModelSettings
 from model_tools import TOOLS, ModelTools, tables_told
 from replies import error_card
@@ -37,27 +39,27 @@ async def answer_with_model(
         Message("assistant" if role == "assistant" else "user", line)
         for role, line in turn.history(limit=12)
     ]
-    messages = joined([*said, Message("user", text)])
+    conversation = joined([*said, Message("user", text)])
     tools = ModelTools(turn, workspace)
     system = SYSTEM.format(tables=tables_told(workspace))
-    for _ in range(MAX_ROUNDS):
-        answered = await _round(turn, settings, system, messages, started=tools.used)
-        if not answered.uses:
-            return tools.chart
-        outputs = tuple([await tools.run(use) for use in answered.uses])
-        messages += [answered, Message("user", outputs=outputs)]
+    async with open_client() as client:
+        for _ in range(MAX_ROUNDS):
+            answer = stream_answer(client, settings, system, conversation, TOOLS)
+            answered = await _tell(turn, answer, started=tools.used)
+            if not answered.uses:
+                return tools.chart
+            outputs = tuple([await tools.run(use) for use in answered.uses])
+            conversation += [answered, Message("user", outputs=outputs)]
     await turn.say(f"\n\nI stopped after {MAX_ROUNDS} rounds of tools.")
     return tools.chart
 
 
-async def _round(
-    turn: Turn, settings: ModelSettings, system: str, messages: list[Message], *, started: bool
-) -> Message:
+async def _tell(turn: Turn, answer: AsyncIterator[Event], *, started: bool) -> Message:
     """Streams one answer to the screen and returns it whole."""
     said: list[str] = []
     uses: list[ToolUse] = []
     try:
-        async for event in stream_answer(settings, system, messages, TOOLS):
+        async for event in answer:
             if isinstance(event, ToolUse):
                 uses.append(event)
             else:

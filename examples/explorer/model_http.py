@@ -30,8 +30,17 @@ _REASONS = {
 }
 
 
+def open_client() -> httpx.AsyncClient:
+    """Returns a client for all questions of one turn; close it with `async with`."""
+    return httpx.AsyncClient(timeout=TIMEOUT)
+
+
 async def stream_answer(
-    settings: ModelSettings, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec]
+    client: httpx.AsyncClient,
+    settings: ModelSettings,
+    system: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
 ) -> AsyncIterator[Event]:
     """Yields the model's next answer: pieces of text, and tool uses when they are complete.
 
@@ -48,12 +57,9 @@ async def stream_answer(
     )
     request = form.body(settings, system, messages, tools)
     try:
-        async with (
-            httpx.AsyncClient(timeout=TIMEOUT) as client,
-            client.stream(
-                "POST", settings.url, json=request, headers=form.headers(settings)
-            ) as response,
-        ):
+        async with client.stream(
+            "POST", settings.url, json=request, headers=form.headers(settings)
+        ) as response:
             await _check(response, settings)
             async for event in _events(response, stream):
                 yield event

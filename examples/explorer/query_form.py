@@ -94,11 +94,11 @@ def form_for(table: Table) -> Component:
 
 
 def group_options(table: Table) -> list[str]:
-    """Returns by what rows can be put together: parts of the date, then columns with few values."""
+    """Returns by what rows can be put together: columns with few values, parts of the date, all."""
     parts = list(DATE_PARTS) if table.date_column() else []
     few = [column.name for column in table.of_kind("text") if column.values]
-    rest = [column.name for column in table.columns if column.name not in few]
-    return [*parts, *(name for name in [*few, *rest] if name not in parts), ANY]
+    rest = [column.name for column in table.columns]
+    return [*dict.fromkeys([*few, *parts, *rest]), ANY]
 
 
 def query_of(answer: dict[str, Cell], table: Table) -> FormQuery:

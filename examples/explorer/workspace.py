@@ -12,7 +12,7 @@ from pathlib import Path
 from asks import ChartWish
 from connection import Cell, Result
 from dataset import Dataset, open_dataset
-from errors import DataUnreadable
+from errors import DataUnreadable, ExplorerError
 from schema import Table
 from sql_guard import tokens_of
 
@@ -88,7 +88,7 @@ class Workspace:
         """Returns the table of this name in any data set, or the only table of such a data set.
 
         Raises:
-            DataUnreadable: There is none; the message names those that there are.
+            ExplorerError: There is none; the message names those that there are.
         """
         for dataset in self.in_order():
             table = dataset.schema.table(name)
@@ -98,7 +98,7 @@ class Workspace:
             if dataset.name.casefold() == name.casefold() and len(dataset.schema.tables) == 1:
                 return dataset, dataset.schema.tables[0]
         known = [table.name for dataset in self.in_order() for table in dataset.schema.tables]
-        raise DataUnreadable(f"There is no table {name}.", f"There is {', '.join(known[:12])}.")
+        raise ExplorerError(f"There is no table {name}.", f"There is {', '.join(known[:12])}.")
 
 
 async def new_workspace(environ: Mapping[str, str] = os.environ) -> Workspace:

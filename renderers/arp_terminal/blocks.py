@@ -1,7 +1,7 @@
 """How drawings stand: stacked, behind a rail, hanging from a marker, beside each other.
 
-Each is drawn line by line at the width that is left for it; none pads its lines, so that what is copied from
-the terminal has no blanks at its ends.
+Each is drawn line by line at the width that is left for it; none pads its lines, so that what is
+copied from the terminal has no blanks at its ends.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ MAX_KEY = 28
 
 
 def status_card(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `status-card`: a rail in the colour of the state, its sign, the title, message and sections."""
+    """Draws `status-card`: a rail in the colour of the state, its sign, title, message."""
     status = line(props.get("status"), "info")
     style = tone(status)
     sign, word = SIGNS.get(status, SIGNS["info"])
@@ -74,7 +74,7 @@ def key_value(props: JsonObject, options: Options) -> RenderableType:
 
 
 def progress(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `progress`: a bar of the steps that are done, and each step with its sign and detail."""
+    """Draws `progress`: a bar of what is done, and each step with its sign and detail."""
     steps = objects(props.get("steps"))
     done = sum(1 for step in steps if step.get("status") == "done")
     title = line(props.get("title"))

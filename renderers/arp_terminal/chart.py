@@ -119,7 +119,7 @@ def _fill(place: int, options: Options) -> str:
     return "█" if options.colour else FILLS[place % len(FILLS)]
 
 
-# -- bars ----------------------------------------------------------------------------------------------
+# -- bars ------------------------------------------------------------------------------------
 
 
 def _bars(labels: list[Json], found: list[Series], options: Options) -> RenderableType:
@@ -155,7 +155,7 @@ class Scale:
         self._room = room
 
     def bar(self, value: float | None, fill: str, style: Style) -> Text:
-        """Gives a bar from zero to `value`, filled up to the room if one of the values is below zero."""
+        """Gives a bar from zero to `value`, behind the room of the values below zero."""
         span = self._high - self._low or 1.0
         zero = round(self._room * -self._low / span)
         if value is None:
@@ -199,7 +199,7 @@ def _shares(labels: list[Json], found: list[Series], options: Options) -> Render
     return stack(parts)
 
 
-# -- plots ---------------------------------------------------------------------------------------------
+# -- plots -----------------------------------------------------------------------------------
 
 
 def _plotted(
@@ -233,7 +233,7 @@ def _rows(height: Json) -> int:
 
 
 def amount(value: float) -> str:
-    """Gives a number for people: grouped thousands, at most two decimals, three figures below one."""
+    """Gives a number for people: grouped thousands, two decimals, three figures below one."""
     if abs(value) >= 1e15:
         return f"{value:.3g}"
     if value == int(value):

@@ -1,8 +1,9 @@
-"""A person at a terminal with a cursor: the conversation above, the prompt below, both alive at once.
+"""A person at a terminal with a cursor: the conversation above, the prompt below, both alive.
 
-Theory of operation. What is settled is printed above the prompt, once, and scrolls away with the terminal. What
-is live is part of the prompt's own lines and is drawn anew: at most 20 times a second, and less often when
-drawing is slow, so that it takes at most a quarter of the time. Events are only taken note of as they come.
+Theory of operation. What is settled is printed above the prompt, once, and scrolls away with the
+terminal. What is live is part of the prompt's own lines and is drawn anew: at most 20 times a
+second, and less often when drawing is slow, so that it takes at most a quarter of the time. Events
+are only taken note of as they come.
 """
 
 from __future__ import annotations
@@ -38,15 +39,12 @@ FRAME_S = 0.05
 REST = 3
 """How many times as long as drawing took is waited at least."""
 
-AROUND_TAIL = 5
-"""Lines that the empty line, the status, a hint, the prompt and one spare take."""
-
 
 async def chat(client: Client, *, place: str = "", level: str = "standard") -> str:
-    """Lets a person talk with the session of a client, until they leave or the connection is gone for good.
+    """Lets a person talk with a client's session, until they leave or it is gone for good.
 
-    At a terminal with a cursor the prompt stays below what streams; everywhere else line after line is
-    read and printed.
+    At a terminal with a cursor the prompt stays below what streams; everywhere else line after
+    line is read and printed.
 
     Args:
         client: Connected; stays open.
@@ -91,7 +89,9 @@ class ScreenChat:
     def greet(self, place: str) -> None:
         """Says where this is."""
         session = self._conversation.client.session_id or ""
-        self._conversation.notes.append(Note("info", f"{place}  session {session}  /help"))
+        self._conversation.notes.append(
+            Note("info", f"{place}  session {session}  /help", lasting=True)
+        )
 
     async def run(self, source: Input, output: Output, depth: ColorDepth | None = None) -> str:
         """Runs until it is left; gives why. The terminal is as it was, also after an exception."""
@@ -154,13 +154,15 @@ class ScreenChat:
     async def _frame(self) -> None:
         app, conversation, scroll = self._app, self._conversation, self._scroll
         assert app is not None
-        rows = app.output.get_size().rows - self._composer.buffer.document.line_count + 1
-        lines = scroll.advance(
-            max(3, rows - AROUND_TAIL), spinner(self._clock(), scroll.options.unicode)
-        )
+        room = app.output.get_size().rows - self._composer.height
+        lines = scroll.advance(max(3, room), spinner(self._clock(), scroll.options.unicode))
         notes, conversation.notes = conversation.notes, []
         for note in notes:
-            lines += scroll.note(scroll.paint(draw_note(note, scroll.options)))
+            drawn = scroll.paint(draw_note(note, scroll.options))
+            if note.lasting:
+                lines += scroll.note(drawn)
+            else:
+                self._composer.flash = drawn
         self._composer.tail = scroll.tail
         question = conversation.question_id
         self._composer.ask(conversation.prompt, changed=question != self._question)
@@ -181,7 +183,7 @@ class ScreenChat:
 
     def _write(self, lines: list[str]) -> None:
         if lines and self._app is not None:
-            self._app.output.write_raw("".join(f"{line}\r\n" for line in lines))
+            self._app.output.write_raw("".join(f"{line}\n" for line in lines))
             self._app.output.flush()
 
     # -- keys ------------------------------------------------------------------------------------
@@ -190,6 +192,7 @@ class ScreenChat:
         self._do(self._take(self._composer.take()))
 
     async def _take(self, typed: str) -> None:
+        self._composer.flash = []
         command = await self._conversation.enter(typed)
         if command is not None and command.name == "/copy":
             self._copy()
@@ -227,7 +230,7 @@ class ScreenChat:
 
 
 def _output() -> Output:
-    """Gives the terminal, which is never asked where its cursor is: some answer late or not at all."""
+    """Gives the terminal, never to be asked where its cursor is: some answer late or not at all."""
     output = create_output(stdout=sys.stdout)
     if hasattr(output, "enable_cpr"):
         output.enable_cpr = False

@@ -1,4 +1,4 @@
-"""Copying through the terminal: the one sequence besides styles that this program sends, and only when asked."""
+"""Copying through the terminal: sent only when the user asks for it."""
 
 from __future__ import annotations
 

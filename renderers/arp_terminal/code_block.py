@@ -1,4 +1,4 @@
-"""Code: highlighted with the sixteen colours of the terminal, without a border that would be copied along."""
+"""Code: highlighted with the terminal's sixteen colours, without a border to be copied along."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arp_terminal.palette import DIM, HEADING, PLAIN, TITLE
 from arp_terminal.props import label, line, lines, objects
 
 MAX_HIGHLIGHTED = 60_000
-"""Characters beyond which code is shown plain: the lexers are regular expressions, and code is anyone's."""
+"""Characters beyond which code is shown plain: lexers are regular expressions, code is anyone's."""
 
 MAX_HIGHLIGHTED_LINE = 2_000
 """Characters of one line, for the same reason."""
@@ -96,21 +96,20 @@ class CodeLines:
                 yield source
                 continue
             room = max(1, width - cell_len(self._sign))
-            for number, piece in enumerate(source.divide(offsets_by_cells(source.plain, room))):
-                sign = Text(self._sign if number else " " * cell_len(self._sign), style=DIM)
-                yield (sign + piece) if number else piece
+            for number, piece in enumerate(source.divide(offsets(source.plain, width, room))):
+                yield Text(self._sign, style=DIM) + piece if number else piece
 
 
-def offsets_by_cells(text: str, width: int) -> list[int]:
-    """Gives where to cut `text` so that no piece is wider than `width` cells."""
-    offsets, used = [], 0
+def offsets(text: str, first: int, rest: int) -> list[int]:
+    """Gives where to cut `text` so that no piece is wider than its cells, the first or the rest."""
+    found, used, width = [], 0, first
     for place, char in enumerate(text):
         cells = cell_len(char)
         if used + cells > width and used:
-            offsets.append(place)
-            used = 0
+            found.append(place)
+            used, width = 0, rest
         used += cells
-    return offsets
+    return found
 
 
 def _head(title: str, language: str) -> Text | None:

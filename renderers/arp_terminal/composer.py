@@ -28,6 +28,7 @@ from prompt_toolkit.layout.processors import (
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from arp_terminal.palette import PROMPT_SIGN
 from arp_terminal.prompts import Prompt
 
 MAX_INPUT_LINES = 8
@@ -60,17 +61,25 @@ class Composer:
             auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), Condition(self._is_free)),
             name="input",
         )
+        self.flash: list[str] = []
+        """Painted lines at the prompt, until the next line is typed."""
         self._status = status
-        self._sign = "❯" if unicode else ">"
+        self._sign = PROMPT_SIGN if unicode else ">"
         self._draft = ""
+
+    @property
+    def height(self) -> int:
+        """Lines that all but the tail take at most, and one to spare."""
+        typed = min(MAX_INPUT_LINES, self.buffer.document.line_count)
+        return 4 + len(self.flash) + typed
 
     def ask(self, prompt: Prompt, *, changed: bool) -> None:
         """Shows another prompt.
 
         Args:
             prompt: What stands before the line.
-            changed: It is another question: what is being typed was not meant for it, is put aside, and
-                comes back with the free prompt.
+            changed: It is another question: what is being typed was not meant for it; it is put
+                aside and comes back with the free prompt.
         """
         if changed:
             if self._is_free():
@@ -113,6 +122,7 @@ class Composer:
             _shown(lambda: ANSI("\n".join(self.tail)), lambda: bool(self.tail)),
             Window(height=1),
             _shown(self._status, lambda: bool(self._status())),
+            _shown(lambda: ANSI("\n".join(self.flash)), lambda: bool(self.flash)),
             _shown(lambda: [("class:hint", self.prompt.hint)], lambda: bool(self.prompt.hint)),
             typed,
             search,

@@ -31,8 +31,8 @@ def run(url: str, *, session: str | None, level: str, token: str | None) -> int:
         token: Sent to the server; `None` = none is needed.
 
     Returns:
-        0 when left, 1 if the server cannot be reached, refuses, or goes away for good, or the input ends at
-        a question; 130 after Ctrl-C.
+        0 when left, 1 if the server cannot be reached, refuses, or goes away for good, or the
+        input ends at a question; 130 after Ctrl-C.
     """
     try:
         return asyncio.run(_run(url, session, level, token))

@@ -1,6 +1,7 @@
 """A session as a person at a terminal has it: what to type now, and what becomes of a line.
 
-Nothing here draws or reads a terminal, so that a screen with a cursor (`chat`) and a pipe (`line_mode`) share it.
+Nothing here draws or reads a terminal, so that a screen with a cursor (`chat`) and a pipe
+(`line_mode`) share it.
 """
 
 from __future__ import annotations
@@ -144,15 +145,16 @@ class Conversation:
 
     def _connected(self) -> None:
         if self._is_lost:
-            self.notes.append(Note("good", "connected again"))
+            self.notes.append(Note("good", "connected again", lasting=True))
         self._is_lost = False
 
     def _disconnected(self, event: Disconnected) -> None:
         if event.retry_in_s is None:
             self.leave = self.leave or "lost"
-            self.notes.append(Note("bad", f"connection lost: {event.reason}"))
+            self.notes.append(Note("bad", f"connection lost: {event.reason}", lasting=True))
         elif not self._is_lost:
-            self.notes.append(Note("warning", f"connection lost: {event.reason}; trying again…"))
+            lost = f"connection lost: {event.reason}; trying again…"
+            self.notes.append(Note("warning", lost, lasting=True))
         self._is_lost = True
 
     def _error(self, event: ErrorMessage) -> None:
@@ -164,10 +166,10 @@ class Conversation:
             problem = asking.dialogue.refused(payload.error, payload.detail)
             self.notes.append(Note("bad", problem.message))
         elif event.turn_id is None or payload.id is not None:
-            self.notes.append(Note("bad", payload.error))
+            self.notes.append(Note("bad", payload.error, lasting=True))
 
     def _look_for_question(self) -> None:
-        """Asks the question that is due; says so if the one that was asked was answered elsewhere."""
+        """Asks the question that is due; says so if the one before was answered elsewhere."""
         due = next_question(self.client.screen, self._passed)
         if self._asking is not None and due is not None and due.component.id == self._asking.id:
             return

@@ -1,7 +1,8 @@
-"""A question, asked line by line: pure, from the component and what is typed to the answer that is sent.
+"""A question, asked line by line: from the component and what is typed to the answer, purely.
 
-Each dialogue shows a `Prompt` and takes a line; a line gives a `Reply`, a `Problem`, or nothing (the next prompt
-follows). The server judges the answer; if it refuses, `refused` goes back to where the fault is.
+Each dialogue shows a `Prompt` and takes a line; a line gives a `Reply`, a `Problem`, or nothing
+(the next prompt follows). The server judges the answer; if it refuses, `refused` goes back to
+where the fault is.
 """
 
 from __future__ import annotations

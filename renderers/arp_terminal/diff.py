@@ -21,8 +21,8 @@ CONTEXT = 3
 """Unchanged lines that are shown around a change."""
 
 MAX_COMPARED = 4_000
-"""Lines of a side up to which lines are compared; longer texts are shown as removed and added, because the
-comparison can take the square of it."""
+"""Lines of a side up to which lines are compared; longer texts are shown as removed and added,
+because the comparison can take the square of it."""
 
 MAX_WORDS = 200
 """Words of a line up to which words are compared."""

@@ -76,6 +76,7 @@ class FormDialogue:
         self._place = next(
             (place for place, field in enumerate(self._fields) if field["name"] == name), 0
         )
+        self._values.pop(name, None)
         return Problem(message.removeprefix(f"{detail}: "))
 
     def _take_field(self, field: JsonObject, typed: str) -> Problem | None:

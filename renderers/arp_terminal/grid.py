@@ -1,7 +1,7 @@
 """Cells in columns: fitted to the width, numbers and wide characters to the right place.
 
-Drawn as lines of text and not as a `rich.table.Table`, which measures every cell several times: 10,000 rows
-took it 19 s, and take this one less than a tenth of a second a hundred rows.
+Drawn as lines of text and not as a `rich.table.Table`, which measures every cell several times:
+10,000 rows took it 19 s, and take this one less than a tenth of a second a hundred rows.
 """
 
 from __future__ import annotations

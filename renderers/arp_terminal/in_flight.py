@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class InFlight(Generic[T]):
-    """Inputs by id, each with what it was an answer to, until the server has taken or refused it."""
+    """Inputs by id, each with what it answers, until the server has taken or refused it."""
 
     def __init__(self) -> None:
         self._sent: dict[str, T | None] = {}

@@ -1,4 +1,4 @@
-"""What a turn is told in: items as they are kept, and entries as they are handed out to be printed."""
+"""What a turn is told in: items as they are kept, entries as they are handed out to be printed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The conversation line by line, for pipes and for terminals without a cursor: append only, no escape sequences.
+r"""The conversation line by line, for pipes and for terminals without a cursor: append only.
 
-From a pipe the next line is read when the agent has done with the last one or asks something, so that
-`printf 'show the sales\\n2\\n' | arp connect URL` says the second line to the question.
+From a pipe the next line is read when the agent has done with the last one or asks something, so
+that `printf 'show the sales\n2\n' | arp connect URL` says the second line to the question.
 """
 
 from __future__ import annotations

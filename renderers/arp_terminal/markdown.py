@@ -1,7 +1,7 @@
 """Markdown (CommonMark with tables and strikethrough) as terminal text.
 
-Raw HTML is shown as it is written. A link is shown as its text and its true address, an image as its
-description and its address; nothing is fetched.
+Raw HTML is shown as it is written. A link is shown as its text and its true address, an image as
+its description and its address; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ MAX_SOURCE = 64 << 10
 """Characters of one piece that are read as markdown; a longer piece is shown as it is written."""
 
 _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("reference")
-# Without `reference`: text arrives in pieces, and a definition that stands in a later one would vanish.
+# Without `reference`: text comes in pieces, and a definition that stands in a later one would be
+# lost.
 
 _MARKS: dict[str, Style] = {"strong": BOLD, "em": ITALIC, "s": STRUCK}
 _BULLETS = ("•", "◦", "▪")
@@ -39,7 +40,8 @@ def markdown(source: str, options: Options, number: int | None = None) -> Render
     Args:
         source: The markdown, or a piece of it.
         options: How to draw.
-        number: If the piece begins with a numbered list that goes on from the piece before: its first number.
+        number: If the piece begins with a numbered list that goes on from the piece before: its
+        first number.
     """
     safe = sanitise(source).expandtabs(4)
     if len(safe) > MAX_SOURCE:

@@ -26,6 +26,9 @@ class Note(Struct, frozen=True):
 
     tone: Literal["info", "good", "warning", "bad"]
     text: str
+    lasting: bool = False
+    """It belongs into the conversation; otherwise it stands at the prompt until the next line is
+    typed."""
 
 
 def draw_note(note: Note, options: Options) -> RenderableType:

@@ -11,7 +11,8 @@ class Options(Struct, frozen=True):
     width: int = 80
     """Cells in a line; at least 1. No line gets longer."""
     colour: bool = True
-    """Whether styles are sent at all (colours, bold, dim); without them everything is told by words and signs."""
+    """Whether styles are sent at all (colours, bold, dim); without them everything is told by
+    words and signs."""
     unicode: bool = True
     """Whether signs beyond ASCII may be drawn; the agent's own text is not changed by it."""
     level: str = "standard"

@@ -1,7 +1,7 @@
 """The last gate before the terminal: drawings become lines of visible text and our own styles.
 
-Segments are guarded before their style is added. A control sequence can therefore only be one that is
-written here: `ESC [ numbers m`.
+Segments are guarded before their style is added. A control sequence can therefore only be one that
+is written here: `ESC [ numbers m`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Painter:
     def lines(self, drawing: RenderableType) -> list[str]:
         """Gives the lines of a drawing, without their ends.
 
-        Each line stands alone: its styles begin and end in it. There is nothing in it but visible characters
-        and, with colour, `ESC [ … m`.
+        Each line stands alone: its styles begin and end in it. There is nothing in it but visible
+        characters and, with colour, `ESC [ … m`.
         """
         drawn = self._console.render_lines(drawing, pad=False)
         return [self._line(segments) for segments in drawn]

@@ -1,7 +1,7 @@
 """The styles of the house, by what they mean.
 
-Only the sixteen colours of the terminal's own theme, so that they fit a dark and a light one; nothing is
-said by colour alone.
+Only the sixteen colours of the terminal's own theme, so that they fit a dark and a light one;
+nothing is said by colour alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ INFO = Style(color="blue")
 BAD_WORD = Style(color="red", reverse=True)
 GOOD_WORD = Style(color="green", reverse=True)
 BAND = Style(reverse=True)
+
+PROMPT_SIGN = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
+"""Before the user's words, typed or said."""
 
 SERIES = (
     Style(color="cyan"),

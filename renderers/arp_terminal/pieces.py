@@ -1,4 +1,4 @@
-"""Where growing markdown can be cut: what stands before the cut looks the same whatever comes behind it."""
+"""Where growing markdown can be cut: what stands before looks the same whatever comes behind."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Cut(Struct, frozen=True):
 def finished(source: str) -> Cut:
     """Finds the last place behind which nothing can change what stands before.
 
-    Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE` only so much
-    is looked at, and is finished in any case.
+    Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE`
+    only so much is looked at, and is finished in any case.
     """
     if len(source) > MAX_SOURCE:
         head = source[: source.rfind("\n", 0, MAX_SOURCE) + 1 or MAX_SOURCE]

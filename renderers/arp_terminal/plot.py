@@ -1,4 +1,4 @@
-"""Lines, areas and points on a canvas of dots: 2 × 4 to a cell as braille, or one mark to a cell."""
+"""Lines, areas and points on a canvas of dots: 2 × 4 to a cell as braille, or one mark."""
 
 from __future__ import annotations
 

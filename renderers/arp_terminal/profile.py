@@ -45,7 +45,7 @@ def locale_tag(environ: Mapping[str, str]) -> str | None:
 
 
 def time_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localtime")) -> str | None:
-    """Gives the name of the system's time zone, such as `Europe/Zurich`; `None` where it has none."""
+    """Gives the system's time zone, such as `Europe/Zurich`; `None` where it has no name."""
     named = environ.get("TZ", "").removeprefix(":")
     if named and not named.startswith("/"):
         return named[:64]

@@ -1,10 +1,12 @@
 """Reading props without trust: any JSON in, harmless text and lists of the wanted kind out.
 
-The agent side has validated what it sends, but another agent side may not have; a drawing must never fail.
+The agent side has validated what it sends, but another agent side may not have; a drawing must
+never fail.
 """
 
 from __future__ import annotations
 
+import json
 import math
 
 from rich.style import Style
@@ -30,7 +32,8 @@ def line(value: Json, absent: str = "") -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return figure(value)
-    return sanitise_line(str(value)[:MAX_SHOWN_JSON])
+    shown = json.dumps(value, ensure_ascii=False, default=str)
+    return sanitise_line(shown[:MAX_SHOWN_JSON])
 
 
 def lines(value: Json) -> str:

@@ -1,8 +1,8 @@
 """Text of an agent, made harmless: what a terminal would obey is turned into what a person can see.
 
-Every text that came over the wire passes `sanitise` where it is read (`props`), and everything that is
-painted passes it once more (`painter`), so that a drawing that forgets it still cannot move a cursor, set a
-title, fill a clipboard, hide text or turn its order around.
+Every text that came over the wire passes `sanitise` where it is read (`props`), and everything
+that is painted passes it once more (`painter`), so that a drawing that forgets it still cannot
+move a cursor, set a title, fill a clipboard, hide text or turn its order around.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ _ALWAYS = (
     "\u00ad\u034f\u061c"  # soft hyphen, grapheme joiner, Arabic letter mark
     "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2"  # format controls of Arabic and Syriac
     "\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"  # letters and vowels that show nothing
-    "\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # zero width, bidi, breaks
+    "\u200b\u200c\u200e\u200f\u2060-\u206f\ufeff\ufff9-\ufffb"  # zero width, marks, isolates
+    "\u2028-\u202e"  # separators of lines and paragraphs, bidi overrides
     "\ud800-\udfff"  # halves of surrogate pairs
     "\ufe00-\ufe0d"  # variation selectors that no emoji uses
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -33,8 +34,8 @@ _EMOJI_BASES = frozenset(("So", "Sm", "Po", "Pd", "Nd"))
 def sanitise(text: str) -> str:
     r"""Gives `text` with every character visible; newline and tab stay.
 
-    C0 controls become their pictures (ESC is `␛`), all else `<U+202E>`; `\r\n` becomes a newline. A joiner or
-    a variation selector stays where it makes an emoji.
+    C0 controls become their pictures (ESC is `␛`), all else `<U+202E>`; `\r\n` becomes a newline.
+    A joiner or a variation selector stays where it makes an emoji.
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")

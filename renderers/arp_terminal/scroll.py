@@ -1,4 +1,4 @@
-"""The transcript on paper: which lines go to the terminal for good, and which are drawn anew below them."""
+"""The transcript on paper: lines that are printed for good, and those that are drawn anew."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Scroll:
         """Gives the lines to print now, and sets `tail`.
 
         Args:
-            room: Lines that the tail may take; what does not fit is printed, or cut from above while it grows.
+            room: Lines that the tail may take; what does not fit is printed, or cut from above
+            while it grows.
                 `None` = without bound.
             spinner: The sign of what runs.
         """
@@ -62,7 +63,7 @@ class Scroll:
         return printed
 
     def note(self, lines: Iterable[str]) -> list[str]:
-        """Gives the lines of a note of this program, with an empty line before it where that is due."""
+        """Gives the lines of a note, with an empty line before it where that is due."""
         found = list(lines)
         return self._spaced("note", found, tight=self._last_kind == "note")
 

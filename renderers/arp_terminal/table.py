@@ -17,16 +17,13 @@ MAX_COLUMNS = 200
 
 
 def table(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `table`: aligned columns, numbers to the right, marked rows, each tab under its name."""
+    """Draws `table`: aligned columns, numbers to the right, marked rows, tabs under their names."""
     title = line(props.get("title"))
-    parts: list[RenderableType | None] = [label(title, HEADING) if title else None]
     tabs = objects(props.get("tabs"))
+    sheets = [stack([label(tab.get("name"), HEADING), _sheet(tab, options)]) for tab in tabs]
     if props.get("rows") or not tabs:
-        parts.append(_sheet(props, options))
-    for tab in tabs:
-        name = label(tab.get("name"), HEADING)
-        parts.append(stack([name, _sheet(tab, options)]))
-    return stack(parts)
+        sheets.insert(0, _sheet(props, options))
+    return stack([label(title, HEADING) if title else None, stack(sheets, gap=1)])
 
 
 def _sheet(props: JsonObject, options: Options) -> RenderableType:

@@ -22,8 +22,8 @@ def options_for(
 ) -> Options:
     """Gives the options that fit a stream.
 
-    Without a terminal nothing is styled and no row is left out; `NO_COLOR`, `TERM=dumb` and `FORCE_COLOR` are
-    obeyed; without UTF-8 only ASCII is drawn.
+    Without a terminal nothing is styled and no row is left out; `NO_COLOR`, `TERM=dumb` and
+    `FORCE_COLOR` are obeyed; without UTF-8 only ASCII is drawn.
     """
     env = os.environ if environ is None else environ
     terminal = is_terminal(out)
@@ -50,7 +50,7 @@ def is_dumb(environ: Mapping[str, str]) -> bool:
 
 
 def wants_colour(terminal: bool, environ: Mapping[str, str]) -> bool:
-    """Decides about styles: `NO_COLOR` (https://no-color.org) wins, then `FORCE_COLOR`, then the terminal."""
+    """Decides about styles: `NO_COLOR` wins, then `FORCE_COLOR`, then the terminal."""
     if environ.get("NO_COLOR"):
         return False
     if environ.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -73,7 +73,7 @@ def columns(out: TextIO) -> int:
 
 
 def write_lines(out: TextIO, lines: Sequence[str]) -> None:
-    """Writes painted lines; what the stream's encoding does not have is written as `\\u…`."""
+    r"""Writes painted lines; what the stream's encoding does not have is written as `\u…`."""
     if not lines:
         return
     text = "\n".join(lines) + "\n"

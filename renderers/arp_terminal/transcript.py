@@ -1,13 +1,15 @@
 """What has been told, in the order in which it happened, and how much of it is on paper.
 
-Theory of operation. A terminal is paper: what has been printed stays. Each turn is a list of items: the
-user's words, thinking, uses of tools, pieces of text, components, errors, the end. From the front, items that
-can no longer change are handed out to be printed, once; the others are *live* and are drawn anew. Text
-is cut into pieces where a block of markdown is over. A component stays live while its turn runs, as long as
-there is room for it; if it changes after it was printed, it is printed again, marked as an update.
+Theory of operation. A terminal is paper: what has been printed stays. Each turn is a list of
+items: the user's words, thinking, uses of tools, pieces of text, components, errors, the end. From
+the front, items that can no longer change are handed out to be printed, once; the others are
+*live* and are drawn anew. Text is cut into pieces where a block of markdown is over. A component
+stays live while its turn runs, as long as there is room for it; if it changes after it was
+printed, it is printed again, marked as an update.
 
-The screen itself is the client's. Messages are seen here after they were applied to it, perhaps several later;
-so the place of a tool between two pieces of text is found from how much text was told before it (`told`).
+The screen itself is the client's. Messages are seen here after they were applied to it, perhaps
+several later; so the place of a tool between two pieces of text is found from how much text was
+told before it (`told`).
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Transcript:
 
         Args:
             screen: What shows; kept up to date by somebody else.
-            hold: Whether components of a running turn stay live, for a terminal that can redraw; without it
+            hold: Whether components of a running turn stay live, for a terminal that can redraw;
+            without it
                 they are printed when they are committed.
         """
         self.screen = screen
@@ -49,7 +52,7 @@ class Transcript:
         self._touched: set[tuple[str, str]] = set()
 
     def adopt(self, screen: Screen) -> None:
-        """Goes on with a screen that was made anew: what is missing or has changed will be printed."""
+        """Goes on with a screen that was made anew; tells what is missing or has changed."""
         self.screen = screen
         surfaces = {f"@{name}": name for name in screen.surfaces if name != "main"}
         wanted = dict.fromkeys(screen.turns, "main") | surfaces
@@ -78,7 +81,7 @@ class Transcript:
                 self._log(message.turn_id or "")
 
     def entries(self, spinner: str = "") -> list[Entry]:
-        """Gives what is not yet printed, in order; the first ones that are `settled` may be printed."""
+        """Gives what is not yet printed, in order; the first `settled` ones may be printed."""
         order = {turn_id: place for place, turn_id in enumerate(self.screen.turns)}
         found: list[Entry] = []
         for key in sorted(self._open, key=lambda key: order.get(key, len(order))):

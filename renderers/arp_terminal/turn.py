@@ -1,7 +1,7 @@
 """One turn, drawn: what the user said, what the agent thought, used and showed, and how it ended.
 
-The agent's part stands two cells in; the first column is ours alone, so that nothing that an agent shows can
-look like the prompt, a note of this program, or the user's own words.
+The agent's part stands two cells in; the first column is ours alone, so that nothing that an agent
+shows can look like the prompt, a note of this program, or the user's own words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arp.protocol.messages import InputEcho
 from arp.protocol.screen import ToolRun, TurnScreen
 from arp_terminal.blocks import Hanging, cut, indented, stack
 from arp_terminal.options import Options
-from arp_terminal.palette import BAD, BOLD, DIM, GOOD, ITALIC, USER, WARN
+from arp_terminal.palette import BAD, BOLD, DIM, GOOD, ITALIC, PROMPT_SIGN, USER, WARN
 from arp_terminal.props import items, label, line, lines, objects
 from arp_terminal.render import render
 
@@ -67,7 +67,7 @@ def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableT
     text = Text().append(input_words(echo), style=BOLD)
     if note:
         text.append(f"  ({note})", style=DIM)
-    return Hanging("❯ " if options.unicode else "> ", text, style=USER)
+    return Hanging(f"{PROMPT_SIGN} " if options.unicode else "> ", text, style=USER)
 
 
 def input_words(echo: InputEcho) -> str:

@@ -1,4 +1,4 @@
-"""One turn (or another surface) as it is told: its items in order, and how many of them are on paper."""
+"""One turn (or another surface) as it is told: items in order, and how many are on paper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUTPUT_KINDS = ("text", "component")
 
 
 class TurnLog:
-    """The items of one turn. `sync` takes in what the screen shows; `entries` hands out what is not printed."""
+    """The items of one turn: `sync` takes in what shows, `entries` gives what is not printed."""
 
     def __init__(self, key: str, surface: str = "main") -> None:
         self.key = key
@@ -43,6 +43,7 @@ class TurnLog:
 
     def start_tool(self, screen: Screen) -> None:
         """Puts the next tool behind what was told before it."""
+        self._take_inputs(self.turn(screen))
         reached = self._sync_output(self.output(screen), limited=True)
         item = self.items[-1] if self.items else None
         place = len(self.items)
@@ -79,9 +80,6 @@ class TurnLog:
         """Takes in all that the screen shows of it."""
         turn, output = self.turn(screen), self.output(screen)
         self._take_inputs(turn)
-        if turn.thinking and not self._taken["thought"]:
-            self._taken["thought"] = 1
-            self.items.append(Item("thought"))
         self._sync_output(output, limited=False)
         if self.is_over(screen):
             self._close(screen)
@@ -97,7 +95,7 @@ class TurnLog:
     # -- what to print ---------------------------------------------------------------------------
 
     def entries(self, screen: Screen, *, hold: bool, spinner: str = "") -> Iterator[Entry]:
-        """Gives what is not printed, in order, then the printed components that have changed since."""
+        """Gives what is not printed, in order, then what was printed and has changed since."""
         telling = Telling(
             key=self.key,
             turn=self.turn(screen),
@@ -153,6 +151,9 @@ class TurnLog:
             if is_said(turn, place):
                 self.items.append(Item("input", place))
         self._taken["input"] = len(turn.inputs)
+        if turn.thinking and not self._taken["thought"]:
+            self._taken["thought"] = 1
+            self.items.append(Item("thought"))
 
     def _sync_output(self, output: Sequence[Component], *, limited: bool) -> int:
         """Takes in text parts and components in order; if limited, only what messages have told.
@@ -224,7 +225,7 @@ class TurnLog:
 
     @staticmethod
     def _tells_update(component: Component, telling: Telling) -> bool:
-        """Says whether a change is told now: at rest, and not where the answer is told as an input."""
+        """Says whether a change is told now: at rest, unless the answer is told as an input."""
         is_question = component.type in ("form", "confirm", "choices", "text-input")
         if is_question:
             return not telling.over and not is_open(component.props)

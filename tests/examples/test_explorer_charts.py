@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from asks import ChartWish
 from charts import ChartPlan, Series, choose_chart, thinned
-from connection import Cell, Result
+from connection import Cell, Result, plain_cell
 from findings import size_of, summary
 
 
-def result(columns: str, *rows: list[Cell], truncated: bool = False) -> Result:
+def result(columns: str, *rows: Sequence[object], truncated: bool = False) -> Result:
     """A result with these columns, separated by spaces."""
-    return Result("SELECT", tuple(columns.split()), list(rows), truncated, 0.0)
+    return Result(
+        "SELECT",
+        tuple(columns.split()),
+        [[plain_cell(cell) for cell in row] for row in rows],
+        truncated,
+        0.0,
+    )
 
 
 BY_KIND = result("kind weight", ["apple", 3], ["pear", 1.5], ["plum", None])

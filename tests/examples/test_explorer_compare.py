@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from compare import as_texts, compare_rows, find_key
 from connection import Cell, Result
-from errors import DataUnreadable
+from errors import ExplorerError
 
 
-def table(columns: str, *rows: list[Cell]) -> Result:
+def table(columns: str, *rows: Sequence[Cell]) -> Result:
     """All rows of a table with these columns, separated by spaces."""
-    return Result("SELECT", tuple(columns.split()), list(rows), False, 0.0)
+    return Result("SELECT", tuple(columns.split()), [list(row) for row in rows], False, 0.0)
 
 
 OLD = table("day kind n", ["mon", "a", 1], ["tue", "b", 2], ["wed", "c", 3])
@@ -76,7 +78,7 @@ def test_a_column_that_is_called_a_key_is_preferred() -> None:
 
 
 def test_tables_without_a_common_column_cannot_be_compared() -> None:
-    with pytest.raises(DataUnreadable, match="no column in common"):
+    with pytest.raises(ExplorerError, match="no column in common"):
         compare_rows(OLD, table("x", [1]))
 
 

@@ -173,13 +173,21 @@ def test_a_journal_row_without_readable_heads_keeps_the_file_shut(
 
 def test_deleting_lets_a_damaged_session_begin_anew(journal: Journal, tmp_path: Path) -> None:
     journal.commit([append("a", 1, 2)])
+    journal.commit([append("a", 3, 3), append("b", 1, 1)])
     copy = copy_of_a_crash(journal.path, tmp_path / "crash")
     damage(copy, "UPDATE journal SET crc = crc + 1")
     crashed = Journal(copy)
     crashed.open()
-    crashed.delete("a")
-    assert crashed.commit([append("a", 1, 1)]) == [None]
+    assert crashed.damaged == {"a": 0, "b": 0}
+    assert crashed.delete("a") is True
+    assert crashed.commit([append("a", 1, 2)]) == [None]
+    crashed.abandon()
+    crashed.open()
+    assert crashed.damaged == {"b": 0}
+    assert crashed.last_of("a") == 2
+    assert crashed.delete("b") is True
     crashed.close()
+    assert rows(copy, "journal") == 0
 
 
 def test_a_full_file_refuses_all_of_a_transaction(journal: Journal) -> None:

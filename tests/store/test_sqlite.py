@@ -261,6 +261,29 @@ async def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None
         await SqliteStore(tmp_path / "directory").open()
 
 
+async def test_a_ledger_without_its_tables_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    await closed_ledger(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE journal")
+    with pytest.raises(StoreUnavailable, match="no such table: journal"):
+        await SqliteStore(path).open()
+
+
+async def test_a_disk_that_refuses_at_the_end_loses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqliteStore(tmp_path / "ledger.db")
+    await store.open()
+    await put(store, 1, 2000)
+    store._journal._db.execute("PRAGMA max_page_count = 1")
+    await store.aclose()
+    assert "not sorted at the end: the disk is full" in caplog.text
+    await store.open()
+    assert await store.read("s1", limit=2000) == numbered(1, 2000)
+    await store.aclose()
+
+
 async def test_an_open_that_was_refused_leaves_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.write_bytes(b"not a database at all" * 50)

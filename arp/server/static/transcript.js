@@ -12,6 +12,7 @@ import { arrange, asList, asText, el, icon, uniqueId, unseen } from "./dom.js";
 export class Transcript {
   #turns = new Map();
   #surfaces = new Map();
+  #drawn = new WeakMap();
 
   /** `page` gives find(id), answers, retry(id), remove(id), say(text). */
   constructor(node, page) {
@@ -45,20 +46,26 @@ export class Transcript {
   }
 
   #outgoing(outbox) {
-    return outbox.items
-      .filter(({ message }) => !message.source_component)
-      .map((item) =>
-        el(
-          "div",
-          { class: "turn" },
-          bubble(
-            item.message,
-            undefined,
-            item.files.map(({ file }) => file),
-          ),
-          this.#standing(item),
-        ),
-      );
+    const items = outbox.items.filter(({ message }) => !message.source_component);
+    return items.map((item) => this.#waiting(item));
+  }
+
+  /**
+   * The bubble of an item; made anew only when its phase changes, so that its buttons keep focus.
+   */
+  #waiting(item) {
+    const drawn = this.#drawn.get(item);
+    if (drawn?.phase === item.phase) return drawn.node;
+    const files = item.files.map(({ file }) => file);
+    const said = el(
+      "div",
+      { class: "said" },
+      bubble(item.message, null, files),
+      this.#standing(item),
+    );
+    const node = el("div", { class: "turn" }, said);
+    this.#drawn.set(item, { phase: item.phase, node });
+    return node;
   }
 
   #standing({ phase, error, message, files }) {

@@ -1,0 +1,60 @@
+"""A FastAPI service with an agent inside: `uvicorn --app-dir examples/fastapi_embed app:api`.
+
+Both faces share one guest book: the HTTP routes for programs, the agent for people. FastAPI does
+not run the lifespan of an application that is mounted in it, and need not: the agent starts with
+its first visitor.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+from arp import App, Turn, ui
+
+
+class Guest(BaseModel):
+    """Somebody who signed the book."""
+
+    name: str
+    message: str = ""
+
+
+guests: list[Guest] = []
+
+agent = App(title="Guest book", suggestions=["Sign the book", "Who was here?"])
+
+
+@agent.agent
+async def keeper(turn: Turn) -> None:
+    """Signs the guest book, or shows who was here."""
+    if "sign" in turn.text.lower():
+        fields = [
+            ui.field("name", label="Your name", required=True),
+            ui.field("message", label="A few words", field_type="textarea"),
+        ]
+        answer = await turn.ask(ui.form(fields, title="The guest book", submit_label="Sign"))
+        guests.append(Guest(name=answer["name"], message=answer["message"] or ""))
+        await turn.say(f"Thank you, {answer['name']}! ")
+    await turn.say(f"Guests so far: {len(guests)}.")
+    if guests:
+        turn.show(ui.table(["name", "message"], [[guest.name, guest.message] for guest in guests]))
+
+
+api = FastAPI(title="A service with an agent")
+
+
+@api.get("/guests")
+async def list_guests() -> list[Guest]:
+    """Returns everybody who signed, on whichever face."""
+    return guests
+
+
+@api.post("/guests", status_code=201)
+async def add_guest(guest: Guest) -> Guest:
+    """Signs the book for a program."""
+    guests.append(guest)
+    return guest
+
+
+api.mount("/agent", agent.asgi)

@@ -1,0 +1,22 @@
+"""The child: an agent that counts words, and asks before it shouts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from arp import App, Turn, ui
+
+app = App(title="Words")
+
+
+@app.agent
+async def words(turn: Turn) -> None:
+    """Counts the words of a text and shouts it, if it may."""
+    async with turn.tool("count", {"characters": len(turn.text)}) as tool:
+        counted = Counter(turn.text.lower().split())
+        tool.result(dict(counted))
+    turn.show(ui.key_value(counted, title="Words"))
+    if await turn.confirm("Shout it?", message=f"{len(turn.text)} characters, all in capitals."):
+        await turn.say(turn.text.upper())
+    else:
+        await turn.say("As you like.")

@@ -1,0 +1,79 @@
+"""No character of an agent's text may be obeyed by a terminal or hide from a person."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arp_terminal.safe_text import is_safe, sanitise, sanitise_line
+
+DANGEROUS = frozenset(("Cc", "Cf", "Zl", "Zp", "Cs"))
+
+
+def test_every_control_format_and_separator_character_is_escaped() -> None:
+    """All of Unicode, one by one, each between letters; newline and tab are layout."""
+    passed = [
+        hex(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in DANGEROUS
+        and chr(code) not in "\n\t"
+        and chr(code) in sanitise(f"a{chr(code)}b")
+    ]
+    assert passed == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
+        ("\x1b]0;title\x07", "␛]0;title␇"),
+        ("\x1b]52;c;Zm9v\x1b\\", "␛]52;c;Zm9v␛\\"),
+        ("\x1bP1$r\x1b\\", "␛P1$r␛\\"),
+        ("\x1b_Gf=1;\x1b\\", "␛_Gf=1;␛\\"),
+        ("\x9b31m", "<U+009B>31m"),
+        ("50 %\r100 %", "50 %␍100 %"),
+        ("passwd\b\b", "passwd␈␈"),
+        ("\x00\x7f", "␀␡"),
+        ("user\u202etxt.exe", "user<U+202E>txt.exe"),
+        ("a\u2066b\u2069", "a<U+2066>b<U+2069>"),
+        ("pay\u200bpal", "pay<U+200B>pal"),
+        ("a\u2028b\u2029c", "a<U+2028>b<U+2029>c"),
+        ("\U000e0041\U000e0042", "<U+E0041><U+E0042>"),
+        ("a\ufe01b\U000e0101", "a<U+FE01>b<U+E0101>"),
+        ("a\u200db", "a<U+200D>b"),
+        ("a\ufe0f", "a<U+FE0F>"),
+        ("soft\u00adhyphen", "soft<U+00AD>hyphen"),
+        ("\ufeffbom", "<U+FEFF>bom"),
+        ("\ud800", "<U+D800>"),
+        ("hangul\u3164filler", "hangul<U+3164>filler"),
+    ],
+)
+def test_what_a_terminal_would_obey_becomes_visible(text: str, shown: str) -> None:
+    assert sanitise(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["plain", "日本語", "naïve", "a\u0301", "👨‍👩‍👧", "👍🏽", "❤️", "👩🏽‍🚀", "1️⃣", "🏳️‍🌈", "🇨🇭", "\U0001fae9"],
+)
+def test_words_and_emoji_stay_as_they_are(text: str) -> None:
+    assert sanitise(text) == text
+    assert is_safe(text)
+
+
+def test_newline_and_tab_stay_and_a_windows_line_end_is_one_newline() -> None:
+    assert sanitise("a\r\nb\tc\n") == "a\nb\tc\n"
+
+
+def test_a_line_shows_its_newlines_and_has_spaces_for_tabs() -> None:
+    assert sanitise_line("a\r\nb\tc\nd") == "a␊b c␊d"
+
+
+@given(st.text(st.characters(codec=None)))
+def test_sanitised_text_is_safe_and_stays_as_it_is(text: str) -> None:
+    assert is_safe(sanitise(text))
+    assert sanitise_line(sanitise_line(text)) == sanitise_line(text)

@@ -1,0 +1,160 @@
+"""Tables: aligned, fitted, paged, readable when they are too wide."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+
+from arp.protocol.component import Component
+from arp_terminal.grid import fitted
+from tests.renderers.terminal.drawing import drawn, painted, picture
+
+
+def test_numbers_stand_right_wide_characters_keep_the_columns_and_a_marked_row_has_a_sign() -> None:
+    rows = [["chevrolet", 18, 1970], ["日本車", 15.5, None], ["👨‍👩‍👧 x", -3, 2]]
+    headers = ["name", "mpg", "年"]
+    assert drawn("table", title="Cars", headers=headers, rows=rows, highlight=[1]) == picture(
+        """
+        Cars
+          name        mpg    年
+          ─────────  ────  ────
+          chevrolet    18  1970
+        ▸ 日本車     15.5     –
+          👨‍👩‍👧 x         -3     2
+        """
+    )
+
+
+def test_without_unicode_only_ascii_is_drawn() -> None:
+    rows = [["a name that is too long", 1]]
+    found = drawn("table", 20, unicode=False, headers=["name", "n"], rows=rows, highlight=[0])
+    assert found == picture(
+        """
+          name             n
+          ---------------  -
+        > a name that is~  1
+        """
+    ).replace("  name", "  name")
+
+
+def test_columns_that_are_too_wide_are_cut_the_widest_first() -> None:
+    rows = [["a fairly long name", "a note that is long", 1]]
+    assert drawn("table", 24, headers=["name", "note", "n"], rows=rows) == picture(
+        """
+        name        note       n
+        ──────────  ─────────  ─
+        a fairly …  a note t…  1
+        """
+    )
+
+
+def test_more_columns_than_fit_are_shown_as_records() -> None:
+    headers = ["alpha", "beta", "gamma", "delta", "eps"]
+    rows = [["aaaaaaaa", "bbbbbbbb", 1, 2, 3], ["a", None, 4, 5, 6]]
+    assert drawn("table", 24, headers=headers, rows=rows) == picture(
+        """
+        alpha  aaaaaaaa
+        beta   bbbbbbbb
+        gamma  1
+        delta  2
+        eps    3
+        ────────────────────
+        alpha  a
+        beta   –
+        gamma  4
+        delta  5
+        eps    6
+        """
+    )
+
+
+def test_rows_may_be_longer_or_shorter_than_the_headers() -> None:
+    assert drawn("table", headers=["a"], rows=[[1, 2], [3]]) == picture(
+        """
+        a
+        ─  ─
+        1  2
+        3
+        """
+    )
+
+
+def test_an_empty_table_says_so() -> None:
+    assert drawn("table", headers=["n"], rows=[]) == "n\n─\nno rows"
+
+
+def test_each_tab_stands_under_its_name() -> None:
+    tabs = [
+        {"name": "One", "headers": ["a"], "rows": [[1]]},
+        {"name": "Two", "headers": ["b"], "rows": [["x"]]},
+    ]
+    assert drawn("table", headers=[], rows=[], tabs=tabs) == picture(
+        """
+        One
+        a
+        ─
+        1
+
+        Two
+        b
+        ─
+        x
+        """
+    )
+
+
+def test_a_cell_stays_on_its_line_whatever_is_in_it() -> None:
+    rows = [["two\nlines"], ["a\tb"], [True], [{"a": 1}]]
+    assert drawn("table", headers=["t"], rows=rows) == picture(
+        """
+        t
+        ─────────
+        two␊lines
+        a b
+        true
+        {"a": 1}
+        """
+    )
+
+
+def test_a_column_of_words_and_numbers_is_a_column_of_words() -> None:
+    assert drawn("table", headers=["id"], rows=[["x12"], [7]]) == "id\n───\nx12\n7"
+
+
+def test_ten_thousand_rows_are_paged_quickly() -> None:
+    """T15. The first page costs a page, not the table."""
+    rows = [[number, f"name {number}", number * 1.5] for number in range(10_000)]
+    component = Component("t", "table", {"headers": ["n", "name", "x"], "rows": rows})
+    began = process_time()
+    lines = painted(component, width=80, colour=False)
+    assert process_time() - began < 2
+    assert len(lines) == 103
+    assert lines[2] == " 0  name 0     0"
+    assert lines[101] == "99  name 99  148.5"
+    assert lines[102] == "… 9,900 more rows"
+
+
+def test_a_pipe_gets_every_row() -> None:
+    rows = [[number] for number in range(150)]
+    lines = painted(
+        Component("t", "table", {"headers": ["n"], "rows": rows}), colour=False, max_rows=None
+    )
+    assert lines[-1] == "149"
+    assert len(lines) == 152
+
+
+@pytest.mark.parametrize(
+    ("wanted", "room", "widths"),
+    [
+        ([3, 4], 10, [3, 4]),
+        ([10, 10], 16, [8, 8]),
+        ([2, 20, 20], 20, [2, 9, 9]),
+        ([2, 20, 21], 21, [2, 10, 9]),
+        ([9, 9, 9], 14, None),
+    ],
+)
+def test_the_widest_columns_give_way_first(
+    wanted: list[int], room: int, widths: list[int] | None
+) -> None:
+    assert fitted(wanted, room) == widths
