@@ -21,7 +21,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.protocol.codec import encode_json, recode
 from arp.protocol.messages import AgentMessage, SessionReady
-from arp.session.emission import Audience, Emission, addressed
+from arp.session.emission import Audience, Recorded, addressed
 from arp.session.session import Session
 from arp.surface.snapshot import Place, catch_up, snapshot
 
@@ -105,7 +105,7 @@ class Delivery:
 
     # -- what has become durable -----------------------------------------------------------------
 
-    def deliver(self, emissions: Sequence[Emission], place: Place) -> None:
+    def deliver(self, emissions: Sequence[Recorded], place: Place) -> None:
         """Shows facts to all who are current."""
         if emissions:
             for audience, viewers in list(self._groups.items()):
@@ -116,7 +116,7 @@ class Delivery:
         self,
         audience: Audience,
         viewers: list[Viewer],
-        emissions: Sequence[Emission],
+        emissions: Sequence[Recorded],
         place: Place,
     ) -> None:
         frames: list[bytes] = []

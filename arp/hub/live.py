@@ -16,7 +16,7 @@ from msgspec import Struct
 from arp.hub.delivery import Delivery, Join
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Action, Viewer
-from arp.session.emission import Emission
+from arp.session.emission import Recorded
 from arp.session.session import Session
 from arp.surface.snapshot import Place
 
@@ -30,7 +30,7 @@ class Gathered(Struct, frozen=True):
     live: LiveSession
     expected: int
     facts: list[bytes]
-    emissions: list[Emission]
+    emissions: list[Recorded]
     place: Place
     joins: list[Join]
     actions: list[Action]
@@ -100,7 +100,7 @@ class LiveSession:
         if self.turn is not None:
             self.turn.flush()
         session = self.session
-        expected = session.sequence_stored
+        expected = session.log.stored
         drained = session.drain(at)
         joins = self.delivery.gather()
         actions, self._actions = self._actions, []
@@ -110,7 +110,7 @@ class LiveSession:
 
     def deliver(self, gathered: Gathered) -> None:
         """Shows what has become durable, and does what waited for it."""
-        self.session.sequence_stored = gathered.place.seq
+        self.session.log.stored = gathered.place.seq
         self.delivery.deliver(gathered.emissions, gathered.place)
         for join in gathered.joins:
             self.delivery.finish(join)

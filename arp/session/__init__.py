@@ -1,4 +1,6 @@
-"""Who may do what now: sessions, turns, the queue, questions. Pure: events in, facts and effects out.
+"""Who may do what now: sessions, turns, the queue, questions. Pure: events in, facts and effects
+out.
 
-Read in this order: `emission`, `projection`, `effects`, `session`, `inputs`, `recovery`.
+Read in this order: `projection`, `emission`, `speech`, `log`, `effects`, `session`, `inputs`,
+`recovery`.
 """

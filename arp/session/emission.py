@@ -1,21 +1,28 @@
 """One fact on its way: what the ledger keeps of it, and what renderers are told.
 
-Theory of operation. A session records facts; each has a sequence and at most one group of messages. While a
-text fact is still *open*, neighbouring text joins it, so that a write to the ledger costs one fact, however
-many tokens gathered. Frames are made once per profile and encoding and shared by all renderers of that kind.
+Theory of operation. A session records facts; each has a sequence and at most one group of messages.
+While a text is still *open*, neighbouring text joins it, so that a write to the ledger costs one
+fact, however many tokens gathered. Frames are made once per audience and shared by all renderers of
+that kind.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
+from arp.ledger.fact_writer import FactWriter
 from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage, Delta, DeltaPayload, InputEcho, Render
 from arp.surface.profile import Profile
+
+_to_json = msgspec.json.Encoder().encode
+
+THINKING = "reasoning.delta"
+SAYING = "model.delta"
 
 
 class Audience(NamedTuple):
@@ -32,7 +39,7 @@ class Audience(NamedTuple):
 class Emission:
     """A recorded fact."""
 
-    __slots__ = ("_frames", "chunks", "ids", "messages", "part", "payload", "sequence", "translated", "type")
+    __slots__ = ("ids", "messages", "payload", "sequence", "translated", "type")
 
     def __init__(
         self,
@@ -48,43 +55,79 @@ class Emission:
         self.ids = ids
         """Correlation ids of the fact, by field name."""
         self.messages = messages
-        self.part: str | None = None
-        """The text part that a closed delta belongs to."""
-        self.chunks: list[str] | None = None
-        """Text of an open delta; `None` for every other fact."""
         self.translated: dict[Profile, list[AgentMessage] | None] = {}
         """For profiles that do not take the messages as they are; `None`: needs a snapshot."""
-        self._frames: dict[Audience, list[bytes] | None] = {}
 
-    def close(self) -> None:
-        """Ends an open delta: its text is what has gathered."""
-        if self.chunks is None:
-            return
-        text = "".join(self.chunks)
-        self.chunks = None
-        delta = self.messages[0]
-        assert isinstance(delta, Delta)
-        payload = msgspec.structs.replace(delta.payload, delta=text)
-        self.messages = [msgspec.structs.replace(delta, payload=payload)]
-        self.payload["text"] = text
+    def fact(self, writer: FactWriter, at: str) -> bytes:
+        """Gives the fact, encoded."""
+        return writer.fact(at, self.sequence, self.type, self.payload, self.ids)
 
     def frames(self, audience: Audience) -> list[bytes] | None:
-        """Gives the frames for an audience, made once; `None` if it needs a snapshot instead."""
-        try:
-            return self._frames[audience]
-        except KeyError:
-            frames = self._frames[audience] = self._make(audience)
-            return frames
-
-    def _make(self, audience: Audience) -> list[bytes] | None:
-        messages = self.translated.get(audience.profile, self.messages)
+        """Gives the frames for an audience; `None` if it needs a snapshot instead."""
+        messages: list[AgentMessage] | None = self.messages
+        if self.translated:
+            messages = self.translated.get(audience.profile, messages)
         if messages is None:
             return None
         return [
             recode(encode_json(message), audience.encoding)
             for before in messages
-            for message in addressed(before, audience, self.part)
+            for message in addressed(before, audience)
         ]
+
+
+class Text:
+    """A recorded text: open while neighbouring text may join it, then closed."""
+
+    __slots__ = ("_deltas", "_json", "chunks", "part", "sequence", "text", "turn_id", "type")
+
+    def __init__(self, sequence: int, type_name: str, turn_id: str, deltas: DeltaWriter) -> None:
+        self.sequence = sequence
+        self.type = type_name
+        self.turn_id = turn_id
+        self.chunks: list[str] = []
+        self.text = ""
+        """All of it, once it is closed."""
+        self.part: str | None = None
+        """The text part of the output that it belongs to, once it is closed."""
+        self._deltas = deltas
+        self._json = ""
+
+    def close(self) -> str:
+        """Ends it, and gives all of the text."""
+        chunks = self.chunks
+        self.text = text = chunks[0] if len(chunks) == 1 else "".join(chunks)
+        self._json = _to_json(text).decode()
+        return text
+
+    @property
+    def messages(self) -> list[AgentMessage]:
+        """What shows it, as a value."""
+        kind = "thinking" if self.type == THINKING else None
+        payload = DeltaPayload(self.text, kind=kind)
+        session_id = self._deltas.session_id
+        return [
+            Delta(session_id=session_id, seq=self.sequence, turn_id=self.turn_id, payload=payload)
+        ]
+
+    def fact(self, writer: FactWriter, at: str) -> bytes:
+        """Gives the fact, encoded."""
+        return writer.text(at, self.sequence, self.type, self.turn_id, self._json)
+
+    def frames(self, audience: Audience) -> list[bytes]:
+        """Gives the frames for an audience."""
+        target = kind = None
+        if self.type == THINKING:
+            if not audience.profile.takes("thinking"):
+                return []
+            kind = "thinking"
+        elif audience.part is not None and audience.part == self.part:
+            target = self.part
+        frame = self._deltas.delta(self.sequence, self.turn_id, self._json, target, kind)
+        return [frame if audience.encoding == "json" else recode(frame, audience.encoding)]
+
+
+Recorded: TypeAlias = Emission | Text
 
 
 def addressed(
@@ -92,8 +135,14 @@ def addressed(
 ) -> list[AgentMessage]:
     """Gives a message as an audience takes it, apart from degrading.
 
-    A renderer that knows only the draft is not told others' inputs and gets one component a `render`; only who asked for
-    `thinking` sees it; a text part that came by a snapshot is named in its deltas.
+    A renderer that knows only the draft is not told others' inputs and gets one component a
+    `render`; only who asked for `thinking` sees it; a text part that came by a snapshot is named in
+    its deltas.
+
+    Args:
+        message: As every renderer could get it.
+        audience: For whom.
+        part: The text part that a delta belongs to.
     """
     profile = audience.profile
     match message:
@@ -104,13 +153,17 @@ def addressed(
             return [msgspec.structs.replace(message, payload=payload)]
         case InputEcho() if not profile.said_hello:
             return []
-        case Render() if not profile.said_hello and len(message.components) > 1:
-            return [msgspec.structs.replace(message, components=[one]) for one in message.components]
+        case Render() if not profile.said_hello:
+            name = message.tool_name or ""
+            return [
+                msgspec.structs.replace(message, components=[one], tool_name=name)
+                for one in message.components
+            ]
     return [message]
 
 
-class Drained(Struct, frozen=True):
+class Drained(NamedTuple):
     """What a session recorded since it was last drained."""
 
     facts: list[bytes]
-    emissions: list[Emission]
+    emissions: list[Recorded]

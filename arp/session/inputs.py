@@ -1,7 +1,7 @@
 """What an input means: an answer, a new turn, a cancel, or nothing that the session keeps.
 
-Nothing unvalidated passes: an answer fits the component that it answers, an action is one that the component offers, the
-same id twice is one input.
+Nothing unvalidated passes: an answer fits the component that it answers, an action is one that the
+component offers, the same id twice is one input.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ MAX_QUEUE = 100
 """Turns in line; a person types fewer, a runaway client must not fill the memory."""
 
 _SILENT = frozenset(("focus", "unfocus", "resize"))
-_BEGINS_TURN = frozenset(("text", "action", "selection", "form_submit", "file", "gesture", "voice", "navigate"))
+_BEGINS_TURN = frozenset(
+    ("text", "action", "selection", "form_submit", "file", "gesture", "voice", "navigate")
+)
 
 
 class _Text(Struct, frozen=True):
@@ -74,7 +76,8 @@ def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
     Args:
         session: Changed only if the input is accepted.
         message: As it came.
-        profile: Of the renderer that it came from: one that shows a question as text answers in text.
+        profile: Of the renderer that it came from: one that shows a question as text answers in
+        text.
 
     Returns:
         What to do when the facts are durable; first the acknowledgement, if the input has an id.
@@ -101,7 +104,9 @@ def _check_shape(message: Input) -> None:
         if not isinstance(message.data.get("action"), str) or not message.data["action"]:
             raise InvalidMessage("data.action: expected a name", detail="data.action")
     elif message.input_type == "file" and not isinstance(message.data.get("files"), list):
-        raise InvalidMessage("data.files: missing; files come by POST as multipart/form-data", detail="data")
+        raise InvalidMessage(
+            "data.files: missing; files come by POST as multipart/form-data", detail="data"
+        )
     shape = _SHAPES.get(message.input_type)
     if shape is None:
         return
@@ -124,7 +129,9 @@ def _reserved(session: Session, message: Input) -> list[Effect]:
 # -- which component an input answers ----------------------------------------------------------------
 
 
-def _find_question(session: Session, message: Input, profile: Profile) -> tuple[Component, Input] | None:
+def _find_question(
+    session: Session, message: Input, profile: Profile
+) -> tuple[Component, Input] | None:
     """Gives the component that an input answers and the input as an answer to it, checked."""
     source = message.source_component
     if source is None and message.input_type == "selection":
@@ -220,7 +227,7 @@ def _tab(session: Session, component: Component, message: Input) -> list[Effect]
 def _new_turn(session: Session, message: Input) -> list[Effect]:
     _room(session)
     effects: list[Effect] = []
-    if session.running is not None and session.policy == "interrupt":
+    if session.running is not None and session.rules.policy == "interrupt":
         effects.append(CancelTurn(session.running))
     turn_id = f"t{len(session.screen.turns) + 1}"
     session.in_turn("turn.submitted", turn_id, {"input": _told(message)})
@@ -232,7 +239,7 @@ def _new_turn(session: Session, message: Input) -> list[Effect]:
 
 
 def _room(session: Session) -> None:
-    if session.running is not None and session.policy == "reject":
+    if session.running is not None and session.rules.policy == "reject":
         raise SessionBusy("a turn is running; wait for it, or stop it with action arp.cancel")
     if len(session.queue) >= MAX_QUEUE:
         raise ResourceLimit(f"{MAX_QUEUE} turns are in line already; wait for some to end")

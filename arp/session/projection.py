@@ -1,8 +1,10 @@
-"""Which messages show a fact: the same for renderers that are there and for those that read the log later.
+"""Which messages show a fact: the same for renderers that are there and for those that read the
+log later.
 
-One fact gives at most one group of messages. `seq` stands on the message that completes the group; what comes before it
-in a group takes effect only with it (`render`, `patch`) or may be told twice without harm (`turn`). So a
-renderer that is cut off anywhere resumes from its last `seq` and misses and repeats nothing.
+One fact gives at most one group of messages. `seq` stands on the message that completes the group;
+what comes before it in a group takes effect only with it (`render`, `patch`) or may be told twice
+without harm (`turn`). So a renderer that is cut off anywhere resumes from its last `seq` and
+misses and repeats nothing.
 """
 
 from __future__ import annotations
@@ -89,7 +91,9 @@ def commit_messages(
             out.append(Patch(**where, ops=change.ops))
         else:
             tool, components = change.tool_name, change.components
-            out.append(Render(**where, components=components, tool_name=tool, replace=change.replace))
+            out.append(
+                Render(**where, components=components, tool_name=tool, replace=change.replace)
+            )
     out.append(Commit(**where, final=final))
     return out
 
@@ -220,7 +224,9 @@ _SHOWN: dict[str, Callable[[At, JsonObject, Mapping[str, Any]], list[AgentMessag
 }
 
 
-def project(at: At, type_name: str, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
+def project(
+    at: At, type_name: str, payload: JsonObject, ids: Mapping[str, Any]
+) -> list[AgentMessage]:
     """Gives the messages that show a fact; none for facts that show nothing.
 
     Args:

@@ -39,13 +39,14 @@ def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = 
         for message in messages_of(fact):
             session.screen.apply(message)
         _follow(session, fact)
-        session.sequence = session.sequence_stored = fact.sequence
+        session.log.sequence = session.log.stored = fact.sequence
     session.drain("")
     return session
 
 
 def recover(session: Session) -> list[Effect]:
-    """Closes the turn that a crash interrupted and goes on with the queue; open questions stay open."""
+    """Closes the turn that a crash interrupted and goes on with the queue; open questions stay
+    open."""
     if session.running is None:
         return session.begin_next()
     error = Interrupted("the server stopped while this turn ran; ask again to go on")

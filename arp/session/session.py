@@ -1,12 +1,13 @@
 """One session: its turns, its queue, its questions, its surfaces. Pure: no clock, no I/O.
 
-Theory of operation. Everything that happens is *recorded*: it becomes a fact with the next sequence, and the screen shows
-it. The driver *drains* what was recorded, makes it durable, and only then delivers it. What the driver must
-do besides (start an agent, cancel it, hand over an answer) comes back as effects.
+Theory of operation. Everything that happens is *recorded*: it becomes a fact with the next
+sequence, and the screen shows it. The driver *drains* what was recorded, makes it durable, and
+only then delivers it. What the driver must do besides (start an agent, cancel it, hand over an
+answer) comes back as effects.
 
-A turn: queued → running ⇄ waiting → completed | failed | cancelled. One turn runs at a time; the others
-wait in `queue` in the order in which they came. A question stays open until it is answered, or its turn ends
-by itself; a turn that ended by a crash leaves its questions open.
+A turn: queued → running ⇄ waiting → completed | failed | cancelled. One turn runs at a time; the
+others wait in `queue` in the order in which they came. A question stays open until it is answered,
+or its turn ends by itself; a turn that ended by a crash leaves its questions open.
 """
 
 from __future__ import annotations
@@ -16,27 +17,23 @@ from typing import Literal
 
 from msgspec import Struct
 
-from arp.ledger.fact import SCHEMA_VERSION, Fact, encode
-from arp.ledger.fact_types import check
 from arp.protocol.component import Component
 from arp.protocol.errors import ResourceLimit, SurfaceDestroyed, error_payload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.messages import FINAL_STATUSES, AgentMessage, Delta
+from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.patch import Update
 from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree, as_object
 from arp.session.effects import CancelTurn, Effect, StartTurn
-from arp.session.emission import Drained, Emission
-from arp.session.projection import At, commit_messages, isolated, project, stored
+from arp.session.emission import SAYING, Drained, Emission
+from arp.session.log import THREAD, Log
+from arp.session.projection import At, commit_messages, isolated, stored
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.profile import DRAFT, Profile, supported
 from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
 from arp.surface.translate import translate
-
-THREAD = "main"
-"""A session has one thread; the profile wants it named."""
 
 Policy = Literal["queue", "reject", "interrupt"]
 
@@ -64,17 +61,22 @@ class Question(Struct, frozen=True):
     turn_id: str
 
 
+class Rules(Struct, frozen=True):
+    """How a session behaves."""
+
+    limits: Limits = Limits()
+    policy: Policy = "queue"
+    """What becomes of an input while a turn runs."""
+
+
 class Session:
     """The state machine of one session."""
 
     def __init__(self, head: Head, limits: Limits, policy: Policy = "queue") -> None:
         self.head = head
-        self.limits = limits
-        self.policy: Policy = policy
+        self.rules = Rules(limits, policy)
         self.screen = Screen()
-        self.sequence = 0
-        self.sequence_stored = 0
-        """How far the ledger holds it."""
+        self.log = Log(head.runtime_id, head.session_id, self.screen)
         self.running: str | None = None
         self.queue: list[str] = []
         self.questions: dict[str, Question] = {}
@@ -83,26 +85,28 @@ class Session:
         """Turn of each input that had an id."""
         self.profiles: set[Profile] = set()
         """Of the renderers that are there; a commit is translated for those that need it."""
-        self._recorded: list[Emission] = []
-        self._open: Emission | None = None
         self._surfaces: dict[str, Surface] = {}
-        self._place = Place()
 
     # -- reading ---------------------------------------------------------------------------------
 
     @property
+    def sequence(self) -> int:
+        """Of the newest fact."""
+        return self.log.sequence
+
+    @property
     def name(self) -> SessionName:
         """What the wire calls this session now."""
-        return SessionName(self.head.session_id, self.head.epoch, self.sequence)
+        return SessionName(self.head.session_id, self.head.epoch, self.log.sequence)
 
     @property
     def place(self) -> Place:
-        """How far a renderer is that has been told everything drained so far."""
-        return self._place
+        """How far a renderer is that has been told everything recorded so far."""
+        return self.log.place()
 
     @property
     def active(self) -> bool:
-        """Tells whether a crash now would leave something to mend: a turn that runs or waits in line."""
+        """Tells whether a crash now would leave something to mend: a turn that runs or waits."""
         return self.running is not None or bool(self.queue)
 
     @property
@@ -122,104 +126,51 @@ class Session:
 
     # -- recording -------------------------------------------------------------------------------
 
-    def record(
-        self,
-        type_name: str,
-        payload: JsonObject,
-        messages: list[AgentMessage] | None = None,
-        **ids: str,
-    ) -> Emission:
-        """Writes a fact with the next sequence, and shows it.
-
-        Args:
-            type_name: Of the closed list of the profile.
-            payload: Plain JSON, or values that encode to it. Not changed by anyone afterwards.
-            messages: What shows it, when the caller has applied that already; `None` = by `project`.
-            ids: Correlation ids by field name.
-        """
-        self._close_text()
-        self.sequence += 1
-        at = At(self.head.session_id, self.sequence, ids.get("turn_id"))
-        if messages is None:
-            messages = project(at, type_name, payload, ids)
-            for message in messages:
-                self.screen.apply(message)
-        emission = Emission(self.sequence, type_name, payload, ids, messages)
-        self._recorded.append(emission)
-        return emission
+    def record(self, type_name: str, payload: JsonObject, **ids: str) -> Emission:
+        """Writes a fact, and shows it; see `Log.add`."""
+        return self.log.add(type_name, payload, ids)
 
     def in_turn(self, type_name: str, turn_id: str, payload: JsonObject, **ids: str) -> Emission:
-        """Records a fact of a turn."""
-        return self.record(type_name, payload, thread_id=THREAD, turn_id=turn_id, **ids)
+        """Writes a fact of a turn, and shows it."""
+        ids |= {"thread_id": THREAD, "turn_id": turn_id}
+        return self.log.add(type_name, payload, ids)
 
-    def say(self, turn_id: str, text: str, type_name: str = "model.delta") -> Emission:
-        """Adds text to a turn's output; neighbouring text shares one fact.
-
-        Returns:
-            The open fact; while it is the session's `open_text`, text may be added to its `chunks`.
-        """
-        open_text = self._open
-        if open_text is not None:
-            if open_text.ids["turn_id"] == turn_id and open_text.type == type_name:
-                assert open_text.chunks is not None
-                open_text.chunks.append(text)
-                return open_text
-            self._close_text()
-        self.sequence += 1
-        payload: JsonObject = {}
-        ids = {"thread_id": THREAD, "turn_id": turn_id}
-        messages = project(At(self.head.session_id, self.sequence, turn_id), type_name, payload, ids)
-        emission = Emission(self.sequence, type_name, payload, ids, messages)
-        emission.chunks = [text]
-        self._recorded.append(emission)
-        self._open = emission
-        return emission
-
-    def _close_text(self) -> None:
-        emission, self._open = self._open, None
-        if emission is None:
-            return
-        emission.close()
-        delta = emission.messages[0]
-        assert isinstance(delta, Delta)
-        self.screen.apply(delta)
-        text = delta.payload.delta
-        place = self._place
-        if emission.type == "reasoning.delta":
-            self._place = Place(0, place.part, place.characters, place.thinking + len(text))
-            return
-        part = self.screen.surfaces["main"].outputs[emission.ids["turn_id"]][-1]
-        emission.part = part
-        before = place.characters if part == place.part else 0
-        self._place = Place(0, part, before + len(text), place.thinking)
+    def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
+        """Adds text to a turn's output, or to its thinking; neighbouring text shares one fact."""
+        self.log.say(turn_id, text, type_name)
 
     # -- surfaces --------------------------------------------------------------------------------
 
-    def commit(self, turn_id: str | None, surface: str, changes: Sequence[Change], **payload: Json) -> None:
+    def commit(
+        self, turn_id: str | None, surface: str, changes: Sequence[Change], **payload: Json
+    ) -> None:
         """Changes a surface, all or nothing.
 
         Raises:
             ArpError: A component, op or limit; nothing has changed and nothing is recorded.
         """
-        self._close_text()
+        self.log.speech.close()
         target = self._surface(surface)
         turn = (turn_id or "") if surface == "main" else ""
-        applied = target.commit(changes, turn, self.sequence + 1)
+        applied = target.commit(changes, turn, self.log.sequence + 1)
         copy = isolated(applied)
-        at = At(self.head.session_id, self.sequence + 1, turn_id)
-        ids = {"artifact_id": surface, **({"thread_id": THREAD, "turn_id": turn_id} if turn_id else {})}
-        emission = self.record(
+        at = At(self.head.session_id, self.log.sequence + 1, turn_id)
+        ids = {"artifact_id": surface}
+        if turn_id:
+            ids |= {"thread_id": THREAD, "turn_id": turn_id}
+        emission = self.log.add(
             "artifact.changed",
             {"surface": surface, "changes": stored(copy), **payload},
+            ids,
             commit_messages(at, surface, copy),
-            **ids,
         )
         for profile in self.profiles:
             translated = translate(applied, profile, target.tree)
             if translated is None:
                 emission.translated[profile] = None
             elif translated is not applied:
-                emission.translated[profile] = commit_messages(at, surface, isolated(translated))
+                messages = commit_messages(at, surface, isolated(translated))
+                emission.translated[profile] = messages
 
     def tree(self, surface: str) -> Tree | None:
         """Gives a surface's components, if there is such a surface."""
@@ -228,13 +179,16 @@ class Session:
     def _surface(self, name: str) -> Surface:
         found = self._surfaces.get(name)
         if found is None:
-            if name not in self.screen.surfaces and len(self.screen.surfaces) >= self.limits.max_surfaces:
+            if (
+                name not in self.screen.surfaces
+                and len(self.screen.surfaces) >= self.rules.limits.max_surfaces
+            ):
                 raise ResourceLimit(
-                    f"surface {name!r} would be one more than {self.limits.max_surfaces}",
+                    f"surface {name!r} would be one more than {self.rules.limits.max_surfaces}",
                     detail="max_surfaces",
                 )
             tree = self.screen.surfaces.setdefault(name, Tree())
-            found = self._surfaces[name] = Surface(name, tree, self.limits)
+            found = self._surfaces[name] = Surface(name, tree, self.rules.limits)
         return found
 
     # -- turns -----------------------------------------------------------------------------------
@@ -245,7 +199,7 @@ class Session:
             return []
         turn_id = self.queue.pop(0)
         self.running = turn_id
-        self._place = Place()
+        self.log.speech.begin_turn()
         self.in_turn("turn.started", turn_id, {})
         if self.queue:
             self.record("queue.changed", {"queued": list(self.queue)}, thread_id=THREAD)
@@ -254,7 +208,9 @@ class Session:
     def check_running(self, turn_id: str) -> None:
         """Raises `SurfaceDestroyed` unless the turn may still show something."""
         if self.running != turn_id:
-            raise SurfaceDestroyed(f"turn {turn_id} is over; it can show nothing more", detail=turn_id)
+            raise SurfaceDestroyed(
+                f"turn {turn_id} is over; it can show nothing more", detail=turn_id
+            )
 
     def end_turn(
         self,
@@ -338,46 +294,13 @@ class Session:
     # -- draining --------------------------------------------------------------------------------
 
     @property
-    def open_text(self) -> Emission | None:
-        """The text fact that neighbouring text may still join."""
-        return self._open
-
-    @property
     def has_recorded(self) -> bool:
         """Tells whether there is anything to drain."""
-        return bool(self._recorded)
+        return not self.log.is_empty
 
     def drain(self, at: str) -> Drained:
-        """Takes what was recorded since the last time, as facts of one moment.
-
-        Args:
-            at: RFC 3339.
-        """
-        self._close_text()
-        recorded, self._recorded = self._recorded, []
-        place = self._place
-        if place.part is not None and self.running is not None:
-            items = self.screen.surfaces["main"].outputs.get(self.running)
-            if not items or items[-1] != place.part:
-                place = Place(0, None, 0, place.thinking)
-        self._place = Place(self.sequence, place.part, place.characters, place.thinking)
-        head = self.head
-        facts = []
-        for emission in recorded:
-            fact = Fact(
-                SCHEMA_VERSION,
-                head.runtime_id,
-                head.session_id,
-                f"{head.session_id}-{emission.sequence}",
-                at,
-                emission.sequence,
-                emission.type,
-                emission.payload,
-                **emission.ids,
-            )
-            check(fact)
-            facts.append(encode(fact))
-        return Drained(facts, recorded)
+        """Takes what was recorded since the last time, as facts of one moment (RFC 3339)."""
+        return self.log.drain(at)
 
     def cancel(self, turn_id: str | None = None) -> list[Effect]:
         """Asks for a turn to stop: the running one if `None`. A queued one is over at once."""

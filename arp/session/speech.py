@@ -1,0 +1,74 @@
+"""What a session's agent is saying: the open text, and the text part that it goes to.
+
+Theory of operation. Text is the hot path. While a text is open it is a list of chunks; when it
+closes it becomes one fact, and goes to the end of the turn's output: into the part that is last
+there, or a new one. The part's node is remembered, so that going on with it costs nothing but the
+text.
+"""
+
+from __future__ import annotations
+
+from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.screen import Screen
+from arp.protocol.tree import Node
+from arp.session.emission import THINKING, Text
+from arp.surface.snapshot import Place
+
+
+class Speech:
+    """The text side of one session."""
+
+    def __init__(self, screen: Screen, session_id: str) -> None:
+        self.deltas = DeltaWriter(session_id)
+        self.open: Text | None = None
+        """What neighbouring text may still join."""
+        self._screen = screen
+        self._node: Node | None = None
+        self._characters = 0
+        self._thinking = 0
+
+    def begin_turn(self) -> None:
+        """Forgets the turn before."""
+        self._node = None
+        self._characters = self._thinking = 0
+
+    def place(self, sequence: int) -> Place:
+        """Gives how far a renderer is that has been told everything up to a sequence."""
+        node = self._node
+        if node is not None and not self._goes_on(node):
+            node = self._node = None
+            self._characters = 0
+        part = node.id if node is not None else None
+        return Place(sequence, part, self._characters, self._thinking)
+
+    def close(self) -> None:
+        """Ends the open text, if there is one, and shows it."""
+        spoken, self.open = self.open, None
+        if spoken is None:
+            return
+        text = spoken.close()
+        if spoken.type == THINKING:
+            self._screen.apply(spoken.messages[0])
+            self._thinking += len(text)
+            return
+        node = self._node
+        if node is not None and node.turn == spoken.turn_id and self._goes_on(node):
+            node.tail.append(text)
+            node.seq = spoken.sequence
+            self._characters += len(text)
+        else:
+            node = self._begin_part(spoken)
+        spoken.part = node.id
+
+    def _begin_part(self, spoken: Text) -> Node:
+        """Shows a text the general way, and remembers where it went."""
+        self._screen.apply(spoken.messages[0])
+        main = self._screen.surfaces["main"]
+        node = self._node = main.nodes[main.outputs[spoken.turn_id][-1]]
+        self._characters = len(main.component(node.id).props["content"])
+        return node
+
+    def _goes_on(self, node: Node) -> bool:
+        """Tells whether a part is still the last of its turn's output."""
+        items = self._screen.surfaces["main"].outputs.get(node.turn)
+        return bool(items) and items[-1] == node.id  # type: ignore[index]  # bool() says so
