@@ -17,13 +17,13 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from arp.client.backoff import Backoff
-from arp.client.errors import LinkLost
+from arp.client.errors import LinkLost, lost_by_refusal
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.link import Link
 from arp.client.outbox import Outbox
 from arp.protocol.codec import agent_decoder, recode
 from arp.protocol.errors import ArpError
-from arp.protocol.messages import AgentMessage, Commit, Patch, Render, SessionReady
+from arp.protocol.messages import AgentMessage, Commit, ErrorMessage, Patch, Render, SessionReady
 from arp.protocol.renderer_connection import RendererConnection
 
 _log = logging.getLogger(__name__)
@@ -198,6 +198,9 @@ class Driver:
                     self._listen(each, weight)
             case SessionReady():
                 self._begin(message)
+            case ErrorMessage(payload=payload) if not self.ready.is_set() and payload.id is None:
+                self._listen(message, weight)
+                raise lost_by_refusal(payload)
             case _:
                 self._listen(message, weight)
 

@@ -16,21 +16,35 @@ come back.
 from __future__ import annotations
 
 from arp.protocol import errors
+from arp.protocol.codec import agent_decoder
 from arp.protocol.errors import (
     ArpError,
     ErrorCode,
     ErrorPayload,
+    InvalidMessage,
     LocalError,
     PermissionDenied,
     RemoteError,
     Unauthenticated,
 )
+from arp.protocol.messages import ErrorMessage
 
 MOST_REASON_CHARACTERS = 200
 """What a peer says as its reason is shown no longer than this."""
 
 FATAL_CLOSE_CODES = frozenset((1003, 1008, 1009, 1010))
 """Coming back would meet the same answer (protocol.md 6)."""
+
+FATAL_REFUSALS = frozenset(
+    (
+        ErrorCode.VERSION_MISMATCH,
+        ErrorCode.SESSION_NOT_FOUND,
+        ErrorCode.INVALID_MESSAGE,
+        ErrorCode.UNAUTHENTICATED,
+        ErrorCode.PERMISSION_DENIED,
+    )
+)
+"""Answers to a `hello` that the same `hello` would meet again."""
 
 RETRY_STATUS = frozenset((408, 425, 429))
 """Refusals of HTTP that are worth another try; so is every 5xx."""
@@ -96,9 +110,9 @@ def lost_by_close(code: int, reason: str) -> LinkLost:
     return LinkLost(told, error=error)
 
 
-def lost_by_status(status: int, url: str, body: str = "") -> LinkLost:
+def lost_by_status(status: int, url: str, body: bytes = b"") -> LinkLost:
     """Says what an HTTP status in place of a connection means for us."""
-    told = f"HTTP {status} from {url}{_why(body)}"
+    told = f"HTTP {status} from {url}{_why(words(body))}"
     if status in RETRY_STATUS or status >= 500:
         return LinkLost(told, unavailable=True)
     if status == UNAUTHORIZED:
@@ -109,6 +123,13 @@ def lost_by_status(status: int, url: str, body: str = "") -> LinkLost:
         else ServerRefused(f"nothing there speaks ARP: {told}; check the address")
     )
     return LinkLost(told, error=error, unavailable=True)
+
+
+def lost_by_refusal(payload: ErrorPayload) -> LinkLost:
+    """Says what an error in place of a `session` means for us."""
+    told = f"our hello was refused: {printable(payload.error)}"
+    is_fatal = payload.code in FATAL_REFUSALS and not payload.retryable
+    return LinkLost(told, error=coded_error(payload) if is_fatal else None)
 
 
 def coded_error(payload: ErrorPayload) -> ArpError:
@@ -123,6 +144,16 @@ def printable(text: str) -> str:
     """Gives a peer's words without control characters, on one line, cut."""
     shown = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(shown.split())[:MOST_REASON_CHARACTERS]
+
+
+def words(body: bytes) -> str:
+    """Gives what a body that came with an HTTP status says: its ARP errors, or else its text."""
+    try:
+        messages = _DECODER.decode(body)
+    except InvalidMessage:
+        return printable(body.decode("utf-8", "replace"))
+    errors = [message for message in messages if isinstance(message, ErrorMessage)]
+    return printable("; ".join(error.payload.error for error in errors))
 
 
 def _why(reason: str) -> str:
@@ -142,3 +173,5 @@ def _classes() -> dict[int, type[ArpError]]:
 
 
 _CLASSES = _classes()
+
+_DECODER = agent_decoder("json")

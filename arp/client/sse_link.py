@@ -133,7 +133,7 @@ async def _check(response: httpx.Response, url: str) -> None:
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if response.status_code == httpx.codes.OK and kind == EVENT_STREAM:
         return
-    body = (await read_whole(response, MOST_ERROR_BYTES)).decode("utf-8", "replace")
+    body = await read_whole(response, MOST_ERROR_BYTES)
     if response.status_code != httpx.codes.OK:
         raise lost_by_status(response.status_code, url, body)
     told = f"{url} is no event stream but {kind or 'of no type'}"

@@ -112,8 +112,7 @@ def _lost(closed: ConnectionClosed) -> LinkLost:
 
 def _not_opened(error: OSError | WebSocketException, url: str) -> LinkLost:
     if isinstance(error, InvalidStatus):
-        body = (error.response.body or b"").decode("utf-8", "replace")
-        return lost_by_status(error.response.status_code, url, body)
+        return lost_by_status(error.response.status_code, url, bytes(error.response.body or b""))
     if isinstance(error, ssl.SSLCertVerificationError):
         told = f"{url}: {error.verify_message}"
         return LinkLost(told, error=ServerRefused(f"{told}; give tls=… if you trust it"))

@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from arp.hub.frames import pack
+from arp.hub.frames import Frames, pack
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.protocol.codec import encode_json, recode
@@ -107,7 +107,7 @@ class Delivery:
 
     def deliver(self, emissions: Sequence[Recorded], place: Place) -> None:
         """Shows facts to all who are current."""
-        if emissions:
+        if emissions and self._groups:
             for audience, viewers in list(self._groups.items()):
                 self._deliver_to(audience, viewers, emissions, place)
         self.place = place
@@ -119,14 +119,14 @@ class Delivery:
         emissions: Sequence[Recorded],
         place: Place,
     ) -> None:
-        frames: list[bytes] = []
+        frames = Frames()
         for emission in emissions:
             made = emission.frames(audience)
             if made is None:
                 for viewer in list(viewers):
                     self.resync(viewer)
                 return
-            frames.extend(made)
+            frames += made
         if frames:
             packed = pack(frames, audience.encoding) if audience.batch else frames
             commits = [one.sequence for one in emissions if one.type in _COMMITS]
@@ -172,6 +172,8 @@ class Delivery:
 
     def gather(self) -> list[Join]:
         """Prepares those who join, from the screen as it is now."""
+        if not self._joining:
+            return []
         joining, self._joining = self._joining, []
         return [self._join(viewer) for viewer in joining]
 

@@ -1,8 +1,8 @@
-"""Several messages in one frame, for renderers with feature `batch`."""
+"""Frames on their way: shared by all that get the same, several messages in one where asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from arp.protocol.agent_connection import MAX_BATCH
 from arp.protocol.codec import Encoding
@@ -11,11 +11,22 @@ MAX_FRAME_BYTES = 256 << 10
 """A frame is closed when it has grown to this; a single larger message still goes whole."""
 
 
-def pack(frames: Sequence[bytes], encoding: Encoding) -> list[bytes]:
+class Frames(list[bytes]):
+    """Frames that several renderers get."""
+
+    __slots__ = ("wire",)
+
+    def __init__(self, frames: Iterable[bytes] = ()) -> None:
+        super().__init__(frames)
+        self.wire: bytes | None = None
+        """What a transport made of them, the same for all."""
+
+
+def pack(frames: Sequence[bytes], encoding: Encoding) -> Frames:
     """Joins frames of one message each into arrays, as few as the bounds allow."""
     if len(frames) == 1:
-        return list(frames)
-    out: list[bytes] = []
+        return Frames(frames)
+    out = Frames()
     held: list[bytes] = []
     size = 0
     for frame in frames:

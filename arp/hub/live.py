@@ -16,9 +16,8 @@ from msgspec import Struct
 from arp.hub.delivery import Delivery, Join
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Action, Viewer
-from arp.session.emission import Recorded
+from arp.session.emission import Drained
 from arp.session.session import Session
-from arp.surface.snapshot import Place
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
@@ -29,9 +28,7 @@ class Gathered(Struct, frozen=True):
 
     live: LiveSession
     expected: int
-    facts: list[bytes]
-    emissions: list[Recorded]
-    place: Place
+    drained: Drained
     joins: list[Join]
     actions: list[Action]
 
@@ -99,19 +96,17 @@ class LiveSession:
         self.unwritten = 0
         if self.turn is not None:
             self.turn.flush()
-        session = self.session
-        expected = session.log.stored
-        drained = session.drain(at)
+        log = self.session.log
+        drained = log.drain(at)
         joins = self.delivery.gather()
         actions, self._actions = self._actions, []
-        return Gathered(
-            self, expected, drained.facts, drained.emissions, session.place, joins, actions
-        )
+        return Gathered(self, log.stored, drained, joins, actions)
 
     def deliver(self, gathered: Gathered) -> None:
         """Shows what has become durable, and does what waited for it."""
-        self.session.log.stored = gathered.place.seq
-        self.delivery.deliver(gathered.emissions, gathered.place)
+        drained = gathered.drained
+        self.session.log.stored = drained.place.seq
+        self.delivery.deliver(drained.emissions, drained.place)
         for join in gathered.joins:
             self.delivery.finish(join)
         for action in gathered.actions:

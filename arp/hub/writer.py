@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from arp.hub.live import Gathered, LiveSession
+from arp.session.emission import Text
 from arp.store.errors import StoreError
 from arp.store.store import Append, SessionMeta, Store
 
@@ -97,9 +98,9 @@ class Writer:
         at = self._now()
         gathered = [live.gather(at) for live in dirty]
         batch = [
-            Append(one.live.session.head.session_id, one.expected, one.facts, self._meta(one, at))
+            Append(one.live.id, one.expected, one.drained.facts, self._meta(one, at))
             for one in gathered
-            if one.facts
+            if one.drained.facts
         ]
         try:
             if batch:
@@ -120,10 +121,12 @@ class Writer:
         except Exception:
             # One session's fault must not stop the loop that serves all: it is logged and that
             # session goes on.
-            logger.exception("delivering session %s failed", one.live.session.head.session_id)
+            logger.exception("delivering session %s failed", one.live.id)
 
     def _meta(self, one: Gathered, at: str) -> SessionMeta | None:
         """Gives the session's row when something in it changed that lists and recovery need."""
+        if all(type(recorded) is Text for recorded in one.drained.emissions):
+            return None
         session = one.live.session
         head = session.head
         known = (session.title, len(session.screen.turns), session.active)
@@ -140,6 +143,6 @@ class Writer:
             created_at=head.created_at or at,
             updated_at=at,
             turn_count=turns,
-            last_sequence=one.place.seq,
+            last_sequence=one.drained.place.seq,
             active=active,
         )

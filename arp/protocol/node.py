@@ -9,7 +9,7 @@ import msgspec
 
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidPatch
-from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.json_value import JsonObject
 from arp.protocol.slots import put_children, slot_names, take_children
 
 MAX_FALLBACKS = 16
@@ -128,16 +128,3 @@ def apart(component: Component) -> tuple[Component, list[Component]]:
             detail=component.id,
         ) from None
     return msgspec.structs.replace(component, props=own), found
-
-
-def kind_in(value: Json) -> str:
-    """Names the kind of a value for messages about patches."""
-    return {
-        type(None): "nothing",
-        bool: "boolean",
-        int: "number",
-        float: "number",
-        str: "string",
-        list: "array",
-        dict: "object",
-    }.get(type(value), "value")

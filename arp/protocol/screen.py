@@ -1,15 +1,19 @@
 """What a renderer shows: the conversation and the surfaces, kept from the messages alone.
 
-Theory of operation. `delta`, tools, `turn` and `error` take effect on arrival; `render` and `patch` wait for
-their `commit` and then apply whole or, if the agent side sent what does not fit, not at all. Output stands
-in the order in which it was made: text parts and components of a turn share one list of ids, in which
-text parts have ids with a `/` (no component has one).
+Theory of operation. `delta`, tools, `turn` and `error` take effect on arrival; `render` and `patch`
+wait for their `commit` and then apply whole or, if the agent side sent what does not fit, not at
+all. Output stands in the order in which it was made: text parts and components of a turn share one
+list of ids. The text parts of turn `t1` have the ids `t1/1`, `t1/2`, …; a new one counts on from
+the last that stands in the output, so that every renderer, whenever it joined, finds the same id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
+from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
@@ -26,10 +30,14 @@ from arp.protocol.messages import (
     TurnMessage,
     TurnStatus,
 )
-from arp.protocol.tree import Tree, as_object
+from arp.protocol.node import as_object
+from arp.protocol.tree import Tree
 
-TEXT_PATHS = {"text": "content", "markdown": "content", "code-block": "code"}
-"""Which prop a `delta` with a `target` extends."""
+MAX_ERRORS = 100
+"""Errors without a turn that are kept; who draws them draws the newest."""
+
+_MOST_DIGITS = 9
+"""Of a text part's number; beyond that it is not one of ours."""
 
 
 class ToolRun(Struct):
@@ -63,9 +71,11 @@ class TurnScreen(Struct):
     usage: JsonObject | None = None
     final: bool = False
     parts: int = 0
-    """Text parts opened so far."""
+    """The number of the text part that was opened last."""
     seq: int = 0
     """The last place that changed anything of it but its output."""
+    thought: int = 0
+    """The last place that changed its thinking."""
 
 
 class Screen:
@@ -75,7 +85,7 @@ class Screen:
         self.turns: dict[str, TurnScreen] = {}
         self.surfaces: dict[str, Tree] = {"main": Tree()}
         self.errors: list[ErrorPayload] = []
-        """Errors that belong to no turn; the newest 100."""
+        """Those that belong to no turn, the newest 100."""
         self._pending: list[Render | Patch] = []
 
     # -- reading ---------------------------------------------------------------------------------
@@ -88,13 +98,18 @@ class Screen:
         return found
 
     def output(self, turn_id: str, surface: str = "main") -> list[Component]:
-        """Gives what a turn has shown, in order; text parts as `text` components with a `/` in the id."""
+        """Gives what a turn has shown, in order; its text parts as `text` components.
+
+        On surfaces other than `main` there are no turns: all of it is given for every one.
+        """
         tree = self.surfaces.get(surface)
-        return tree.output(turn_id if surface == "main" else "") if tree else []
+        return tree.output(_output_of(turn_id, surface)) if tree else []
 
     def text(self, turn_id: str) -> str:
         """Gives the text parts of a turn, joined."""
-        return "".join(part.props["content"] for part in self.output(turn_id) if "/" in part.id)
+        return "".join(
+            part.props["content"] for part in self.output(turn_id) if is_text_part(part, turn_id)
+        )
 
     def canonical(self) -> Json:
         """Gives all that shows as plain JSON, equal for equal screens however they came about."""
@@ -108,7 +123,7 @@ class Screen:
                     "errors": [[error.code, error.error] for error in turn.errors],
                     "final": turn.final,
                     "output": [
-                        as_object(item) if "/" not in item.id else item.props["content"]
+                        item.props["content"] if is_text_part(item, turn.id) else as_object(item)
                         for item in self.output(turn.id)
                     ],
                 }
@@ -123,98 +138,140 @@ class Screen:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def apply(self, message: object) -> None:
-        """Takes one message of the agent side; what shows nothing is passed over."""
+    def apply(self, message: object, seq: int | None = None) -> InvalidPatch | ResourceLimit | None:
+        """Takes one message of the agent side; what shows nothing is passed over.
+
+        Args:
+            message: Any message.
+            seq: The place of the fact that it shows, where the message itself does not say it.
+
+        Returns:
+            Why a commit could not be applied, if so: then nothing of it is, and this screen is no
+            longer what the agent side takes it to be.
+        """
         match message:
             case Delta():
-                self._delta(message)
+                self._delta(message, message.seq or seq or 0)
             case Render() | Patch():
                 self._pending.append(message)
             case Commit():
-                self._commit(message)
+                return self._commit(message, message.seq or seq or 0)
             case ErrorMessage(turn_id=None):
-                self.errors = [*self.errors[-99:], message.payload]
+                self.errors = [*self.errors[1 - MAX_ERRORS :], message.payload]
             case ToolStart() | ToolEnd() | InputEcho() | TurnMessage() | ErrorMessage():
-                self._turn(message)
+                self._turn(message, message.seq or seq or 0)
+        return None
 
     def drop_pending(self) -> None:
         """Forgets what has come without its commit: the connection is gone."""
         self._pending.clear()
 
-    def _delta(self, message: Delta) -> None:
+    def _delta(self, message: Delta, seq: int) -> None:
         turn = self.turn(message.turn_id or "")
         payload = message.payload
-        seq = message.seq or 0
         if payload.kind == "thinking":
             turn.thinking += payload.delta
-            turn.seq = seq or turn.seq
+            turn.thought = turn.seq = max(turn.seq, seq)
             return
         tree = self.surfaces.setdefault(message.surface, Tree())
+        output = _output_of(turn.id, message.surface)
+        items = tree.outputs.get(output)
         if payload.target is not None:
-            node = tree.nodes.get(payload.target)
-            if node is not None:
-                path = TEXT_PATHS.get(node.type, "content")
-                tree.append_text(node.id, path, payload.delta, seq)
-            return
-        items = tree.outputs.get(turn.id)
-        if items and "/" in items[-1]:
-            tree.append_text(items[-1], "content", payload.delta, seq)
-            return
-        part_id = next_part(tree, turn)
-        props = {"content": payload.delta, "format": "markdown"}
-        tree.begin(seq)
-        tree.upsert(Component(part_id, "text", props), turn.id)
-        tree.keep()
+            _extend(tree, payload.target, payload.delta, seq)
+        elif items and _part_number(items[-1], turn.id):
+            _extend(tree, items[-1], payload.delta, seq)
+        else:
+            turn.parts = _next_part(tree, turn.id, items or ())
+            props = {"content": payload.delta, "format": "markdown"}
+            tree.begin(seq)
+            tree.upsert(Component(f"{turn.id}/{turn.parts}", "text", props), output)
+            tree.keep()
 
-    def _commit(self, message: Commit) -> None:
+    def _commit(self, message: Commit, seq: int) -> InvalidPatch | ResourceLimit | None:
         pending, self._pending = self._pending, []
-        opened: list[Tree] = []
+        refused: InvalidPatch | ResourceLimit | None = None
+        known = set(self.surfaces)
+        opened: dict[str, Tree] = {}
         try:
             for change in pending:
-                tree = self.surfaces.setdefault(change.surface, Tree())
-                if tree not in opened:
-                    tree.begin(message.seq or 0)
-                    opened.append(tree)
-                turn = (change.turn_id or "") if change.surface == "main" else ""
-                _apply(tree, change, turn)
-        except (InvalidPatch, ResourceLimit):
-            for tree in opened:
+                tree = opened.get(change.surface)
+                if tree is None:
+                    tree = self.surfaces.setdefault(change.surface, Tree())
+                    opened[change.surface] = tree
+                    tree.begin(seq)
+                _apply(tree, change, _output_of(change.turn_id or "", change.surface))
+        except (InvalidPatch, ResourceLimit) as error:
+            refused = error
+        for name, tree in opened.items():
+            if refused is None:
+                tree.keep()
+            else:
                 tree.rollback()
-        for tree in opened:
-            tree.keep()
+                if name not in known:
+                    del self.surfaces[name]
         if message.turn_id is not None:
-            turn_screen = self.turn(message.turn_id)
-            turn_screen.final = turn_screen.final or message.final
-            turn_screen.usage = message.usage or turn_screen.usage
+            turn = self.turn(message.turn_id)
+            turn.final = turn.final or message.final
+            turn.usage = message.usage or turn.usage
             if message.final:
-                turn_screen.seq = message.seq or turn_screen.seq
+                turn.seq = max(turn.seq, seq)
+        return refused
 
-    def _turn(self, message: ToolStart | ToolEnd | InputEcho | TurnMessage | ErrorMessage) -> None:
+    def _turn(
+        self, message: ToolStart | ToolEnd | InputEcho | TurnMessage | ErrorMessage, seq: int
+    ) -> None:
         turn = self.turn(message.turn_id or "")
-        turn.seq = message.seq or turn.seq
+        turn.seq = max(turn.seq, seq)
         match message:
             case ToolStart(payload=start):
-                turn.tools.append(
-                    ToolRun(start.call_id, start.tool, start.args, seq=message.seq or 0)
-                )
+                turn.tools.append(ToolRun(start.call_id, start.tool, start.args, seq=seq))
             case ToolEnd(payload=end):
-                _end_tool(turn.tools, end, message.seq or 0)
+                _end_tool(turn.tools, end, seq)
             case InputEcho():
                 turn.inputs.append(message)
             case TurnMessage():
                 turn.status, turn.position = message.status, message.position
             case ErrorMessage():
                 turn.errors.append(message.payload)
-                turn.error_seqs.append(message.seq or 0)
+                turn.error_seqs.append(seq)
 
 
-def next_part(tree: Tree, turn: TurnScreen) -> str:
-    """Gives the id of a turn's next text part, and counts it."""
-    while True:
-        turn.parts += 1
-        part_id = f"{turn.id}/{turn.parts}"
-        if part_id not in tree.nodes:
-            return part_id
+def is_text_part(component: Component, turn_id: str) -> bool:
+    """Tells whether a root component of a turn is text that was said, not a component."""
+    return (
+        component.type == "text"
+        and _part_number(component.id, turn_id) > 0
+        and isinstance(component.props.get("content"), str)
+    )
+
+
+def _part_number(component_id: str, turn_id: str) -> int:
+    """Gives the number of a text part of this turn; 0 for any other component."""
+    turn, _, number = component_id.rpartition("/")
+    ours = turn == turn_id and number.isascii() and number.isdigit()
+    return int(number) if ours and len(number) <= _MOST_DIGITS else 0
+
+
+def _next_part(tree: Tree, turn_id: str, items: Sequence[str]) -> int:
+    last = next(filter(None, (_part_number(item, turn_id) for item in reversed(items))), 0)
+    while f"{turn_id}/{last + 1}" in tree.nodes:
+        last += 1
+    return last + 1
+
+
+def _output_of(turn_id: str, surface: str) -> str:
+    return turn_id if surface == "main" else ""
+
+
+def _extend(tree: Tree, component_id: str, text: str, seq: int) -> None:
+    """Adds text to a component, if it is there and has text to add to."""
+    node = tree.nodes.get(component_id)
+    if node is None:
+        return
+    spec = CATALOG.get(node.type)
+    path = "content" if spec is None else spec.text_path
+    if path is not None and isinstance(node.own.get(path, ""), str):
+        tree.append_text(component_id, path, text, seq)
 
 
 def _end_tool(tools: list[ToolRun], end: ToolEndPayload, seq: int) -> None:
@@ -224,13 +281,12 @@ def _end_tool(tools: list[ToolRun], end: ToolEndPayload, seq: int) -> None:
             return
 
 
-def _apply(tree: Tree, change: Render | Patch, turn: str) -> None:
+def _apply(tree: Tree, change: Render | Patch, output: str) -> None:
     if isinstance(change, Patch):
         for op in change.ops:
-            tree.patch(op, turn)
+            tree.patch(op, output)
         return
     if change.replace:
-        for output in list(tree.outputs):
-            tree.clear(output)
+        tree.clear()
     for component in change.components:
-        tree.upsert(component, turn)
+        tree.upsert(component, output)

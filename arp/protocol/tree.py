@@ -1,77 +1,43 @@
 """Components by id, and what renders and patches do to them: all or nothing.
 
-Theory of operation. A `Tree` is changed in place, because the cost of a commit must follow the change and
-not the tree. Everything that a change does is written into an undo log first; `rollback` plays it backwards
-and `keep` forgets it. Between the two the tree is *open*. Both sides of the wire use this class: the
-agent's surface behind its validation, and a renderer's screen, which trusts the wire's structure only.
+Theory of operation. A `Tree` is changed in place, because the cost of a commit must follow the
+change and not the tree. Everything that a change does is written into an undo log first; `rollback`
+plays it backwards and `keep` forgets it. Between the two the tree is *open*. Both sides of the wire
+use this class: the agent's surface behind its validation, and a renderer's screen, which trusts the
+wire's structure only.
 
-Root components stand in *outputs*: one list per turn on the surface `main`, the list `""` on others.
+Root components stand in *outputs*: one list per turn on the surface `main`, the list `""` on
+others.
+
+For renderers that are behind, a tree knows what went away (`removed`) and since when adding at the
+end no longer tells what happened (`restructured`): an order that changed, an id that came back
+elsewhere, or more removals than are remembered.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from msgspec import UNSET
 
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidPatch, ResourceLimit
-from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.json_value import Json
+from arp.protocol.node import Node, Removed, apart, as_object, from_object
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.protocol.slots import put_children, slot_names, take_children
+from arp.protocol.refusal import kind_of
+from arp.protocol.slots import has_free_slots, slot_names
 from arp.protocol.validation import parse_path
 
 MAX_DEPTH = 3
 """Levels of nesting, protocol.md 3."""
 
-TOMBSTONES = 256
-"""Removed roots remembered for renderers that are behind; older ones cost them a snapshot."""
+__all__ = ["Node", "Removed", "Tree", "as_object", "from_object"]
 
-
-class Node:
-    """One component in a tree; its children are nodes of their own."""
-
-    __slots__ = (
-        "born",
-        "children",
-        "fallback",
-        "id",
-        "own",
-        "parent",
-        "seq",
-        "tail",
-        "turn",
-        "type",
-        "version",
-    )
-
-    def __init__(self, component: Component, turn: str, parent: Node | None, seq: int) -> None:
-        self.id = component.id
-        self.type = component.type
-        self.version = component.version
-        self.fallback = component.fallback
-        self.own: JsonObject = component.props
-        """Props without children."""
-        self.children: list[str] = []
-        self.parent = parent
-        self.turn = turn
-        self.born = seq
-        """The commit that put it there."""
-        self.seq = seq
-        """The last commit that touched it or something in it."""
-        self.tail: list[str] = []
-        """Text appended to a text part that is not yet joined to its content."""
-
-
-class Removed(NamedTuple):
-    """A root component that went away."""
-
-    seq: int
-    id: str
-    type: str
-    born: int
+REMEMBERED = 256
+"""Removed components remembered for renderers that are behind; older ones cost them a snapshot."""
 
 
 class Tree:
@@ -81,42 +47,39 @@ class Tree:
         self.nodes: dict[str, Node] = {}
         self.outputs: dict[str, list[str]] = {}
         """Ids of root components in order, by turn (`""` where there are no turns)."""
-        self.removed: deque[Removed] = deque(maxlen=TOMBSTONES)
-        """The newest root components that went away."""
+        self.removed: dict[str, Removed] = {}
+        """What went away and did not come back, oldest first."""
         self.gone: dict[str, Node] = {}
-        """What the newest change took away or replaced, by id."""
+        """What the newest change took away or replaced, by id, as it was before."""
         self.restructured = 0
-        """The last seq at which order changed in a way that adding at the end cannot tell."""
+        """The last commit after which a renderer that was behind it needs a snapshot."""
+        self.added = 0
+        """How many components the newest change added or replaced, over all levels."""
         self._undo: list[Callable[[], Any]] = []
         self._seq = 0
 
     # -- reading ---------------------------------------------------------------------------------
 
     def component(self, component_id: str) -> Component:
-        """Gives a component whole, children inside its props.
+        """Gives a component whole, children inside its props; the tree goes on changing it.
 
         Raises:
             KeyError: No such id.
         """
         node = self.nodes[component_id]
-        if node.tail:
-            self._join(node)
-        props = node.own
-        if slot_names(node.type):
-            children = [as_object(self.component(child)) for child in node.children]
-            props = put_children(node.type, props, children)
-        return Component(node.id, node.type, props, node.version, node.fallback)
+        return node.whole([self.component(child) for child in node.children])
 
     def output(self, turn: str = "") -> list[Component]:
         """Gives the root components of one turn, in order."""
         return [self.component(root) for root in self.outputs.get(turn, ())]
 
     def root_of(self, component_id: str) -> Node:
-        """Gives the root component that holds a component."""
-        node = self.nodes[component_id]
-        while node.parent is not None:
-            node = node.parent
-        return node
+        """Gives the root component that holds a component.
+
+        Raises:
+            KeyError: No such id.
+        """
+        return self.nodes[component_id].root
 
     # -- one change, all or nothing --------------------------------------------------------------
 
@@ -124,36 +87,48 @@ class Tree:
         """Opens the tree for a change that is to be known as `seq`."""
         self._undo.clear()
         self.gone.clear()
+        self.added = 0
         self._seq = seq
 
     def keep(self) -> None:
         """Closes the tree: the change stands."""
         self._undo.clear()
+        while len(self.removed) > REMEMBERED:
+            forgotten = self.removed.pop(next(iter(self.removed)))
+            self.restructured = max(self.restructured, forgotten.seq)
 
     def rollback(self) -> None:
         """Closes the tree as it was before `begin`."""
         while self._undo:
             self._undo.pop()()
+        self.gone.clear()
+        self.added = 0
 
     def upsert(self, component: Component, turn: str = "") -> None:
-        """Replaces the component with this id, or adds it at the end of the turn's output."""
+        """Replaces the component with this id, or adds it at the end of the turn's output.
+
+        Raises:
+            InvalidPatch, ResourceLimit: It does not fit the tree. The tree is still open and holds
+                half of the change; call `rollback`.
+        """
         if component.id in self.nodes:
             self._replace(component.id, component)
         else:
-            self._insert(component, self._output(turn), turn, None, None)
+            self._place(component, self._output(turn), turn, None, None)
 
-    def clear(self, turn: str = "") -> None:
-        """Removes every root component of one output."""
-        for root in list(self.outputs.get(turn, ())):
-            self._remove(root)
+    def clear(self) -> None:
+        """Removes everything."""
+        for output in self.outputs.values():
+            for root in list(output):
+                self._remove(self.nodes[root])
         self._restructure()
 
     def patch(self, op: PatchOp, turn: str = "") -> None:
         """Applies one op.
 
         Raises:
-            InvalidPatch: A target, path or place that is not there. The tree is still open and
-                holds half of the change; call `rollback`.
+            InvalidPatch, ResourceLimit: A target, path or place that is not there. The tree is
+                still open and holds half of the change; call `rollback`.
         """
         match op:
             case Update():
@@ -161,10 +136,9 @@ class Tree:
             case Append():
                 self._append(op)
             case Insert():
-                self._insert_op(op, turn)
+                self._insert(op, turn)
             case Remove():
-                self._find(op.target)
-                self._remove(op.target)
+                self._remove(self._find(op.target))
             case Replace():
                 self._find(op.target)
                 self._replace(op.target, op.component)
@@ -172,13 +146,24 @@ class Tree:
                 self._reorder(op)
 
     def append_text(self, component_id: str, path: str, text: str, seq: int = 0) -> None:
-        """Extends the text of a component, outside any commit, at the cost of `text` alone."""
+        """Extends a text of a component, outside any change, at the cost of `text` alone.
+
+        Args:
+            component_id: A component that is there.
+            path: Its prop, which holds a string or is absent; appending to any but `content` costs
+                as much as the whole of it.
+            text: What to add.
+            seq: What the change is to be known as.
+        """
         node = self.nodes[component_id]
-        node.tail.append(text)
-        if path != "content":
-            node.own[path] = node.own.get(path, "") + "".join(node.tail)
-            node.tail = []
-        self._touch(node, seq)
+        if path == "content":
+            node.tail.append(text)
+        else:
+            node.own[path] = node.own.get(path, "") + text
+        at: Node | None = node
+        while at is not None:
+            at.seq = max(seq, at.seq)
+            at = at.parent
 
     # -- the ops ---------------------------------------------------------------------------------
 
@@ -189,8 +174,8 @@ class Tree:
             self._update_slot(node, segments, op.value)
             return
         holder, key = self._reach(node, segments, op.path)
-        self._set(holder, key, op.value, op.path)
-        self._touch(node, self._seq)
+        self._set(holder, key, op.value)
+        self._touch(node)
 
     def _update_slot(self, node: Node, segments: tuple[str | int, ...], value: Json) -> None:
         if len(segments) > 1:
@@ -199,85 +184,66 @@ class Tree:
                 detail=node.id,
             )
         whole = self.component(node.id)
-        self._replace(
-            node.id,
-            Component(
-                node.id, node.type, {**whole.props, str(segments[0]): value}, node.version, node.fallback
-            ),
-        )
+        props = {**whole.props, str(segments[0]): value}
+        changed = Component(node.id, node.type, props, whole.version, whole.fallback)
+        self._replace(node.id, changed)
 
     def _append(self, op: Append) -> None:
         node = self._find(op.target)
         segments = parse_path(op.path)
         if segments[0] in slot_names(node.type):
             raise InvalidPatch(f"{op.path}: add children with insert", detail=op.target)
-        if node.tail:
-            self._join(node)
         holder, key = self._reach(node, segments, op.path)
-        old = holder.get(key) if isinstance(holder, dict) else _at(holder, key, op.path)
-        if isinstance(old, str) and isinstance(op.value, str):
-            self._check_offset(op, len(old))
-            self._set(holder, key, old + op.value, op.path)
-        elif isinstance(old, list) and isinstance(op.value, list):
-            self._check_offset(op, len(old))
-            length = len(old)
-            old.extend(op.value)
-            self._undo.append(lambda: old.__delitem__(slice(length, None)))
-        elif old is None and isinstance(op.value, str | list):
-            self._check_offset(op, 0)
-            self._set(holder, key, op.value, op.path)
+        old = holder.get(key) if isinstance(holder, dict) else holder[key]
+        if isinstance(op.value, str) and (old is None or isinstance(old, str)):
+            _check_offset(op, old or "")
+            self._set(holder, key, (old or "") + op.value)
+        elif isinstance(op.value, list) and (old is None or isinstance(old, list)):
+            _check_offset(op, old or ())
+            if old:
+                self._extend(old, op.value)
+            else:
+                self._set(holder, key, op.value)
         else:
             raise InvalidPatch(
-                f"{op.path}: cannot append {_kind(op.value)} to {_kind(old)}", detail=op.target
+                f"{op.path}: cannot append {kind_of(op.value)} to {kind_of(old)}", detail=op.target
             )
-        self._touch(node, self._seq)
+        self._touch(node)
 
-    @staticmethod
-    def _check_offset(op: Append, length: int) -> None:
-        if op.offset is not None and op.offset != length:
-            raise InvalidPatch(
-                f"{op.path}: append at {op.offset}, but its length is {length}", detail=op.target
-            )
-
-    def _insert_op(self, op: Insert, turn: str) -> None:
+    def _insert(self, op: Insert, turn: str) -> None:
+        after = None if op.after is UNSET else op.after
         if op.component.id in self.nodes:
             raise InvalidPatch(
-                f"component {op.component.id!r} is there already; use replace", detail=op.component.id
+                f"component {op.component.id!r} is there already; use replace",
+                detail=op.component.id,
             )
         parent: Node | None = None
         if op.parent is not None:
             parent = self._find(op.parent)
-            if slot_names(parent.type) != ("children",):
-                raise InvalidPatch(
-                    f"{op.parent!r} is a {parent.type}: only a group takes inserted children",
-                    detail=op.parent,
-                )
-            places, turn = parent.children, parent.turn
-        elif op.after is not UNSET and op.after is not None:
-            sibling = self._find(op.after)
+        elif after is not None:
+            sibling = self._find(after)
             parent, turn = sibling.parent, sibling.turn
-            if parent is not None and slot_names(parent.type) != ("children",):
-                raise InvalidPatch(f"{op.after!r} stands in a {parent.type}", detail=op.after)
-            places = parent.children if parent else self._output(turn)
-        else:
-            places = self._output(turn)
-        index = None if op.after is UNSET else self._place_behind(places, op.after)
-        self._insert(op.component, places, turn, parent, index)
+        if parent is not None and not has_free_slots(parent.type):
+            raise InvalidPatch(
+                f"{parent.id!r} is a {parent.type}: only a group takes inserted children",
+                detail=parent.id,
+            )
+        places = parent.children if parent else self._output(turn)
+        index = None if op.after is UNSET else _place_behind(places, after)
+        self._place(op.component, places, parent.turn if parent else turn, parent, index)
 
     def _reorder(self, op: Reorder) -> None:
         node = self._find(op.target)
-        if node.parent is not None and slot_names(node.parent.type) != ("children",):
-            raise InvalidPatch(f"{op.target!r} has a fixed place in a {node.parent.type}", detail=op.target)
-        places = node.parent.children if node.parent else self._output(node.turn)
         if op.after == op.target:
             raise InvalidPatch(f"{op.target!r} cannot stand behind itself", detail=op.target)
+        places = self._free_places(node)
         before = places.index(op.target)
         del places[before]
         self._undo.append(lambda: places.insert(before, op.target))
-        index = self._place_behind(places, op.after)
+        index = _place_behind(places, op.after)
         places.insert(index, op.target)
         self._undo.append(lambda: places.__delitem__(index))
-        self._touch(node, self._seq)
+        self._touch(node)
         if node.parent is None:
             self._restructure()
 
@@ -286,35 +252,48 @@ class Tree:
     def _find(self, component_id: str) -> Node:
         node = self.nodes.get(component_id)
         if node is None:
-            raise InvalidPatch(f"no component {component_id!r} on this surface", detail=component_id)
+            raise InvalidPatch(
+                f"no component {component_id!r} on this surface", detail=component_id
+            )
         return node
 
     def _output(self, turn: str) -> list[str]:
-        return self.outputs.setdefault(turn, [])
+        found = self.outputs.get(turn)
+        if found is None:
+            found = self.outputs[turn] = []
+            self._undo.append(lambda: self.outputs.pop(turn))
+        return found
 
-    @staticmethod
-    def _place_behind(places: list[str], after: str | None) -> int:
-        if after is None:
-            return 0
-        try:
-            return places.index(after) + 1
-        except ValueError:
-            raise InvalidPatch(f"{after!r} does not stand in that list", detail=after) from None
+    def _places(self, node: Node) -> list[str]:
+        return node.parent.children if node.parent else self.outputs[node.turn]
 
-    def _insert(
-        self, component: Component, places: list[str], turn: str, parent: Node | None, index: int | None
+    def _free_places(self, node: Node) -> list[str]:
+        """Gives the list that a component can be moved in or taken from."""
+        if node.parent is not None and not has_free_slots(node.parent.type):
+            raise InvalidPatch(
+                f"{node.id!r} has a fixed place in a {node.parent.type}", detail=node.id
+            )
+        return self._places(node)
+
+    def _place(
+        self,
+        component: Component,
+        places: list[str],
+        turn: str,
+        parent: Node | None,
+        index: int | None,
     ) -> None:
-        self._add(component, turn, parent)
+        level = parent.level + 1 if parent else 1
+        node = self._add(component, turn, parent, level)
         at = len(places) if index is None else index
         if parent is None and at < len(places):
             self._restructure()
         places.insert(at, component.id)
         self._undo.append(lambda: places.__delitem__(at))
+        self._touch(node)
 
-    def _add(self, component: Component, turn: str, parent: Node | None, level: int = 1) -> Node:
+    def _add(self, component: Component, turn: str, parent: Node | None, level: int) -> Node:
         """Adds a node and its children, not yet placed in any list."""
-        if parent is not None and level == 1:
-            level = self._level(parent) + 1
         if level > MAX_DEPTH:
             raise ResourceLimit(
                 f"component {component.id!r} is nested {level} levels deep; at most {MAX_DEPTH}",
@@ -322,81 +301,80 @@ class Tree:
             )
         if component.id in self.nodes:
             raise InvalidPatch(f"component id {component.id!r} is used twice", detail=component.id)
-        node = Node(component, turn, parent, self._seq)
-        self.nodes[component.id] = node
+        alone, children = apart(component)
+        node = self.nodes[component.id] = Node(alone, turn, parent, self._seq)
         self._undo.append(lambda: self.nodes.pop(component.id))
-        if slot_names(component.type):
-            node.own, children = take_children(component.type, component.props)
-            for child in children:
-                self._add(from_object(child), turn, node, level + 1)
-                node.children.append(child["id"])
-        self._touch(node, self._seq)
+        self.added += 1
+        if component.id in self.removed:
+            self._come_back(component.id, node.root.id)
+        for child in children:
+            self._add(child, turn, node, level + 1)
+            node.children.append(child.id)
         return node
 
-    def _level(self, node: Node) -> int:
-        level = 1
-        while node.parent is not None:
-            node, level = node.parent, level + 1
-        return level
+    def _come_back(self, component_id: str, root: str) -> None:
+        """Takes note that an id is there again; elsewhere, that is no mere addition."""
+        before = self.removed.pop(component_id)
+        self._undo.append(lambda: self.removed.__setitem__(component_id, before))
+        if before.root != root or root == component_id:
+            self._restructure()
 
     def _replace(self, target: str, component: Component) -> None:
         old = self.nodes[target]
-        places = old.parent.children if old.parent else self._output(old.turn)
+        places = self._places(old)
         index = places.index(target)
-        if old.parent is None and component.id != target:
-            self.removed.append(Removed(self._seq, target, old.type, old.born))
-            self._restructure()
-        self._forget(old)
-        added = self._add(component, old.turn, old.parent)
+        self._forget(old, old.root.id, in_place=component.id == target)
+        added = self._add(component, old.turn, old.parent, old.level)
         if component.id == target:
             added.born = old.born
+        elif old.parent is None:
+            self._restructure()
         places[index] = component.id
         self._undo.append(lambda: places.__setitem__(index, target))
+        self._touch(added)
 
-    def _remove(self, target: str) -> None:
-        node = self.nodes[target]
-        if node.parent is not None and slot_names(node.parent.type) != ("children",):
-            raise InvalidPatch(f"{target!r} has a fixed place in a {node.parent.type}", detail=target)
-        places = node.parent.children if node.parent else self._output(node.turn)
-        index = places.index(target)
-        if node.parent is None:
-            if len(self.removed) == TOMBSTONES:
-                self._restructure()
-            self.removed.append(Removed(self._seq, target, node.type, node.born))
-        else:
-            self._touch(node.parent, self._seq)
-        self._forget(node)
+    def _remove(self, node: Node) -> None:
+        places = self._free_places(node)
+        index = places.index(node.id)
+        if node.parent is not None:
+            self._touch(node.parent)
+        self._forget(node, node.root.id)
         del places[index]
-        self._undo.append(lambda: places.insert(index, target))
+        self._undo.append(lambda: places.insert(index, node.id))
 
-    def _forget(self, node: Node) -> None:
+    def _forget(self, node: Node, root: str, *, in_place: bool = False) -> None:
         for child in node.children:
-            self._forget(self.nodes[child])
+            self._forget(self.nodes[child], root)
         del self.nodes[node.id]
-        self.gone[node.id] = node
         self._undo.append(lambda: self.nodes.__setitem__(node.id, node))
+        self.gone.setdefault(node.id, node)
+        if not in_place:
+            self.removed[node.id] = Removed(self._seq, node.born, node.type, root)
+            self._undo.append(lambda: self.removed.pop(node.id))
 
-    def _reach(self, node: Node, segments: tuple[str | int, ...], path: str) -> tuple[Json, str | int]:
+    def _reach(
+        self, node: Node, segments: tuple[str | int, ...], path: str
+    ) -> tuple[Json, str | int]:
         """Gives the container that holds the last segment, and that segment."""
-        if node.tail:
-            self._join(node)
+        node.join()
         holder: Json = node.own
         for segment in segments[:-1]:
             if isinstance(holder, dict) and str(segment) in holder:
                 holder = holder[str(segment)]
             elif isinstance(holder, list):
-                holder = _at(holder, segment, path)
+                holder = holder[_index(holder, segment, path)]
             else:
-                raise InvalidPatch(f"{path}: there is no {segment!r} in {node.id!r}", detail=node.id)
+                raise InvalidPatch(
+                    f"{path}: there is no {segment!r} in {node.id!r}", detail=node.id
+                )
         last = segments[-1]
         if isinstance(holder, dict):
             return holder, str(last)
         if isinstance(holder, list):
-            _at(holder, last, path)
-            return holder, last
-        raise InvalidPatch(f"{path}: {_kind(holder)} has no {last!r}", detail=node.id)
+            return holder, _index(holder, last, path)
+        raise InvalidPatch(f"{path}: {kind_of(holder)} has no {last!r}", detail=node.id)
 
-    def _set(self, holder: Json, key: str | int, value: Json, path: str) -> None:
+    def _set(self, holder: Json, key: str | int, value: Json) -> None:
         if isinstance(holder, dict) and key not in holder:
             self._undo.append(lambda: holder.pop(key))
         else:
@@ -404,70 +382,47 @@ class Tree:
             self._undo.append(lambda: holder.__setitem__(key, old))
         holder[key] = value
 
-    def _touch(self, node: Node, seq: int) -> None:
+    def _extend(self, items: list[Json], more: list[Json]) -> None:
+        length = len(items)
+        items.extend(more)
+        self._undo.append(lambda: items.__delitem__(slice(length, None)))
+
+    def _touch(self, node: Node) -> None:
+        """Marks a component, and those that it stands in, as changed."""
         at: Node | None = node
         while at is not None:
-            at.seq = max(seq, at.seq)
+            if at.seq < self._seq:
+                self._undo.append(partial(setattr, at, "seq", at.seq))
+                at.seq = self._seq
             at = at.parent
 
     def _restructure(self) -> None:
-        self.restructured = max(self.restructured, self._seq)
-
-    @staticmethod
-    def _join(node: Node) -> None:
-        node.own["content"] = node.own.get("content", "") + "".join(node.tail)
-        node.tail = []
+        self._undo.append(partial(setattr, self, "restructured", self.restructured))
+        self.restructured = self._seq
 
 
-def as_object(component: Component) -> JsonObject:
-    """Gives a component as the plain object that stands in its parent's props."""
-    plain: JsonObject = {"id": component.id, "type": component.type, "props": component.props}
-    if component.version != 1:
-        plain["version"] = component.version
-    if component.fallback is not None:
-        plain["fallback"] = as_object(component.fallback)
-    return plain
+def _check_offset(op: Append, old: Sequence[Json]) -> None:
+    if op.offset is not None and op.offset != len(old):
+        raise InvalidPatch(
+            f"{op.path}: append at {op.offset}, but its length is {len(old)}", detail=op.target
+        )
 
 
-def from_object(plain: JsonObject) -> Component:
-    """Is the inverse of `as_object`, for objects that have been validated."""
-    fallback = plain.get("fallback")
-    return Component(
-        plain["id"],
-        plain["type"],
-        plain["props"],
-        plain.get("version", 1),
-        from_object(fallback) if fallback is not None else None,
-    )
-
-
-def count_components(components: Iterable[Component | JsonObject]) -> int:
-    """Counts components over all levels of nesting."""
-    total = 0
-    for component in components:
-        plain = component if isinstance(component, dict) else as_object(component)
-        total += 1 + count_components(take_children(plain["type"], plain["props"])[1])
-    return total
+def _place_behind(places: list[str], after: str | None) -> int:
+    if after is None:
+        return 0
+    try:
+        return places.index(after) + 1
+    except ValueError:
+        raise InvalidPatch(f"{after!r} does not stand in that list", detail=after) from None
 
 
 def _is_label(node: Node, segments: tuple[str | int, ...]) -> bool:
     """Tells whether a path into `tabs` means a tab's label or icon, which are the tabs' own."""
-    return node.type == "tabs" and len(segments) == 3 and segments[2] in ("label", "icon")  # noqa: PLR2004
+    return node.type == "tabs" and segments[2:] in (("label",), ("icon",))
 
 
-def _at(items: Json, segment: str | int, path: str) -> Json:
+def _index(items: list[Json], segment: str | int, path: str) -> int:
     if not isinstance(segment, int) or segment >= len(items):
         raise InvalidPatch(f"{path}: the array has {len(items)} items, no {segment!r}")
-    return items[segment]
-
-
-def _kind(value: Json) -> str:
-    return {
-        type(None): "nothing",
-        bool: "boolean",
-        int: "number",
-        float: "number",
-        str: "string",
-        list: "array",
-        dict: "object",
-    }.get(type(value), "value")
+    return segment

@@ -16,6 +16,7 @@ from typing import Any
 import uvicorn
 
 from arp.server.application import Application
+from arp.server.socket_protocol import SocketProtocol
 
 PING_S = 20.0
 """Source: protocol.md 6."""
@@ -35,7 +36,7 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
     max_bytes = application.served.settings.limits.max_message_bytes
     return uvicorn.Config(
         application,
-        ws="websockets-sansio",
+        ws=SocketProtocol,
         ws_max_size=FRAME_FACTOR * max_bytes,
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,

@@ -49,7 +49,7 @@ async def serve_socket(
         return peer
 
     await receive()
-    await talk(receive, send, encoding, chosen, make_peer)
+    await talk(scope, receive, send, encoding, chosen, make_peer)
 
 
 async def refuse_socket(receive: Receive, send: Send) -> None:

@@ -18,6 +18,7 @@ from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage, Delta, DeltaPayload, InputEcho, Render
 from arp.surface.profile import Profile
+from arp.surface.snapshot import Place
 
 _to_json = msgspec.json.Encoder().encode
 
@@ -167,3 +168,5 @@ class Drained(NamedTuple):
 
     facts: list[bytes]
     emissions: list[Recorded]
+    place: Place
+    """How far a renderer is that has been told all of it."""

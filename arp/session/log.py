@@ -50,6 +50,7 @@ class Log:
             messages: What shows it, when the screen shows that already; `None` = by `project`.
         """
         self.speech.close()
+        self.speech.is_last = False
         self.sequence += 1
         if messages is None:
             at = At(self._session_id, self.sequence, ids.get("turn_id"))
@@ -85,4 +86,5 @@ class Log:
         self.speech.close()
         recorded, self._recorded = self._recorded, []
         writer = self._writer
-        return Drained([one.fact(writer, at) for one in recorded], recorded)
+        place = self.speech.place(self.sequence)
+        return Drained([one.fact(writer, at) for one in recorded], recorded, place)

@@ -46,7 +46,8 @@ def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = 
 
 def recover(session: Session) -> list[Effect]:
     """Closes the turn that a crash interrupted and goes on with the queue; open questions stay
-    open."""
+    open.
+    """
     if session.running is None:
         return session.begin_next()
     error = Interrupted("the server stopped while this turn ran; ask again to go on")

@@ -22,6 +22,8 @@ class Speech:
         self.deltas = DeltaWriter(session_id)
         self.open: Text | None = None
         """What neighbouring text may still join."""
+        self.is_last = True
+        """Nothing but text was recorded since the part was last looked at."""
         self._screen = screen
         self._node: Node | None = None
         self._characters = 0
@@ -52,7 +54,7 @@ class Speech:
             self._thinking += len(text)
             return
         node = self._node
-        if node is not None and node.turn == spoken.turn_id and self._goes_on(node):
+        if node is not None and self._goes_on(node) and node.turn == spoken.turn_id:
             node.tail.append(text)
             node.seq = spoken.sequence
             self._characters += len(text)
@@ -70,5 +72,8 @@ class Speech:
 
     def _goes_on(self, node: Node) -> bool:
         """Tells whether a part is still the last of its turn's output."""
+        if self.is_last:
+            return True
+        self.is_last = True
         items = self._screen.surfaces["main"].outputs.get(node.turn)
         return bool(items) and items[-1] == node.id  # type: ignore[index]  # bool() says so

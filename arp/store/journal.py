@@ -173,7 +173,6 @@ class Journal:
         """
         db, everything = self._db, dict(self.tails.by_session)
         found = session_id in everything
-        db.execute("PRAGMA secure_delete = ON").fetchall()
         with self._transaction():
             self._write_segments(everything)
             for statement in _DELETE_SESSION:
@@ -181,7 +180,6 @@ class Journal:
             if session_id in self.damaged:
                 self._clear_damage(session_id)
                 found = True
-        db.execute("PRAGMA secure_delete = FAST").fetchall()
         self.tails.remove(everything)
         self._last.pop(session_id, None)
         self.damaged.pop(session_id, None)

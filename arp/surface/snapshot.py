@@ -135,7 +135,7 @@ def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
         return False
     explodes = "group" not in supported(profile).versions
     layouts = ("group", "tabs", "split")
-    if explodes and any(gone.seq > since and gone.type in layouts for gone in tree.removed):
+    if explodes and any(e.seq > since and e.type in layouts for e in tree.removed.values()):
         return False
     return not explodes or not any(
         node.seq > since >= node.born and node.type in layouts and node.parent is None
@@ -178,9 +178,9 @@ def _output_since(
 
 def _removals(tree: Tree, name: SessionName, since: int) -> Iterable[Patch]:
     ops: list[PatchOp] = [
-        Remove(entry.id)
-        for entry in tree.removed
-        if entry.seq > since >= entry.born and entry.id not in tree.nodes
+        Remove(name)
+        for name, entry in tree.removed.items()
+        if entry.root == name and entry.seq > since >= entry.born
     ]
     if ops:
         yield Patch(session_id=name.session_id, ops=ops)
@@ -199,7 +199,7 @@ def _rest_of_part(tree: Tree, turn: TurnScreen, name: SessionName, place: Place)
 def _changed(tree: Tree, since: int) -> bool:
     return tree.restructured > since or any(
         _newest(tree.nodes[root]) > since for root in tree.outputs.get("", ())
-    ) or any(entry.seq > since for entry in tree.removed)
+    ) or any(entry.seq > since for entry in tree.removed.values())
 
 
 def _newest(node: Node) -> int:

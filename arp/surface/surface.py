@@ -13,7 +13,7 @@ from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, InvalidPatch, ResourceLimit
 from arp.protocol.limits import Limits
 from arp.protocol.patch import OP_NAMES, Append, Insert, PatchOp, Reorder, Replace, Update
-from arp.protocol.tree import Tree, count_components
+from arp.protocol.tree import Tree
 from arp.protocol.validation import check_appended, check_component, check_property, parse_path
 from arp.surface.change import Change, PatchChange, RenderChange
 
@@ -47,6 +47,7 @@ class Surface:
         self.tree.begin(seq)
         try:
             applied = [self._apply(change, turn) for change in changes]
+            self._check_count(self.tree.added)
         except ArpError:
             self.tree.rollback()
             raise
@@ -62,9 +63,11 @@ class Surface:
                 detail="max_patch_ops",
             )
         shown = [c for change in changes if isinstance(change, RenderChange) for c in change.components]
-        shown += [op.component for op in ops if isinstance(op, Insert | Replace)]
+        self._check_count(len(shown) + sum(isinstance(op, Insert | Replace) for op in ops))
+
+    def _check_count(self, count: int) -> None:
         most = self._limits.max_components_per_commit
-        if len(shown) > most or count_components(shown) > most:
+        if count > most:
             raise ResourceLimit(
                 f"more than {most} components in one commit: show them in several",
                 detail="max_components_per_commit",
@@ -77,8 +80,7 @@ class Surface:
 
     def _render(self, change: RenderChange, turn: str) -> RenderChange:
         if change.replace:
-            for output in list(self.tree.outputs):
-                self.tree.clear(output)
+            self.tree.clear()
         checked = []
         for index, component in enumerate(change.components):
             component = check_component(component, f"components[{index}]")

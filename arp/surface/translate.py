@@ -189,7 +189,7 @@ class _Translation:
         known = supported(self._profile)
         at: Node | None = node
         while at is not None:
-            if known.versions.get(at.type, 0) < at.version:
+            if known.versions.get(at.type, 0) < at.component.version:
                 return False
             if at.type == "table" and known.max_table_rows is not None:
                 return False

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from arp.hub.peer import Peer
 from arp.hub.viewer import LOW_WATER_BYTES, Viewer
 from arp.protocol.codec import Encoding
+from arp.transport.wire import BINARY, EXTENSION, TEXT, Wire, wire_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -37,19 +38,24 @@ SUBPROTOCOLS: dict[str, Encoding] = {
 class SocketOutbox:
     """Sends frames over one WebSocket."""
 
-    __slots__ = ("_closed", "_queue", "_send", "_task", "_text", "buffered", "viewer")
+    __slots__ = ("_closed", "_queue", "_send", "_task", "_text", "_wire", "buffered", "viewer")
 
-    def __init__(self, send: Send, encoding: Encoding) -> None:
+    def __init__(self, send: Send, encoding: Encoding, wire: Wire | None = None) -> None:
         self.buffered = 0
         self.viewer: Viewer | None = None
         self._send = send
         self._text = encoding == "json"
+        self._wire = wire
         self._queue: deque[Event] = deque()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
     def send(self, frames: list[bytes]) -> None:
         """Sends frames now, or queues them behind what waits."""
+        wire = self._wire
+        if wire is not None and self._task is None and wire.can_write():
+            wire.write(wire_bytes(frames, TEXT if self._text else BINARY))
+            return
         for frame in frames:
             event: Event = (
                 {"type": "websocket.send", "text": frame.decode()}
@@ -129,6 +135,7 @@ def _resume(sending: Coroutine[Any, Any, None], waits_for: object) -> Generator[
 
 
 async def talk(
+    scope: MutableMapping[str, Any],
     receive: Receive,
     send: Send,
     encoding: Encoding,
@@ -137,7 +144,7 @@ async def talk(
 ) -> None:
     """Serves one accepted handshake until either side ends it."""
     await send({"type": "websocket.accept", "subprotocol": subprotocol})
-    outbox = SocketOutbox(send, encoding)
+    outbox = SocketOutbox(send, encoding, scope.get("extensions", {}).get(EXTENSION))
     peer = make_peer(outbox)
     outbox.viewer = peer.viewer
     peer.start()
