@@ -36,7 +36,6 @@ from workspace import Workspace, new_workspace
 
 app = App(
     title="Data Explorer",
-    description="Explores any SQLite or CSV file: ask in plain words or in SQL, or send a file.",
     suggestions=[
         "Show the average temperature by month",
         "Top 5 cars by horsepower",
@@ -51,7 +50,7 @@ app = App(
 
 @app.agent
 async def explore(turn: Turn) -> None:
-    """Answers one turn; whatever goes wrong in a way that a person can mend is shown as a card."""
+    """Explores any SQLite or CSV file: ask in plain words or in SQL, or send a file."""
     try:
         if "workspace" not in turn.state:
             turn.state["workspace"] = await new_workspace()

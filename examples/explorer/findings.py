@@ -46,8 +46,8 @@ def _extremes(series: Series, chart: ChartPlan) -> str:
         return ""
     name = series.label.replace("_", " ")
     return (
-        f"**{name}** is highest at {high[1]} ({_told(high[0])})"
-        f" and lowest at {low[1]} ({_told(low[0])})."
+        f"**{name}** is highest for {high[1]} ({_told(high[0])})"
+        f" and lowest for {low[1]} ({_told(low[0])})."
     )
 
 

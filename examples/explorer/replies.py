@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arp import Component, Turn, ui
+from bars import chart_in_letters
 from charts import ChartPlan
 from compare import MAX_ROWS_IN_DIFF, Differences, as_texts
 from connection import Cell, Result
@@ -100,9 +101,25 @@ def show_result(turn: Turn, title: str, result: Result, chart: ChartPlan | None)
 
 
 def chart_of(chart: ChartPlan, title: str) -> Component:
-    """Returns the component of a chart."""
+    """Returns the component of a chart.
+
+    Its fallback is a chart in letters, not the catalog's table: the table with the same numbers
+    stands below anyway.
+    """
+    letters = chart_in_letters(chart)
+    if letters is None:
+        count = len(chart.labels)
+        fallback = ui.text(f"{title or 'A chart'}: {chart.kind} of {count} points, listed below.")
+    else:
+        fallback = ui.code_block(letters, title=title or None)
     datasets = [ui.dataset(series.label, list(series.data)) for series in chart.series]
-    return ui.chart(chart.kind, labels=list(chart.labels), datasets=datasets, title=title or None)
+    return ui.chart(
+        chart.kind,
+        labels=list(chart.labels),
+        datasets=datasets,
+        title=title or None,
+        fallback=fallback,
+    )
 
 
 def table_of(result: Result, title: str) -> Component:

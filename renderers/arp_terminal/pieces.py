@@ -26,15 +26,19 @@ class Cut(Struct, frozen=True):
     """Of the item of a numbered list with which the second half begins."""
 
 
-def finished(source: str) -> Cut:
+def finished(source: str, number: int | None = None) -> Cut:
     """Finds the last place behind which nothing can change what stands before.
 
     Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE`
     only so much is looked at, and is finished in any case.
+
+    Args:
+        source: Markdown, from a cut on.
+        number: `Cut.number` of that cut.
     """
     if len(source) > MAX_SOURCE:
         head = source[: source.rfind("\n", 0, MAX_SOURCE) + 1 or MAX_SOURCE]
-        return _nonzero(finished(head), len(head))
+        return _nonzero(finished(head, number), len(head))
     nodes = list(block_nodes(sanitise(source)))
     if not nodes:
         return Cut(0)
@@ -42,7 +46,7 @@ def finished(source: str) -> Cut:
     if _is_over(last, source):
         return Cut(len(source))
     if last.type in _LISTS and len(last.children) > 1:
-        return _before_last_item(last, source)
+        return _before_last_item(last, source, number if len(nodes) == 1 else None)
     return Cut(_offset(source, _first_line(last)))
 
 
@@ -77,12 +81,13 @@ def _is_closed_fence(node: SyntaxTreeNode, source: str) -> bool:
     return last.startswith(node.markup) and not last.strip(node.markup[0])
 
 
-def _before_last_item(node: SyntaxTreeNode, source: str) -> Cut:
+def _before_last_item(node: SyntaxTreeNode, source: str, number: int | None) -> Cut:
     offset = _offset(source, _first_line(node.children[-1]))
     tight = not source[:offset].endswith(("\n\n", "\r\n\r\n"))
     if node.type == "bullet_list":
         return Cut(offset, tight)
-    return Cut(offset, tight, int(node.attrs.get("start", 1)) + len(node.children) - 1)
+    first = int(node.attrs.get("start", 1)) if number is None else number
+    return Cut(offset, tight, first + len(node.children) - 1)
 
 
 def _first_line(node: SyntaxTreeNode) -> int:

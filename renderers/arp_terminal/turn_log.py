@@ -188,7 +188,7 @@ class TurnLog:
             self.items.append(item)
         if item.end is not None or reached < len(content):
             return
-        while (cut := finished(content[item.start :])).offset:
+        while (cut := finished(content[item.start :], item.number)).offset:
             item.end = item.start + cut.offset
             rest = Item("text", part_id, item.end, None, cut.tight, cut.number)
             self.items.insert(self.items.index(item) + 1, rest)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -19,73 +17,26 @@ from arp.client.errors import (
     InvalidAddress,
     ServerRefused,
     ServerUnreachable,
-    UploadUnavailable,
 )
-from arp.client.events import Connected, Disconnected, EventStream, Skipped
+from arp.client.events import Connected, Disconnected, Skipped
 from arp.protocol.errors import (
     InternalError,
     InvalidMessage,
-    PermissionDenied,
     ResourceLimit,
     SessionBusy,
     UnknownObject,
 )
-from arp.protocol.messages import Commit, RendererCapabilities
+from arp.protocol.messages import RendererCapabilities
 from tests.client import agent_messages as say
-from tests.client.agent_messages import STORY, STORY_SCREEN
+from tests.client.agent_messages import STORY_SCREEN
 from tests.client.loopback import Answer, Peer, Request, http_server, websocket_server
-
-
-async def no_wait(_: float) -> None:
-    await asyncio.sleep(0)
-
-
-AT_ONCE = Backoff(sleep=no_wait)
-
-
-def turn_of_text(heard: Any, turn: str, seq: int) -> list[Any]:
-    """A turn that answers a text with its capitals."""
-    said = heard["data"]["text"]
-    return [
-        say.ack(heard["id"], turn),
-        say.echo(said, seq, turn, heard["id"]),
-        say.status("running", seq + 1, turn),
-        say.delta(said.upper(), seq + 2, turn),
-        say.status("completed", None, turn),
-        say.commit(seq + 3, turn, final=True),
-    ]
-
-
-async def shout(peer: Peer) -> None:
-    """Answers every text with its capitals."""
-    await peer.welcome()
-    number = 0
-    while True:
-        heard = await peer.hear()
-        await peer.say(*turn_of_text(heard, f"t{number}", 4 * number + 1))
-        number += 1
-
-
-async def tell_story(peer: Peer) -> None:
-    await peer.welcome()
-    await peer.say(*STORY)
-    await peer.socket.wait_closed()
-
-
-async def seen(stream: EventStream, wanted: Callable[[Any], bool]) -> list[Any]:
-    """Reads until an event is there, and gives all up to it."""
-    events: list[Any] = []
-    async with asyncio.timeout(5):
-        async for event in stream:
-            events.append(event)
-            if wanted(event):
-                break
-    return events
-
-
-def is_final(event: Any) -> bool:
-    return isinstance(event, Commit) and event.final
-
+from tests.client.talks import (
+    is_final,
+    seen,
+    shout,
+    tell_story,
+    turn_of_text,
+)
 
 # -- asking -------------------------------------------------------------------------------------
 
@@ -267,142 +218,6 @@ async def test_slow_consumer_loses_events_and_the_screen_is_right_all_the_same()
     assert events[0].count + len(events) - 1 == 5003
 
 
-# -- coming back --------------------------------------------------------------------------------
-
-
-def connections(*talks: Callable[[Peer], Awaitable[None]]) -> Callable[[Peer], Awaitable[None]]:
-    """Talks differently with each connection; the last way for all that follow."""
-    left = list(talks)
-
-    async def talk(peer: Peer) -> None:
-        await (left.pop(0) if len(left) > 1 else left[0])(peer)
-
-    return talk
-
-
-async def test_cut_connection_is_resumed_where_it_was() -> None:
-    """Source: protocol.md 2.3."""
-    hellos: list[Any] = []
-
-    async def first(peer: Peer) -> None:
-        hellos.append(await peer.welcome())
-        await peer.say(*STORY[:4])
-        await peer.hear()
-        peer.cut()
-
-    async def second(peer: Peer) -> None:
-        hellos.append(await peer.welcome("replay", 11))
-        heard = await peer.hear()
-        await peer.say(say.ack(heard["id"]), *STORY[4:])
-        await peer.socket.wait_closed()
-
-    async with websocket_server(connections(first, second)) as url, asyncio.timeout(5):
-        client = ArpClient(url, backoff=AT_ONCE)
-        events = client.events()
-        async with client:
-            await seen(events, lambda event: getattr(event, "seq", 0) == 4)
-            input_id = await client.send_text("still there?")
-            assert (await client.acknowledged(input_id)).turn_id == "t1"
-            await client.turn_done("t1")
-            assert client.screen.canonical() == STORY_SCREEN
-    assert "resume" not in hellos[0]
-    assert hellos[1]["session_id"] == "s1"
-    assert hellos[1]["resume"] == {"epoch": "e1", "seq": 4}
-
-
-async def test_input_sent_while_offline_is_delivered_once_connected() -> None:
-    async with websocket_server(connections(cut_at_once, shout)) as url, asyncio.timeout(5):
-        client = ArpClient(url, backoff=AT_ONCE)
-        input_id = await client.send_text("early")
-        assert not client.connected
-        async with client:
-            assert await client.turn_of(input_id) == "t0"
-            await client.turn_done()
-            assert client.screen.text("t0") == "EARLY"
-
-
-async def cut_at_once(peer: Peer) -> None:
-    peer.cut()
-
-
-@pytest.mark.parametrize("code", [1000, 1001, 1011, 1012, 1013])
-async def test_server_that_restarts_is_come_back_to(code: int) -> None:
-    async def stop(peer: Peer) -> None:
-        await peer.welcome()
-        await peer.socket.close(code, "restarting")
-
-    async with websocket_server(connections(stop, shout)) as url, asyncio.timeout(5):
-        client = ArpClient(url, backoff=AT_ONCE)
-        events = client.events()
-        async with client:
-            lost = await seen(events, lambda event: isinstance(event, Disconnected))
-            assert lost[-1].reason == f"closed with {code}: restarting"
-            assert lost[-1].retry_in_s is not None
-            assert (await client.ask("hi")).status == "completed"
-
-
-async def test_refusal_ends_the_client_and_everyone_who_waits() -> None:
-    errors: list[Any] = []
-
-    async def refuse(peer: Peer) -> None:
-        await peer.welcome()
-        await peer.hear()
-        await peer.socket.close(1008, "not yours")
-
-    async with websocket_server(refuse) as url, asyncio.timeout(5):
-        client = ArpClient(url, callbacks=Callbacks(on_error=errors.append), backoff=AT_ONCE)
-        events = client.events()
-        async with client:
-            waiting = asyncio.ensure_future(client.turn_done("t9"))
-            with pytest.raises(PermissionDenied, match="not yours"):
-                await client.ask("hi")
-            with pytest.raises(PermissionDenied):
-                await waiting
-            with pytest.raises(PermissionDenied):
-                await client.send_text("more")
-            with pytest.raises(PermissionDenied):
-                await client.ready()
-            told = await seen(events, lambda _: False)
-            assert told[-1] == Disconnected("closed with 1008: not yours", None)
-            assert isinstance(client.failure, PermissionDenied)
-            assert [error.code for error in errors] == [15]
-        assert isinstance(client.failure, PermissionDenied)
-
-
-async def test_snapshot_takes_the_place_of_the_screen() -> None:
-    async def first(peer: Peer) -> None:
-        await peer.welcome()
-        await peer.say(say.delta("old", 1, "t0"), say.delta("old", 2, "t1"))
-        await peer.hear()
-        peer.cut()
-
-    async def second(peer: Peer) -> None:
-        await peer.welcome("snapshot", 9)
-        await peer.say(
-            say.render(say.text("t1/1", "new"), None), say.commit(None, final=True), say.commit(9)
-        )
-        heard = await peer.hear()
-        await peer.say(say.ack(heard["id"]))
-        await peer.socket.wait_closed()
-
-    texts: list[str] = []
-    async with websocket_server(connections(first, second)) as url, asyncio.timeout(5):
-        client = ArpClient(url, callbacks=Callbacks(on_delta=texts.append), backoff=AT_ONCE)
-        events = client.events()
-        async with client:
-            await seen(events, lambda event: getattr(event, "seq", 0) == 2)
-            before = client.screen
-            gone = asyncio.ensure_future(client.turn_done("t0"))
-            await asyncio.sleep(0)
-            await client.acknowledged(await client.send_text("x"))
-            assert client.screen is not before
-            assert client.screen.text("t1") == "new"
-            assert list(client.screen.turns) == ["t1"]
-            with pytest.raises(UnknownObject, match="t0 shows no more"):
-                await gone
-    assert texts == ["old", "old"]
-
-
 # -- closing ------------------------------------------------------------------------------------
 
 
@@ -478,156 +293,6 @@ def test_wrong_arguments_are_refused_at_once() -> None:
         ArpClient("http://h", tokens="x")  # type: ignore[call-arg]  # on purpose
     with pytest.raises(InvalidMessage, match="session_id"):
         ArpClient("http://h", session_id="ä")
-
-
-# -- the other transports -----------------------------------------------------------------------
-
-
-class SseAgent:
-    """Answers texts with their capitals, over SSE and POST; cuts streams after some messages."""
-
-    def __init__(self, *cuts: int) -> None:
-        self.cuts = list(cuts)
-        self.log: list[Any] = []
-        self.posts: dict[str, list[Any]] = {}
-        self.last_event_ids: list[str | None] = []
-        self.upgrades = 0
-        self.news = asyncio.Condition()
-
-    async def serve(self, request: Request, answer: Answer) -> None:
-        if request.headers.get("Upgrade"):
-            self.upgrades += 1
-            await answer.send(400, b"no upgrades here")
-        elif request.method == "GET":
-            await self.stream(request, answer)
-        else:
-            await self.take(json.loads(request.body), answer)
-
-    async def stream(self, request: Request, answer: Answer) -> None:
-        last = request.headers.get("Last-Event-ID")
-        self.last_event_ids.append(last)
-        await answer.stream()
-        await answer.event(say.HELLO)
-        await answer.event(say.session("replay" if last else "new", len(self.log)))
-        place = int(last.rpartition("-")[2]) if last else 0
-        left = self.cuts.pop(0) if self.cuts else None
-        while left != 0:
-            await answer.event(await self.message(place))
-            place += 1
-            left = left and left - 1
-        answer.cut()
-
-    async def message(self, place: int) -> Any:
-        async with self.news:
-            await self.news.wait_for(lambda: len(self.log) > place)
-        return self.log[place]
-
-    async def take(self, heard: Any, answer: Answer) -> None:
-        first = heard["id"] not in self.posts
-        self.posts.setdefault(heard["id"], []).append(heard)
-        turn = f"t{list(self.posts).index(heard['id'])}"
-        if first:
-            seq, said = len(self.log), heard["data"]["text"]
-            self.log += [
-                say.echo(said, seq + 1, turn, heard["id"]),
-                say.delta(said.upper(), seq + 2, turn),
-                say.commit(seq + 3, turn, final=True),
-            ]
-            async with self.news:
-                self.news.notify_all()
-        await answer.send(200, json.dumps([say.ack(heard["id"], turn)]).encode())
-
-
-async def test_sse_takes_over_where_websocket_is_refused() -> None:
-    agent = SseAgent()
-    async with http_server(agent.serve) as url, asyncio.timeout(5), connect(url) as client:
-        await client.ask("one")
-        await client.ask("two")
-        assert client.screen.text("t0") == "ONE"
-        assert client.screen.text("t1") == "TWO"
-    assert agent.upgrades == 1
-
-
-async def test_sse_stream_that_is_cut_anywhere_goes_on_where_it_was() -> None:
-    agent = SseAgent(0, 1, 1, 2)
-    async with (
-        http_server(agent.serve) as url,
-        asyncio.timeout(10),
-        ArpClient(url.replace("http:", "http+sse:"), backoff=AT_ONCE) as client,
-    ):
-        await client.ask("one")
-        await client.ask("two")
-        assert client.screen.text("t0") == "ONE"
-        assert client.screen.text("t1") == "TWO"
-    assert agent.upgrades == 0
-    assert agent.last_event_ids == [None, "e1-0", "e1-1", "e1-2", "e1-4"]
-    assert [len({m["id"] for m in posts}) for posts in agent.posts.values()] == [1, 1]
-
-
-async def test_files_go_by_http_beside_the_websocket() -> None:
-    requests: list[Request] = []
-
-    async def serve(request: Request, answer: Answer) -> None:
-        requests.append(request)
-        message = json.loads(request.parts()[0][3])
-        await answer.send(200, json.dumps([say.ack(message["id"], "t5")]).encode())
-
-    async with http_server(serve) as http, websocket_server(shout) as url, asyncio.timeout(5):
-        client = ArpClient(url, token="tok", encoding="cbor")
-        client._uploads._dialer.address = client._uploads._dialer.address.__class__(
-            ("websocket",), url, "", f"{http}/_arp/v1/input", True
-        )
-        input_id = await client.send_files([("a.txt", b"A")], text="read this")
-        async with client:
-            assert (await client.acknowledged(input_id)).turn_id == "t5"
-            assert (await client.ask("hi")).status == "completed"
-    (request,) = requests
-    message, file = request.parts()
-    assert json.loads(message[3])["data"] == {"text": "read this"}
-    assert json.loads(message[3])["session_id"] == "s1"
-    assert file[1:] == ("a.txt", "text/plain", b"A")
-
-
-CHILD = """
-import json, sys
-
-def say(**message):
-    print(json.dumps({"v": 1, **message}), flush=True)
-
-say(type="hello", capabilities={"components": ["text"]})
-hello = json.loads(sys.stdin.readline())
-resume = "replay" if "resume" in hello else "new"
-say(type="session", session_id="s1", epoch="e1", seq=0, resume=resume)
-for line in sys.stdin:
-    heard = json.loads(line)
-    if heard["data"]["text"] == "die" and resume == "new":
-        raise SystemExit(3)
-    where = {"session_id": "s1", "turn_id": heard["id"]}
-    say(type="ack", id=heard["id"], **where)
-    say(type="delta", seq=1, payload={"delta": heard["data"]["text"].upper()}, **where)
-    say(type="commit", seq=2, final=True, **where)
-"""
-
-
-async def test_child_process_is_spoken_to_and_ends_with_the_client() -> None:
-    async with asyncio.timeout(10):
-        async with connect("stdio:", command=[sys.executable, "-c", CHILD]) as client:
-            turn = await client.ask("hi")
-            assert client.screen.text(turn.id) == "HI"
-            with pytest.raises(UploadUnavailable):
-                await client.send_files([("a", b"")])
-
-
-async def test_child_that_dies_is_started_again_and_gets_the_input() -> None:
-    async with asyncio.timeout(10):
-        client = ArpClient("stdio:", command=[sys.executable, "-c", CHILD], backoff=AT_ONCE)
-        events = client.events()
-        async with client:
-            turn = await client.ask("die")
-            assert client.screen.text(turn.id) == "DIE"
-            told = await seen(events, is_final)
-    (lost,) = [event for event in told if isinstance(event, Disconnected)]
-    assert lost.reason.endswith("ended with exit code 3")
 
 
 def test_importing_the_client_loads_no_network_library() -> None:

@@ -73,7 +73,7 @@ async def test_child_that_closes_its_stdout_is_told() -> None:
 
 
 async def test_half_a_line_at_the_end_is_no_frame() -> None:
-    link = await child("print('{\"v\":1', end='', flush=True)")
+    link = await child("input(); print('{\"v\":1', end='', flush=True)")
     with pytest.raises(LinkLost, match="ended with exit code 0"):
         async with asyncio.timeout(10):
             await link.receive()
@@ -81,7 +81,7 @@ async def test_half_a_line_at_the_end_is_no_frame() -> None:
 
 
 async def test_sending_to_a_dead_child_is_a_lost_link() -> None:
-    link = await child("pass")
+    link = await child("input()")
     async with asyncio.timeout(10):
         await link._process.wait()
         with pytest.raises(LinkLost, match="ended with exit code 0"):

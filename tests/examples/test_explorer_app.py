@@ -49,7 +49,7 @@ async def test_the_first_question_shows_all_that_the_explorer_can(
     """Text, a tool run, a chart and a table, then an export only after a yes."""
     turn = await after(Recorder("Show the average temperature by month", answers=[True]))
     assert turn.pieces[0] == "Looking up the average temp_max and average temp_min by month. "
-    assert turn.pieces[1].startswith("**avg temp max** is highest at Aug")
+    assert turn.pieces[1].startswith("**avg temp max** is highest for Aug")
     (query, export) = turn.tools
     assert (query.name, query.outcome) == ("query", "ok")
     assert query.args["sql"].startswith("SELECT substr(")

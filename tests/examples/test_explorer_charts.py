@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from asks import ChartWish
+from bars import chart_in_letters
 from charts import ChartPlan, Series, choose_chart, thinned
 from connection import Cell, Result, plain_cell
 from findings import size_of, summary
@@ -149,13 +150,38 @@ def test_a_label_that_is_missing_or_long_stays_readable() -> None:
     assert chart.labels == ("(none)", "x" * 60)
 
 
+def test_a_chart_in_letters_has_every_number() -> None:
+    several = choose_chart(BY_MONTH)
+    single = ChartPlan("bar", ("a", "bee"), (Series("n", (-2, 4)),))
+    assert several is not None
+    assert chart_in_letters(several) == (
+        "Jan low  ████ 1\n"
+        "    high ████████████████ 4\n"
+        "Feb low  ████████ 2\n"
+        "    high ████████████████████ 5\n"
+        "Mar low  ████████████ 3\n"
+        "    high ████████████████████████ 6"
+    )
+    assert chart_in_letters(single) == "a   ░░░░░░░░░░░░ -2\nbee ████████████████████████ 4"
+
+
+def test_gaps_and_nothing_are_letters_too() -> None:
+    assert chart_in_letters(ChartPlan("bar", ("a", "b"), (Series("n", (None, 0)),))) == "a –\nb 0"
+
+
+def test_what_is_too_much_for_letters_stays_a_table() -> None:
+    long = ChartPlan("bar", tuple(range(41)), (Series("n", (1,) * 41),))
+    points = ChartPlan("scatter", (1, 2), (Series("n", (1, 2)),))
+    assert (chart_in_letters(long), chart_in_letters(points)) == (None, None)
+
+
 def test_a_summary_tells_the_ends_of_each_series() -> None:
     assert summary(BY_KIND, choose_chart(BY_KIND)) == (
-        "**weight** is highest at apple (3) and lowest at pear (1.5)."
+        "**weight** is highest for apple (3) and lowest for pear (1.5)."
     )
     assert summary(BY_MONTH, choose_chart(BY_MONTH)) == (
-        "**low** is highest at Mar (3) and lowest at Jan (1). "
-        "**high** is highest at Mar (6) and lowest at Jan (4)."
+        "**low** is highest for Mar (3) and lowest for Jan (1). "
+        "**high** is highest for Mar (6) and lowest for Jan (4)."
     )
 
 

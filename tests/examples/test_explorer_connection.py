@@ -92,8 +92,45 @@ def test_rows_are_cut_by_their_size_too(small: Dataset) -> None:
 
 
 def test_a_single_value_cannot_grow_without_end(small: Dataset) -> None:
-    with pytest.raises(QueryFailed, match="too big"):
+    with pytest.raises(QueryFailed, match="larger than 2 MiB") as failed:
         small.query("SELECT zeroblob(1000000000)").run()
+    assert failed.value.hint.startswith("Name the columns that you need")
+
+
+def test_a_row_with_a_huge_value_can_be_read_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t AS SELECT 1 AS a, zeroblob(3000000) AS photo, 2 AS b")
+    connection.close()
+    with pytest.raises(QueryFailed, match="larger than 2 MiB"):
+        Query(path, "SELECT * FROM t").run()
+    assert Query(path, "SELECT a, length(photo), b FROM t").run().rows == [[1, 3_000_000, 2]]
+
+
+def test_a_pattern_cannot_be_long(small: Dataset) -> None:
+    with pytest.raises(QueryFailed, match="pattern too complex"):
+        small.query("SELECT 'x' LIKE :pattern", {"pattern": "%" * 501}).run()
+
+
+def test_a_database_that_somebody_writes_to_is_read_as_it_is_now(tmp_path: Path) -> None:
+    path = tmp_path / "live.sqlite"
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("CREATE TABLE t (a)")
+    assert Query(path, "SELECT count(*) FROM t").run().rows == [[0]]
+    writer.execute("INSERT INTO t VALUES (1)")
+    assert Query(path, "SELECT count(*) FROM t").run().rows == [[1]]
+    writer.close()
+
+
+def test_a_database_that_somebody_holds_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "held.sqlite"
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("CREATE TABLE t (a)")
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(QueryFailed, match="locked"):
+        Query(path, "SELECT count(*) FROM t").run()
+    holder.close()
 
 
 def test_values_become_plain_json(small: Dataset) -> None:

@@ -1,0 +1,242 @@
+"""A hub in memory for tests: its store can be held or broken, its renderers are in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from arp.hub.directory import Principal
+from arp.hub.hub import Hub
+from arp.hub.runner import Handler
+from arp.hub.settings import HubSettings
+from arp.hub.turn import Turn
+from arp.hub.viewer import Viewer
+from arp.ledger.fact import Fact, decode
+from arp.protocol.limits import RendererLimits
+from arp.protocol.messages import Input, RendererCapabilities, RendererHello, Resume
+from arp.protocol.renderer_connection import RendererConnection
+from arp.protocol.screen import Screen
+from arp.store.blobs import MemoryBlobs
+from arp.store.errors import StoreError, StoreUnwritable
+from arp.store.memory import MemoryStore
+from arp.store.store import Append
+
+WAIT_S = 5.0
+AT = "2026-01-02T03:04:05.000000Z"
+ALL = ["text", "table", "chart", "form", "confirm", "choices", "text-input", "group", "progress"]
+FEATURES = ["streaming", "input", "resume", "patch-append", "multi-surface"]
+
+BROKEN = StoreUnwritable("ledger.db", "the disk is full")
+
+
+class HeldStore(MemoryStore):
+    """A memory store whose disk is slow or full when a test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.error: StoreError | None = None
+        """What every append raises from now on."""
+        self.appends: list[Sequence[Append]] = []
+        self.waiting = asyncio.Event()
+        """An append has come while the store is held."""
+        self._free = asyncio.Event()
+        self._free.set()
+
+    def hold(self) -> None:
+        """Lets the next appends wait."""
+        self.waiting.clear()
+        self._free.clear()
+
+    def release(self) -> None:
+        """Lets them go on."""
+        self._free.set()
+
+    async def append(self, batch: Sequence[Append]) -> None:
+        """As `Store.append`, when it is released."""
+        self.waiting.set()
+        await self._free.wait()
+        if self.error is not None:
+            raise self.error
+        await super().append(batch)
+        self.appends.append(batch)
+
+    async def facts(self, session_id: str = "s") -> list[Fact]:
+        """Gives what the ledger holds of a session."""
+        return [decode(body) for _, body in await self.read(session_id)]
+
+
+class Box:
+    """An outbox that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+        self.buffered = 0
+        self.closed: tuple[int, str] | None = None
+        self._came = asyncio.Event()
+
+    def send(self, frames: list[bytes]) -> None:
+        """Keeps frames."""
+        self.frames.extend(frames)
+        self._came.set()
+
+    def close(self, code: int, reason: str) -> None:
+        """Takes note of the end."""
+        self.closed = (code, reason)
+        self._came.set()
+
+    @property
+    def messages(self) -> list[Any]:
+        """The messages in the frames so far; of JSON only."""
+        out: list[Any] = []
+        for frame in self.frames:
+            message = json.loads(frame)
+            out.extend(message if isinstance(message, list) else [message])
+        return out
+
+    def of(self, type_name: str) -> list[Any]:
+        """Gives the messages of a type."""
+        return [message for message in self.messages if message["type"] == type_name]
+
+    def said(self) -> str:
+        """Gives the text of all deltas."""
+        return "".join(message["payload"]["delta"] for message in self.of("delta"))
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        """Waits until what has come is enough."""
+        async with asyncio.timeout(WAIT_S):
+            while not ready():
+                self._came.clear()
+                await self._came.wait()
+
+    async def has(self, type_name: str, **fields: Any) -> Any:
+        """Waits for a message of a type with these fields, and gives the first."""
+
+        def found() -> list[Any]:
+            return [one for one in self.of(type_name) if fields.items() <= one.items()]
+
+        await self.until(lambda: bool(found()))
+        return found()[0]
+
+
+class Renderer:
+    """A renderer of a hub in the same process."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        session_id: str | None = "s",
+        *,
+        components: Sequence[str] | Mapping[str, int] = ALL,
+        features: Sequence[str] = FEATURES,
+        limits: RendererLimits | None = None,
+        owner: str = "",
+    ) -> None:
+        kinds = dict(components) if isinstance(components, Mapping) else list(components)
+        capabilities = RendererCapabilities(kinds, list(features), limits or RendererLimits())
+        self.hub = hub
+        self.box = Box()
+        self.viewer = Viewer(f"viewer-{id(self)}", self.box, "json")
+        self.principal = Principal(owner)
+        self.workflow = "agent"
+        self.hello = RendererHello(capabilities=capabilities, session_id=session_id)
+
+    async def join(self, epoch: str | None = None, seq: int = 0) -> Renderer:
+        """Says hello, and waits for the answer; with an epoch it resumes."""
+        resume = Resume(epoch, seq) if epoch is not None else None
+        hello = RendererHello(
+            capabilities=self.hello.capabilities, session_id=self.hello.session_id, resume=resume
+        )
+        before = len(self.box.of("session"))
+        await self.hub.hello(self.viewer, hello, self.principal, self.workflow)
+        await self.box.until(lambda: len(self.box.of("session")) > before)
+        await self.box.until(lambda: self.viewer.state == "current")
+        return self
+
+    async def send(self, input_type: str, data: Any, **more: Any) -> None:
+        """Sends an input."""
+        session_id = more.pop("session_id", self.hello.session_id)
+        message = Input(input_type=input_type, data=data, session_id=session_id, **more)  # type: ignore[arg-type]
+        await self.hub.receive(self.viewer, message, self.principal, self.workflow)
+
+    async def say(self, text: str, **more: Any) -> None:
+        """Sends a text."""
+        await self.send("text", {"text": text}, **more)
+
+    async def cancel(self, turn_id: str | None = None, **more: Any) -> None:
+        """Asks the running turn, or a certain one, to stop."""
+        payload = {"payload": {"turn_id": turn_id}} if turn_id else {}
+        await self.send("action", {"action": "arp.cancel", **payload}, **more)
+
+    async def ended(self, turn_id: str) -> Any:
+        """Waits for the end of a turn, and gives its status."""
+        await self.box.has("commit", final=True, turn_id=turn_id)
+        states = [one for one in self.box.of("turn") if one["turn_id"] == turn_id]
+        return states[-1]["status"]
+
+    def leave(self) -> None:
+        """The connection is gone."""
+        self.hub.detach(self.viewer)
+
+    @property
+    def screen(self) -> Screen:
+        """What it shows: everything that has come, applied in order."""
+        return shown(self.box.frames, self.hello)
+
+
+def shown(frames: Sequence[bytes], hello: RendererHello | None = None) -> Screen:
+    """Gives the screen that frames make."""
+    connection = RendererConnection(hello or RendererHello())
+    for frame in frames:
+        connection.receive(frame)
+    return connection.screen
+
+
+async def quiet(_: Turn) -> None:
+    """An agent that does nothing."""
+
+
+@asynccontextmanager
+async def running(
+    agent: Handler = quiet,
+    *,
+    store: MemoryStore | None = None,
+    settings: HubSettings | None = None,
+    **more: Handler,
+) -> AsyncIterator[Hub]:
+    """Starts a hub over a store in memory, and ends it."""
+    hub = await started(agent, store=store, settings=settings, **more)
+    try:
+        yield hub
+    finally:
+        async with asyncio.timeout(WAIT_S):
+            await hub.aclose()
+
+
+async def started(
+    agent: Handler = quiet,
+    *,
+    store: MemoryStore | None = None,
+    settings: HubSettings | None = None,
+    **more: Handler,
+) -> Hub:
+    """Starts a hub; the caller ends it."""
+    kept = store if store is not None else MemoryStore()
+    await kept.open()
+    settings = settings or HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05)
+    hub = Hub(kept, MemoryBlobs(), {"agent": agent, **more}, settings, now=lambda: AT)
+    await hub.start()
+    return hub
+
+
+def one_session(hub: Hub, session_id: str = "s") -> Any:
+    """Gives a session that is in memory."""
+    return hub.sessions[session_id]
+
+
+async def settled(hub: Hub) -> None:
+    """Waits until all that is recorded now has been written and delivered, or has failed."""
+    async with asyncio.timeout(WAIT_S):
+        await hub.writer.turnover()

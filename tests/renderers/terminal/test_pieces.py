@@ -1,0 +1,103 @@
+"""What is printed cannot be taken back: only what is over may be cut off."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arp_terminal.markdown import MAX_SOURCE, markdown
+from arp_terminal.options import Options
+from arp_terminal.painter import Painter
+from arp_terminal.pieces import Cut, finished, is_open_fence
+
+
+@pytest.mark.parametrize(
+    ("source", "over"),
+    [
+        ("", ""),
+        ("still growing", ""),
+        ("a line\n", ""),
+        ("a paragraph\n\n", "a paragraph\n\n"),
+        ("one\n\ntwo", "one\n\n"),
+        ("# head\n", "# head\n"),
+        ("# head", ""),
+        ("text\n---", ""),
+        ("```py\ncode\n", ""),
+        ("```py\ncode\n```", ""),
+        ("```py\ncode\n```\n", "```py\ncode\n```\n"),
+        ("````\n```\n", ""),
+        ("| a |\n|---|\n| 1 |\n", ""),
+        ("| a |\n|---|\n| 1 |\n\n", "| a |\n|---|\n| 1 |\n\n"),
+        ("> quote\n", ""),
+        ("> quote\n\n", "> quote\n\n"),
+        ("- a", ""),
+        ("- a\n\n", ""),
+        ("- a\n\ntext", "- a\n\n"),
+        ("one\r\n\r\ntwo", "one\r\n\r\n"),
+        ("a\rb\n\nc", "a\rb\n\n"),
+    ],
+)
+def test_blocks_are_over_when_nothing_can_change_them(source: str, over: str) -> None:
+    assert source[: finished(source).offset] == over
+
+
+def test_all_items_of_a_list_but_the_last_are_over() -> None:
+    assert finished("- a\n- b") == Cut(4, tight=True)
+    assert finished("- a\n\n- b") == Cut(5, tight=False)
+    assert finished("1. x\n1. y\n1. z") == Cut(10, tight=True, number=3)
+    assert finished("5) x\n6) y") == Cut(5, tight=True, number=6)
+    assert finished("1. y\n1. z", number=2) == Cut(5, tight=True, number=3)
+
+
+def test_a_block_without_end_is_cut_all_the_same() -> None:
+    source = "word\n" * MAX_SOURCE
+    assert 0 < finished(source).offset <= MAX_SOURCE
+    assert finished("x" * (MAX_SOURCE + 5)).offset == MAX_SOURCE
+
+
+def test_a_long_text_is_cut_at_its_blocks() -> None:
+    source = "a paragraph\n\n" * 6000
+    assert source[: finished(source).offset].endswith("a paragraph\n\n")
+
+
+def test_an_open_fence_is_known() -> None:
+    assert is_open_fence("text\n```\ncode")
+    assert not is_open_fence("```\ncode\n```\n")
+    assert not is_open_fence("text")
+
+
+BLOCKS = st.sampled_from(
+    [
+        "word ",
+        "**bold** ",
+        "\n",
+        "\n\n",
+        "# head\n",
+        "```\n",
+        "code()\n",
+        "> quote\n",
+        "| a | b |\n|---|---|\n",
+        "| 1 | 2 |\n",
+        "---\n",
+        "<div>\n",
+        "$5 *",
+    ]
+)
+
+
+@given(st.lists(BLOCKS, max_size=12), st.lists(BLOCKS, max_size=6))
+def test_what_is_cut_off_looks_the_same_whatever_comes_behind(
+    before: list[str], behind: list[str]
+) -> None:
+    """T8: nothing that was printed would look different in the whole text."""
+    source = "".join(before)
+    cut = finished(source).offset
+    whole = shown(source + "".join(behind))
+    assert whole[: len(shown(source[:cut]))] == shown(source[:cut])
+
+
+def shown(source: str) -> list[str]:
+    chosen = Options(colour=False)
+    lines = Painter(chosen).lines(markdown(source, chosen))
+    return lines if any(lines) else []

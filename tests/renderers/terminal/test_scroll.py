@@ -1,0 +1,331 @@
+"""What is printed, when, and in which order."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arp.protocol.component import Component
+from arp.protocol.patch import Append, Insert, Remove, Reorder, Update
+from arp.protocol.screen import Screen
+from arp_terminal.options import Options
+from arp_terminal.scroll import Scroll
+from arp_terminal.transcript import Transcript
+from tests.renderers.terminal.drawing import picture
+from tests.renderers.terminal.fake_client import FakeClient
+
+
+class Paper(FakeClient):
+    """A client whose events go straight to a scroll; `printed` is all that was printed."""
+
+    def __init__(self, *, hold: bool = True, room: int | None = 100) -> None:
+        super().__init__()
+        self.transcript = Transcript(self.screen, hold=hold)
+        self.scroll = Scroll(self.transcript, Options(width=40, colour=False))
+        self.lines: list[str] = []
+        self.room = room
+
+    def tell(self, *messages: object) -> None:
+        for message in messages:
+            self.screen.apply(message)
+        for message in messages:
+            self.transcript.hear(message)
+
+    def frame(self) -> Paper:
+        self.lines += self.scroll.advance(self.room)
+        return self
+
+    @property
+    def printed(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def tail(self) -> str:
+        return "\n".join(self.scroll.tail)
+
+
+def text(component_id: str, content: str) -> Component:
+    return Component(component_id, "text", {"content": content})
+
+
+def test_a_paragraph_is_live_until_the_next_one_begins() -> None:
+    paper = Paper()
+    paper.say("One **bo")
+    assert (paper.frame().printed, paper.tail) == ("", "  One **bo")
+    paper.say("ld**.\n\nTwo")
+    assert (paper.frame().printed, paper.tail) == ("  One bold.", "\n  Two")
+    paper.end()
+    assert (paper.frame().printed, paper.tail) == ("  One bold.\n\n  Two", "")
+
+
+def test_items_of_a_tight_list_are_printed_one_by_one_without_gaps() -> None:
+    paper = Paper()
+    for piece in ("1. a\n", "1. b\n", "1. c\n", "\nend"):
+        paper.say(piece)
+        paper.frame()
+    assert paper.printed == "  1. a\n  2. b\n  3. c"
+    paper.end()
+    assert paper.frame().printed == "  1. a\n  2. b\n  3. c\n\n  end"
+
+
+def test_the_users_words_stand_at_the_first_column_and_the_agents_two_cells_in() -> None:
+    paper = Paper()
+    paper.input("hello\nthere")
+    paper.say("hi")
+    paper.end()
+    assert paper.frame().printed == "❯ hello\n  there\n\n  hi"
+
+
+def test_a_tool_stands_between_what_was_said_before_and_after_it() -> None:
+    """Also when all of it came in one batch, and was on the screen before the first was heard."""
+    paper = Paper()
+    paper.tell(
+        paper.turn_message("running"),
+        paper.delta("Let me look. "),
+        paper.tool_start("query", '{"n": 1}'),
+        paper.tool_end("query"),
+        paper.delta("Found"),
+        paper.delta(" it."),
+        paper.tool_start("plot"),
+        paper.tool_end("plot", ok=False, error="no data"),
+        *paper.rendered(text("a", "shown")),
+        paper.tool_start("last"),
+        paper.tool_end("last"),
+    )
+    paper.end()
+    assert paper.frame().printed == picture(
+        """
+          Let me look.
+
+          ✓ query  {"n": 1}
+
+          Found it.
+
+          ✗ plot
+            no data
+
+          shown
+
+          ✓ last
+        """
+    ).replace("\n", "\n  ").replace("\n  \n", "\n\n").replace("Let", "  Let", 1)
+
+
+def test_a_tool_does_not_break_a_block_of_code() -> None:
+    paper = Paper()
+    paper.say("```\none\n")
+    paper.tell(paper.tool_start("t"), paper.tool_end("t"))
+    paper.say("two\n```\n")
+    paper.end()
+    assert paper.frame().printed == "  ✓ t\n\n    one\n    two"
+
+
+def test_tools_that_run_are_live() -> None:
+    paper = Paper()
+    paper.tell(paper.tool_start("t"))
+    assert (paper.frame().printed, paper.tail) == ("", "  ◌ t")
+    assert paper.scroll.advance(100, "/") == []
+    assert paper.tail == "  / t"
+    paper.tell(paper.tool_end("t"))
+    assert paper.frame().printed == "  ✓ t"
+
+
+def test_thinking_is_live_with_its_last_lines_and_printed_as_one() -> None:
+    paper = Paper()
+    paper.think("First I look.\nThen\nI\nthink.")
+    assert (paper.frame().printed, paper.tail) == ("", "  ∴ Then\n    I\n    think.")
+    paper.say("Well")
+    assert paper.frame().printed == "  ∴ First I look. Then I think."
+
+
+def test_a_component_is_live_while_its_turn_runs() -> None:
+    paper = Paper()
+    paper.show(text("a", "old"))
+    assert (paper.frame().printed, paper.tail) == ("", "  old")
+    paper.patch(Update("a", "props.content", "new"))
+    assert (paper.frame().printed, paper.tail) == ("", "  new")
+    paper.end()
+    assert (paper.frame().printed, paper.tail) == ("  new", "")
+
+
+def test_what_does_not_fit_below_is_printed_from_the_top() -> None:
+    """T4: the tail never takes more lines than there are."""
+    paper = Paper(room=3)
+    paper.show(text("a", "a"), text("b", "b"), text("c", "c"))
+    paper.frame()
+    assert (paper.printed, paper.tail) == ("  a\n\n  b", "\n  c")
+
+
+def test_a_block_that_grows_beyond_the_room_shows_its_end() -> None:
+    paper = Paper(room=2)
+    paper.say("```\n" + "".join(f"{number}\n" for number in range(9)))
+    assert (paper.frame().printed, paper.tail) == ("", "    7\n    8")
+    paper.say("```\n")
+    paper.end()
+    assert paper.frame().printed.split("\n") == [f"    {number}" for number in range(9)]
+
+
+def test_a_change_of_what_is_printed_is_told_as_an_update_once() -> None:
+    """T30."""
+    paper = Paper(hold=False)
+    paper.show(text("a", "one"))
+    assert paper.frame().printed == "  one"
+    paper.patch(Update("a", "props.content", "two"))
+    paper.patch(Update("a", "props.content", "three"))
+    assert paper.frame().printed == "  one"
+    paper.end()
+    assert paper.frame().printed == "  one\n\n  ↻ updated\n  three"
+    assert paper.frame().printed == "  one\n\n  ↻ updated\n  three"
+
+
+def test_a_change_that_was_taken_back_is_not_told() -> None:
+    paper = Paper(hold=False)
+    paper.show(text("a", "one"))
+    paper.frame()
+    paper.patch(Update("a", "props.content", "two"))
+    paper.patch(Update("a", "props.content", "one"))
+    paper.end()
+    assert paper.frame().printed == "  one"
+
+
+def test_a_nested_component_updates_the_one_that_holds_it() -> None:
+    paper = Paper(hold=False)
+    inner = {"id": "in", "type": "text", "props": {"content": "x"}}
+    paper.show(Component("g", "group", {"children": [inner]}))
+    paper.frame()
+    paper.patch(Append("in", "props.content", "y"))
+    paper.end()
+    assert paper.frame().printed == "  x\n\n  ↻ updated\n  xy"
+
+
+def test_an_earlier_turn_can_be_updated() -> None:
+    paper = Paper()
+    paper.show(text("a", "one"))
+    paper.end()
+    paper.frame()
+    paper.patch(Update("a", "props.content", "two"), turn="t2")
+    assert paper.frame().printed == "  one\n\n  ↻ updated\n  two"
+
+
+def test_what_is_not_printed_follows_the_screen() -> None:
+    paper = Paper()
+    paper.show(text("a", "a"), text("b", "b"), text("c", "c"))
+    paper.frame()
+    paper.patch(Remove("b"), Reorder("c", None), Insert(text("d", "d"), after="c"))
+    paper.end()
+    assert paper.frame().printed == "  c\n\n  d\n\n  a"
+
+
+def test_an_answered_question_is_told_at_once_and_only_where_the_agent_waits() -> None:
+    paper = Paper(hold=False)
+    paper.turn("running")
+    paper.show(Component("q", "confirm", {"title": "Sure?"}))
+    paper.frame()
+    paper.answer("q", True)
+    assert paper.frame().printed.endswith("  ↻ updated\n  ✓ Sure? → Yes")
+    paper.show(Component("r", "confirm", {"title": "More?"}))
+    paper.end()
+    before = paper.frame().printed
+    paper.answer("r", True, turn="t2")
+    assert paper.frame().printed == before
+
+
+def test_a_turn_in_line_says_so_and_stands_below() -> None:
+    paper = Paper()
+    paper.say("busy")
+    paper.turn("running")
+    paper.input("next", turn="t2")
+    paper.turn("queued", turn="t2")
+    paper.frame()
+    assert paper.tail == "  busy\n\n❯ next  (queued, 1 in line)"
+    paper.end()
+    paper.turn("running", turn="t2")
+    assert paper.frame().printed == "  busy\n\n❯ next"
+
+
+def test_errors_and_the_end_of_a_stopped_turn_are_told() -> None:
+    paper = Paper()
+    paper.say("half")
+    paper.end("cancelled")
+    assert paper.frame().printed == "  half\n\n  ■ stopped"
+    paper.end("failed", turn="t2")
+    assert paper.frame().printed.endswith("\n\n  ✗ failed")
+
+
+def test_another_surface_is_told_too() -> None:
+    paper = Paper()
+    render, commit = paper.rendered(text("a", "aside"))
+    paper.tell(
+        type(render)(session_id="s", surface="side", components=render.components, seq=9),
+        type(commit)(session_id="s", surface="side", seq=9),
+    )
+    assert paper.frame().printed == "  aside"
+
+
+def test_a_new_screen_prints_only_what_is_missing() -> None:
+    """T26: after a snapshot nothing is doubled and nothing is lost."""
+    paper = Paper()
+    paper.input("q")
+    paper.say("One.\n\nTw")
+    paper.frame()
+    again = Paper()
+    again.input("q")
+    again.tell(*again.rendered(Component("t1/1", "text", {"content": "One.\n\nTwo.", "format": "markdown"})))
+    again.show(text("a", "new"))
+    again.end()
+    paper.screen = again.screen
+    paper.transcript.adopt(again.screen)
+    assert paper.frame().printed == "❯ q\n\n  One.\n\n  Two.\n\n  new"
+
+
+def test_a_new_screen_tells_what_has_changed_meanwhile() -> None:
+    paper = Paper()
+    paper.show(text("a", "old"))
+    paper.end()
+    paper.frame()
+    again = Paper()
+    again.show(text("a", "new"))
+    again.end()
+    paper.transcript.adopt(again.screen)
+    assert paper.frame().printed == "  old\n\n  ↻ updated\n  new"
+
+
+def test_an_empty_screen_after_much_was_printed_is_no_trouble() -> None:
+    paper = Paper()
+    paper.input("q")
+    paper.say("half")
+    paper.tell(paper.tool_start("t"))
+    paper.frame()
+    paper.transcript.adopt(Screen())
+    assert paper.frame().printed == "❯ q\n\n  half"
+    assert paper.tail == ""
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["word ", "**b** ", "\n", "\n\n", "- item\n", "1. one\n", "# h\n", "```\n", "| a |\n|---|\n"]
+    ),
+    max_size=25,
+)
+
+
+@given(WORDS, st.lists(st.integers(0, 25), max_size=6), st.lists(st.integers(0, 25), max_size=3))
+def test_all_words_are_printed_once_and_in_order_however_they_came(
+    words: list[str], frames: list[int], tools: list[int]
+) -> None:
+    numbered = [word.replace("word", f"w{n}").replace("b", f"b{n}") for n, word in enumerate(words)]
+    paper = Paper(room=4)
+    for place, word in enumerate(numbered):
+        paper.say(word)
+        if place in tools:
+            paper.tell(paper.tool_start("t"), paper.tool_end("t"))
+        if place in frames:
+            paper.frame()
+    paper.end()
+    paper.frame()
+    assert numbers("".join(paper.lines)) == numbers("".join(numbered))
+    assert paper.printed.count("✓ t") == len({place for place in tools if place < len(words)})
+
+
+def numbers(text: str) -> list[str]:
+    return [word for word in text.replace("*", " ").split() if word[1:].isdecimal()]
