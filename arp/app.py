@@ -78,7 +78,7 @@ class App:
             Workflow(
                 name,
                 name if several else self.title,
-                (handler.__doc__ or "").strip().partition("\n")[0] or self.description,
+                _first_line(handler) if several else self.description,
                 self.suggestions,
             )
             for name, handler in self.handlers.items()
@@ -100,3 +100,7 @@ class App:
         from arp.server.application import Application
 
         return Application(self.served())
+
+
+def _first_line(handler: Handler) -> str:
+    return (handler.__doc__ or "").strip().partition("\n")[0]

@@ -20,7 +20,7 @@ from arp.hub.frames import Frames, pack
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.protocol.codec import encode_json, recode
-from arp.protocol.messages import AgentMessage, SessionReady
+from arp.protocol.messages import AgentMessage, Resume, SessionReady
 from arp.session.emission import Audience, Recorded, addressed
 from arp.session.session import Session
 from arp.surface.snapshot import Place, catch_up, snapshot
@@ -29,14 +29,20 @@ logger = logging.getLogger(__name__)
 
 _COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
 
+MOST_PACE_S = 3600.0
+"""A renderer that wants its commits still further apart gets one after this."""
+
 
 class Join(Struct, frozen=True):
     """A renderer on its way to being current."""
 
     viewer: Viewer
     frames: list[bytes]
-    replay: bool = False
-    """What it missed comes from the log, before it is current."""
+    place: Place
+    """Where it stands with them."""
+    kind: Literal["ready", "replay", "whole"] = "ready"
+    """`replay`: what it missed comes from the log, before it is current. `whole`: the frames are a
+    snapshot or a catch-up, which end in a commit."""
 
 
 class Delivery:
@@ -46,8 +52,8 @@ class Delivery:
         self.viewers: dict[str, Viewer] = {}
         self.place = session.place
         """Up to where facts are durable and delivered."""
-        self.replay: Callable[[Viewer, int], None] = lambda _viewer, _after: None
-        """Tells a renderer what lies behind a sequence; set by the hub."""
+        self.replay: Callable[[Viewer, Resume], None] = lambda _viewer, _resume: None
+        """Tells a renderer what lies behind a place; set by the hub."""
         self._session = session
         self._settings = settings
         self._mark = mark
@@ -63,7 +69,7 @@ class Delivery:
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
         self._session.record(kind, payload, channel_id=viewer.id)
-        viewer.state = "joining"
+        viewer.state, viewer.part = "joining", None
         self.rejoin(viewer)
 
     def detach(self, viewer: Viewer) -> None:
@@ -82,6 +88,14 @@ class Delivery:
         if viewer not in self._joining:
             self._joining.append(viewer)
         self._mark()
+
+    def drained(self, viewer: Viewer) -> None:
+        """Brings a renderer back that was behind, once it keeps up."""
+        settings = self._settings
+        most = settings.limits.max_pending_commits
+        if viewer.state == "behind" and viewer.keeps_up(settings.high_water_bytes, most):
+            viewer.state = "returning"
+            self.rejoin(viewer)
 
     def resync(self, viewer: Viewer) -> None:
         """Sends a renderer a snapshot instead of what it would have got."""
@@ -132,7 +146,8 @@ class Delivery:
             commits = [one.sequence for one in emissions if one.type in _COMMITS]
             self._send(viewers, packed, commits)
             if commits:
-                self._pace(audience, viewers, place)
+                for viewer in list(viewers):
+                    self._pace(viewer, place)
         if audience.part is not None and audience.part != place.part:
             for viewer in list(viewers):
                 self._leave(viewer)
@@ -153,15 +168,20 @@ class Delivery:
         for viewer in stuck:
             self._fall_behind(viewer, self.place)
 
-    def _pace(self, audience: Audience, viewers: list[Viewer], place: Place) -> None:
-        """Gives renderers that asked for a slower pace nothing more for a while."""
-        rate = audience.profile.limits.max_commits_per_s
+    def _pace(self, viewer: Viewer, place: Place) -> None:
+        """Gives a renderer that asked for a slower pace nothing more for a while."""
+        rate = viewer.profile.limits.max_commits_per_s
         if rate is None:
             return
-        loop = asyncio.get_running_loop()
-        for viewer in list(viewers):
-            self._fall_behind(viewer, place)
-            loop.call_later(1 / rate, viewer.drained)
+        self._fall_behind(viewer, place)
+        viewer.state = "paced"
+        wait_s = min(1 / rate, MOST_PACE_S)
+        asyncio.get_running_loop().call_later(wait_s, self._pace_is_over, viewer)
+
+    def _pace_is_over(self, viewer: Viewer) -> None:
+        if viewer.state == "paced" and self.viewers.get(viewer.id) is viewer:
+            viewer.state = "behind"
+            self.drained(viewer)
 
     def _fall_behind(self, viewer: Viewer, place: Place) -> None:
         self._leave(viewer)
@@ -180,35 +200,36 @@ class Delivery:
     def finish(self, join: Join) -> None:
         """Lets a renderer join: what its frames show is durable now."""
         viewer = join.viewer
-        if viewer.id not in self.viewers:
-            return
-        if viewer.unacknowledged is not None:
-            viewer.unacknowledged = []
+        if viewer.id not in self.viewers or viewer in self._joining:
+            return  # it left, or left and came again: then a newer join is on its way
         if join.frames:
             viewer.outbox.send(join.frames)
-        if join.replay and viewer.resume is not None:
-            self.replay(viewer, viewer.resume.seq)
-        else:
-            self.join_now(viewer)
+        if join.kind == "replay" and viewer.resume is not None:
+            self.replay(viewer, viewer.resume)
+            return
+        self.join_now(viewer)
+        if join.kind == "whole":
+            viewer.count([join.place.seq])
+            self._pace(viewer, join.place)
 
     def _join(self, viewer: Viewer) -> Join:
         session = self._session
-        if viewer.state == "behind":
+        if viewer.state == "returning":
             return self._catch_up(viewer)
         if not viewer.profile.said_hello:
-            return Join(viewer, [])
+            return Join(viewer, [], session.place)
         resume, name = viewer.resume, session.name
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             if name.seq - resume.seq <= self._settings.max_replay:
-                return Join(viewer, self._ready(viewer, "replay"), replay=True)
+                return Join(viewer, self._ready(viewer, "replay"), session.place, "replay")
         elif not session.screen.turns and len(session.screen.surfaces) == 1 and resume is None:
-            return Join(viewer, self._ready(viewer, "new"))
+            return Join(viewer, self._ready(viewer, "new"), session.place)
         return self._snapshot(viewer)
 
     def _catch_up(self, viewer: Viewer) -> Join:
         place = self._session.place
         if viewer.place.seq == place.seq:
-            return Join(viewer, [])
+            return Join(viewer, [], place)
         name, screen = self._session.name, self._session.screen
         messages = catch_up(screen, name, viewer.profile, viewer.place)
         if messages is None:
@@ -216,14 +237,14 @@ class Delivery:
         part = viewer.place.part
         frames = self._encode(viewer, messages, part)
         viewer.part = viewer.part if place.part == part else place.part
-        return Join(viewer, frames)
+        return Join(viewer, frames, place, "whole")
 
     def _snapshot(self, viewer: Viewer) -> Join:
         messages = snapshot(self._session.screen, self._session.name, viewer.profile)
         viewer.part = None
         frames = self._encode(viewer, messages, None)
         viewer.part = self._session.place.part
-        return Join(viewer, frames)
+        return Join(viewer, frames, self._session.place, "whole")
 
     def _ready(self, viewer: Viewer, resume: Literal["new", "replay"]) -> list[bytes]:
         name = self._session.name

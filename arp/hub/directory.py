@@ -13,7 +13,7 @@ from arp.hub.live import LiveSession
 from arp.hub.replay import Replayer
 from arp.hub.settings import HubSettings
 from arp.ledger.fact import Fact, decode
-from arp.protocol.errors import RateLimited, SessionNotFound
+from arp.protocol.errors import ArpError, InternalError, RateLimited, SessionNotFound
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.store.store import Store
@@ -42,6 +42,7 @@ class Directory:
         settings: HubSettings,
         replayer: Replayer,
         mark: Callable[[LiveSession], None],
+        loaded: Callable[[LiveSession], None],
         now: Callable[[], str],
     ) -> None:
         self.sessions: dict[str, LiveSession] = {}
@@ -49,6 +50,7 @@ class Directory:
         self._settings = settings
         self._replayer = replayer
         self._mark = mark
+        self._loaded = loaded
         self._now = now
         self._loading: dict[str, asyncio.Future[LiveSession | None]] = {}
 
@@ -58,10 +60,30 @@ class Directory:
         Raises:
             SessionNotFound: There is none, or it belongs to somebody else; the same error for both.
         """
-        live = self.sessions.get(session_id) or await self.load(session_id)
-        if live is None or live.session.head.owner != principal.name:
-            raise SessionNotFound(f"no session {session_id!r}", detail=session_id)
+        live = await self._known(session_id, principal)
+        if live is None:
+            raise _not_found(session_id)
         live.used_at = asyncio.get_running_loop().time()
+        return live
+
+    async def _known(self, session_id: str, principal: Principal) -> LiveSession | None:
+        """Gives a session if there is one.
+
+        Whose it is, is decided by its row alone: the answer "not yours" costs as much as "none".
+
+        Raises:
+            SessionNotFound: It belongs to somebody else.
+        """
+        live = self.sessions.get(session_id)
+        if live is None:
+            meta = await self._store.session(session_id)
+            if meta is not None and meta.owner == principal.name:
+                await self.load(session_id)
+            elif meta is not None:
+                raise _not_found(session_id)
+            live = self.sessions.get(session_id)
+        if live is not None and live.session.head.owner != principal.name:
+            raise _not_found(session_id)
         return live
 
     async def open(
@@ -74,9 +96,10 @@ class Directory:
             RateLimited: Too many sessions are in memory.
         """
         if session_id is not None:
-            live = self.sessions.get(session_id) or await self.load(session_id)
+            live = await self._known(session_id, principal)
             if live is not None:
-                return await self.find(session_id, principal)
+                live.used_at = asyncio.get_running_loop().time()
+                return live
         if len(self.sessions) >= self._settings.max_sessions:
             raise RateLimited("too many sessions; try again later")
         epoch, created_at = secrets.token_hex(8), self._now()
@@ -108,7 +131,9 @@ class Directory:
         if session_id in self.sessions:
             return self.sessions[session_id]
         head = Head(meta.id, meta.epoch, meta.owner, meta.workflow, created_at=meta.created_at)
-        return self._add(restore(head, facts, self._settings.limits, self._settings.policy))
+        live = self._add(restore(head, facts, self._settings.limits, self._settings.policy))
+        self._loaded(live)
+        return live
 
     def _add(self, session: Session) -> LiveSession:
         live = LiveSession(session, self._settings, self._mark)
@@ -121,8 +146,18 @@ class Directory:
         """Gives the sessions that nobody needs and that were last used before a time."""
         return [live for live in self.sessions.values() if live.idle and live.used_at < before]
 
-    def remove(self, live: LiveSession) -> None:
-        """Lets a session leave the memory: nothing of it is written any more."""
-        live.closed = True
+    def remove(self, live: LiveSession, why: ArpError | None = None) -> None:
+        """Lets a session leave the memory: nothing of it is written any more.
+
+        Args:
+            live: The session.
+            why: What those are told who still wait for something of it.
+        """
+        if not live.gone.done():
+            live.gone.set_result(why or InternalError("the session left the memory; ask again"))
         if self.sessions.get(live.id) is live:
             del self.sessions[live.id]
+
+
+def _not_found(session_id: str) -> SessionNotFound:
+    return SessionNotFound(f"no session {session_id!r}", detail=session_id)

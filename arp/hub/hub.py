@@ -15,23 +15,37 @@ from typing import TypeAlias
 import msgspec
 
 from arp.hub.directory import Directory, Principal, utc_now
-from arp.hub.live import LiveSession
+from arp.hub.live import LiveSession, settle
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.hub.writer import Writer
-from arp.protocol.errors import ArpError, UnknownObject, error_payload
-from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, RendererHello
+from arp.protocol.errors import ArpError, SessionNotFound, UnknownObject, error_payload
+from arp.protocol.messages import (
+    AgentMessage,
+    ErrorMessage,
+    FileRef,
+    Input,
+    InputAck,
+    RendererHello,
+)
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion, StartTurn
 from arp.session.inputs import receive
 from arp.session.recovery import recover
 from arp.store.blobs import Blobs
-from arp.store.errors import StoreError
+from arp.store.errors import StoreDamaged, StoreError
 from arp.store.store import SessionMeta, Store
 from arp.surface.profile import DRAFT, Profile, profile_of
 
 logger = logging.getLogger(__name__)
+
+_REASONS = {
+    1000: "the session was deleted",
+    1011: "internal error",
+    1013: "the ledger cannot be written",
+}
+"""What a renderer is told when its session is let go, by close code (protocol.md 6)."""
 
 Reply: TypeAlias = Callable[[AgentMessage], None]
 """Where the answer to an input goes."""
@@ -51,10 +65,11 @@ class Hub:
         self.store = store
         self.blobs = blobs
         self.settings = settings or HubSettings()
-        self.writer = Writer(store, now, self._store_failed)
+        self.writer = Writer(store, now, self._write_failed)
         self.runner = Runner(handlers, self.writer, blobs, self.settings, self.carry_out)
         self._replayer = Replayer(store, self.settings)
-        self.directory = Directory(store, self.settings, self._replayer, self.writer.mark, now)
+        mark = self.writer.mark
+        self.directory = Directory(store, self.settings, self._replayer, mark, self._mend, now)
         self._sweeper: asyncio.Task[None] | None = None
 
     @property
@@ -73,9 +88,16 @@ class Hub:
         self.writer.start()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="arp-sweeper")
         for session_id in await self.store.open_sessions():
-            live = await self.directory.load(session_id)
-            if live is not None:
-                self.carry_out(live, recover(live.session))
+            try:
+                await self.directory.load(session_id)
+            except StoreDamaged as error:
+                logger.error("%s; the others are served", error)
+
+    def _mend(self, live: LiveSession) -> None:
+        """Closes the turn that ran when the session was last in memory; goes on with its queue."""
+        effects = recover(live.session)
+        if effects or live.session.has_recorded:
+            self.carry_out(live, effects)
 
     async def aclose(self) -> None:
         """Lets turns finish or parks them, writes everything, closes connections and the store."""
@@ -106,10 +128,10 @@ class Hub:
             self._forget(live)
         return len(idle)
 
-    def _forget(self, live: LiveSession) -> None:
-        self.directory.remove(live)
+    def _forget(self, live: LiveSession, why: ArpError | None = None) -> None:
+        self.directory.remove(live, why)
         self.writer.forget(live.id)
-        self.runner.forget(live.id)
+        self.runner.forget(live)
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -133,14 +155,13 @@ class Hub:
             SessionNotFound: As `find`.
         """
         live = await self.find(session_id, principal)
-        self._drop(live, 1000, "the session was deleted")
+        self._drop(live, SessionNotFound("the session was deleted", detail=session_id), 1000)
         await self.writer.room()
         await self.store.delete(session_id)
 
-    def _drop(self, live: LiveSession, code: int, reason: str) -> None:
-        self._forget(live)
-        if live.task is not None:
-            live.task.cancel()
+    def _drop(self, live: LiveSession, why: ArpError, code: int) -> None:
+        self._forget(live, why)
+        reason = _REASONS[code]
         for viewer in live.viewers.values():
             viewer.outbox.close(code, reason)
 
@@ -198,8 +219,16 @@ class Hub:
                 ErrorMessage(payload=error_payload(error, message.id), session_id=session_id)
             )
 
-    async def submit(self, message: Input, principal: Principal, workflow: str) -> AgentMessage:
+    async def submit(
+        self, message: Input, principal: Principal, workflow: str, files: Sequence[FileRef] = ()
+    ) -> AgentMessage:
         """Takes an input that came without a connection (POST), and waits until it is durable.
+
+        Args:
+            message: The input.
+            principal: From whom.
+            workflow: The agent of a session that is new.
+            files: What came with it; from now on the session may name them.
 
         Returns:
             Its `ack`, or an `error` that says why it is refused.
@@ -208,9 +237,11 @@ class Hub:
         answer: asyncio.Future[AgentMessage] = asyncio.get_running_loop().create_future()
         try:
             live = await self.open(message.session_id, principal, workflow)
+            live.session.seen.files.update(ref.sha256 for ref in files)
             watching = [viewer.profile for viewer in live.viewers.values()]
-            self._take(live, message, watching[-1] if watching else DRAFT, answer.set_result)
-            return await answer
+            profile = watching[-1] if watching else DRAFT
+            self._take(live, message, profile, lambda ack: settle(answer, ack))
+            return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
             return ErrorMessage(payload=payload, session_id=message.session_id)
@@ -259,12 +290,12 @@ class Hub:
                 if reply is not None:
                     reply(InputAck(id=input_id, session_id=live.id, turn_id=turn_id))
 
-    def _store_failed(self, dirty: Sequence[LiveSession], error: StoreError) -> None:
+    def _write_failed(self, dirty: Sequence[LiveSession], error: ArpError) -> None:
         """Lets sessions go whose memory is ahead of the ledger; they come back from the store."""
         for live in dirty:
             for viewer in live.viewers.values():
                 viewer.tell(ErrorMessage(payload=error_payload(error)))
-            self._drop(live, 1013, "the ledger cannot be written")
+            self._drop(live, error, 1013 if isinstance(error, StoreError) else 1011)
 
 
 def _closing(viewer: Viewer) -> Callable[[], None]:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 from arp.hub.delivery import Delivery, Join
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Action, Viewer
+from arp.protocol.errors import ArpError
 from arp.session.emission import Drained
 from arp.session.session import Session
 
 if TYPE_CHECKING:
     from arp.hub.turn import Turn
+
+T = TypeVar("T")
 
 
 class Gathered(Struct, frozen=True):
@@ -47,8 +50,8 @@ class LiveSession:
         self.used_at = 0.0
         """When it last did something, on the loop's clock."""
         self.dirty = False
-        self.closed = False
-        """It has left the hub: nothing of it is written any more."""
+        self.gone: asyncio.Future[ArpError] = asyncio.get_running_loop().create_future()
+        """Done when it has left the hub and nothing of it is written any more: why."""
         self.unwritten = 0
         """Characters said since the last write."""
         self._mark = mark
@@ -67,11 +70,12 @@ class LiveSession:
     @property
     def idle(self) -> bool:
         """Tells whether nobody watches and nothing is going on."""
-        return not (self.viewers or self.dirty or self.session.active or self.session.has_recorded)
+        log = self.session.log
+        return not (self.viewers or self.dirty or self.session.active or log.stored < log.sequence)
 
     def mark(self) -> None:
         """Asks for a write, soon."""
-        if not self.dirty and not self.closed:
+        if not self.dirty and not self.gone.done():
             self.dirty = True
             self._mark(self)
 
@@ -79,6 +83,33 @@ class LiveSession:
         """Does something when all that is recorded so far is durable."""
         self._actions.append(action)
         self.mark()
+
+    async def written(self) -> None:
+        """Waits until all that is recorded so far is durable and delivered.
+
+        Raises:
+            ArpError: The session left the hub before.
+        """
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.after_write(lambda: settle(done, None))
+        await self.unless_gone(done)
+
+    async def unless_gone(self, future: asyncio.Future[T]) -> T:
+        """Waits for what happens after a write.
+
+        Raises:
+            ArpError: The session left the hub before.
+        """
+
+        def left(gone: asyncio.Future[ArpError]) -> None:
+            if not future.done():
+                future.set_exception(gone.result())
+
+        self.gone.add_done_callback(left)
+        try:
+            return await future
+        finally:
+            self.gone.remove_done_callback(left)
 
     def attach(self, viewer: Viewer) -> None:
         """Lets a renderer join at the next write."""
@@ -111,3 +142,9 @@ class LiveSession:
             self.delivery.finish(join)
         for action in gathered.actions:
             action()
+
+
+def settle(future: asyncio.Future[T], value: T) -> None:
+    """Hands a value to whoever waits for it, if somebody still does."""
+    if not future.done():
+        future.set_result(value)

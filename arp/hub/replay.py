@@ -19,7 +19,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
 from arp.protocol.codec import encode_json, recode
-from arp.protocol.messages import AgentMessage, Patch, Render
+from arp.protocol.messages import AgentMessage, Patch, Render, Resume
 from arp.protocol.patch import Append, Insert, Replace
 from arp.session.emission import addressed
 from arp.session.recovery import messages_of
@@ -48,10 +48,10 @@ class Replayer:
         self._settings = settings
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, viewer: Viewer, after: int) -> None:
-        """Begins to tell a renderer what lies behind a sequence."""
+    def start(self, viewer: Viewer, resume: Resume) -> None:
+        """Begins to tell a renderer what lies behind the place at which it resumes."""
         task = asyncio.get_running_loop().create_task(
-            self._replay(viewer, after), name="arp-replay"
+            self._replay(viewer, resume), name="arp-replay"
         )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -61,24 +61,26 @@ class Replayer:
         for task in self._tasks:
             task.cancel()
 
-    async def _replay(self, viewer: Viewer, after: int) -> None:
-        live = viewer.live
+    async def _replay(self, viewer: Viewer, resume: Resume) -> None:
+        live, after = viewer.live, resume.seq
         try:
-            while live is not None and viewer.live is live:
-                if after >= live.delivery.place.seq:
+            while live is not None and _is_there(viewer, live, resume):
+                if viewer.outbox.buffered > self._settings.high_water_bytes:
+                    await asyncio.sleep(DRAIN_S)
+                elif after < live.delivery.place.seq:
+                    after = await self._send_chunk(live, viewer, after)
+                else:
                     live.delivery.join_now(viewer)
                     return
-                after = await self._send_chunk(live, viewer, after)
         except NeedsSnapshot:
-            if live is not None and viewer.live is live:
+            if live is not None and _is_there(viewer, live, resume):
                 live.delivery.resync(viewer)
         except StoreError:
             logger.exception("replaying for renderer %s failed", viewer.id)
             viewer.outbox.close(1011, "the ledger cannot be read")
 
     async def _send_chunk(self, live: LiveSession, viewer: Viewer, after: int) -> int:
-        while viewer.outbox.buffered > self._settings.high_water_bytes:
-            await asyncio.sleep(DRAIN_S)
+        resume = viewer.resume
         limit = min(CHUNK, live.delivery.place.seq - after)
         chunk = await self._store.read(live.session.head.session_id, after, limit)
         if not chunk:
@@ -90,9 +92,14 @@ class Replayer:
             for told in messages_of(decode(body))
             for message in addressed(_as_it_was(told, viewer.profile), audience)
         ]
-        if frames and viewer.live is live:
+        if frames and _is_there(viewer, live, resume):
             viewer.outbox.send(pack(frames, viewer.encoding) if audience.batch else frames)
         return chunk[-1][0]
+
+
+def _is_there(viewer: Viewer, live: LiveSession, resume: Resume | None) -> bool:
+    """Tells whether the renderer still is where this reader was started for it."""
+    return viewer.live is live and viewer.resume is resume
 
 
 def _as_it_was(message: AgentMessage, profile: Profile) -> AgentMessage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -22,6 +23,10 @@ Handler: TypeAlias = Callable[[Turn], Awaitable[None]]
 """An agent: `async def agent(turn: Turn) -> None`."""
 
 CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
+
+
+DEAF_S = 1.0
+"""How long an agent has to end once the server stops; then its turn is closed over its head."""
 
 
 class Runner:
@@ -52,11 +57,18 @@ class Runner:
         task = asyncio.get_running_loop().create_task(self._run(live, turn), name=f"arp-{turn_id}")
         live.task = task
         self.tasks[task] = live
-        task.add_done_callback(lambda done: self.tasks.pop(done, None))
+        task.add_done_callback(lambda done: self._done(done, live, turn_id))
+
+    def _done(self, task: asyncio.Task[None], live: LiveSession, turn_id: str) -> None:
+        del self.tasks[task]
+        if task.cancelled():  # before its first step, so that no code of ours ran in it
+            self._stopped(live, turn_id)
 
     def cancel(self, live: LiveSession, turn_id: str) -> None:
-        """Stops a turn: its agent gets `CancelledError`, and may clean up for a while."""
+        """Stops a turn: its agent gets `CancelledError` once, and may clean up for a while."""
         if live.turn is None or live.turn.id != turn_id or live.task is None:
+            return
+        if live.task.cancelling():
             return
         live.task.cancel()
         asyncio.get_running_loop().call_later(
@@ -69,25 +81,41 @@ class Runner:
             self._end(live, turn_id, "cancelled", None, None)
 
     async def _run(self, live: LiveSession, turn: Turn) -> None:
-        handler = self._handlers[live.session.head.workflow]
+        status: Any = "failed"
         try:
-            await handler(turn)
-            turn.finish()
+            await self._work(live.session.head.workflow, turn)
+            status = "completed"
         except asyncio.CancelledError:
-            if self._parking:
-                error = Interrupted("the server stopped while this turn ran; ask again to go on")
-                self._end(live, turn.id, "failed", error, "interrupted")
-            else:
-                self._end(live, turn.id, "cancelled", None, None)
-        except KeyboardInterrupt:
+            status = "cancelled"
+        except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException:
             # Whatever an author's code raises, SystemExit included, ends its turn and nothing else.
             logger.exception("agent %r failed in turn %s", live.session.head.workflow, turn.id)
-            failed = AgentFailed("the agent failed; the server's log has the reason")
-            self._end(live, turn.id, "failed", failed, None)
+        task = asyncio.current_task()
+        if status == "cancelled" or (task is not None and task.cancelling()):
+            self._stopped(live, turn.id)
         else:
-            self._end(live, turn.id, "completed", None, None)
+            failed = AgentFailed("the agent failed; the server's log has the reason")
+            self._end(live, turn.id, status, failed if status == "failed" else None, None)
+
+    async def _work(self, workflow: str, turn: Turn) -> None:
+        handler = self._handlers.get(workflow)
+        if handler is None:
+            raise LookupError(f"the app has no agent {workflow!r} (any more)")
+        working = handler(turn)
+        if not inspect.isawaitable(working):
+            raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
+        await working
+        turn.finish()
+
+    def _stopped(self, live: LiveSession, turn_id: str) -> None:
+        """Ends a turn that was asked to stop, whatever its agent made of it."""
+        if self._parking:
+            error = Interrupted("the server stopped while this turn ran; ask again to go on")
+            self._end(live, turn_id, "failed", error, "interrupted")
+        else:
+            self._end(live, turn_id, "cancelled", None, None)
 
     def _end(
         self,
@@ -97,6 +125,8 @@ class Runner:
         error: BaseException | None,
         reason: str | None,
     ) -> None:
+        if live.gone.done():
+            return
         if live.turn is not None and live.turn.id == turn_id:
             live.turn.flush()
             live.turn = None
@@ -116,15 +146,22 @@ class Runner:
         for task in rest:
             task.cancel()
         if rest:
-            await asyncio.wait(rest, timeout=1.0)
+            _, deaf = await asyncio.wait(rest, timeout=DEAF_S)
+            for task in deaf:
+                live = self.tasks[task]
+                if live.turn is not None and live.task is task:
+                    self._stopped(live, live.turn.id)
 
     def state_of(self, live: LiveSession) -> dict[str, Any]:
         """Gives the agent's own things of a session."""
         return self._states.setdefault(live.session.head.session_id, {})
 
-    def forget(self, session_id: str) -> None:
-        """Drops what is kept of a session that left the memory."""
-        self._states.pop(session_id, None)
+    def forget(self, live: LiveSession) -> None:
+        """Drops what is kept of a session that left the memory, and stops its agent."""
+        self._states.pop(live.id, None)
+        live.session.running = None
+        if live.task is not None:
+            live.task.cancel()
 
     async def read_blob(self, sha256: str) -> bytes:
         """Gives an uploaded file."""

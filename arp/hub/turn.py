@@ -23,6 +23,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
+from arp.session.emission import SAYING, THINKING
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
 from arp.surface.profile import supported
@@ -48,9 +49,10 @@ class Turn:
         self._pending: dict[str, list[Change]] = {}
         self._failed: ArpError | None = None
         self._frames = 0
+        self._log = live.session.log
         self._numbers = {"component": 0, "tool": 0}
         self._tool: str | None = None
-        """The last tool that ran: what is shown next came of it."""
+        """The last tool that ran: what is shown before the agent speaks again came of it."""
         self._waiting: dict[str, asyncio.Future[Json]] = {}
 
     # -- what the user said ------------------------------------------------------------------------
@@ -122,13 +124,13 @@ class Turn:
                 self.show(Component("", "text", {"content": text, "format": "markdown"}))
                 return
             self._settle()
-        live = self._live
-        session = self._session
-        if session.running != self.id:
-            session.check_running(self.id)
+        if self._session.running != self.id:
+            self._session.check_running(self.id)
         if not text:
             return
-        session.say(self.id, text)
+        self._tool = None
+        live = self._live
+        self._log.say(self.id, text, SAYING)
         if not live.dirty:
             live.mark()
         live.unwritten += len(text)
@@ -139,7 +141,7 @@ class Turn:
         """Adds to the turn's thinking, which only renderers that ask for it show."""
         self._session.check_running(self.id)
         if text:
-            self._session.say(self.id, text, "reasoning.delta")
+            self._log.say(self.id, text, THINKING)
             self._live.mark()
 
     def show(self, *components: Component, surface: str = "main", tool: str | None = None) -> str:
@@ -148,7 +150,8 @@ class Turn:
         Args:
             components: In order. Without an id they get one.
             surface: Where; a new name makes a new surface.
-            tool: The tool that made them, for renderers that tell; `None` = the last that ran.
+            tool: The tool that made them, for renderers that tell. `None` = the one that ran last,
+                if nothing was said since.
 
         Returns:
             The id of the last one.

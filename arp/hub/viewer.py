@@ -1,15 +1,15 @@
 """One renderer on one session: what it takes, how far it is, and whether it keeps up.
 
 Theory of operation. A viewer is *current* (it gets every frame as it leaves), *behind* (its buffer
-is full, its commits unacknowledged, or its own pace is reached: it gets nothing, and only its place
-is kept) or *joining* (a snapshot, a replay or a catch-up is on its way). From behind it becomes
-current again by one catch-up.
+is full or its commits are unacknowledged: it gets nothing, and only its place is kept), *paced* (as
+behind, until the pace that it asked for allows more), *joining* (a snapshot or a replay is on its
+way) or *returning* (a catch-up is). From behind it becomes current again by one catch-up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.messages import AgentMessage, Resume
@@ -19,6 +19,8 @@ from arp.surface.snapshot import Place
 
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession
+
+State: TypeAlias = Literal["new", "joining", "current", "behind", "paced", "returning"]
 
 LOW_WATER_BYTES = 32 << 10
 """A renderer that was behind gets its catch-up when less than this waits for it."""
@@ -60,7 +62,7 @@ class Viewer:
         self.encoding: Encoding = encoding
         self.profile: Profile = DRAFT
         self.live: LiveSession | None = None
-        self.state: Literal["new", "current", "behind", "joining"] = "new"
+        self.state: State = "new"
         self.place: Place = Place()
         """Where it stands while it is behind."""
         self.part: str | None = None
@@ -81,7 +83,7 @@ class Viewer:
     def drained(self) -> None:
         """Is called by the transport when its buffer has become small."""
         if self.state == "behind" and self.live is not None:
-            self.live.delivery.rejoin(self)
+            self.live.delivery.drained(self)
 
     def acknowledge(self, seq: int) -> None:
         """Takes note of the last commit that the renderer has displayed."""

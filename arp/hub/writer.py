@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from arp.hub.live import Gathered, LiveSession
+from arp.protocol.errors import ArpError, InternalError
 from arp.session.emission import Text
 from arp.store.errors import StoreError
 from arp.store.store import Append, SessionMeta, Store
@@ -27,7 +28,7 @@ class Writer:
         self,
         store: Store,
         now: Callable[[], str],
-        failed: Callable[[Sequence[LiveSession], StoreError], None],
+        failed: Callable[[Sequence[LiveSession], ArpError], None],
     ) -> None:
         self._store = store
         self._now = now
@@ -94,9 +95,9 @@ class Writer:
         event.set()
 
     async def _write(self) -> None:
-        dirty, self._dirty = [live for live in self._dirty if not live.closed], []
+        dirty, self._dirty = [live for live in self._dirty if not live.gone.done()], []
         at = self._now()
-        gathered = [live.gather(at) for live in dirty]
+        gathered = [one for live in dirty if (one := self._gather(live, at)) is not None]
         batch = [
             Append(one.live.id, one.expected, one.drained.facts, self._meta(one, at))
             for one in gathered
@@ -109,19 +110,33 @@ class Writer:
                 self.facts += sum(len(one.facts) for one in batch)
         except StoreError as error:
             logger.error("the ledger cannot be written: %s", error)
-            self._failed(dirty, error)
+            self._failed([one.live for one in gathered], error)
+        except Exception:
+            # No more must whatever else a store raises.
+            logger.exception("appending to the ledger failed")
+            self._failed([one.live for one in gathered], _fault())
         else:
             for one in gathered:
                 self._deliver(one)
         self._turn()
 
+    def _gather(self, live: LiveSession, at: str) -> Gathered | None:
+        try:
+            return live.gather(at)
+        except Exception:
+            # One session's fault must not stop the loop that serves all: it is let go, and comes
+            # back from the store.
+            logger.exception("gathering session %s failed", live.id)
+            self._failed([live], _fault())
+            return None
+
     def _deliver(self, one: Gathered) -> None:
         try:
             one.live.deliver(one)
         except Exception:
-            # One session's fault must not stop the loop that serves all: it is logged and that
-            # session goes on.
+            # As above.
             logger.exception("delivering session %s failed", one.live.id)
+            self._failed([one.live], _fault())
 
     def _meta(self, one: Gathered, at: str) -> SessionMeta | None:
         """Gives the session's row when something in it changed that lists and recovery need."""
@@ -146,3 +161,7 @@ class Writer:
             last_sequence=one.drained.place.seq,
             active=active,
         )
+
+
+def _fault() -> InternalError:
+    return InternalError("internal error; the server's log has it")

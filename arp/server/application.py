@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -30,7 +29,7 @@ from arp.server.streams import stream_routes
 from arp.server.workflows import workflow_routes
 from arp.store.location import open_blobs, open_store
 from arp.transport.queue_outbox import QueueOutbox
-from arp.transport.websocket import Receive, Send
+from arp.transport.websocket import Receive, Scope, Send
 
 OPEN_PATHS = ("/", "/health")
 """Served to whoever passes the guard: the page holds no secret and must load to ask for a token."""
@@ -111,7 +110,7 @@ class Application:
         for outbox in list(self.streams):
             outbox.close(1012, "restarting")
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection, or the lifespan."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
@@ -144,12 +143,12 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def _is_open(scope: dict[str, Any]) -> bool:
+def _is_open(scope: Scope) -> bool:
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
     return path in OPEN_PATHS or path.startswith("/_static/")
 
 
-async def _refuse(scope: dict[str, Any], receive: Receive, send: Send, refused: Refused) -> None:
+async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
     if scope["type"] == "websocket":
         await refuse_socket(receive, send)
         return

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hmac
 import inspect
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from arp.hub.directory import Principal
 from arp.server.served import Access
+from arp.transport.websocket import Scope
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -35,7 +36,7 @@ class Guard:
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
         self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
 
-    def check_source(self, scope: dict[str, Any]) -> Refused | None:
+    def check_source(self, scope: Scope) -> Refused | None:
         """Checks `Host` and `Origin`; `None` if both are right."""
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
@@ -58,7 +59,7 @@ class Guard:
             return False
         return parts.netloc == host
 
-    async def principal(self, scope: dict[str, Any]) -> Principal | None:
+    async def principal(self, scope: Scope) -> Principal | None:
         """Tells who asks; `None` if nobody that may."""
         if self._authenticate is not None:
             headers = {
@@ -88,7 +89,7 @@ class Guard:
         return Principal(name) if name is not None else None
 
 
-def _values(scope: dict[str, Any], name: bytes, *, lower: bool = True) -> list[str]:
+def _values(scope: Scope, name: bytes, *, lower: bool = True) -> list[str]:
     values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
     return [value.lower() for value in values] if lower else values
 

@@ -6,7 +6,7 @@ A run's id is `{session_id}.{turn_id}`.
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,7 +24,7 @@ from arp.server.workflow_events import WorkflowWriter
 from arp.surface.snapshot import snapshot
 from arp.transport.event_stream import stream
 from arp.transport.queue_outbox import QueueOutbox
-from arp.transport.websocket import Receive, Send
+from arp.transport.websocket import Receive, Scope, Send
 
 if TYPE_CHECKING:
     from arp.server.application import Application
@@ -125,7 +125,7 @@ class _RunStream:
     def __init__(self, application: Application) -> None:
         self._application = application
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             live, turn = await find_run(self._application, Request(scope))
         except SessionNotFound as error:

@@ -7,7 +7,7 @@ no extension (compression) may be negotiated then, and none is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -22,9 +22,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         """Serves the application."""
-        wire: Wire = self
         if not self.config.ws_per_message_deflate:
-            self.scope["extensions"][EXTENSION] = wire  # type: ignore[index, typeddict-item]
+            extensions = cast("dict[str, Wire]", self.scope["extensions"])
+            extensions[EXTENSION] = self
         await super().run_asgi()
 
     def can_write(self) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from arp.hub.peer import Peer
 from arp.store.errors import StoreError
-from arp.transport.websocket import SUBPROTOCOLS, Receive, Send, SocketOutbox, talk
+from arp.transport.websocket import SUBPROTOCOLS, Receive, Scope, Send, SocketOutbox, talk
 
 if TYPE_CHECKING:
     from arp.server.application import Application
@@ -19,7 +19,7 @@ MAX_UNKNOWN_PEERS = 256
 
 
 async def serve_socket(
-    application: Application, scope: dict[str, Any], receive: Receive, send: Send
+    application: Application, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Accepts and serves a WebSocket, or refuses its handshake."""
     path = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -58,7 +58,7 @@ async def refuse_socket(receive: Receive, send: Send) -> None:
     await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
 
 
-def _workflow(application: Application, scope: dict[str, Any]) -> str | None:
+def _workflow(application: Application, scope: Scope) -> str | None:
     asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("workflow", [])
     name = asked[0].lstrip("/") if asked else application.workflow
     return name if name in application.served.handlers else None

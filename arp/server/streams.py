@@ -20,14 +20,17 @@ from arp.hub.peer import Peer
 from arp.protocol.agent_connection import AgentConnection, Rejected
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, ResourceLimit, error_payload
-from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck
+from arp.protocol.messages import AgentMessage, ErrorMessage, FileRef, Input, InputAck
 from arp.server.uploads import read_body, read_form
 from arp.transport.event_stream import EventWriter, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
-from arp.transport.websocket import Receive, Send
+from arp.transport.websocket import Receive, Scope, Send
 
 if TYPE_CHECKING:
     from arp.server.application import Application
+
+FIELD_PART = "fields."
+"""How a part is named that answers a file field of a form."""
 
 STATUS = {
     ErrorCode.UNAUTHENTICATED: 401,
@@ -56,7 +59,7 @@ class _Events:
     def __init__(self, application: Application) -> None:
         self._application = application
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         try:
             hello = _hello(request)
@@ -110,7 +113,7 @@ class _Inputs:
     def __init__(self, application: Application) -> None:
         self._application = application
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
             response = await self._take(request)
@@ -121,8 +124,9 @@ class _Inputs:
     async def _take(self, request: Request) -> Response:
         hub = await self._application.hub()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        files: list[FileRef] = []
         if kind == "multipart/form-data":
-            frame = await _frame_of_form(request, hub)
+            frame, files = await _frame_of_form(request, hub)
         elif kind == "application/json":
             frame = await read_body(request, hub.settings.limits.max_message_bytes)
         else:
@@ -133,7 +137,8 @@ class _Inputs:
         answers: list[AgentMessage] = []
         for event in connection.receive(frame):
             if isinstance(event, Input):
-                answers.append(await hub.submit(event, request.scope["arp"].principal, workflow))
+                principal = request.scope["arp"].principal
+                answers.append(await hub.submit(event, principal, workflow, files))
             elif isinstance(event, Rejected):
                 answers.append(_error(event.error, event.input_id))
             else:
@@ -141,12 +146,22 @@ class _Inputs:
         return _response(answers, _status(answers))
 
 
-async def _frame_of_form(request: Request, hub: Hub) -> bytes:
-    fields, files = await read_form(request, hub.blobs, hub.settings.limits.max_upload_bytes)
+async def _frame_of_form(request: Request, hub: Hub) -> tuple[bytes, list[FileRef]]:
+    """Gives the input in a form as a frame, with its files in their places.
+
+    A part named `fields.NAME` answers the file field NAME of a form; every other file stands in
+    `data.files`.
+    """
+    form = await read_form(request, hub.blobs, hub.settings.limits.max_upload_bytes)
     try:
-        message = msgspec.json.decode(fields.get("message", "{}"))
+        message = msgspec.json.decode(form.fields.get("message", "{}"))
         data = message.setdefault("data", {})
-        data["files"] = msgspec.to_builtins(files)
+        for name, ref in form.files:
+            plain = msgspec.to_builtins(ref)
+            if name.startswith(FIELD_PART):
+                data.setdefault("fields", {})[name.removeprefix(FIELD_PART)] = plain
+            else:
+                data.setdefault("files", []).append(plain)
     except (msgspec.DecodeError, AttributeError, TypeError, RecursionError):
         raise InvalidMessage(
             "message: expected an input as a JSON object", detail="message"
@@ -154,7 +169,7 @@ async def _frame_of_form(request: Request, hub: Hub) -> bytes:
     message.setdefault("v", 1)
     message.setdefault("type", "input")
     message.setdefault("input_type", "file")
-    return encode_json(message)
+    return encode_json(message), [ref for _, ref in form.files]
 
 
 def _error(error: BaseException, input_id: str | None = None) -> ErrorMessage:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
+from msgspec import Struct
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
@@ -49,10 +50,16 @@ async def bounded(request: Request, max_bytes: int) -> AsyncGenerator[bytes, Non
         raise InvalidMessage("the body ended early") from None
 
 
-async def read_form(
-    request: Request, blobs: Blobs, max_bytes: int
-) -> tuple[dict[str, str], list[FileRef]]:
-    """Reads multipart/form-data: fields by name, files into the store.
+class Form(Struct, frozen=True):
+    """What came as multipart/form-data."""
+
+    fields: dict[str, str]
+    files: list[tuple[str, FileRef]]
+    """Each with the name of its part."""
+
+
+async def read_form(request: Request, blobs: Blobs, max_bytes: int) -> Form:
+    """Reads multipart/form-data; the files go into the store.
 
     Raises:
         ResourceLimit: More bytes, files or fields than are taken; nothing is kept.
@@ -66,17 +73,16 @@ async def read_form(
         form = await parser.parse()
     except MultiPartException as error:
         raise InvalidMessage(f"multipart/form-data: {error.message}") from None
-    fields: dict[str, str] = {}
-    files: list[FileRef] = []
+    read = Form({}, [])
     try:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                files.append(await _store(value, blobs, max_bytes))
+                read.files.append((name, await _store(value, blobs, max_bytes)))
             else:
-                fields[name] = value
+                read.fields[name] = value
     finally:
         await form.close()
-    return fields, files
+    return read
 
 
 async def _store(upload: UploadFile, blobs: Blobs, max_bytes: int) -> FileRef:

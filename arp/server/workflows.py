@@ -8,7 +8,7 @@ stream` the answer streams; without, it comes when the turn is over.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.requests import Request
@@ -19,12 +19,12 @@ from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, error_payload
 from arp.protocol.json_value import JsonObject, check_plain_json
-from arp.protocol.messages import FINAL_STATUSES, ErrorMessage, Input, InputAck, InputType
+from arp.protocol.messages import FINAL_STATUSES, ErrorMessage, FileRef, Input, InputAck, InputType
 from arp.server.chats import json_response
 from arp.server.runs import follow, result_of
 from arp.server.streams import STATUS
 from arp.server.uploads import read_body, read_form
-from arp.transport.websocket import Receive, Send
+from arp.transport.websocket import Receive, Scope, Send
 
 if TYPE_CHECKING:
     from arp.server.application import Application
@@ -39,7 +39,7 @@ class _Workflow:
     def __init__(self, application: Application) -> None:
         self._application = application
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         workflow = request.path_params["workflow"]
         if workflow not in self._application.served.handlers:
@@ -70,13 +70,13 @@ class _Workflow:
         if fields:
             data["params"] = fields
         if files:
-            data["files"] = files
+            data["files"] = msgspec.to_builtins(files)
         check_plain_json(data, "body")
         live = await hub.open(session_id, principal, workflow)
         session_id = live.session.head.session_id
         kind: InputType = "file" if files else "text"
         said = Input(input_type=kind, data=data, session_id=session_id)
-        answer = await hub.submit(said, principal, workflow)
+        answer = await hub.submit(said, principal, workflow, files)
         if isinstance(answer, InputAck) and answer.turn_id is not None:
             return live, answer.turn_id
         assert isinstance(answer, ErrorMessage)
@@ -89,12 +89,12 @@ def _as_error(answer: ErrorMessage) -> ArpError:
     return error
 
 
-async def _body(request: Request, hub: Hub) -> tuple[JsonObject, list[JsonObject]]:
+async def _body(request: Request, hub: Hub) -> tuple[JsonObject, list[FileRef]]:
     limits = hub.settings.limits
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        fields, files = await read_form(request, hub.blobs, limits.max_upload_bytes)
-        return dict(fields), msgspec.to_builtins(files)
+        form = await read_form(request, hub.blobs, limits.max_upload_bytes)
+        return dict(form.fields), [ref for _, ref in form.files]
     if kind != "application/json":
         raise InvalidMessage("content-type: send application/json or multipart/form-data")
     try:

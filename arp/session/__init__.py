@@ -1,5 +1,4 @@
-"""Who may do what now: sessions, turns, the queue, questions. Pure: events in, facts and effects
-out.
+"""Who may do what now: sessions, turns, the queue, questions. Events in, facts and effects out.
 
 Read in this order: `projection`, `emission`, `speech`, `log`, `effects`, `session`, `inputs`,
 `recovery`.

@@ -12,12 +12,12 @@ from msgspec import Struct
 from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidMessage, ResourceLimit, SessionBusy, UnknownObject
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, Input
 from arp.protocol.patch import Update
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
 from arp.session.session import Question, Session, takes_typed_answers
-from arp.surface.answers import answer_value, check_answer, understand
+from arp.surface.answers import answer_value, check_answer, public_answer, understand
 from arp.surface.change import PatchChange
 from arp.surface.profile import Profile
 
@@ -88,6 +88,7 @@ def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
     if message.id is not None and message.id in session.seen:
         return [Acknowledge(message.id, session.seen[message.id])]
     _check_shape(message)
+    _check_files(session, message)
     if message.input_type in _SILENT:
         return _acknowledge(message, None)
     if message.input_type == "action" and message.data["action"].startswith("arp."):
@@ -116,6 +117,18 @@ def _check_shape(message: Input) -> None:
         raise InvalidMessage(f"data of {message.input_type}: {error}", detail="data") from None
 
 
+def _check_files(session: Session, message: Input) -> None:
+    """Refuses files that did not come with an input of this session: an id is no credential."""
+    fields = message.data.get("fields")
+    named = [
+        *(message.data.get("files") or ()),
+        *(fields.values() if isinstance(fields, dict) else ()),
+    ]
+    for ref in named:
+        if isinstance(ref, dict) and ref.get("sha256") not in session.seen.files:
+            raise UnknownObject("no such file; files come by POST as multipart/form-data")
+
+
 def _reserved(session: Session, message: Input) -> list[Effect]:
     action = message.data["action"]
     if action != CANCEL:
@@ -126,7 +139,7 @@ def _reserved(session: Session, message: Input) -> list[Effect]:
     return [*_acknowledge(message, turn_id or session.running), *effects]
 
 
-# -- which component an input answers ----------------------------------------------------------------
+# -- which component an input answers ----------------------------------------------------
 
 
 def _find_question(
@@ -144,7 +157,7 @@ def _find_question(
     for question in reversed(session.questions.values()):
         component = _component(session, question.component_id, question.surface)
         spec = CATALOG.get(component.type)
-        if spec is not None and message.input_type in spec.answered_by:
+        if spec is not None and message.input_type == spec.answered_by:
             named = msgspec.structs.replace(
                 message, source_component=component.id, surface=question.surface
             )
@@ -167,7 +180,7 @@ def _typed(session: Session, message: Input, profile: Profile) -> tuple[Componen
         input_type, data = understood
         named = msgspec.structs.replace(
             message,
-            input_type=input_type,  # type: ignore[arg-type]  # understand() gives input types
+            input_type=input_type,
             data=data,
             source_component=component.id,
             surface=question.surface,
@@ -190,28 +203,37 @@ def _checked(component: Component, message: Input) -> Input:
     return msgspec.structs.replace(message, data=data)
 
 
-# -- what comes of it --------------------------------------------------------------------------------
+# -- what comes of it --------------------------------------------------------------------
 
 
 def _answer(session: Session, component: Component, message: Input) -> list[Effect]:
     value = answer_value(component, message.input_type, message.data)
+    shown = public_answer(component, value)
+    message = _without_secrets(message, shown)
     question = session.questions.get(component.id)
     if component.type == "tabs":
         return _tab(session, component, message)
     if question is None:
         _room(session)
-        session.mark(component.id, message.surface, "answered", value, None)
+        session.mark(component.id, message.surface, "answered", shown, None)
         return _new_turn(session, message)
     orphan = question.turn_id != session.running
     if orphan:
         _room(session)
     told = None if orphan else _told(message)
-    session.close_question(question, "answered", answer=value, told=told)
+    session.close_question(question, "answered", answer=shown, told=told)
     if orphan:
         return _new_turn(session, message)
     _remember(session, message, question.turn_id)
     resolve = ResolveQuestion(question.action_id, value)
     return [*_acknowledge(message, question.turn_id), resolve]
+
+
+def _without_secrets(message: Input, shown: Json) -> Input:
+    """Gives an answer as everyone may see it: the passwords of a form go to the agent alone."""
+    if message.input_type != "form_submit":
+        return message
+    return msgspec.structs.replace(message, data={**message.data, "fields": shown})
 
 
 def _tab(session: Session, component: Component, message: Input) -> list[Effect]:

@@ -1,5 +1,4 @@
-"""Which messages show a fact: the same for renderers that are there and for those that read the
-log later.
+"""Which messages show a fact: the same live and for those who read the log later.
 
 One fact gives at most one group of messages. `seq` stands on the message that completes the group;
 what comes before it in a group takes effect only with it (`render`, `patch`) or may be told twice
@@ -84,7 +83,12 @@ def commit_messages(
     at: At, surface: str, changes: Sequence[Change], *, final: bool = False
 ) -> list[AgentMessage]:
     """Gives the messages of one commit, back to back."""
-    where = {"session_id": at.session_id, "seq": at.seq, "turn_id": at.turn_id, "surface": surface}
+    where: dict[str, Any] = {
+        "session_id": at.session_id,
+        "seq": at.seq,
+        "turn_id": at.turn_id,
+        "surface": surface,
+    }
     out: list[AgentMessage] = []
     for change in changes:
         if isinstance(change, PatchChange):

@@ -45,8 +45,9 @@ def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = 
 
 
 def recover(session: Session) -> list[Effect]:
-    """Closes the turn that a crash interrupted and goes on with the queue; open questions stay
-    open.
+    """Closes the turn that a crash interrupted and goes on with the queue.
+
+    Its open questions stay open.
     """
     if session.running is None:
         return session.begin_next()
@@ -82,8 +83,14 @@ def _follow(session: Session, fact: Fact) -> None:
 
 
 def _seen(session: Session, told: JsonObject | None, turn_id: str) -> None:
-    if told is not None and told.get("id") is not None:
+    if told is None:
+        return
+    if told.get("id") is not None:
         session.seen[told["id"]] = turn_id
+    data = told["data"]
+    for ref in (*data.get("files", ()), *data.get("fields", {}).values()):
+        if isinstance(ref, dict) and "sha256" in ref:
+            session.seen.files.add(ref["sha256"])
 
 
 def _payload(fact: Fact) -> JsonObject:

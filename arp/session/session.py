@@ -69,6 +69,15 @@ class Rules(Struct, frozen=True):
     """What becomes of an input while a turn runs."""
 
 
+class Seen(dict[str, str | None]):
+    """What came in before: the turn of each input that had an id."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: set[str] = set()
+        """SHA-256 of the files that came with inputs: the only ones that an input may name."""
+
+
 class Session:
     """The state machine of one session."""
 
@@ -81,8 +90,7 @@ class Session:
         self.queue: list[str] = []
         self.questions: dict[str, Question] = {}
         """Open ones by component id, in the order in which they were asked."""
-        self.seen: dict[str, str | None] = {}
-        """Turn of each input that had an id."""
+        self.seen = Seen()
         self.profiles: set[Profile] = set()
         """Of the renderers that are there; a commit is translated for those that need it."""
         self._surfaces: dict[str, Surface] = {}

@@ -23,6 +23,7 @@ from arp.transport.wire import BINARY, EXTENSION, TEXT, Wire, wire_bytes
 
 logger = logging.getLogger(__name__)
 
+Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
@@ -76,7 +77,8 @@ class SocketOutbox:
         except StopIteration:
             return
         except Exception:  # noqa: BLE001
-            # Each server has an error of its own for this. The peer is gone; the reading side learns it too and ends the connection.
+            # Each server has an error of its own for a peer that is gone; the reading side learns
+            # it too and ends the connection.
             self._closed = True
             return
         self.buffered += size
@@ -135,7 +137,7 @@ def _resume(sending: Coroutine[Any, Any, None], waits_for: object) -> Generator[
 
 
 async def talk(
-    scope: MutableMapping[str, Any],
+    scope: Scope,
     receive: Receive,
     send: Send,
     encoding: Encoding,

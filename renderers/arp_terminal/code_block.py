@@ -8,7 +8,7 @@ from typing import Any
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]  # publishes no types
 from pygments.token import Token  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.style import Style
 from rich.text import Text
@@ -101,15 +101,14 @@ class CodeLines:
 
 
 def offsets(text: str, first: int, rest: int) -> list[int]:
-    """Gives where to cut `text` so that no piece is wider than its cells, the first or the rest."""
-    found, used, width = [], 0, first
-    for place, char in enumerate(text):
-        cells = cell_len(char)
-        if used + cells > width and used:
-            found.append(place)
-            used, width = 0, rest
-        used += cells
-    return found
+    """Gives where to cut `text` so that no piece is wider than its cells, the first or the rest.
+
+    What is drawn as one character, such as an emoji of several, is not cut.
+    """
+    found = [len(chop_cells(text, first)[0])]
+    for piece in chop_cells(text[found[0] :], rest):
+        found.append(found[-1] + len(piece))
+    return found[:-1]
 
 
 def _head(title: str, language: str) -> Text | None:

@@ -18,6 +18,7 @@ from arp.protocol.messages import Delta, ErrorMessage
 from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.commands import HELP, Command, file_arguments, is_misspelt, parse_command
 from arp_terminal.dialogue import Dialogue, dialogue_for
+from arp_terminal.form_dialogue import FormDialogue
 from arp_terminal.in_flight import InFlight
 from arp_terminal.notes import Note
 from arp_terminal.open_questions import Question, find, next_question
@@ -74,6 +75,15 @@ class Asking(Struct, frozen=True):
     def id(self) -> str:
         """The component's id."""
         return self.question.component.id
+
+
+def resumed(begun: Dialogue | None, question: Question) -> Dialogue:
+    """Gives the dialogue of a question; what was typed into a form so far is kept."""
+    if isinstance(begun, FormDialogue):
+        return begun
+    dialogue = dialogue_for(question.component, offered=question.offered)
+    assert dialogue is not None
+    return dialogue
 
 
 class Conversation:
@@ -170,15 +180,15 @@ class Conversation:
 
     def _look_for_question(self) -> None:
         """Asks the question that is due; says so if the one before was answered elsewhere."""
-        due = next_question(self.client.screen, self._passed)
-        if self._asking is not None and due is not None and due.component.id == self._asking.id:
-            return
-        if self._asking is not None:
-            self._tell_closed(self._asking)
-        self._asking = None
-        if due is not None:
-            dialogue = dialogue_for(due.component, offered=due.offered)
-            self._asking = Asking(due, dialogue) if dialogue is not None else None
+        asking, due = self._asking, next_question(self.client.screen, self._passed)
+        is_same = asking is not None and due is not None and due.component.id == asking.id
+        if asking is not None and not is_same:
+            self._tell_closed(asking)
+        if due is None:
+            self._asking = None
+        elif asking is None or not is_same or due.offered != asking.question.offered:
+            begun = asking.dialogue if asking is not None and is_same else None
+            self._asking = Asking(due, resumed(begun, due))
 
     def _tell_closed(self, asking: Asking) -> None:
         component = find(self.client.screen, asking.id)

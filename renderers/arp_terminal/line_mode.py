@@ -160,7 +160,8 @@ class LineChat:
         for note in notes:
             lines += self._scroll.note(self._scroll.paint(draw_note(note, self._scroll.options)))
         prompt = self._conversation.prompt
-        if prompt.label and prompt != self._asked:
+        answerable = bool(self._lines) or not self._is_ended
+        if prompt.label and prompt != self._asked and answerable:
             hint = f"  ({prompt.hint})" if prompt.hint else ""
             lines += self._scroll.note(self._scroll.paint(Text(f"? {prompt.label}{hint}")))
         self._asked = prompt

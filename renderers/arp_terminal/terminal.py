@@ -59,9 +59,9 @@ def wants_colour(terminal: bool, environ: Mapping[str, str]) -> bool:
 
 
 def speaks_unicode(out: TextIO) -> bool:
-    """Tells whether what is drawn may have signs beyond ASCII."""
-    encoding = (getattr(out, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
-    return encoding.startswith(("utf", "cp65001"))
+    """Tells whether what is drawn may have signs beyond ASCII; a stream of no encoding takes all."""
+    encoding = getattr(out, "encoding", None) or "utf-8"
+    return encoding.lower().replace("_", "").startswith(("utf", "cp65001"))
 
 
 def columns(out: TextIO) -> int:

@@ -1,4 +1,4 @@
-"""Nothing is seen that is not durable, and one write serves all who wait (architecture.md, 4 and 5)."""
+"""Nothing is seen that is not durable, and one write serves all who wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from arp import Turn, ui
 from arp.hub.hub import Hub
 from arp.protocol.errors import SurfaceDestroyed
-from arp.session.session import Session
 from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled
 
 
@@ -34,7 +33,7 @@ async def test_nothing_leaves_before_it_is_durable() -> None:
         before = list(renderer.box.messages)
         store.release()
         await renderer.ended("t1")
-    assert [message["type"] for message in before] == ["session", "ack", "input", "turn"]
+    assert [message["type"] for message in before] == ["session", "input", "turn", "ack"]
     assert renderer.box.said() == "not yet"
 
 
@@ -260,7 +259,7 @@ async def test_agent_of_a_lost_session_can_show_nothing_more() -> None:
     assert seen == ["refused"]
 
 
-@pytest.mark.parametrize("step", ["drain", "append"])
+@pytest.mark.parametrize("step", ["drain", "append", "deliver"])
 async def test_fault_in_one_session_does_not_stop_the_loop_that_serves_all(
     step: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -287,14 +286,14 @@ def break_step(step: str, hub: Hub, store: HeldStore, monkeypatch: pytest.Monkey
     if step == "append":
         monkeypatch.setattr(store, "append", failing(store.append))
         return
-    drain = Session.drain
+    if step == "deliver":
+        monkeypatch.setattr(hub.sessions["bad"].delivery, "deliver", faulty)
+        return
+    monkeypatch.setattr(hub.sessions["bad"].session.log, "drain", faulty)
 
-    def broken(session: Session, at: str) -> Any:
-        if session.head.session_id == "bad":
-            raise TypeError("fault of ours")
-        return drain(session, at)
 
-    monkeypatch.setattr(Session, "drain", broken)
+def faulty(*_: object) -> None:
+    raise TypeError("fault of ours")
 
 
 def failing(append: Callable[..., Any]) -> Callable[..., Any]:
@@ -338,4 +337,4 @@ async def test_closing_writes_what_is_left() -> None:
         await renderer.say("go")
     await store.open()
     facts = await store.facts()
-    assert [fact.type for fact in facts if fact.type.startswith("turn.")][0] == "turn.submitted"
+    assert next(fact.type for fact in facts if fact.type.startswith("turn.")) == "turn.submitted"

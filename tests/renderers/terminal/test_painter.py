@@ -188,3 +188,8 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_lines_have_no_blanks_at_their_ends() -> None:
     component = Component("c", "table", {"headers": ["a", "b"], "rows": [["x", "y"], ["x", ""]]})
     assert painted(component, colour=False) == ["a  b", "─  ─", "x  y", "x"]
+
+
+def test_an_emoji_of_several_characters_is_not_cut_at_the_end_of_a_line() -> None:
+    component = Component("c", "code-block", {"code": "12345👨‍👩‍👧890"})
+    assert painted(component, width=8, colour=False) == ["  12345", "  ↪ 👨‍👩‍👧89", "  ↪ 0"]

@@ -1,0 +1,301 @@
+"""What may be typed when, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from arp.client.events import Connected, Disconnected, Event, Skipped
+from arp.protocol.component import Component
+from arp.protocol.errors import ErrorPayload, ResourceLimit
+from arp.protocol.messages import ErrorMessage
+from arp.protocol.screen import Screen
+from arp_terminal.commands import Command
+from arp_terminal.conversation import Conversation
+from arp_terminal.notes import Note
+from arp_terminal.prompts import Prompt
+from tests.renderers.terminal.fake_client import FakeClient
+
+
+class Talk(FakeClient):
+    """A client whose events go straight to a conversation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conversation = Conversation(self, hold=True)
+
+    def tell(self, *messages: Event) -> None:
+        for message in messages:
+            self.screen.apply(message)
+        for message in messages:
+            self.conversation.hear(message)
+
+    def notes(self) -> list[str]:
+        notes, self.conversation.notes = self.conversation.notes, []
+        return [note.text for note in notes]
+
+    def question(self, turn: str = "t1", **props: object) -> None:
+        self.turn("running", turn)
+        self.show(Component(f"q-{turn}", "confirm", {"title": "Sure?", **props}), turn=turn)
+        self.turn("waiting", turn)
+
+
+async def test_words_are_sent_as_text() -> None:
+    talk = Talk()
+    await talk.conversation.enter("show the sales")
+    assert talk.sent == [("text", {"text": "show the sales"}, None)]
+    await talk.conversation.enter("   ")
+    assert len(talk.sent) == 1
+
+
+async def test_two_slashes_send_a_line_that_begins_with_one() -> None:
+    talk = Talk()
+    await talk.conversation.enter("//help me")
+    await talk.conversation.enter("/usr/bin is full")
+    assert [data["text"] for _, data, _ in talk.sent] == ["/help me", "/usr/bin is full"]
+    await talk.conversation.enter("/hlep")
+    assert len(talk.sent) == 2
+    assert talk.notes() == ["no command /hlep; /help shows all, //… sends it"]
+
+
+async def test_a_question_is_asked_when_it_appears_and_answered_with_its_id() -> None:
+    talk = Talk()
+    talk.question()
+    assert talk.conversation.prompt.label == "Sure? [y/n]"
+    await talk.conversation.enter("y")
+    assert talk.sent == [("action", {"action": "confirm"}, "q-t1")]
+    assert talk.conversation.prompt == Prompt("")
+    talk.answer("q-t1", True)
+    assert talk.conversation.prompt == Prompt("")
+    assert talk.notes() == []
+
+
+async def test_a_wrong_line_is_told_and_asked_again() -> None:
+    talk = Talk()
+    talk.question()
+    await talk.conversation.enter("hm")
+    assert talk.sent == []
+    assert talk.conversation.notes == [Note("bad", "type y or n")]
+    assert talk.conversation.prompt.label == "Sure? [y/n]"
+
+
+async def test_an_answer_that_the_server_refuses_is_asked_again() -> None:
+    talk = Talk()
+    talk.turn("running")
+    fields = [{"name": "year", "label": "Year"}, {"name": "month", "label": "Month"}]
+    talk.show(Component("f", "form", {"fields": fields}))
+    talk.turn("waiting")
+    await talk.conversation.enter("2012")
+    await talk.conversation.enter("x")
+    assert talk.sent == [("form_submit", {"fields": {"year": "2012", "month": "x"}}, "f")]
+    talk.refuse("i1", "fields.month: expected a number", "fields.month")
+    assert talk.notes() == ["expected a number"]
+    assert talk.conversation.prompt.label == "Month"
+    await talk.conversation.enter("7")
+    assert talk.sent[-1] == ("form_submit", {"fields": {"year": "2012", "month": "7"}}, "f")
+
+
+async def test_a_question_answered_on_another_screen_closes_with_a_note() -> None:
+    talk = Talk()
+    talk.question()
+    talk.answer("q-t1", True)
+    assert talk.conversation.prompt == Prompt("")
+    assert talk.notes() == ["answered on another screen"]
+
+
+async def test_a_question_that_has_expired_says_so_and_a_withdrawn_one_just_goes() -> None:
+    for state, notes in (
+        ("expired", ["the question is over: not answered in time"]),
+        ("cancelled", []),
+    ):
+        talk = Talk()
+        talk.question()
+        talk.show(Component("q-t1", "confirm", {"title": "Sure?", "state": state}))
+        assert talk.conversation.prompt == Prompt("")
+        assert talk.notes() == notes
+
+
+async def test_options_of_a_turn_that_is_over_can_be_picked_or_passed_by() -> None:
+    talk = Talk()
+    talk.show(Component("c", "choices", {"title": "Next?", "options": ["a", "b"]}))
+    talk.end()
+    assert talk.conversation.prompt.offered
+    await talk.conversation.enter("something else")
+    await talk.conversation.enter("2")
+    assert talk.sent == [
+        ("text", {"text": "something else"}, None),
+        ("selection", {"selected": ["b"]}, "c"),
+    ]
+
+
+async def test_options_of_an_older_turn_are_not_asked_any_more() -> None:
+    talk = Talk()
+    talk.show(Component("c", "choices", {"options": ["a"]}))
+    talk.end()
+    talk.input("go on", turn="t2")
+    assert talk.conversation.prompt == Prompt("")
+
+
+async def test_a_question_that_somebody_waits_for_comes_before_an_offer() -> None:
+    talk = Talk()
+    talk.question("t1")
+    talk.show(Component("c", "choices", {"options": ["a"]}), turn="t2")
+    talk.end(turn="t2")
+    assert talk.conversation.question_id == "q-t1"
+
+
+async def test_a_nested_question_is_found() -> None:
+    talk = Talk()
+    talk.turn("running")
+    inner = {"id": "in", "type": "text-input", "props": {"label": "Name"}}
+    talk.show(Component("g", "group", {"children": [inner]}))
+    assert talk.conversation.prompt.label == "Name"
+    await talk.conversation.enter("Ada")
+    assert talk.sent == [("text", {"text": "Ada"}, "in")]
+
+
+async def test_a_skipped_question_stays_open_and_can_be_asked_again() -> None:
+    talk = Talk()
+    talk.question()
+    await talk.conversation.enter("/skip")
+    assert talk.conversation.prompt == Prompt("")
+    await talk.conversation.enter("why do you ask?")
+    assert talk.sent == [("text", {"text": "why do you ask?"}, None)]
+    await talk.conversation.enter("/answer")
+    assert talk.conversation.prompt.label == "Sure? [y/n]"
+
+
+async def test_an_answer_on_its_way_is_not_asked_again() -> None:
+    talk = Talk()
+    talk.question()
+    await talk.conversation.enter("y")
+    await talk.conversation.enter("/answer")
+    assert talk.conversation.prompt == Prompt("")
+
+
+async def test_the_first_ctrl_c_stops_the_turn_and_the_second_within_two_seconds_leaves() -> None:
+    talk = Talk()
+    talk.turn("running")
+    await talk.conversation.interrupt(10.0)
+    assert talk.sent == [("action", {"action": "arp.cancel"}, None)]
+    assert talk.conversation.leave is None
+    await talk.conversation.interrupt(13.0)
+    assert talk.conversation.leave is None
+    await talk.conversation.interrupt(14.9)
+    assert talk.conversation.leave == "interrupted"
+
+
+async def test_ctrl_c_while_nothing_runs_only_warns() -> None:
+    talk = Talk()
+    await talk.conversation.interrupt(10.0)
+    assert talk.sent == []
+    assert talk.notes() == ["Ctrl-C again leaves, so does Ctrl-D"]
+
+
+async def test_commands() -> None:
+    talk = Talk()
+    await talk.conversation.enter("/help")
+    assert "/quit" in talk.notes()[0]
+    await talk.conversation.enter("/cancel")
+    await talk.conversation.enter("/file a.csv 'b c.csv' -- look at these")
+    assert talk.sent == [
+        ("action", {"action": "arp.cancel"}, None),
+        ("file", {"paths": ["a.csv", "b c.csv"], "text": "look at these"}, None),
+    ]
+    await talk.conversation.enter("/file 'open")
+    assert talk.notes() == ["No closing quotation"]
+    await talk.conversation.enter("/back")
+    assert talk.notes() == ["/back goes back in a form; none is asked now"]
+    assert await talk.conversation.enter("/copy") == Command("/copy")
+    await talk.conversation.enter("/new")
+    assert talk.conversation.leave == "new"
+    await talk.conversation.enter("/quit")
+    assert talk.conversation.leave == "quit"
+
+
+async def test_what_cannot_be_sent_is_told() -> None:
+    talk = Talk()
+
+    async def refuse(text: str, *, source: str | None = None) -> str:
+        raise ResourceLimit("too much at once")
+
+    talk.send_text = refuse  # type: ignore[method-assign]
+    await talk.conversation.enter("hello")
+    assert talk.notes() == ["too much at once"]
+
+
+async def test_a_lost_connection_is_told_once_and_its_return_too() -> None:
+    talk = Talk()
+    conversation = talk.conversation
+    conversation.hear(Disconnected("closed with 1006", 1.0))
+    conversation.hear(Disconnected("refused", 2.0))
+    conversation.hear(Connected("s1", "replay"))
+    assert [note.text for note in conversation.notes] == [
+        "connection lost: closed with 1006; trying again…",
+        "connected again",
+    ]
+    assert all(note.lasting for note in conversation.notes)
+    assert conversation.leave is None
+
+
+async def test_a_connection_that_is_gone_for_good_ends_the_conversation() -> None:
+    talk = Talk()
+    talk.conversation.hear(Disconnected("not let in", None))
+    assert talk.conversation.leave == "lost"
+    assert talk.notes() == ["connection lost: not let in"]
+
+
+async def test_words_typed_without_a_connection_are_said_to_wait() -> None:
+    talk = Talk()
+    talk.connected = False
+    await talk.conversation.enter("hello")
+    assert talk.notes() == ["no connection; this is sent as soon as there is one"]
+
+
+async def test_a_new_screen_is_taken_over_with_its_questions() -> None:
+    """After a snapshot, or when so much came that events were left out."""
+    for event in (Connected("s1", "snapshot"), Skipped(5)):
+        talk, other = Talk(), Talk()
+        other.question()
+        talk.screen = other.screen
+        talk.conversation.hear(event)
+        assert talk.conversation.transcript.screen is other.screen
+        assert talk.conversation.prompt.label == "Sure? [y/n]"
+
+
+async def test_errors_of_the_session_are_told() -> None:
+    talk = Talk()
+    talk.tell(ErrorMessage(payload=ErrorPayload("slow down", 16)))
+    assert talk.notes() == ["slow down"]
+    talk.tell(ErrorMessage(payload=ErrorPayload("agent failed", 18), turn_id="t1"))
+    assert talk.notes() == []
+
+
+async def test_it_is_idle_when_all_that_was_sent_is_done() -> None:
+    talk = Talk()
+    assert talk.conversation.is_idle
+    await talk.conversation.enter("hello")
+    assert not talk.conversation.is_idle
+    talk.ack("i1")
+    assert not talk.conversation.is_idle
+    talk.turn("running")
+    assert not talk.conversation.is_idle
+    talk.end()
+    assert talk.conversation.is_idle
+
+
+async def test_a_server_that_acknowledges_nothing_is_done_with_its_final_commit() -> None:
+    talk = Talk()
+    await talk.conversation.enter("hello")
+    talk.say("hi")
+    assert not talk.conversation.is_idle
+    talk.end()
+    assert talk.conversation.is_idle
+
+
+def test_a_new_conversation_shows_what_is_there() -> None:
+    talk = Talk()
+    assert isinstance(talk.conversation.transcript.screen, Screen)
+    assert talk.conversation.running is None
+
+
+Sender = Callable[[str], Awaitable[str]]

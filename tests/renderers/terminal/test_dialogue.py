@@ -1,0 +1,193 @@
+"""Questions, line by line."""
+
+from __future__ import annotations
+
+import pytest
+
+from arp.protocol.component import Component
+from arp.protocol.json_value import Json
+from arp_terminal.dialogue import Dialogue, dialogue_for
+from arp_terminal.prompts import (
+    ActionReply,
+    FormReply,
+    Problem,
+    Prompt,
+    Reply,
+    SelectionReply,
+    TextReply,
+)
+
+
+def ask(type_name: str, offered: bool = False, **props: Json) -> Dialogue:
+    dialogue = dialogue_for(Component("q", type_name, props), offered=offered)
+    assert dialogue is not None
+    return dialogue
+
+
+def test_only_input_components_are_asked() -> None:
+    assert dialogue_for(Component("q", "table", {}), offered=False) is None
+
+
+# -- confirm ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "reply"),
+    [
+        ("y", ActionReply("confirm")),
+        (" YES ", ActionReply("confirm")),
+        ("write", ActionReply("confirm")),
+        ("n", ActionReply("deny")),
+        ("No", ActionReply("deny")),
+        ("leave it", ActionReply("deny")),
+    ],
+)
+def test_a_confirmation_is_typed_out(typed: str, reply: Reply) -> None:
+    dialogue = ask("confirm", title="Write?", confirm_label="Write", deny_label="Leave it")
+    assert dialogue.prompt == Prompt("Write? [y/n]", "y = Write, n = Leave it")
+    assert dialogue.take(typed) == reply
+
+
+@pytest.mark.parametrize("typed", ["", "  ", "yup", "ny", "1", "ok", "y\ny"])
+def test_nothing_else_is_taken_for_an_answer(typed: str) -> None:
+    """T22, T53: neither an empty line nor what was typed for something else decides."""
+    assert ask("confirm", title="Delete?").take(typed) == Problem("type y or n")
+
+
+def test_where_nobody_waits_other_words_are_for_the_agent() -> None:
+    dialogue = ask("confirm", offered=True, title="More?")
+    assert dialogue.take("what is it?") == TextReply("what is it?", answers=False)
+    assert dialogue.take("y") == ActionReply("confirm")
+    assert dialogue.take("") == Problem("type y or n")
+
+
+# -- choices ---------------------------------------------------------------------------------------
+
+OPTIONS: list[Json] = ["Tables", {"label": "Plot", "value": 7}, {"label": "Off", "disabled": True}]
+
+
+@pytest.mark.parametrize(
+    ("typed", "reply"),
+    [
+        ("1", SelectionReply(["Tables"])),
+        (" 2 ", SelectionReply([7])),
+        ("plot", SelectionReply([7])),
+        ("3", Problem("Off is not available")),
+        ("4", Problem("there is no 4; type a number from 1 to 3")),
+        ("0", Problem("there is no 0; type a number from 1 to 3")),
+        ("1,2", Problem("choose one")),
+        ("", Problem("type a number from 1 to 3")),
+        ("else", Problem("type a number from 1 to 3")),
+    ],
+)
+def test_one_option_is_chosen_by_number_or_label(typed: str, reply: Reply | Problem) -> None:
+    dialogue = ask("choices", title="Next?", options=OPTIONS)
+    assert dialogue.prompt == Prompt("Next? [1–3]", "a number, 1–3")
+    assert dialogue.take(typed) == reply
+
+
+def test_several_options_are_chosen_by_numbers() -> None:
+    dialogue = ask("choices", options=OPTIONS, multi_select=True)
+    assert dialogue.prompt == Prompt("Choose [1–3]", "numbers from 1–3, such as 1,2")
+    assert dialogue.take("2, 1") == SelectionReply([7, "Tables"])
+    assert dialogue.take("1 2") == SelectionReply(["Tables", 7])
+
+
+def test_offered_options_leave_room_for_other_words() -> None:
+    dialogue = ask("choices", offered=True, options=OPTIONS)
+    assert dialogue.prompt.hint == "a number, 1–3, or say something else"
+    assert dialogue.take("show rain") == TextReply("show rain", answers=False)
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def test_text_is_taken_as_it_is_typed_up_to_its_length() -> None:
+    dialogue = ask("text-input", label="Name", placeholder="e.g. Ada", max_length=4)
+    assert dialogue.prompt == Prompt("Name", "e.g. Ada")
+    assert dialogue.take("Ada ") == TextReply("Ada ")
+    assert dialogue.take("Grace") == Problem("at most 4 characters; this has 5")
+    assert dialogue.take(" ") == Problem("type an answer")
+
+
+def test_text_of_several_lines_is_asked_as_such() -> None:
+    assert ask("text-input", multiline=True).prompt == Prompt("Answer", multiline=True)
+
+
+# -- form ------------------------------------------------------------------------------------------
+
+FIELDS: list[Json] = [
+    {"name": "year", "label": "Year", "field_type": "number", "required": True},
+    {"name": "kind", "field_type": "select", "options": ["rain", {"label": "Sun", "value": 3}], "value": 3},
+    {"name": "ok", "label": "Sure", "field_type": "checkbox"},
+    {"name": "pin", "label": "Pin", "field_type": "password"},
+]
+
+
+def test_a_form_is_asked_field_by_field() -> None:
+    dialogue = ask("form", title="Query", fields=FIELDS, submit_action="run")
+    assert dialogue.prompt == Prompt("Year *", "1 of 4, a number")
+    assert dialogue.take("") == Problem("needed")
+    assert dialogue.take(" 2012 ") is None
+    assert dialogue.prompt == Prompt("kind [Sun]", "2 of 4, 1. rain  2. Sun")
+    assert dialogue.take("5") == Problem("type a number from 1 to 2")
+    assert dialogue.take("1") is None
+    assert dialogue.prompt == Prompt("Sure", "3 of 4, y or n")
+    assert dialogue.take("maybe") == Problem("type y or n")
+    assert dialogue.take("y") is None
+    assert dialogue.prompt == Prompt("Pin", "4 of 4, not shown while you type", secret=True)
+    assert dialogue.take(" 12 ") == FormReply(
+        {"year": "2012", "kind": "rain", "ok": True, "pin": " 12 "}, "run"
+    )
+
+
+def test_an_empty_line_takes_what_stands_there_and_leaves_out_what_is_not_needed() -> None:
+    dialogue = ask("form", fields=FIELDS)
+    assert [dialogue.take(typed) for typed in ("1", "", "")] == [None, None, None]
+    assert dialogue.take("") == FormReply({"year": "1", "kind": 3})
+
+
+def test_back_goes_to_the_field_before_and_keeps_its_answer() -> None:
+    dialogue = ask("form", fields=FIELDS)
+    assert dialogue.take("/back") is None
+    dialogue.take("2012")
+    dialogue.take("/back")
+    assert dialogue.prompt.label == "Year * [2012]"
+
+
+def test_a_refusal_goes_back_to_its_field_and_keeps_the_other_answers() -> None:
+    dialogue = ask("form", fields=FIELDS)
+    for typed in ("x", "2", "n", ""):
+        dialogue.take(typed)
+    problem = dialogue.refused('fields.year: expected a number, got "x"', "fields.year")
+    assert problem == Problem('expected a number, got "x"')
+    assert dialogue.prompt.label == "Year *"
+    assert [dialogue.take(typed) for typed in ("2012", "", "")] == [None, None, None]
+    assert dialogue.prompt.label == "Pin"
+    assert dialogue.take("") == FormReply({"year": "2012", "kind": 3, "ok": False})
+
+
+def test_a_refusal_that_names_no_field_begins_again() -> None:
+    dialogue = ask("form", fields=FIELDS)
+    dialogue.take("1")
+    assert dialogue.refused("closed", None) == Problem("closed")
+    assert dialogue.prompt.label == "Year * [1]"
+
+
+def test_a_file_cannot_be_typed() -> None:
+    dialogue = ask("form", fields=[{"name": "f", "field_type": "file"}])
+    assert dialogue.take("/etc/passwd") == Problem("files cannot be given here; leave it empty")
+    assert dialogue.take("") == FormReply({})
+
+
+def test_a_form_without_fields_is_sent_by_enter() -> None:
+    dialogue = ask("form", title="Go", fields=[])
+    assert dialogue.prompt == Prompt("Go: press Enter to send")
+    assert dialogue.take("") == FormReply({})
+
+
+def test_labels_are_made_harmless() -> None:
+    assert ask("confirm", title="a\x1b[2Jb\nc").prompt.label == "a␛[2Jb␊c [y/n]"
+    hostile: list[Json] = [{"name": "f", "label": "\x1b]0;x\x07", "placeholder": "\u202e"}]
+    prompt = ask("form", fields=hostile).prompt
+    assert (prompt.label, prompt.hint) == ("␛]0;x␇", "1 of 1, <U+202E>")

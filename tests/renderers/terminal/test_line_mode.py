@@ -1,0 +1,144 @@
+"""The conversation without a cursor: pipes, dumb terminals, tests."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+
+from arp.protocol.component import Component
+from arp_terminal.line_mode import line_chat
+from arp_terminal.options import Options
+from tests.renderers.terminal.drawing import picture
+from tests.renderers.terminal.fake_client import FakeClient
+
+OPTIONS = Options(width=60, colour=False, max_rows=None)
+WAIT_S = 5
+
+
+async def talk(client: FakeClient, agent: object, typed: str) -> tuple[str, str]:
+    """Gives why it ended and what was printed."""
+    out = io.StringIO()
+    job = asyncio.ensure_future(agent)  # type: ignore[call-overload]  # a coroutine
+    why = await asyncio.wait_for(line_chat(client, OPTIONS, io.StringIO(typed), out), WAIT_S)
+    job.cancel()
+    return why, out.getvalue()
+
+
+async def echo(client: FakeClient) -> None:
+    number = 0
+    while True:
+        input_id = await client.arrived.get()
+        number += 1
+        turn = f"t{number}"
+        client.ack(input_id, turn)
+        client.turn("running", turn)
+        client.input(client.sent[-1][1]["text"], turn, input_id)
+        client.say(f"You said **{client.sent[-1][1]['text']}**.", turn)
+        client.end(turn=turn)
+
+
+async def test_each_line_is_said_when_the_one_before_is_answered() -> None:
+    client = FakeClient()
+    why, printed = await talk(client, echo(client), "one\ntwo")
+    assert why == "quit"
+    assert printed == picture(
+        """
+        ❯ one
+
+          You said one.
+
+        ❯ two
+
+          You said two.
+        """
+    ) + "\n"
+
+
+async def test_questions_are_asked_with_their_hints_and_the_next_line_answers() -> None:
+    client = FakeClient()
+
+    async def agent() -> None:
+        client.ack(await client.arrived.get())
+        client.turn("running")
+        client.show(Component("q", "confirm", {"title": "Write?", "confirm_label": "Write"}))
+        client.turn("waiting")
+        input_id = await client.arrived.get()
+        client.ack(input_id)
+        client.answer("q", True)
+        client.end()
+
+    why, printed = await talk(client, agent(), "export\nhm\ny\n")
+    assert why == "quit"
+    assert client.sent[1:] == [("action", {"action": "confirm"}, "q")]
+    assert printed == picture(
+        """
+          ┃ Write?
+          ┃ [y] Write   [n] No
+
+        ? Write? [y/n]  (y = Write, n = No)
+
+        ✗ type y or n
+        ? Write? [y/n]  (y = Write, n = No)
+
+          ↻ updated
+          ✓ Write? → Write
+        """
+    ) + "\n"
+
+
+async def test_input_that_ends_at_a_question_leaves_it_open() -> None:
+    client = FakeClient()
+
+    async def agent() -> None:
+        await client.arrived.get()
+        client.turn("running")
+        client.show(Component("q", "confirm", {"title": "Write?"}))
+        client.turn("waiting")
+
+    why, printed = await talk(client, agent(), "export\n")
+    assert why == "unanswered"
+    assert printed.endswith("✗ the input ended; the question stays open\n")
+
+
+async def test_a_connection_that_is_gone_for_good_ends_it() -> None:
+    client = FakeClient()
+
+    async def agent() -> None:
+        await client.arrived.get()
+        client.turn("running")
+        client.say("half an ans")
+        client.close()
+
+    why, printed = await talk(client, agent(), "go\n")
+    assert why == "lost"
+    assert printed == "  half an ans\n"
+
+
+async def test_nothing_but_text_is_written() -> None:
+    """T9: no escape sequence, no spinner, all of a table."""
+    client = FakeClient()
+
+    async def agent() -> None:
+        client.ack(await client.arrived.get())
+        client.turn("running")
+        client.tell(client.tool_start("query"))
+        await asyncio.sleep(0)
+        client.tell(client.tool_end("query"))
+        rows = [[number] for number in range(150)]
+        client.show(Component("t", "table", {"headers": ["n"], "rows": rows}))
+        client.end()
+
+    why, printed = await talk(client, agent(), "go\n")
+    assert why == "quit"
+    assert "\x1b" not in printed
+    assert "\r" not in printed
+    assert printed.count("query") == 1
+    assert "  149\n" in printed
+
+
+async def test_a_command_ends_it() -> None:
+    client = FakeClient()
+    why, printed = await talk(client, echo(client), "/copy\n/quit\nnever said\n")
+    assert why == "quit"
+    assert client.sent == []
+    assert printed == "✗ /copy needs a terminal with a cursor\n"
