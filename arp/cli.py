@@ -117,9 +117,8 @@ def _from_file(config: Path, known: set[str]) -> dict[str, Any]:
     found = {names.get(key, key): value for key, value in table.items()}
     unknown = set(found) - known
     if unknown:
-        fail(
-            f"{config}: [serve] has no setting {sorted(unknown)[0]!r}; there are {', '.join(sorted(known))}"
-        )
+        listed = ", ".join(sorted(known))
+        fail(f"{config}: [serve] has no setting {sorted(unknown)[0]!r}; there are {listed}")
     return found
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from arp.hub.live import Gathered, LiveSession
 from arp.protocol.errors import ArpError, InternalError
 from arp.session.emission import Text
-from arp.store.errors import StoreError
+from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.store import Append, SessionMeta, Store
 
 logger = logging.getLogger(__name__)
@@ -103,22 +103,38 @@ class Writer:
             for one in gathered
             if one.drained.facts
         ]
-        try:
-            if batch:
-                await self._store.append(batch)
-                self.writes += 1
-                self.facts += sum(len(one.facts) for one in batch)
-        except StoreError as error:
-            logger.error("the ledger cannot be written: %s", error)
-            self._failed([one.live for one in gathered], error)
-        except Exception:
-            # No more must whatever else a store raises.
-            logger.exception("appending to the ledger failed")
-            self._failed([one.live for one in gathered], _fault())
-        else:
-            for one in gathered:
+        refused = await self._append(batch) if batch else {}
+        for one in gathered:
+            error = refused.get(one.live.id)
+            if error is None:
                 self._deliver(one)
+            else:
+                self._failed([one.live], error)
         self._turn()
+
+    async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
+        """Makes facts durable; gives the sessions that were refused, with why.
+
+        A call is stored whole or not at all. So when one session is at fault, each goes alone, and
+        takes no other with it.
+        """
+        try:
+            await self._store.append(batch)
+        except StoreUnwritable as error:
+            logger.error("%s", error)
+            return dict.fromkeys((one.session_id for one in batch), error)
+        except Exception as error:
+            if len(batch) == 1:
+                logger.exception("session %s cannot be written", batch[0].session_id)
+                known = error if isinstance(error, StoreError) else _fault()
+                return {batch[0].session_id: known}
+            refused: dict[str, ArpError] = {}
+            for one in batch:
+                refused |= await self._append([one])
+            return refused
+        self.writes += 1
+        self.facts += sum(len(one.facts) for one in batch)
+        return {}
 
     def _gather(self, live: LiveSession, at: str) -> Gathered | None:
         try:

@@ -14,6 +14,7 @@ from arp_terminal.entries import Telling, entry_of, update_of
 from arp_terminal.items import Entry, Item
 from arp_terminal.options import Options
 from arp_terminal.pieces import finished, is_open_fence
+from arp_terminal.open_questions import QUESTION_TYPES
 from arp_terminal.questions import is_open
 from arp_terminal.turn import draw_end, is_said
 
@@ -111,7 +112,7 @@ class TurnLog:
             component = telling.components.get(component_id)
             if component is None or fingerprint(component) == self._printed[component_id]:
                 self._changed.discard(component_id)
-            elif self._tells_update(component, telling):
+            elif _tells_update(component, telling, screen):
                 yield update_of(component, telling)
 
     def printed(self, entry: Entry, screen: Screen) -> None:
@@ -223,13 +224,13 @@ class TurnLog:
                 return str(component.props["content"])
         return ""
 
-    @staticmethod
-    def _tells_update(component: Component, telling: Telling) -> bool:
-        """Says whether a change is told now: at rest, unless the answer is told as an input."""
-        is_question = component.type in ("form", "confirm", "choices", "text-input")
-        if is_question:
-            return not telling.over and not is_open(component.props)
-        return telling.over or telling.turn.status == "waiting"
+
+def _tells_update(component: Component, telling: Telling, screen: Screen) -> bool:
+    """Says whether a change is told now: an answer at once, unless a turn begins with it."""
+    if component.type in QUESTION_TYPES:
+        begun = (turn.inputs[0].source_component for turn in screen.turns.values() if turn.inputs)
+        return not is_open(component.props) and component.id not in begun
+    return telling.over or telling.turn.status == "waiting"
 
 
 def _stands(item: Item, turn: TurnScreen) -> bool:

@@ -114,9 +114,7 @@ class FakeClient:
         self.tell(self.delta(text, turn))
 
     def delta(self, text: str, turn: str = "t1") -> Delta:
-        return Delta(
-            session_id=SESSION, turn_id=turn, payload=DeltaPayload(text), seq=self._next()
-        )
+        return Delta(session_id=SESSION, turn_id=turn, payload=DeltaPayload(text), seq=self._next())
 
     def think(self, text: str, turn: str = "t1") -> None:
         payload = DeltaPayload(text, kind="thinking")

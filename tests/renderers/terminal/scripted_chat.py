@@ -65,10 +65,16 @@ async def everything(agent: FakeClient) -> None:
         steps = [{"name": "Read", "status": "active"}, {"name": "Write", "status": "pending"}]
         agent.show(
             TABLE,
-            Component("chart", "chart", {
-                "type": "bar", "title": "Rain by month", "labels": ["Jan", "Feb", "Mar"],
-                "datasets": [{"label": "2012", "data": [173, 92, 183]}],
-            }),
+            Component(
+                "chart",
+                "chart",
+                {
+                    "type": "bar",
+                    "title": "Rain by month",
+                    "labels": ["Jan", "Feb", "Mar"],
+                    "datasets": [{"label": "2012", "data": [173, 92, 183]}],
+                },
+            ),
             Component("steps", "progress", {"title": "Import", "steps": steps}),
             turn=turn,
         )
@@ -83,11 +89,19 @@ async def everything(agent: FakeClient) -> None:
         yes = agent.sent[-1][1].get("action") == "confirm"
         agent.answer("ok", yes, turn)
         agent.turn("running", turn)
-        form = {"title": "Details", "fields": [
-            {"name": "year", "label": "Year", "field_type": "number", "required": True},
-            {"name": "kind", "label": "Kind", "field_type": "select", "options": ["rain", "sun"]},
-            {"name": "pin", "label": "Pin", "field_type": "password"},
-        ]}
+        form = {
+            "title": "Details",
+            "fields": [
+                {"name": "year", "label": "Year", "field_type": "number", "required": True},
+                {
+                    "name": "kind",
+                    "label": "Kind",
+                    "field_type": "select",
+                    "options": ["rain", "sun"],
+                },
+                {"name": "pin", "label": "Pin", "field_type": "password"},
+            ],
+        }
         agent.show(Component("form", "form", form), turn=turn)
         agent.turn("waiting", turn)
         while True:
@@ -101,9 +115,17 @@ async def everything(agent: FakeClient) -> None:
         agent.turn("running", turn)
         agent.show(
             Component("done", "status-card", {"status": "success", "title": "Exported"}),
-            Component("next", "choices", {"title": "What next?", "options": [
-                "Show the table", {"label": "Plot it", "value": "plot", "description": "as bars"},
-            ]}),
+            Component(
+                "next",
+                "choices",
+                {
+                    "title": "What next?",
+                    "options": [
+                        "Show the table",
+                        {"label": "Plot it", "value": "plot", "description": "as bars"},
+                    ],
+                },
+            ),
             turn=turn,
         )
         agent.end(turn=turn)
@@ -141,6 +163,19 @@ async def confirm(agent: FakeClient) -> None:
     agent.end()
 
 
+async def late_confirm(agent: FakeClient) -> None:
+    await agent.arrived.get()
+    agent.input("export")
+    agent.turn("running")
+    agent.say("wait for it")
+    await asyncio.sleep(1)
+    agent.show(Component("ok", "confirm", {"title": "Sure?"}))
+    agent.turn("waiting")
+    agent.ack(await agent.arrived.get())
+    agent.answer("ok", False)
+    agent.end()
+
+
 async def endless(agent: FakeClient) -> None:
     await agent.arrived.get()
     agent.input("count")
@@ -163,13 +198,12 @@ async def flood(agent: FakeClient) -> None:
     for at in range(0, len(text), size):
         agent.say(text[at : at + size])
         if at % (10 * size) == 0:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.001)
     agent.end()
 
 
 SCRIPTS: dict[str, Callable[[FakeClient], Awaitable[None]]] = {
-    script.__name__: script
-    for script in (everything, streaming, table, confirm, endless, flood)
+    script.__name__: script for script in (everything, streaming, table, confirm, late_confirm, endless, flood)
 }
 
 

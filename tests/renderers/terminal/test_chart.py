@@ -12,9 +12,7 @@ from tests.renderers.terminal.drawing import drawn, painted, picture, widest
 
 def chart(kind: str, labels: list[Json], *data: Json, cells: int = 30, **more: Json) -> str:
     unicode = bool(more.pop("unicode", True))
-    datasets = [
-        one if isinstance(one, dict) else {"data": one} for one in data
-    ]
+    datasets = [one if isinstance(one, dict) else {"data": one} for one in data]
     return drawn(
         "chart", cells, unicode, _type=kind, labels=labels, datasets=datasets, height=100, **more
     )

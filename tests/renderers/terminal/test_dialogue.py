@@ -118,7 +118,12 @@ def test_text_of_several_lines_is_asked_as_such() -> None:
 
 FIELDS: list[Json] = [
     {"name": "year", "label": "Year", "field_type": "number", "required": True},
-    {"name": "kind", "field_type": "select", "options": ["rain", {"label": "Sun", "value": 3}], "value": 3},
+    {
+        "name": "kind",
+        "field_type": "select",
+        "options": ["rain", {"label": "Sun", "value": 3}],
+        "value": 3,
+    },
     {"name": "ok", "label": "Sure", "field_type": "checkbox"},
     {"name": "pin", "label": "Pin", "field_type": "password"},
 ]

@@ -41,8 +41,10 @@ async def test_each_line_is_said_when_the_one_before_is_answered() -> None:
     client = FakeClient()
     why, printed = await talk(client, echo(client), "one\ntwo")
     assert why == "quit"
-    assert printed == picture(
-        """
+    assert (
+        printed
+        == picture(
+            """
         ❯ one
 
           You said one.
@@ -51,7 +53,9 @@ async def test_each_line_is_said_when_the_one_before_is_answered() -> None:
 
           You said two.
         """
-    ) + "\n"
+        )
+        + "\n"
+    )
 
 
 async def test_questions_are_asked_with_their_hints_and_the_next_line_answers() -> None:
@@ -70,20 +74,23 @@ async def test_questions_are_asked_with_their_hints_and_the_next_line_answers() 
     why, printed = await talk(client, agent(), "export\nhm\ny\n")
     assert why == "quit"
     assert client.sent[1:] == [("action", {"action": "confirm"}, "q")]
-    assert printed == picture(
-        """
+    assert (
+        printed
+        == picture(
+            """
           ┃ Write?
           ┃ [y] Write   [n] No
 
         ? Write? [y/n]  (y = Write, n = No)
-
         ✗ type y or n
         ? Write? [y/n]  (y = Write, n = No)
 
           ↻ updated
           ✓ Write? → Write
         """
-    ) + "\n"
+        )
+        + "\n"
+    )
 
 
 async def test_input_that_ends_at_a_question_leaves_it_open() -> None:

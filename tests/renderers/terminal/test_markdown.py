@@ -28,9 +28,7 @@ def test_headings_of_the_first_level_are_underlined() -> None:
 
 def test_words_are_styled_and_their_marks_are_gone() -> None:
     lines = shown("**bold** *it* ~~no~~ `code`", colour=True)
-    assert lines == (
-        "\x1b[1mbold\x1b[0m \x1b[3mit\x1b[0m \x1b[9mno\x1b[0m \x1b[33mcode\x1b[0m"
-    )
+    assert lines == ("\x1b[1mbold\x1b[0m \x1b[3mit\x1b[0m \x1b[9mno\x1b[0m \x1b[33mcode\x1b[0m")
 
 
 def test_a_link_shows_its_text_and_its_true_address() -> None:

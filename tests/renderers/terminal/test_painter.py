@@ -100,9 +100,7 @@ def test_any_props_are_drawn_harmless_and_within_the_width(
     type_name: str, props: JsonObject, width: int, unicode: bool
 ) -> None:
     """T1, T30, T49: no shape of props raises, and no line is wider than the terminal."""
-    assert_harmless(
-        painted(Component("c", type_name, props), width=width, unicode=unicode), width
-    )
+    assert_harmless(painted(Component("c", type_name, props), width=width, unicode=unicode), width)
 
 
 def hostile(attack: str) -> list[Component]:
@@ -130,7 +128,10 @@ def hostile(attack: str) -> list[Component]:
             "datasets": [{"label": attack, "data": [1]}],
         },
         "image": {"src": attack, "alt": attack, "caption": attack, "width": attack},
-        "product-cards": {"title": attack, "cards": [dict.fromkeys(("name", "price", "url"), attack)]},
+        "product-cards": {
+            "title": attack,
+            "cards": [dict.fromkeys(("name", "price", "url"), attack)],
+        },
         "form": {"title": attack, "description": attack, "fields": form},
         "confirm": {"title": attack, "message": attack, "confirm_label": attack},
         "choices": {"title": attack, "options": items},

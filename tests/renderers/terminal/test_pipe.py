@@ -39,8 +39,10 @@ def test_parts_are_printed_in_order() -> None:
         message("commit", final=True),
     )
     assert (code, errors) == (0, "")
-    assert out == picture(
-        """
+    assert (
+        out
+        == picture(
+            """
         ❯ show
 
           Let me look.
@@ -53,7 +55,9 @@ def test_parts_are_printed_in_order() -> None:
           ─  ─
           x  1
         """
-    ) + "\n"
+        )
+        + "\n"
+    )
 
 
 def test_a_render_without_its_commit_shows_nothing() -> None:
@@ -76,7 +80,9 @@ def test_bad_lines_are_told_by_number_and_passed_over() -> None:
 
 
 def test_what_is_told_of_a_bad_line_is_harmless() -> None:
-    _, _, errors = render('{"v":1,"type":"delta","payload":{"delta":"\\u001b[2J"},"seq":"\\u001b[2J"}')
+    _, _, errors = render(
+        '{"v":1,"type":"delta","payload":{"delta":"\\u001b[2J"},"seq":"\\u001b[2J"}'
+    )
     assert "\x1b" not in errors
 
 

@@ -8,7 +8,9 @@ from tests.renderers.terminal.drawing import drawn, picture
 
 
 def test_confirm_shows_both_answers() -> None:
-    assert drawn("confirm", title="Write out.csv?", message="1,461 rows", confirm_label="Write") == (
+    assert drawn(
+        "confirm", title="Write out.csv?", message="1,461 rows", confirm_label="Write"
+    ) == (
         picture(
             """
             ┃ Write out.csv?

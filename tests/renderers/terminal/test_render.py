@@ -116,7 +116,9 @@ def test_progress_counts_steps_and_signs_each() -> None:
 
 def test_image_says_what_it_shows_and_where_it_is() -> None:
     src = "https://example.com/bay.png"
-    assert drawn("image", src=src, alt="The bay", width=60, height=40, caption="at night") == picture(
+    assert drawn(
+        "image", src=src, alt="The bay", width=60, height=40, caption="at night"
+    ) == picture(
         """
         ▣ The bay  60×40
           https://example.com/bay.png
@@ -241,9 +243,9 @@ def test_a_component_beyond_the_level_shows_its_fallback() -> None:
 
 
 def test_a_type_that_is_not_known_shows_its_fallback_or_one_line() -> None:
-    assert plain(Component("c", "x-acme-globe", {}, 1, Component("", "text", {"content": "here"}))) == [
-        "here"
-    ]
+    assert plain(
+        Component("c", "x-acme-globe", {}, 1, Component("", "text", {"content": "here"}))
+    ) == ["here"]
     assert plain(Component("c", "x-acme-globe", {"secret": 1})) == [
         "(x-acme-globe cannot be shown in a terminal)"
     ]

@@ -58,7 +58,20 @@ def test_what_a_terminal_would_obey_becomes_visible(text: str, shown: str) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["plain", "日本語", "naïve", "a\u0301", "👨‍👩‍👧", "👍🏽", "❤️", "👩🏽‍🚀", "1️⃣", "🏳️‍🌈", "🇨🇭", "\U0001fae9"],
+    [
+        "plain",
+        "日本語",
+        "naïve",
+        "a\u0301",
+        "👨‍👩‍👧",
+        "👍🏽",
+        "❤️",
+        "👩🏽‍🚀",
+        "1️⃣",
+        "🏳️‍🌈",
+        "🇨🇭",
+        "\U0001fae9",
+    ],
 )
 def test_words_and_emoji_stay_as_they_are(text: str) -> None:
     assert sanitise(text) == text

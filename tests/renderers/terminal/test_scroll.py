@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.component import Component
+from arp.protocol.messages import InputEcho
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Update
 from arp.protocol.screen import Screen
 from arp_terminal.options import Options
@@ -216,7 +217,7 @@ def test_what_is_not_printed_follows_the_screen() -> None:
     assert paper.frame().printed == "  c\n\n  d\n\n  a"
 
 
-def test_an_answered_question_is_told_at_once_and_only_where_the_agent_waits() -> None:
+def test_an_answer_is_told_at_once_unless_a_turn_begins_with_it() -> None:
     paper = Paper(hold=False)
     paper.turn("running")
     paper.show(Component("q", "confirm", {"title": "Sure?"}))
@@ -227,7 +228,15 @@ def test_an_answered_question_is_told_at_once_and_only_where_the_agent_waits() -
     paper.end()
     before = paper.frame().printed
     paper.answer("r", True, turn="t2")
-    assert paper.frame().printed == before
+    echo = InputEcho(
+        session_id="s",
+        turn_id="t2",
+        input_type="action",
+        data={"action": "confirm"},
+        source_component="r",
+    )
+    paper.tell(echo)
+    assert paper.frame().printed == before + "\n\n❯ (confirm)"
 
 
 def test_a_turn_in_line_says_so_and_stands_below() -> None:
@@ -270,7 +279,11 @@ def test_a_new_screen_prints_only_what_is_missing() -> None:
     paper.frame()
     again = Paper()
     again.input("q")
-    again.tell(*again.rendered(Component("t1/1", "text", {"content": "One.\n\nTwo.", "format": "markdown"})))
+    again.tell(
+        *again.rendered(
+            Component("t1/1", "text", {"content": "One.\n\nTwo.", "format": "markdown"})
+        )
+    )
     again.show(text("a", "new"))
     again.end()
     paper.screen = again.screen
@@ -303,7 +316,17 @@ def test_an_empty_screen_after_much_was_printed_is_no_trouble() -> None:
 
 WORDS = st.lists(
     st.sampled_from(
-        ["word ", "**b** ", "\n", "\n\n", "- item\n", "1. one\n", "# h\n", "```\n", "| a |\n|---|\n"]
+        [
+            "word ",
+            "**b** ",
+            "\n",
+            "\n\n",
+            "- item\n",
+            "1. one\n",
+            "# h\n",
+            "```\n",
+            "| a |\n|---|\n",
+        ]
     ),
     max_size=25,
 )

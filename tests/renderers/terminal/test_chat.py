@@ -1,0 +1,176 @@
+"""The chat at a real pseudo terminal, looked at as a person would."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.renderers.terminal.pseudo_terminal import SCRIPTED, PseudoTerminal
+
+PROMPT = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
+CLEARS = (b"\x1b[2J", b"\x1b[3J", b"\x1b[?1049h", b"\x1b[6n")
+
+
+class Chat(PseudoTerminal):
+    """A scripted chat, begun."""
+
+    def begin(self, words: str) -> Chat:
+        self.until(lambda: self.shown.endswith(PROMPT))
+        self.type(f"{words}\r")
+        return self
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+def chat(script: str, state: Path, **env: str) -> Chat:
+    return Chat([*SCRIPTED, script], state, **env)
+
+
+@pytest.fixture
+def streaming(state: Path) -> Iterator[Chat]:
+    with chat("streaming", state) as found:
+        yield found
+
+
+def test_text_streams_above_the_prompt_and_every_line_is_printed_once(streaming: Chat) -> None:
+    """T4, T5: no line twice, none lost, the screen never cleared, no alternate screen."""
+    streaming.begin("go").until_shown("Line 30 of thirty.")
+    streaming.until(lambda: "answering" not in streaming.shown)
+    numbers = [
+        int(found.group(1))
+        for line in streaming.paper
+        if (found := re.fullmatch(r"  Line (\d+) of thirty\.", line))
+    ]
+    assert numbers == list(range(1, 31))
+    assert [line for line in streaming.paper if line == f"{PROMPT} go"] == [f"{PROMPT} go"]
+    assert streaming.shown.endswith(f"\n\n{PROMPT}")
+    assert not any(clear in streaming.output for clear in CLEARS)
+
+
+def test_a_resize_in_mid_stream_doubles_nothing(streaming: Chat) -> None:
+    """T3."""
+    streaming.begin("go").until_shown("Line 5 of thirty.")
+    streaming.resize(30, 100)
+    streaming.until_shown("Line 30 of thirty.")
+    for number in range(6, 31):
+        line = f"  Line {number} of thirty."
+        assert streaming.paper.count(line) == 1, line
+
+
+def test_a_table_is_live_until_its_turn_ends(state: Path) -> None:
+    with chat("table", state) as terminal:
+        terminal.begin("show").until_shown("August")
+        terminal.until(lambda: "answering" not in terminal.shown)
+        assert terminal.shown.split("\n") == [
+            "· fake  session s1  /help",
+            "",
+            f"{PROMPT} show",
+            "",
+            "  Rain",
+            "  month       mm",
+            "  ───────  ─────",
+            "  January  173.3",
+            "  July      26.3",
+            "  August      21",
+            "",
+            PROMPT,
+        ]
+
+
+def test_a_confirmation_is_asked_and_answered(state: Path) -> None:
+    with chat("confirm", state) as terminal:
+        terminal.begin("export").until_shown(f"? Write out.csv? [y/n] {PROMPT}")
+        assert "  ┃ [y] Write   [n] No" in terminal.shown
+        assert "waiting for your answer" in terminal.shown
+        terminal.type("\r")
+        terminal.until_shown("✗ type y or n")
+        terminal.type("y\r")
+        terminal.until_shown("Got ('action', {'action': 'confirm'}, 'ok')")
+        terminal.until(lambda: terminal.shown.endswith(f"\n\n{PROMPT}"))
+        assert "  ✓ Write out.csv? → Write" in terminal.paper
+        assert "  ┃ Write out.csv?" not in terminal.paper
+
+
+def test_what_was_being_typed_is_not_taken_for_an_answer_and_comes_back(state: Path) -> None:
+    """T53: a line begun before the question appeared was not meant for it."""
+    with chat("late_confirm", state) as terminal:
+        terminal.begin("export").until_shown("wait for it")
+        terminal.type("yes, and th")
+        terminal.until_shown(f"? Sure? [y/n] {PROMPT}")
+        assert not terminal.shown.endswith("th")
+        terminal.type("n\r")
+        terminal.until_shown(f"{PROMPT} yes, and th")
+        assert "  ✗ Sure? → No" in terminal.paper
+
+
+def test_ctrl_c_stops_the_turn_and_twice_leaves(state: Path) -> None:
+    with chat("endless", state) as terminal:
+        terminal.begin("count").until_shown("7 8 9 10")
+        terminal.type("\x03")
+        terminal.until_shown("■ stopped")
+        terminal.type("\x03")
+        terminal.until_ended()
+        assert terminal.paper[-1] == "left: interrupted"
+
+
+def test_ctrl_d_leaves_and_the_terminal_is_as_it_was(streaming: Chat) -> None:
+    """T28: echo, line editing, cursor, bracketed paste."""
+    streaming.begin("go").until_shown("Line 30 of thirty.")
+    streaming.type("\x04")
+    assert streaming.until_ended() == 0
+    assert streaming.paper[-1] == "left: quit"
+    assert streaming.modes_now() == streaming.modes
+    assert streaming.output.rfind(b"\x1b[?2004l") > streaming.output.rfind(b"\x1b[?2004h")
+    assert streaming.output.rfind(b"\x1b[?25h") > streaming.output.rfind(b"\x1b[?25l")
+
+
+def test_what_was_said_is_remembered_for_its_owner_and_answers_are_not(state: Path) -> None:
+    with chat("confirm", state) as terminal:
+        terminal.begin("export").until_shown("[y/n]")
+        terminal.type("y\r")
+        terminal.until_shown("Got")
+        terminal.type("\x04")
+        terminal.until_ended()
+    history = state / "arp" / "history"
+    lines = [line for line in history.read_text().splitlines() if line.startswith("+")]
+    assert lines == ["+export"]
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    with chat("confirm", state) as terminal:
+        terminal.until(lambda: terminal.shown.endswith(PROMPT))
+        terminal.type("\x1b[A")
+        terminal.until_shown(f"{PROMPT} export")
+
+
+def test_ten_thousand_deltas_are_few_bytes(state: Path) -> None:
+    """T7: 42 kB of markdown cost less than twelve times as many bytes."""
+    with chat("flood", state) as terminal:
+        terminal.begin("flood").until(lambda: "answering" in terminal.shown)
+        terminal.until(lambda: "answering" not in terminal.shown)
+        assert len(terminal.output) < 12 * 42_000
+        assert not any(clear in terminal.output for clear in CLEARS)
+        headings = [line for line in terminal.paper if line == "  Weather in Seattle"]
+        assert len(headings) == 61
+
+
+def test_no_color_is_obeyed(state: Path) -> None:
+    """T9."""
+    with chat("table", state, NO_COLOR="1") as terminal:
+        terminal.begin("show").until_shown("August")
+        assert re.search(rb"\x1b\[[0-9;]*[349][0-7]m", terminal.output) is None
+
+
+def test_a_dumb_terminal_gets_lines_without_escapes(state: Path) -> None:
+    with chat("table", state, TERM="dumb") as terminal:
+        terminal.type("show\r")
+        terminal.until_shown("August")
+        terminal.type("\x04")
+        assert terminal.until_ended() == 0
+        assert b"\x1b" not in terminal.output
+        assert terminal.paper[-1] == "left: quit"
