@@ -13,13 +13,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from arp import ui
-from arp.app import App
+from arp.app import App, serve
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.protocol.limits import Limits
+from arp.server.served import Access
 
-__all__ = ["App", "ArpError", "Component", "ErrorCode", "HubSettings", "Limits", "Turn", "ui"]
+if TYPE_CHECKING:
+    from arp.client.client import ArpClient, connect
+
+__all__ = [
+    "Access",
+    "App",
+    "ArpClient",
+    "ArpError",
+    "Component",
+    "ErrorCode",
+    "HubSettings",
+    "Limits",
+    "Turn",
+    "connect",
+    "serve",
+    "ui",
+]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the client when it is asked for: an agent needs none."""
+    if name in ("ArpClient", "connect"):
+        from arp.client import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module 'arp' has no attribute {name!r}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from arp.hub.runner import Handler
 from arp.hub.settings import HubSettings
-from arp.server.served import Access, Authenticate, Served, Workflow
+from arp.server.served import Access, Served, Workflow
 
 if TYPE_CHECKING:
     from arp.server.application import Application
@@ -22,31 +22,25 @@ class App:
         description: One sentence for those who have not used it yet.
         suggestions: What a user may say first.
         ledger: Where facts live: `memory:`, or `sqlite:PATH`. `arp serve` has a default of its own.
-        token: If set, everyone must have it: as `Authorization: Bearer …`, or in `hello`.
-        authenticate: A hook that tells who asks; sessions belong to the user that it names.
-        hosts: Names under which it may be reached, besides this machine's own.
-        origins: Web origins (`https://example.org`) whose pages may use it, besides its own.
-        settings: How sessions behave.
+        access: Who may come in: a token, or a hook that tells users apart; host names, origins.
+        settings: How sessions behave: limits, what becomes of an input while a turn runs.
     """
 
-    def __init__(  # an author's one call, all by keyword
+    def __init__(
         self,
         title: str = "ARP agent",
         *,
         description: str = "",
         suggestions: Sequence[str] = (),
         ledger: str = "memory:",
-        token: str | None = None,
-        authenticate: Authenticate | None = None,
-        hosts: Sequence[str] = (),
-        origins: Sequence[str] = (),
+        access: Access | None = None,
         settings: HubSettings | None = None,
     ) -> None:
         self.title = title
         self.description = description
         self.suggestions = tuple(suggestions)
         self.ledger = ledger
-        self.access = Access(token, authenticate, tuple(hosts), tuple(origins))
+        self.access = access or Access()
         self.settings = settings or HubSettings()
         self.handlers: dict[str, Handler] = {}
 
@@ -104,3 +98,25 @@ class App:
 
 def _first_line(handler: Handler) -> str:
     return (handler.__doc__ or "").strip().partition("\n")[0]
+
+
+def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
+    """Serves an app until the process is asked to stop; `arp serve` is the same with more to set.
+
+    Args:
+        app: What to serve.
+        host: Address to listen on. Another than this machine's own needs `Access` with a token.
+        port: 0 picks a free one.
+
+    Raises:
+        ValueError: The address can be reached by others, and nothing keeps them out.
+        OSError: The address cannot be had.
+    """
+    from arp.server.application import Application
+    from arp.server.serve import bind, is_private
+    from arp.server.serve import serve as run
+
+    if not is_private(host) and app.access.token is None and app.access.authenticate is None:
+        raise ValueError(f"{host} can be reached by others: give App an Access with a token")
+    listener = bind(host, port)
+    run(Application(app.served()), listener, lambda: None)

@@ -173,10 +173,11 @@ def _last_line(error: BaseException) -> str:
 
 
 def _serve_http(application: Application, settings: dict[str, Any]) -> None:
+    from arp.server.serve import is_private
     from arp.server.serve import serve as run
 
     host = settings["host"]
-    if host not in ("127.0.0.1", "localhost", "::1"):
+    if not is_private(host):
         access = application.served.access
         if access.token is None and access.authenticate is None:
             fail(

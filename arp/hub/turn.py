@@ -49,7 +49,6 @@ class Turn:
         self._pending: dict[str, list[Change]] = {}
         self._failed: ArpError | None = None
         self._frames = 0
-        self._log = live.session.log
         self._numbers = {"component": 0, "tool": 0}
         self._tool: str | None = None
         """The last tool that ran: what is shown before the agent speaks again came of it."""
@@ -130,7 +129,7 @@ class Turn:
             return
         self._tool = None
         live = self._live
-        self._log.say(self.id, text, SAYING)
+        self._session.log.say(self.id, text, SAYING)
         if not live.dirty:
             live.mark()
         live.unwritten += len(text)
@@ -141,7 +140,7 @@ class Turn:
         """Adds to the turn's thinking, which only renderers that ask for it show."""
         self._session.check_running(self.id)
         if text:
-            self._log.say(self.id, text, THINKING)
+            self._session.log.say(self.id, text, THINKING)
             self._live.mark()
 
     def show(self, *components: Component, surface: str = "main", tool: str | None = None) -> str:

@@ -88,6 +88,11 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+def is_private(host: str) -> bool:
+    """Tells whether only this machine reaches an address."""
+    return host in ("127.0.0.1", "localhost", "::1")
+
+
 def bind(host: str, port: int) -> socket.socket:
     """Gives a listening socket.
 

@@ -36,6 +36,7 @@ from workspace import Workspace, new_workspace
 
 app = App(
     title="Data Explorer",
+    description="Ask about the data in plain words, or in SQL.",
     suggestions=[
         "Show the average temperature by month",
         "Top 5 cars by horsepower",

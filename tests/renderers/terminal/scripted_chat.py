@@ -199,6 +199,7 @@ async def flood(agent: FakeClient) -> None:
         agent.say(text[at : at + size])
         if at % (10 * size) == 0:
             await asyncio.sleep(0.001)
+    agent.say("\n\nThe end.")
     agent.end()
 
 

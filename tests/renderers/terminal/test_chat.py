@@ -23,6 +23,16 @@ class Chat(PseudoTerminal):
         self.type(f"{words}\r")
         return self
 
+    def until_at_rest(self, last: str) -> None:
+        """Reads until `last` is shown and a whole frame without a running turn stands there."""
+        self.until(
+            lambda: (
+                last in self.shown
+                and "Ctrl-C stops" not in self.shown
+                and self.shown.endswith(f"\n\n{PROMPT}")
+            )
+        )
+
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
@@ -41,8 +51,7 @@ def streaming(state: Path) -> Iterator[Chat]:
 
 def test_text_streams_above_the_prompt_and_every_line_is_printed_once(streaming: Chat) -> None:
     """T4, T5: no line twice, none lost, the screen never cleared, no alternate screen."""
-    streaming.begin("go").until_shown("Line 30 of thirty.")
-    streaming.until(lambda: "answering" not in streaming.shown)
+    streaming.begin("go").until_at_rest("Line 30 of thirty.")
     numbers = [
         int(found.group(1))
         for line in streaming.paper
@@ -50,7 +59,6 @@ def test_text_streams_above_the_prompt_and_every_line_is_printed_once(streaming:
     ]
     assert numbers == list(range(1, 31))
     assert [line for line in streaming.paper if line == f"{PROMPT} go"] == [f"{PROMPT} go"]
-    assert streaming.shown.endswith(f"\n\n{PROMPT}")
     assert not any(clear in streaming.output for clear in CLEARS)
 
 
@@ -58,7 +66,7 @@ def test_a_resize_in_mid_stream_doubles_nothing(streaming: Chat) -> None:
     """T3."""
     streaming.begin("go").until_shown("Line 5 of thirty.")
     streaming.resize(30, 100)
-    streaming.until_shown("Line 30 of thirty.")
+    streaming.until_at_rest("Line 30 of thirty.")
     for number in range(6, 31):
         line = f"  Line {number} of thirty."
         assert streaming.paper.count(line) == 1, line
@@ -66,8 +74,7 @@ def test_a_resize_in_mid_stream_doubles_nothing(streaming: Chat) -> None:
 
 def test_a_table_is_live_until_its_turn_ends(state: Path) -> None:
     with chat("table", state) as terminal:
-        terminal.begin("show").until_shown("August")
-        terminal.until(lambda: "answering" not in terminal.shown)
+        terminal.begin("show").until_at_rest("August")
         assert terminal.shown.split("\n") == [
             "· fake  session s1  /help",
             "",
@@ -92,8 +99,7 @@ def test_a_confirmation_is_asked_and_answered(state: Path) -> None:
         terminal.type("\r")
         terminal.until_shown("✗ type y or n")
         terminal.type("y\r")
-        terminal.until_shown("Got ('action', {'action': 'confirm'}, 'ok')")
-        terminal.until(lambda: terminal.shown.endswith(f"\n\n{PROMPT}"))
+        terminal.until_at_rest("Got ('action', {'action': 'confirm'}, 'ok')")
         assert "  ✓ Write out.csv? → Write" in terminal.paper
         assert "  ┃ Write out.csv?" not in terminal.paper
 
@@ -122,7 +128,7 @@ def test_ctrl_c_stops_the_turn_and_twice_leaves(state: Path) -> None:
 
 def test_ctrl_d_leaves_and_the_terminal_is_as_it_was(streaming: Chat) -> None:
     """T28: echo, line editing, cursor, bracketed paste."""
-    streaming.begin("go").until_shown("Line 30 of thirty.")
+    streaming.begin("go").until_at_rest("Line 30 of thirty.")
     streaming.type("\x04")
     assert streaming.until_ended() == 0
     assert streaming.paper[-1] == "left: quit"
@@ -151,8 +157,7 @@ def test_what_was_said_is_remembered_for_its_owner_and_answers_are_not(state: Pa
 def test_ten_thousand_deltas_are_few_bytes(state: Path) -> None:
     """T7: 42 kB of markdown cost less than twelve times as many bytes."""
     with chat("flood", state) as terminal:
-        terminal.begin("flood").until(lambda: "answering" in terminal.shown)
-        terminal.until(lambda: "answering" not in terminal.shown)
+        terminal.begin("flood").until_at_rest("The end.")
         assert len(terminal.output) < 12 * 42_000
         assert not any(clear in terminal.output for clear in CLEARS)
         headings = [line for line in terminal.paper if line == "  Weather in Seattle"]
