@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.protocol.codec import encode_json, recode
 from arp.protocol.messages import AgentMessage, Resume, SessionReady
-from arp.session.emission import Audience, Recorded, addressed
+from arp.session.emission import Audience, Drained, addressed
 from arp.session.session import Session
 from arp.surface.snapshot import Place, catch_up, snapshot
 
@@ -119,22 +119,21 @@ class Delivery:
 
     # -- what has become durable -----------------------------------------------------------------
 
-    def deliver(self, emissions: Sequence[Recorded], place: Place) -> None:
-        """Shows facts to all who are current."""
-        if emissions and self._groups:
-            for audience, viewers in list(self._groups.items()):
-                self._deliver_to(audience, viewers, emissions, place)
-        self.place = place
+    @property
+    def has_joining(self) -> bool:
+        """Tells whether somebody wants to join."""
+        return bool(self._joining)
 
-    def _deliver_to(
-        self,
-        audience: Audience,
-        viewers: list[Viewer],
-        emissions: Sequence[Recorded],
-        place: Place,
-    ) -> None:
-        frames = Frames()
-        for emission in emissions:
+    def deliver(self, drained: Drained) -> None:
+        """Shows facts to all who are current."""
+        if drained.emissions and self._groups:
+            for audience, viewers in tuple(self._groups.items()):
+                self._deliver_to(audience, viewers, drained)
+        self.place = drained.place
+
+    def _deliver_to(self, audience: Audience, viewers: list[Viewer], drained: Drained) -> None:
+        frames, place = Frames(), drained.place
+        for emission in drained.emissions:
             made = emission.frames(audience)
             if made is None:
                 for viewer in list(viewers):
@@ -142,8 +141,12 @@ class Delivery:
                 return
             frames += made
         if frames:
-            packed = pack(frames, audience.encoding) if audience.batch else frames
-            commits = [one.sequence for one in emissions if one.type in _COMMITS]
+            packed = frames
+            if audience.batch and len(frames) > 1:
+                packed = pack(frames, audience.encoding)
+            commits: list[int] = []
+            if not drained.only_text:
+                commits = [one.sequence for one in drained.emissions if one.type in _COMMITS]
             self._send(viewers, packed, commits)
             if commits:
                 for viewer in list(viewers):

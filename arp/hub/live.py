@@ -125,19 +125,21 @@ class LiveSession:
         """Takes what is to be written now, and prepares those who join."""
         self.dirty = False
         self.unwritten = 0
-        if self.turn is not None:
-            self.turn.flush()
-        log = self.session.log
+        turn, log, delivery = self.turn, self.session.log, self.delivery
+        if turn is not None and turn.has_pending:
+            turn.flush()
         drained = log.drain(at)
-        joins = self.delivery.gather()
-        actions, self._actions = self._actions, []
+        joins = delivery.gather() if delivery.has_joining else []
+        actions = self._actions
+        if actions:
+            self._actions = []
         return Gathered(self, log.stored, drained, joins, actions)
 
     def deliver(self, gathered: Gathered) -> None:
         """Shows what has become durable, and does what waited for it."""
         drained = gathered.drained
         self.session.log.stored = drained.place.seq
-        self.delivery.deliver(drained.emissions, drained.place)
+        self.delivery.deliver(drained)
         for join in gathered.joins:
             self.delivery.finish(join)
         for action in gathered.actions:

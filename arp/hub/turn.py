@@ -284,6 +284,11 @@ class Turn:
 
     # -- for the hub -----------------------------------------------------------------------------
 
+    @property
+    def has_pending(self) -> bool:
+        """Tells whether something waits to be committed."""
+        return bool(self._pending)
+
     def flush(self) -> None:
         """Commits what is pending; a refusal is kept for the agent's next await."""
         if self._frames or not self._pending:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 from arp.hub.live import Gathered, LiveSession
 from arp.protocol.errors import ArpError, InternalError
-from arp.session.emission import Text
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.store import Append, SessionMeta, Store
 
@@ -99,17 +98,21 @@ class Writer:
         at = self._now()
         gathered = [one for live in dirty if (one := self._gather(live, at)) is not None]
         batch = [
-            Append(one.live.id, one.expected, one.drained.facts, self._meta(one, at))
+            Append(
+                one.live.session.head.session_id,
+                one.expected,
+                one.drained.facts,
+                None if one.drained.only_text else self._meta(one, at),
+            )
             for one in gathered
             if one.drained.facts
         ]
         refused = await self._append(batch) if batch else {}
         for one in gathered:
-            error = refused.get(one.live.id)
-            if error is None:
-                self._deliver(one)
-            else:
+            if refused and (error := refused.get(one.live.id)) is not None:
                 self._failed([one.live], error)
+            else:
+                self._deliver(one)
         self._turn()
 
     async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
@@ -156,8 +159,6 @@ class Writer:
 
     def _meta(self, one: Gathered, at: str) -> SessionMeta | None:
         """Gives the session's row when something in it changed that lists and recovery need."""
-        if all(type(recorded) is Text for recorded in one.drained.emissions):
-            return None
         session = one.live.session
         head = session.head
         known = (session.title, len(session.screen.turns), session.active)

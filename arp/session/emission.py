@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.codec import Encoding, encode_json, recode
@@ -80,7 +81,7 @@ class Emission:
 class Text:
     """A recorded text: open while neighbouring text may join it, then closed."""
 
-    __slots__ = ("_deltas", "_json", "chunks", "part", "sequence", "text", "turn_id", "type")
+    __slots__ = ("_deltas", "chunks", "json", "part", "sequence", "text", "turn_id", "type")
 
     def __init__(self, sequence: int, type_name: str, turn_id: str, deltas: DeltaWriter) -> None:
         self.sequence = sequence
@@ -91,14 +92,15 @@ class Text:
         """All of it, once it is closed."""
         self.part: str | None = None
         """The text part of the output that it belongs to, once it is closed."""
+        self.json = ""
+        """As a JSON string, once it is closed: the fact and every frame hold the same."""
         self._deltas = deltas
-        self._json = ""
 
     def close(self) -> str:
         """Ends it, and gives all of the text."""
         chunks = self.chunks
         self.text = text = chunks[0] if len(chunks) == 1 else "".join(chunks)
-        self._json = _to_json(text).decode()
+        self.json = _to_json(text).decode()
         return text
 
     @property
@@ -113,7 +115,7 @@ class Text:
 
     def fact(self, writer: FactWriter, at: str) -> bytes:
         """Gives the fact, encoded."""
-        return writer.text(at, self.sequence, self.type, self.turn_id, self._json)
+        return writer.text(at, self.sequence, self.type, self.turn_id, self.json)
 
     def frames(self, audience: Audience) -> list[bytes]:
         """Gives the frames for an audience."""
@@ -124,7 +126,7 @@ class Text:
             kind = "thinking"
         elif audience.part is not None and audience.part == self.part:
             target = self.part
-        frame = self._deltas.delta(self.sequence, self.turn_id, self._json, target, kind)
+        frame = self._deltas.delta(self.sequence, self.turn_id, self.json, target, kind)
         return [frame if audience.encoding == "json" else recode(frame, audience.encoding)]
 
 
@@ -163,10 +165,12 @@ def addressed(
     return [message]
 
 
-class Drained(NamedTuple):
+class Drained(Struct, frozen=True):
     """What a session recorded since it was last drained."""
 
     facts: list[bytes]
     emissions: list[Recorded]
     place: Place
     """How far a renderer is that has been told all of it."""
+    only_text: bool = False
+    """Nothing but text: no commit, and nothing that a list of sessions shows."""

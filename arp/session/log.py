@@ -83,8 +83,9 @@ class Log:
         Args:
             at: RFC 3339.
         """
-        self.speech.close()
         recorded, self._recorded = self._recorded, []
-        writer = self._writer
-        place = self.speech.place(self.sequence)
-        return Drained([one.fact(writer, at) for one in recorded], recorded, place)
+        writer, speech = self._writer, self.speech
+        only_text = len(recorded) == 1 and speech.open is not None
+        speech.close()
+        facts = [one.fact(writer, at) for one in recorded]
+        return Drained(facts, recorded, speech.place(self.sequence), only_text)

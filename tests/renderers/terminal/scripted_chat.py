@@ -194,7 +194,7 @@ async def flood(agent: FakeClient) -> None:
     agent.input("flood")
     agent.turn("running")
     text = (LONG * 100)[:42_000]
-    size = len(text) // 10_000 + 1
+    size = 4
     for at in range(0, len(text), size):
         agent.say(text[at : at + size])
         if at % (10 * size) == 0:

@@ -1,0 +1,146 @@
+"""`arp connect` against a real server: a terminal, two on one session, a pipe, no server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arp import App, Turn, ui
+from arp_terminal import connect
+from tests.renderers.terminal.pseudo_terminal import ROOT, PseudoTerminal
+from tests.renderers.terminal.test_chat import PROMPT
+from tests.serving import Serving, serving
+
+app = App(title="Exports")
+
+
+@app.agent
+async def export(turn: Turn) -> None:
+    await turn.say("Let me **look**. ")
+    async with turn.tool("query", {"sql": "SELECT 1"}):
+        pass
+    turn.show(ui.chart("bar", labels=["Jan", "Feb"], datasets=[ui.dataset("Rain", [3, 1])]))
+    ok = await turn.confirm("Write out.csv?", confirm_label="Write")
+    await turn.say("Written." if ok else "Left.")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Serving]:
+    with serving(app) as found:
+        yield found
+
+
+def command(url: str, session: str | None = None, level: str = "standard") -> list[str]:
+    call = f"run({url!r}, session={session!r}, level={level!r}, token=None)"
+    return [
+        sys.executable,
+        "-c",
+        f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'renderers')!r}]\n"
+        f"from arp_terminal.connect import run\nraise SystemExit({call})",
+    ]
+
+
+def test_a_session_from_the_first_word_to_the_last(server: Serving, tmp_path: Path) -> None:
+    with PseudoTerminal(command(server.http), tmp_path, size=(40, 60)) as terminal:
+        terminal.until_shown(f"\n\n{PROMPT}")
+        terminal.type("export\r")
+        terminal.until_shown(f"? Write out.csv? [y/n] {PROMPT}")
+        terminal.type("y\r")
+        terminal.until_shown("Written.")
+        terminal.until_shown(f"\n\n{PROMPT}")
+        lines = terminal.shown.split("\n")
+        begin = lines.index(f"{PROMPT} export")
+        assert lines[begin:-2] == [
+            f"{PROMPT} export",
+            "",
+            "  Let me look.",
+            "",
+            '  ✓ query  {"sql":"SELECT 1"}',
+            "",
+            "  █ Rain",
+            "  Jan  " + "█" * 51 + " 3",
+            "  Feb  " + "█" * 17 + " 1",
+            "",
+            "  ✓ Write out.csv? → Write",
+            "",
+            "  Written.",
+        ]
+        terminal.type("\x04")
+        assert terminal.until_ended() == 0
+        assert "The session goes on: arp connect" in terminal.shown
+
+
+def test_an_answer_on_one_terminal_closes_the_question_on_the_other(
+    server: Serving, tmp_path: Path
+) -> None:
+    with (
+        PseudoTerminal(command(server.http, "shared"), tmp_path / "a", size=(40, 60)) as one,
+        PseudoTerminal(command(server.http, "shared"), tmp_path / "b", size=(40, 60)) as other,
+    ):
+        one.until_shown(f"\n\n{PROMPT}")
+        other.until_shown(f"\n\n{PROMPT}")
+        one.type("export\r")
+        one.until_shown("? Write out.csv?")
+        other.until_shown("? Write out.csv?")
+        assert f"{PROMPT} export" in other.shown
+        other.type("n\r")
+        one.until_shown("answered on another screen")
+        one.until_shown("Left.")
+        other.until_shown("Left.")
+        assert "  ✗ Write out.csv? → No" in one.paper
+        assert "answered on another screen" not in other.shown
+
+
+def test_a_session_that_is_joined_later_shows_what_was_said(server: Serving, tmp_path: Path) -> None:
+    done = piped(command(server.http, "later"), "export\ny\n")
+    assert done.returncode == 0
+    with PseudoTerminal(command(server.http, "later"), tmp_path, size=(40, 60)) as terminal:
+        terminal.until_shown("Written.")
+        assert terminal.paper.count(f"{PROMPT} export") == 1
+        assert "  ✓ Write out.csv? → Write" in terminal.paper
+
+
+def test_a_pipe_says_its_lines_one_after_the_other(server: Serving) -> None:
+    done = piped(command(server.http), "export\ny\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert done.stdout.startswith(f"{PROMPT} export\n\n  Let me look.\n\n  ✓ query")
+    assert done.stdout.endswith("\n\n  Written.\n")
+
+
+def test_a_minimal_terminal_answers_in_words(server: Serving) -> None:
+    """Questions come as text; the typed line is the answer."""
+    done = piped(command(server.http, level="minimal"), "export\nyes\n")
+    assert done.returncode == 0
+    assert "Jan" in done.stdout
+    assert "█" not in done.stdout
+    assert done.stdout.endswith("Written.\n")
+
+
+def test_a_server_that_is_not_there_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert connect.run("http://127.0.0.1:9", session=None, level="basic", token=None) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("arp connect: cannot connect: ")
+    assert error.count("\n") == 1
+
+
+def test_an_address_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert connect.run("nonsense", session=None, level="basic", token=None) == 1
+    assert capsys.readouterr().err.startswith("arp connect: ")
+
+
+def test_a_level_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert connect.run("http://127.0.0.1:9", session=None, level="full", token=None) == 1
+    assert capsys.readouterr().err == (
+        "arp connect: no level 'full'; there are minimal, basic, standard\n"
+    )
+
+
+def piped(arguments: list[str], typed: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        arguments, input=typed, capture_output=True, text=True, timeout=15, check=False
+    )

@@ -1,0 +1,162 @@
+"""Takes the pictures of the README: one session, in a browser and in a terminal.
+
+    python tools/screenshots.py
+
+Needs what the tests of the page and of the terminal need: Chromium and tmux. What it shows is real:
+it serves the data explorer, joins the session from both sides, asks in the browser, and stops at
+the question that both show then.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+from rich.cells import cell_len
+from rich.console import Console
+from rich.style import Style
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+SESSION = "demo"
+QUESTION = "Show the average temperature by month"
+ASKED = "Write the file"
+"""On the button, and in the terminal, when the agent waits for an answer."""
+PAGE = {"width": 860, "height": 1040}
+COLUMNS, ROWS = 92, 54
+PATIENCE_S = 20.0
+THEME = TerminalTheme(
+    (24, 26, 31),
+    (221, 224, 229),
+    [(24, 26, 31), (224, 108, 117), (126, 195, 128), (222, 184, 111), (104, 164, 237)]
+    + [(198, 132, 222), (88, 190, 200), (221, 224, 229)],
+    [(128, 135, 148), (240, 130, 138), (150, 214, 152), (240, 205, 140), (134, 186, 250)]
+    + [(216, 156, 238), (116, 212, 221), (255, 255, 255)],
+)
+FRAME = """<!doctype html><meta charset="utf-8"><style>
+body {{ margin: 0; width: max-content; background: #181a1f; color: #dde0e5; padding: 18px 22px;
+  font: 14px/1.3 "DejaVu Sans Mono", Menlo, monospace }}
+pre {{ margin: 0; font: inherit }}
+i {{ display: inline-block; font-style: normal; width: 1ch; text-align: center }}
+</style><pre>{}</pre>"""
+
+
+def main() -> int:
+    """Writes `docs/images/browser.png` and `docs/images/terminal.png`."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None or shutil.which("tmux") is None:
+        print("screenshots: needs chromium and tmux on PATH", file=sys.stderr)
+        return 1
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with served() as address, terminal(address) as tmux, sync_playwright() as runner:
+        browser = runner.chromium.launch(executable_path=chromium)
+        wait_until(lambda: SESSION in screen_of(tmux))
+        page = browser.new_page(viewport=PAGE)  # type: ignore[arg-type]  # a TypedDict by its keys
+        ask(page, address)
+        wait_until(lambda: ASKED in screen_of(tmux))
+        page.wait_for_timeout(1500)  # what fades in has faded in, and the spinner stands
+        page.screenshot(path=IMAGES / "browser.png")
+        picture(browser, screen_of(tmux, "-e"), IMAGES / "terminal.png")
+        browser.close()
+    for path in sorted(IMAGES.glob("*.png")):
+        print(f"{path.relative_to(ROOT)}: {path.stat().st_size >> 10} KiB")
+    return 0
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serves the explorer on a free port; what it would export goes into a folder of its own."""
+    command = [sys.executable, "-m", "arp.cli", "serve", "examples/explorer/app.py"]
+    command += ["--port", "0", "--ledger", "memory:"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().removeprefix("ARP on ").strip()
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def terminal(address: str) -> Iterator[list[str]]:
+    """Runs `arp connect` in a terminal of its own; gives the command that talks to that."""
+    with tempfile.TemporaryDirectory() as folder:
+        tmux = ["tmux", "-f", "/dev/null", "-S", str(Path(folder) / "socket")]
+        size = ["-x", str(COLUMNS), "-y", str(ROWS)]
+        connect = [sys.executable, "-m", "arp.cli", "connect", address, "--session", SESSION]
+        surroundings = ["env", f"HOME={folder}", "LC_ALL=C.UTF-8", "COLORTERM=truecolor"]
+        subprocess.run(
+            [*tmux, "new-session", "-d", *size, *surroundings, *connect], check=True, cwd=ROOT
+        )
+        try:
+            yield tmux
+        finally:
+            subprocess.run([*tmux, "kill-server"], check=False)
+
+
+def screen_of(tmux: list[str], *flags: str) -> str:
+    """Gives what the terminal shows; with `-e` also its colours."""
+    command = [*tmux, "capture-pane", "-p", *flags]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def ask(page: Page, address: str) -> None:
+    """Asks in the browser, and waits for the question that comes back."""
+    page.goto(f"{address}/?session={SESSION}")
+    page.get_by_text("Connected").wait_for()
+    box = page.get_by_role("textbox", name="Message")
+    box.fill(QUESTION)
+    box.press("Enter")
+    page.get_by_role("button", name=ASKED).wait_for()
+
+
+def picture(browser: Browser, screen: str, path: Path) -> None:
+    """Writes what a terminal shows as an image."""
+    console = Console(record=True, width=COLUMNS, file=open("/dev/null", "w"))  # noqa: SIM115
+    lines = [as_html(Text.from_ansi(line), console) for line in screen.rstrip().splitlines()]
+    page = browser.new_page(viewport={"width": 900, "height": 400})
+    page.set_content(FRAME.format("\n".join(lines)))
+    page.locator("body").screenshot(path=path)
+
+
+def as_html(line: Text, console: Console) -> str:
+    """Gives a line with its styles; signs that fonts lack get a cell of their own."""
+    out: list[str] = []
+    for segment in line.render(console):
+        style = segment.style if isinstance(segment.style, Style) else Style()
+        out.append(f'<span style="{style.get_html_style(THEME)}">{cells(segment.text)}</span>')
+    return "".join(out)
+
+
+def cells(text: str) -> str:
+    """Escapes a text; a character beyond ASCII is as wide as the terminal makes it."""
+    return re.sub(r"[^\x00-\x7f]", one_cell, html.escape(text))
+
+
+def one_cell(found: re.Match[str]) -> str:
+    """Gives one character in a box of its width."""
+    width = cell_len(found[0])
+    return f'<i style="width:{width}ch">{found[0]}</i>'
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    """Waits, with a bound."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not done():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the terminal does not show what it should")
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
