@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from arp.hub.wording import well_formed
 from arp.protocol.json_value import Json, JsonObject
 from arp.session.session import Session
 
@@ -15,7 +16,7 @@ class ToolCall:
     """A tool that runs; given by `async with turn.tool(name, args) as tool`."""
 
     def __init__(self, session: Session, turn_id: str, number: int, name: str) -> None:
-        self.name = name
+        self.name = well_formed(name)
         self.call_id = f"{turn_id}.{number}"
         self._session = session
         self._turn_id = turn_id
@@ -23,7 +24,7 @@ class ToolCall:
 
     def progress(self, text: str) -> None:
         """Notes how far the tool is, in the ledger."""
-        self._record("tool.progress", {"text": text})
+        self._record("tool.progress", {"text": well_formed(text)})
 
     def result(self, value: Json) -> None:
         """Notes what came of it; a preview goes into the ledger.
@@ -33,26 +34,41 @@ class ToolCall:
         """
         try:
             text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        except TypeError:
+        except (TypeError, ValueError):
             text = repr(value)
+        text = well_formed(text)
         self._result = {"preview": text[:PREVIEW_CHARACTERS], "characters": len(text)}
 
     def start(self, args: Json) -> None:
         """Tells everyone that the tool begins."""
-        try:
-            text = args if isinstance(args, str) else msgspec.json.encode(args).decode()
-        except TypeError:
-            text = msgspec.json.encode(repr(args)).decode()
         self._record("tool.started", {"tool": self.name})
-        self._record("tool.args", {"tool": self.name, "args": text})
+        self._record("tool.args", {"tool": self.name, "args": _as_json(args)})
 
     def end(self, error: str | None = None) -> None:
         """Tells everyone that it is done."""
         if error is None:
             self._record("tool.result", {"tool": self.name, **self._result})
         else:
-            self._record("tool.failed", {"tool": self.name, "error": error})
+            self._record("tool.failed", {"tool": self.name, "error": well_formed(error)})
 
     def _record(self, type_name: str, payload: JsonObject) -> None:
         ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
         self._session.in_turn(type_name, self._turn_id, payload, **ids)
+
+
+def _as_json(args: Json) -> str:
+    """Gives arguments as JSON; a string that is JSON already stays as it is."""
+    if isinstance(args, str) and _is_json(args):
+        return args
+    try:
+        return msgspec.json.encode(args).decode()
+    except (TypeError, ValueError):
+        return msgspec.json.encode(well_formed(repr(args))).decode()
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

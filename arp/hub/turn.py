@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from arp.hub.tool import ToolCall
+from arp.hub.wording import well_formed
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
@@ -116,7 +117,7 @@ class Turn:
     async def say(self, text: str) -> None:
         """Adds text to the turn's output; everyone sees it as soon as the ledger has it.
 
-        Cancel: Safe; the text is said.
+        Cancel: Safe; a text of up to `MAX_UNWRITTEN` characters is said, of a longer one a part.
         """
         if self._pending or self._failed is not None or self._frames:
             if self._frames:
@@ -125,6 +126,12 @@ class Turn:
             self._settle()
         if self._session.running != self.id:
             self._session.check_running(self.id)
+        if not isinstance(text, str) or not text.isascii():
+            text = well_formed(text)
+        if len(text) > MAX_UNWRITTEN:
+            for start in range(0, len(text), MAX_UNWRITTEN):
+                await self.say(text[start : start + MAX_UNWRITTEN])
+            return
         if not text:
             return
         self._tool = None
@@ -139,6 +146,7 @@ class Turn:
     def think(self, text: str) -> None:
         """Adds to the turn's thinking, which only renderers that ask for it show."""
         self._session.check_running(self.id)
+        text = well_formed(text)
         if text:
             self._session.log.say(self.id, text, THINKING)
             self._live.mark()
@@ -230,6 +238,7 @@ class Turn:
         self._live.mark()
         try:
             yield call
+            self._settle()
         except asyncio.CancelledError:
             self._end_tool(call, "cancelled")
             raise
@@ -239,7 +248,6 @@ class Turn:
         except BaseException as error:
             self._end_tool(call, type(error).__name__)
             raise
-        self._settle()
         self._end_tool(call, None)
 
     async def ask(self, component: Component, *, surface: str = "main") -> Json:

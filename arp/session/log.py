@@ -66,7 +66,8 @@ class Log:
         speech = self.speech
         spoken = speech.open
         if spoken is None or spoken.type != type_name or spoken.turn_id != turn_id:
-            speech.close()
+            if spoken is not None:
+                speech.close()
             self.sequence += 1
             spoken = speech.open = Text(self.sequence, type_name, turn_id, speech.deltas)
             self._recorded.append(spoken)

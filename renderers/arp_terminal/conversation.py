@@ -117,6 +117,12 @@ class Conversation:
         return self._in_flight.is_idle(self.client.screen)
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether the agent waits for an answer, be it to a question that came as text."""
+        waits = any(turn.status == "waiting" for turn in self.client.screen.turns.values())
+        return waits and self._in_flight.is_empty
+
+    @property
     def prompt(self) -> Prompt:
         """What stands before the line that is typed next."""
         return self._asking.dialogue.prompt if self._asking is not None else FREE
@@ -125,11 +131,6 @@ class Conversation:
     def question_id(self) -> str | None:
         """The question that is asked now."""
         return self._asking.id if self._asking is not None else None
-
-    @property
-    def is_offered(self) -> bool:
-        """Whether nobody waits for the answer to the question that is asked now."""
-        return self._asking is not None and self._asking.question.offered
 
     # -- what happened ---------------------------------------------------------------------------
 

@@ -59,6 +59,9 @@ def entry_of(item: Item, telling: Telling, *, last: bool) -> Entry:
         case "end":
             turn = telling.turn
             return _fixed(item, telling, lambda options: draw_end(turn, options) or Text(""))
+        case "answer":
+            component = telling.components[str(item.ref)]
+            return _fixed(item, telling, lambda options: _drawn_component(component, options))
     return _component(item, telling)
 
 
@@ -161,6 +164,10 @@ def _component(item: Item, telling: Telling) -> Entry:
         item.ref,
         0,
         telling.version,
-        lambda options: indented(render(component, options), INDENT),
+        lambda options: _drawn_component(component, options),
         settled=telling.over or not telling.hold,
     )
+
+
+def _drawn_component(component: Component, options: Options) -> RenderableType:
+    return indented(render(component, options), INDENT)

@@ -43,6 +43,11 @@ class InFlight(Generic[T]):
             case Commit(final=True) if not self._acknowledges:
                 self._sent.clear()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the server has taken or refused everything."""
+        return not self._sent
+
     def is_idle(self, screen: Screen) -> bool:
         """Tells whether everything that was sent is answered and no turn runs or waits in line."""
         if self._sent:

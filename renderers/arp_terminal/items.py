@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from arp_terminal.options import Options
 
-Kind = Literal["input", "thought", "tool", "text", "component", "update", "error", "end"]
+Kind = Literal["input", "thought", "tool", "text", "component", "answer", "update", "error", "end"]
 
 
 class Item(Struct):

@@ -142,11 +142,12 @@ class LineChat:
         """Says whether a line would be heard as what it was meant for; a person sees that."""
         conversation = self._conversation
         person = is_terminal(self._source)
-        return person or conversation.question_id is not None or conversation.is_idle
+        asked = conversation.question_id is not None or conversation.is_awaited
+        return person or asked or conversation.is_idle
 
     def _is_over(self) -> Literal["quit", "unanswered"] | None:
         conversation = self._conversation
-        if conversation.question_id is not None and not conversation.is_offered:
+        if conversation.is_awaited:
             conversation.notes.append(Note("bad", "the input ended; the question stays open"))
             return "unanswered"
         return "quit" if conversation.is_idle else None

@@ -134,4 +134,4 @@ class Transcript:
             if tree is not None and component_id in tree.nodes:
                 root = tree.root_of(component_id)
                 key = root.turn if surface == "main" else f"@{surface}"
-                self._log(key, surface).change(root.id)
+                self._log(key, surface).change(root.id, self.screen)

@@ -19,6 +19,7 @@ from arp_terminal.questions import is_open
 from arp_terminal.turn import draw_end, is_said
 
 OUTPUT_KINDS = ("text", "component")
+"""Kinds that follow the order of the output."""
 
 
 class TurnLog:
@@ -44,27 +45,19 @@ class TurnLog:
 
     def start_tool(self, screen: Screen) -> None:
         """Puts the next tool behind what was told before it."""
-        self._take_inputs(self.turn(screen))
-        reached = self._sync_output(self.output(screen), limited=True)
-        item = self.items[-1] if self.items else None
-        place = len(self.items)
-        if item is not None and item.kind == "text" and item.end is None:
-            text = self._content(screen, item)[item.start : reached]
-            if not text.strip():
-                self.items.pop()
-                place -= 1
-            elif is_open_fence(text):
-                place -= 1
-            else:
-                item.end = reached
-        self.items.insert(max(place, self.front), Item("tool", self._taken["tool"]))
+        self._place(Item("tool", self._taken["tool"]), screen)
         self._taken["tool"] += 1
 
-    def change(self, component_id: str) -> None:
-        """Takes note that a commit changed a component."""
+    def change(self, component_id: str, screen: Screen) -> None:
+        """Takes note that a commit changed a component; an answer stands where it was given."""
         self.version += 1
-        if component_id in self._printed:
+        if component_id not in self._printed:
+            return
+        component = next(one for one in self.output(screen) if one.id == component_id)
+        if component.type not in QUESTION_TYPES:
             self._changed.add(component_id)
+        elif not is_open(component.props) and not _begins_turn(component_id, screen):
+            self._place(Item("answer", component_id), screen)
 
     def adopt(self, screen: Screen) -> None:
         """Takes in all of a screen that was made anew, without knowing what happened when."""
@@ -112,14 +105,14 @@ class TurnLog:
             component = telling.components.get(component_id)
             if component is None or fingerprint(component) == self._printed[component_id]:
                 self._changed.discard(component_id)
-            elif _tells_update(component, telling, screen):
+            elif telling.over or telling.turn.status == "waiting":
                 yield update_of(component, telling)
 
     def printed(self, entry: Entry, screen: Screen) -> None:
         """Takes note that the first of the entries is on paper."""
         if entry.kind != "update":
             self.front += 1
-        if entry.kind in ("component", "update"):
+        if entry.kind in ("component", "update", "answer"):
             component_id = str(entry.ref)
             self._changed.discard(component_id)
             for component in self.output(screen):
@@ -146,6 +139,23 @@ class TurnLog:
         return screen.output(self.key, self.surface)
 
     # -- taking in -------------------------------------------------------------------------------
+
+    def _place(self, new: Item, screen: Screen) -> None:
+        """Puts an item behind what messages have told so far, which may be less than what shows."""
+        self._take_inputs(self.turn(screen))
+        reached = self._sync_output(self.output(screen), limited=True)
+        last = self.items[-1] if self.items else None
+        place = len(self.items)
+        if last is not None and last.kind == "text" and last.end is None:
+            text = self._content(screen, last)[last.start : reached]
+            if not text.strip():
+                self.items.pop()
+                place -= 1
+            elif is_open_fence(text):
+                place -= 1
+            else:
+                last.end = reached
+        self.items.insert(max(place, self.front), new)
 
     def _take_inputs(self, turn: TurnScreen) -> None:
         for place in range(self._taken["input"], len(turn.inputs)):
@@ -208,7 +218,7 @@ class TurnLog:
         live = [
             item
             for item in self.items[self.front :]
-            if (item.ref in places if item.kind in OUTPUT_KINDS else _stands(item, turn))
+            if (item.ref in places if isinstance(item.ref, str) else _stands(item, turn))
         ]
         slots = [place for place, item in enumerate(live) if item.kind in OUTPUT_KINDS]
         wanted = sorted(
@@ -225,12 +235,10 @@ class TurnLog:
         return ""
 
 
-def _tells_update(component: Component, telling: Telling, screen: Screen) -> bool:
-    """Says whether a change is told now: an answer at once, unless a turn begins with it."""
-    if component.type in QUESTION_TYPES:
-        begun = (turn.inputs[0].source_component for turn in screen.turns.values() if turn.inputs)
-        return not is_open(component.props) and component.id not in begun
-    return telling.over or telling.turn.status == "waiting"
+def _begins_turn(component_id: str, screen: Screen) -> bool:
+    """Tells whether a turn began with the answer to a question: it shows as the user's words."""
+    begun = (turn.inputs[0].source_component for turn in screen.turns.values() if turn.inputs)
+    return component_id in begun
 
 
 def _stands(item: Item, turn: TurnScreen) -> bool:

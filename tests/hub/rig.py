@@ -65,7 +65,10 @@ class HeldStore(MemoryStore):
 
     async def facts(self, session_id: str = "s") -> list[Fact]:
         """Gives what the ledger holds of a session."""
-        return [decode(body) for _, body in await self.read(session_id)]
+        facts: list[Fact] = []
+        while chunk := await self.read(session_id, len(facts)):
+            facts.extend(decode(body) for _, body in chunk)
+        return facts
 
 
 class Box:
@@ -231,9 +234,13 @@ async def started(
     return hub
 
 
-def one_session(hub: Hub, session_id: str = "s") -> Any:
-    """Gives a session that is in memory."""
-    return hub.sessions[session_id]
+async def played(agent: Handler, text: str = "go", **options: Any) -> Renderer:
+    """Runs one turn of an agent, and gives the renderer that saw all of it."""
+    async with running(agent) as hub:
+        renderer = await Renderer(hub, **options).join()
+        await renderer.say(text)
+        await renderer.ended("t1")
+    return renderer
 
 
 async def settled(hub: Hub) -> None:

@@ -52,7 +52,10 @@ class PseudoTerminal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
     ) -> None:
         if self.process.poll() is None:
             self.process.kill()

@@ -204,7 +204,8 @@ async def flood(agent: FakeClient) -> None:
 
 
 SCRIPTS: dict[str, Callable[[FakeClient], Awaitable[None]]] = {
-    script.__name__: script for script in (everything, streaming, table, confirm, late_confirm, endless, flood)
+    script.__name__: script
+    for script in (everything, streaming, table, confirm, late_confirm, endless, flood)
 }
 
 

@@ -95,7 +95,9 @@ def test_an_answer_on_one_terminal_closes_the_question_on_the_other(
         assert "answered on another screen" not in other.shown
 
 
-def test_a_session_that_is_joined_later_shows_what_was_said(server: Serving, tmp_path: Path) -> None:
+def test_a_session_that_is_joined_later_shows_what_was_said(
+    server: Serving, tmp_path: Path
+) -> None:
     done = piped(command(server.http, "later"), "export\ny\n")
     assert done.returncode == 0
     with PseudoTerminal(command(server.http, "later"), tmp_path, size=(40, 60)) as terminal:
@@ -118,7 +120,8 @@ def test_a_minimal_terminal_answers_in_words(server: Serving) -> None:
     assert done.returncode == 0
     assert "Jan" in done.stdout
     assert "█" not in done.stdout
-    assert done.stdout.endswith("Written.\n")
+    assert "\n\n  Written.\n" in done.stdout
+    assert "Answered: yes (Write)." in done.stdout
 
 
 def test_a_server_that_is_not_there_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,6 @@ async def test_questions_are_asked_with_their_hints_and_the_next_line_answers() 
         ✗ type y or n
         ? Write? [y/n]  (y = Write, n = No)
 
-          ↻ updated
           ✓ Write? → Write
         """
         )
@@ -97,7 +96,7 @@ async def test_input_that_ends_at_a_question_leaves_it_open() -> None:
     client = FakeClient()
 
     async def agent() -> None:
-        await client.arrived.get()
+        client.ack(await client.arrived.get())
         client.turn("running")
         client.show(Component("q", "confirm", {"title": "Write?"}))
         client.turn("waiting")

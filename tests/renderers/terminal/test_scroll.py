@@ -223,7 +223,9 @@ def test_an_answer_is_told_at_once_unless_a_turn_begins_with_it() -> None:
     paper.show(Component("q", "confirm", {"title": "Sure?"}))
     paper.frame()
     paper.answer("q", True)
-    assert paper.frame().printed.endswith("  ↻ updated\n  ✓ Sure? → Yes")
+    paper.say("Well then.")
+    assert paper.frame().printed.endswith("[n] No\n\n  ✓ Sure? → Yes")
+    assert paper.tail == "\n  Well then."
     paper.show(Component("r", "confirm", {"title": "More?"}))
     paper.end()
     before = paper.frame().printed

@@ -1,0 +1,79 @@
+"""Every tool that is seen to begin is seen to end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from arp import Turn, ui
+from arp.protocol.errors import (
+    InvalidComponent,
+    InvalidPatch,
+)
+from tests.hub.rig import Renderer, played, running
+
+
+async def test_tool_shows_that_it_runs_and_how_it_ended() -> None:
+    """protocol.md 2.1: `args` is a JSON string; what is shown after it names it."""
+
+    async def agent(turn: Turn) -> None:
+        async with turn.tool("query", {"sql": "select 1"}) as tool:
+            tool.progress("half")
+            tool.result([1])
+        turn.show(ui.text("x", id="x"))
+
+    renderer = await played(agent)
+    start, end = renderer.box.of("tool_start")[0], renderer.box.of("tool_end")[0]
+    assert start["payload"] == {"tool": "query", "args": '{"sql":"select 1"}', "call_id": "t1.1"}
+    assert end["payload"] == {"tool": "query", "ok": True, "call_id": "t1.1"}
+    assert renderer.box.of("render")[0]["tool_name"] == "query"
+
+
+async def test_tool_that_raises_is_shown_as_failed_and_the_error_goes_up() -> None:
+    """The kind of the error is told; its text is the agent's own."""
+
+    async def agent(turn: Turn) -> None:
+        with pytest.raises(KeyError):
+            async with turn.tool("lookup", None):
+                raise KeyError("secret")
+        with pytest.raises(InvalidComponent):
+            async with turn.tool("draw", "raw"):
+                raise InvalidComponent("no such colour")
+
+    renderer = await played(agent)
+    ends = [one["payload"] for one in renderer.box.of("tool_end")]
+    assert [(one["ok"], one["error"]) for one in ends] == [
+        (False, "KeyError"),
+        (False, "no such colour"),
+    ]
+    assert [one["payload"]["args"] for one in renderer.box.of("tool_start")] == ["{}", '"raw"']
+    assert "secret" not in str(renderer.box.messages)
+
+
+async def test_tool_that_is_cancelled_ends_as_such() -> None:
+    """Every tool that began has an end."""
+
+    async def agent(turn: Turn) -> None:
+        async with turn.tool("slow"):
+            await asyncio.Event().wait()
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.box.has("tool_start")
+        await renderer.cancel()
+        await renderer.ended("t1")
+    assert renderer.box.of("tool_end")[0]["payload"]["error"] == "cancelled"
+
+
+async def test_tool_whose_last_change_is_refused_is_failed() -> None:
+    """What it showed was refused: it did not do what it says."""
+
+    async def agent(turn: Turn) -> None:
+        with pytest.raises(InvalidPatch):
+            async with turn.tool("draw"):
+                turn.patch("nobody", "props.content", "?")
+
+    renderer = await played(agent)
+    assert renderer.box.of("tool_end")[0]["payload"]["ok"] is False

@@ -1,0 +1,311 @@
+"""What an agent's author has in hand: saying, asking, and what the user said."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from arp import Component, Turn, ui
+from arp.protocol.errors import (
+    SurfaceDestroyed,
+)
+from arp.protocol.messages import FileRef
+from arp.store.errors import BlobNotFound
+from tests.hub.rig import FEATURES, HeldStore, Renderer, played, running
+
+
+async def test_text_and_components_keep_their_order() -> None:
+    """protocol.md 2.1: a delta after a component opens a new text part behind it."""
+
+    async def agent(turn: Turn) -> None:
+        await turn.say("a")
+        await turn.say("b")
+        turn.show(ui.text("x", id="x"))
+        await turn.say("c")
+        turn.show(ui.text("y", id="y"))
+        turn.show(ui.text("z", id="z"))
+        await turn.say("d")
+
+    renderer = await played(agent)
+    assert [part.id for part in renderer.screen.output("t1")] == [
+        "t1/1",
+        "x",
+        "t1/2",
+        "y",
+        "z",
+        "t1/3",
+    ]
+    assert renderer.screen.text("t1") == "abcd"
+
+
+@pytest.mark.parametrize("text", ["\ud83d", "a\ud800b", "\ud83d\ude00"])
+async def test_half_characters_of_a_model_are_shown_as_such(text: str) -> None:
+    """Models stream surrogates one by one; what cannot be encoded must not stop the ledger."""
+
+    async def agent(turn: Turn) -> None:
+        await turn.say(text)
+        turn.think(text)
+        await turn.say(".")
+
+    renderer = await played(agent, features=[*FEATURES, "thinking"])
+    expected = {"\ud83d": "�.", "a\ud800b": "a�b.", "\ud83d\ude00": "😀."}[text]
+    assert renderer.screen.text("t1") == expected
+    assert renderer.screen.turns["t1"].thinking == expected[:-1]
+
+
+@pytest.mark.parametrize("text", [b"bytes", 3, ["list"]])
+async def test_saying_what_is_no_text_is_the_authors_mistake(text: Any) -> None:
+    """It raises at the author's line, and the ledger never sees it."""
+    errors: list[str] = []
+
+    async def agent(turn: Turn) -> None:
+        for say in (turn.say, turn.think):
+            try:
+                done = say(text)
+                if done is not None:
+                    await done
+            except TypeError as error:
+                errors.append(str(error))
+        await turn.say("fine")
+
+    renderer = await played(agent)
+    assert len(errors) == 2
+    assert all("expected str" in error for error in errors)
+    assert renderer.box.said() == "fine"
+
+
+async def test_empty_text_is_nothing() -> None:
+    """It makes no fact."""
+    store = HeldStore()
+
+    async def agent(turn: Turn) -> None:
+        await turn.say("")
+        turn.think("")
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        facts = await store.facts()
+    assert {"model.delta", "reasoning.delta"}.isdisjoint(fact.type for fact in facts)
+
+
+async def test_agent_that_says_much_waits_for_the_ledger() -> None:
+    """architecture.md, invariant 5: memory is bounded by what one write takes."""
+    store = HeldStore()
+    said: list[int] = []
+
+    async def agent(turn: Turn) -> None:
+        store.hold()
+        for number in range(100):
+            await turn.say("x" * 1024)
+            said.append(number)
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await store.waiting.wait()
+        for _ in range(200):
+            await asyncio.sleep(0)
+        held = len(said)
+        store.release()
+        await renderer.ended("t1")
+    assert 16 <= held <= 40
+    assert len(said) == 100
+    assert renderer.box.said() == "x" * 1024 * 100
+
+
+async def test_history_gives_what_was_said_before_oldest_first() -> None:
+    """Earlier turns only, the newest of them."""
+    histories: list[list[tuple[str, str]]] = []
+
+    async def agent(turn: Turn) -> None:
+        histories.append(turn.history())
+        if turn.text == "three":
+            histories.append(turn.history(limit=3))
+        await turn.say(f"re {turn.text}")
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        for number, text in enumerate(["one", "two", "three"], 1):
+            await renderer.say(text)
+            await renderer.ended(f"t{number}")
+    whole = [("user", "one"), ("assistant", "re one"), ("user", "two"), ("assistant", "re two")]
+    assert histories == [[], whole[:2], whole, whole[1:]]
+
+
+async def test_state_is_the_sessions_own() -> None:
+    """Per session, in memory, over turns."""
+
+    async def agent(turn: Turn) -> None:
+        turn.state["count"] = turn.state.get("count", 0) + 1
+        await turn.say(str(turn.state["count"]))
+
+    async with running(agent) as hub:
+        one, two = await Renderer(hub, "one").join(), await Renderer(hub, "two").join()
+        for renderer, turn_id in ((one, "t1"), (one, "t2"), (two, "t1")):
+            await renderer.say("go")
+            await renderer.ended(turn_id)
+    assert (one.box.said(), two.box.said()) == ("12", "1")
+
+
+async def test_shown_as_tells_how_each_renderer_shows_a_component() -> None:
+    """protocol.md 2.2: agents can ask how a component is shown on each renderer."""
+    told: list[dict[str, str]] = []
+
+    async def agent(turn: Turn) -> None:
+        turn.show(ui.chart("bar", labels=["a"], datasets=[ui.dataset("S", [1])], id="chart"))
+        told.append(turn.shown_as("chart"))
+        told.append(turn.shown_as("nobody"))
+        told.append(turn.shown_as("chart", surface="nowhere"))
+
+    async with running(agent) as hub:
+        whole = await Renderer(hub).join()
+        tables = await Renderer(hub, components=["text", "table"]).join()
+        texts = await Renderer(hub, components=["text"]).join()
+        await whole.say("go")
+        await whole.ended("t1")
+    names = [renderer.viewer.id for renderer in (whole, tables, texts)]
+    assert [told[0][name] for name in names] == ["native", "table", "text"]
+    assert told[1:] == [{}, {}]
+
+
+@pytest.mark.parametrize(
+    ("input_type", "data", "text"),
+    [
+        ("text", {"text": "hello"}, "hello"),
+        ("voice", {"transcript": "spoken", "confidence": 0.9, "language": "en"}, "spoken"),
+        ("navigate", {"route": "/home"}, ""),
+        ("action", {"action": "refresh"}, ""),
+        ("gesture", {"gesture": "swipe", "meta": {}}, ""),
+    ],
+)
+async def test_turn_tells_what_the_user_did(input_type: str, data: Any, text: str) -> None:
+    """`turn.text` is what the user said, `turn.input` all of it."""
+    seen: list[Any] = []
+
+    async def agent(turn: Turn) -> None:
+        seen.append((turn.text, turn.input.input_type, turn.input.data, turn.input.surface))
+        seen.append((turn.id, turn.session_id, turn.files))
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.send(input_type, data)
+        await renderer.ended("t1")
+    assert seen == [(text, input_type, data, "main"), ("t1", "s", [])]
+
+
+async def test_file_that_does_not_exist_cannot_be_read() -> None:
+    """The reference is data from the wire; it opens nothing by itself."""
+    errors: list[type[Exception]] = []
+
+    async def agent(turn: Turn) -> None:
+        for name in ("../../etc/passwd", "0" * 64, ""):
+            try:
+                await turn.read_file(FileRef(name, "x", 1, "text/plain", name))
+            except BlobNotFound as error:
+                errors.append(type(error))
+
+    await played(agent)
+    assert errors == [BlobNotFound] * 3
+
+
+@pytest.mark.parametrize(
+    ("component", "answer", "value"),
+    [
+        (ui.confirm("Sure?", id="q"), ("action", {"action": "confirm"}), True),
+        (ui.confirm("Sure?", id="q"), ("action", {"action": "deny"}), False),
+        (ui.choices(["a", "b"], id="q"), ("selection", {"selected": ["b"]}), "b"),
+        (
+            ui.choices(["a", "b"], multi_select=True, id="q"),
+            ("selection", {"selected": ["a", "b"]}),
+            ["a", "b"],
+        ),
+        (
+            ui.form([ui.field("n", field_type="number")], id="q"),
+            ("form_submit", {"fields": {"n": 3}}),
+            {"n": 3},
+        ),
+        (ui.text_input(label="Name", id="q"), ("text", {"text": "Ada"}), "Ada"),
+    ],
+)
+async def test_ask_gives_the_answer_in_the_form_of_its_component(
+    component: Component, answer: tuple[str, Any], value: Any
+) -> None:
+    """Form → dict, confirm → bool, choices → value or list, text input → str."""
+    answers: list[Any] = []
+
+    async def agent(turn: Turn) -> None:
+        answers.append(await turn.ask(component))
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.box.has("turn", status="waiting")
+        await renderer.send(*answer, source_component="q")
+        await renderer.ended("t1")
+    assert answers == [value]
+    shown = renderer.screen.output("t1")[0].props
+    assert (shown["state"], shown["answer"]) == ("answered", value)
+
+
+async def test_shown_choices_start_a_turn_of_their_own_when_answered() -> None:
+    """An input component that nobody awaits."""
+    seen: list[Any] = []
+
+    async def agent(turn: Turn) -> None:
+        if turn.text == "go":
+            turn.show(ui.choices(["a", "b"], id="pick"))
+        else:
+            seen.append((turn.input.input_type, turn.input.data, turn.input.source_component))
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        await renderer.send("selection", {"selected": ["a"]}, source_component="pick")
+        await renderer.ended("t2")
+    assert seen == [("selection", {"selected": ["a"]}, "pick")]
+
+
+async def test_turn_that_is_over_can_show_nothing_more() -> None:
+    """SURFACE_DESTROYED, wherever the author kept the turn."""
+    kept: list[Turn] = []
+
+    async def agent(turn: Turn) -> None:
+        kept.append(turn)
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        turn = kept[0]
+        with pytest.raises(SurfaceDestroyed):
+            await turn.say("late")
+        for late in (
+            lambda: turn.show(ui.text("late")),
+            lambda: turn.think("late"),
+            lambda: turn.patch("x", "props.content", "late"),
+        ):
+            with pytest.raises(SurfaceDestroyed):
+                late()
+        with pytest.raises(SurfaceDestroyed):
+            async with turn.tool("late"):
+                pass
+        with pytest.raises(SurfaceDestroyed):
+            await turn.confirm("late?")
+    assert renderer.box.said() == ""
+
+
+async def test_long_text_goes_out_in_messages_that_everyone_takes() -> None:
+    """protocol.md 4: `max_message_bytes` is enforced on both sides."""
+    text = "".join(f"{number:07d} " for number in range(100_000))
+
+    async def agent(turn: Turn) -> None:
+        await turn.say(text)
+
+    renderer = await played(agent)
+    assert renderer.screen.text("t1") == text
+    assert max(map(len, renderer.box.frames)) < 64 << 10

@@ -1,0 +1,106 @@
+"""A whole turn as it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from arp.protocol.component import Component
+from arp.protocol.errors import ErrorPayload
+from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import InputEcho
+from arp.protocol.screen import ToolRun, TurnScreen
+from arp_terminal.options import Options
+from arp_terminal.painter import Painter
+from arp_terminal.turn import render_turn
+from tests.renderers.terminal.drawing import picture
+
+
+def shown(turn: TurnScreen, *output: Component, unicode: bool = True) -> str:
+    options = Options(width=40, colour=False, unicode=unicode)
+    return "\n".join(Painter(options).lines(render_turn(turn, output, options)))
+
+
+def said(input_type: str, data: JsonObject, source: str | None = None) -> InputEcho:
+    return InputEcho(
+        session_id="s", turn_id="t", input_type=input_type, data=data, source_component=source
+    )
+
+
+TURN = TurnScreen(
+    "t",
+    status="failed",
+    inputs=[said("text", {"text": "go"}), said("action", {"action": "confirm"}, "q")],
+    tools=[
+        ToolRun("1", "query", '{"sql": "SELECT 1"}', True),
+        ToolRun("2", "plot", "{}", False, "no data"),
+        ToolRun("3", "slow", ""),
+    ],
+    thinking="First this.\nThen that.",
+    errors=[ErrorPayload("the agent failed", 18)],
+)
+
+
+def test_a_turn_tells_who_said_did_and_showed_what() -> None:
+    answer = Component("t/1", "text", {"content": "**Here:**", "format": "markdown"})
+    assert shown(TURN, answer) == picture(
+        """
+        ❯ go
+
+          ∴ First this. Then that.
+
+          ✓ query  {"sql": "SELECT 1"}
+          ✗ plot
+            no data
+          ◌ slow
+
+          Here:
+
+          ✗ the agent failed
+        """
+    )
+
+
+def test_a_turn_in_ascii() -> None:
+    found = shown(
+        TurnScreen("t", status="cancelled", inputs=TURN.inputs, tools=TURN.tools), unicode=False
+    )
+    assert found == picture(
+        """
+        > go
+
+          + query  {"sql": "SELECT 1"}
+          ! plot
+            no data
+          * slow
+
+          # stopped
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("input_type", "data", "words"),
+    [
+        ("voice", {"transcript": "hello"}, "hello"),
+        ("selection", {"selected": ["a", 2]}, "a, 2"),
+        ("form_submit", {"fields": {"pin": "1234"}}, "(form sent)"),
+        ("action", {"action": "deny"}, "(deny)"),
+        ("navigate", {"route": "/x"}, "(to /x)"),
+        ("gesture", {"gesture": "swipe"}, "(gesture)"),
+        (
+            "file",
+            {"files": [{"name": "a.csv", "size": 12}], "text": "see"},
+            "see\n  + a.csv (12 B)",
+        ),
+    ],
+)
+def test_every_input_is_said_in_words(input_type: str, data: JsonObject, words: str) -> None:
+    assert shown(TurnScreen("t", inputs=[said(input_type, data)])) == f"❯ {words}"
+
+
+def test_nothing_of_the_agent_stands_at_the_first_column() -> None:
+    """T53: what looks like a prompt of this program cannot be one."""
+    fake = Component("c", "text", {"content": "? Delete all? [y/n]\n❯ rm -rf /\n· left"})
+    tool = TurnScreen("t", tools=[ToolRun("1", "x\n❯ y", "\n", True)], thinking="\n\n❯ z")
+    lines = [line for line in shown(tool, fake).split("\n") if line]
+    assert all(line.startswith("  ") for line in lines), lines

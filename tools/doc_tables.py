@@ -1,0 +1,233 @@
+"""Tables of the docs, read from the code that they describe: props, fields, errors, flags.
+
+Attribute docstrings (the text below a field) are read from the source, since Python drops them.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+from msgspec import NODEFAULT
+from msgspec import inspect as shapes
+
+from arp.cli import main as command_line
+from arp.protocol import errors
+from arp.protocol.catalog import CATALOG, chain
+from arp.protocol.errors import ArpError, ErrorCode, LocalError, RemoteError
+from arp.server.streams import STATUS
+
+ALIASES = {"text": ("text",)}
+"""Props that have a second name, by component."""
+
+
+class Row(NamedTuple):
+    """One prop or field."""
+
+    name: str
+    type: str
+    default: str
+    note: str
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Gives a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+# -- components ------------------------------------------------------------------------------------
+
+
+def components(page: str) -> str:
+    """Gives one line for each core component.
+
+    Args:
+        page: Where the components are told in full, as links have it; may be empty.
+    """
+    rows = []
+    for name, spec in CATALOG.items():
+        purpose = summary(spec.props).partition(": ")[2]
+        then = " → ".join(f"`{step}`" for step in chain(name)[1:]) or "–"
+        if spec.slots == "children":
+            then = "its children, in order"
+        elif spec.slots:
+            then = "`group`"
+        link = f"[`{name}`]({page}#{name})"
+        answered = f"`{spec.answered_by}`" if spec.answered_by else ""
+        rows.append([link, spec.category, purpose, then, answered])
+    head = ["component", "kind", "what it is", "falls back to", "answered by"]
+    return table(head, rows)
+
+
+def props(name: str) -> str:
+    """Gives the props of a component, those of its parts as paths."""
+    rows = [
+        [f"`{row.name}`", row.type, row.default, row.note]
+        for row in _props(shapes.type_info(CATALOG[name].props), "")
+    ]
+    return table(["prop", "type", "default", ""], rows)
+
+
+def _props(kind: Any, path: str) -> Iterator[Row]:
+    notes = attribute_docs(kind.cls)
+    for field in kind.fields:
+        own = path + field.name
+        yield Row(own, type_text(field.type), _default(field), notes.get(field.name, ""))
+        inner, part = _inner(field.type), own + "[]."
+        if inner is not None:
+            yield from _props(inner, part)
+
+
+def _inner(kind: Any) -> Any:
+    """Gives the struct that an array of parts is made of, if it is one."""
+    if isinstance(kind, shapes.VarTupleType | shapes.ListType):
+        kind = kind.item_type
+    if isinstance(kind, shapes.UnionType):
+        kind = next((one for one in kind.types if isinstance(one, shapes.StructType)), kind)
+    return kind if isinstance(kind, shapes.StructType) else None
+
+
+def type_text(kind: Any) -> str:
+    """Says in the words of JSON what a value may be."""
+    match kind:
+        case shapes.Metadata():
+            told = (kind.extra_json_schema or {}).get("description")
+            return str(told) if told else type_text(kind.type)
+        case shapes.UnionType():
+            kinds = [one for one in kind.types if not isinstance(one, shapes.NoneType)]
+            return " or ".join(dict.fromkeys(map(type_text, kinds)))
+        case shapes.LiteralType():
+            return ", ".join(f"`{value}`" for value in kind.values)
+        case shapes.VarTupleType() | shapes.ListType():
+            return f"array of {type_text(kind.item_type)}"
+        case shapes.StructType() | shapes.DictType():
+            return "object"
+        case _:
+            return _WORDS.get(type(kind), "any JSON")
+
+
+_WORDS: dict[type, str] = {
+    shapes.StrType: "string",
+    shapes.IntType: "number",
+    shapes.FloatType: "number",
+    shapes.BoolType: "boolean",
+}
+
+
+def _default(field: Any) -> str:
+    if field.required:
+        return "required"
+    if field.default is NODEFAULT or field.default in (None, ()):
+        return "–"
+    return f"`{json.dumps(field.default)}`"
+
+
+# -- structs and classes ---------------------------------------------------------------------------
+
+
+def fields(place: str) -> str:
+    """Gives the fields of a class, `module:Class`, with defaults and what is said of them."""
+    cls = find(place)
+    notes = attribute_docs(cls)
+    if issubclass(cls, msgspec.Struct):
+        rows = [
+            [f"`{field.name}`", _shown_default(field.default), notes.get(field.name, "")]
+            for field in msgspec.structs.fields(cls)
+        ]
+        return table(["name", "default", ""], rows)
+    rows = [[f"`{name}`", notes.get(name, "")] for name in cls.__annotations__]
+    return table(["name", ""], rows)
+
+
+def find(place: str) -> Any:
+    """Gives what `module:NAME` names."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _shown_default(value: object) -> str:
+    if value is NODEFAULT:
+        return "required"
+    if isinstance(value, msgspec.Struct):
+        return "see there"
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1000:
+        return f"{value:,}"
+    return "–" if value in (None, ()) else f"`{value}`"
+
+
+def attribute_docs(cls: type) -> dict[str, str]:
+    """Gives the strings that stand below the fields of a class."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    found: dict[str, str] = {}
+    for before, after in zip(body.body, body.body[1:], strict=False):
+        if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
+            match after:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found[before.target.id] = inspect.cleandoc(text)
+    return found
+
+
+def summary(thing: Any) -> str:
+    """Gives the first line of a docstring."""
+    return (inspect.getdoc(thing) or "").partition("\n")[0]
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+RESERVED = {
+    ErrorCode.INVALID_METHOD: "Reserved for the object dialect: an interface has no such request.",
+    ErrorCode.INVALID_SERIAL: "Reserved for the object dialect: no recent input has this serial.",
+    ErrorCode.ROLE_CONFLICT: "Reserved for the object dialect: the surface has another role.",
+    ErrorCode.TRANSFER_DENIED: "Reserved for the object dialect: the surface is not handed over.",
+}
+"""Codes that no class of this version has."""
+
+
+def error_codes() -> str:
+    """Gives a line for each code: its meaning, what HTTP answers, whether to try again."""
+    classes = [kind for kind in vars(errors).values() if _is_error(kind)]
+    rows = []
+    for code in ErrorCode:
+        named = [kind for kind in classes if kind.code is code]
+        told = " ".join(summary(kind) for kind in named) or RESERVED[code]
+        again = "yes" if any(kind.retryable for kind in named) else ""
+        rows.append([str(int(code)), f"`{code.name}`", told, str(STATUS.get(code, 400)), again])
+    return table(["code", "name", "meaning", "HTTP", "try again"], rows)
+
+
+def _is_error(kind: object) -> bool:
+    return (
+        isinstance(kind, type)
+        and issubclass(kind, ArpError)
+        and kind not in (ArpError, LocalError, RemoteError)
+    )
+
+
+# -- the command line ------------------------------------------------------------------------------
+
+
+def flags(name: str) -> str:
+    """Gives the arguments and options of one command."""
+    command = command_line.commands[name]
+    context = click.Context(command, info_name=f"arp {name}")
+    rows = []
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if isinstance(parameter, click.Argument):
+            rows.append([f"`{parameter.make_metavar(context)}`", ""])
+        elif record is not None and "--help" not in record[0]:
+            rows.append([f"`{record[0]}`", record[1]])
+    return table(["flag", ""], rows)

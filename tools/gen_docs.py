@@ -1,0 +1,108 @@
+"""Writes the parts of the docs that come from the code, and tells whether any is out of date.
+
+    python -m tools.gen_docs            writes them
+    python -m tools.gen_docs --check    fails if that would change a byte
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. What NAME may be is `PARTS`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from arp import ui
+from arp.protocol.component import Component
+from arp.surface.degrade import Supported, degrade
+from tools import doc_tables
+
+ROOT = Path(__file__).resolve().parent.parent
+
+MARKED = re.compile(r"(<!-- generated: (?P<name>\S+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
+FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LANGUAGES = {".py": "python", ".toml": "toml", ".js": "js"}
+
+
+def main(arguments: list[str]) -> int:
+    """Writes or checks every page; returns the exit code."""
+    stale = []
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        written = generate(text)
+        if written != text:
+            stale.append(page.relative_to(ROOT).as_posix())
+            if "--check" not in arguments:
+                page.write_text(written, encoding="utf-8")
+    for name in stale:
+        print(f"docs: {name} {'is out of date; run make gen' if '--check' in arguments else 'written'}")
+    return 1 if stale and "--check" in arguments else 0
+
+
+def pages() -> list[Path]:
+    """Gives every page of the docs, the README first."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def generate(text: str) -> str:
+    """Gives a page with its generated parts made anew.
+
+    Raises:
+        ValueError: A part that nobody makes; names those that there are.
+    """
+
+    def replace(found: re.Match[str]) -> str:
+        kind, _, argument = found["name"].partition(":")
+        if kind not in PARTS:
+            raise ValueError(f"no part {kind!r}; there are {', '.join(PARTS)}")
+        body = PARTS[kind](argument, text[: found.start()])
+        return f"{found[1]}\n{body}\n\n{found[4]}"
+
+    return MARKED.sub(replace, text)
+
+
+def include(path: str, _: str) -> str:
+    """Gives a file of this repository as a block of code."""
+    file = ROOT / path
+    language = LANGUAGES.get(file.suffix, "text")
+    return f"```{language}\n{file.read_text(encoding='utf-8').rstrip()}\n```"
+
+
+def degraded(to: str, before: str) -> str:
+    """Gives what the component in the block of code before becomes for a lesser renderer.
+
+    Args:
+        to: What the renderer knows besides text, separated by commas; may be empty.
+        before: The page up to here.
+    """
+    source = FENCE.findall(before)[-1]
+    component = eval(source, {"ui": ui})  # noqa: S307  # our own page, checked by its tests
+    assert isinstance(component, Component)
+    known = Supported(dict.fromkeys(filter(None, to.split(",")), 1))
+    shown = degrade(component, known)
+    return "\n\n".join(as_block(piece) for piece in shown)
+
+
+def as_block(component: Component) -> str:
+    """Gives a component as a block: its text, or its props."""
+    if component.type == "text":
+        return f"```text\n{component.props['content']}\n```"
+    call = ", ".join(f"{name}={value!r}" for name, value in component.props.items())
+    return f"```text\n{component.type}: {call}\n```"
+
+
+PARTS: dict[str, Callable[[str, str], str]] = {
+    "components": lambda page, _: doc_tables.components(page),
+    "props": lambda name, _: doc_tables.props(name),
+    "fields": lambda place, _: doc_tables.fields(place),
+    "errors": lambda _, __: doc_tables.error_codes(),
+    "flags": lambda command, _: doc_tables.flags(command),
+    "include": include,
+    "degraded": degraded,
+}
+"""How each kind of part is made: of its argument and the page up to there."""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
