@@ -24,10 +24,6 @@ from arp.protocol.catalog import CATALOG, chain
 from arp.protocol.errors import ArpError, ErrorCode, LocalError, RemoteError
 from arp.server.streams import STATUS
 
-ALIASES = {"text": ("text",)}
-"""Props that have a second name, by component."""
-
-
 class Row(NamedTuple):
     """One prop or field."""
 
@@ -72,10 +68,14 @@ def components(page: str) -> str:
 
 
 def props(name: str) -> str:
-    """Gives the props of a component, those of its parts as paths."""
+    """Gives the props of a component, those of its parts as paths.
+
+    `state` and `answer` of questions are left out: the server sets them.
+    """
     rows = [
         [f"`{row.name}`", row.type, row.default, row.note]
         for row in _props(shapes.type_info(CATALOG[name].props), "")
+        if row.name not in ("state", "answer")
     ]
     return table(["prop", "type", "default", ""], rows)
 
@@ -84,19 +84,23 @@ def _props(kind: Any, path: str) -> Iterator[Row]:
     notes = attribute_docs(kind.cls)
     for field in kind.fields:
         own = path + field.name
-        yield Row(own, type_text(field.type), _default(field), notes.get(field.name, ""))
-        inner, part = _inner(field.type), own + "[]."
+        told = type_text(field.type)
+        if not field.required:
+            told = told.removesuffix(" or null")
+        yield Row(own, told, _default(field), notes.get(field.name, ""))
+        inner, dots = _inner(field.type)
         if inner is not None:
-            yield from _props(inner, part)
+            yield from _props(inner, own + dots)
 
 
-def _inner(kind: Any) -> Any:
-    """Gives the struct that an array of parts is made of, if it is one."""
+def _inner(kind: Any) -> tuple[Any, str]:
+    """Gives the struct that a prop is or that its array is made of, if any, and how paths go on."""
+    dots = "."
     if isinstance(kind, shapes.VarTupleType | shapes.ListType):
-        kind = kind.item_type
+        kind, dots = kind.item_type, "[]."
     if isinstance(kind, shapes.UnionType):
         kind = next((one for one in kind.types if isinstance(one, shapes.StructType)), kind)
-    return kind if isinstance(kind, shapes.StructType) else None
+    return (kind if isinstance(kind, shapes.StructType) else None), dots
 
 
 def type_text(kind: Any) -> str:
@@ -106,8 +110,7 @@ def type_text(kind: Any) -> str:
             told = (kind.extra_json_schema or {}).get("description")
             return str(told) if told else type_text(kind.type)
         case shapes.UnionType():
-            kinds = [one for one in kind.types if not isinstance(one, shapes.NoneType)]
-            return " or ".join(dict.fromkeys(map(type_text, kinds)))
+            return " or ".join(dict.fromkeys(map(type_text, kind.types)))
         case shapes.LiteralType():
             return ", ".join(f"`{value}`" for value in kind.values)
         case shapes.VarTupleType() | shapes.ListType():
@@ -123,6 +126,7 @@ _WORDS: dict[type, str] = {
     shapes.IntType: "number",
     shapes.FloatType: "number",
     shapes.BoolType: "boolean",
+    shapes.NoneType: "null",
 }
 
 

@@ -1,9 +1,10 @@
 """The agent side's end of one connection, without I/O: frames in, events out.
 
-Theory of operation. A connection lives until its transport closes it. Whatever a renderer sends, `receive`
-returns events and never raises: a message that cannot be taken becomes a `Rejected` with its code, and
-the connection goes on. Only what makes going on pointless is a `Failed` (protocol.md 6, close codes). A
-renderer may say `hello` again to change session.
+Theory of operation. A connection lives until its transport closes it. Whatever a renderer sends,
+`receive` returns events and never raises: a message that cannot be taken becomes a `Rejected` with
+its code, and the connection goes on, with the other messages of the same frame. Only what makes
+going on pointless is a `Failed` (protocol.md 6, close codes). A renderer may say `hello` again to
+change session.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from arp.protocol.codec import Encoding, renderer_decoder
+from arp.protocol.codec import ENCODINGS, Encoding, Refused, renderer_decoder
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
 from arp.protocol.json_value import check_plain_json
 from arp.protocol.limits import Limits
@@ -61,7 +62,7 @@ class AgentConnection:
         """Takes one frame and gives what it means, in order.
 
         Args:
-            frame: One WebSocket message, line, or body. `str` only where the transport knows it is text.
+            frame: One WebSocket message, line, or body; `str` where the transport knows it is text.
 
         Returns:
             Events; never empty for a frame that holds anything. Never raises.
@@ -70,35 +71,43 @@ class AgentConnection:
         if len(data) > self.limits.max_message_bytes:
             return self._reject(
                 ResourceLimit(
-                    f"message of {len(data)} bytes; at most {self.limits.max_message_bytes} are taken",
+                    f"message of {len(data)} bytes; at most {self.limits.max_message_bytes}",
                     detail="max_message_bytes",
                 )
             )
         try:
-            messages = self._decoder.decode(data)
+            messages = self._decoder.read(data)
         except InvalidMessage as error:
             return self._reject(error)
         if len(messages) > MAX_BATCH:
-            return self._reject(InvalidMessage(f"batch of {len(messages)} messages; at most {MAX_BATCH}"))
+            return self._reject(
+                InvalidMessage(f"batch of {len(messages)} messages; at most {MAX_BATCH}")
+            )
         return [event for message in messages for event in self._check(message)]
 
-    def _check(self, message: RendererMessage) -> list[AgentEvent]:
+    def _check(self, message: RendererMessage | Refused) -> list[AgentEvent]:
+        if isinstance(message, Refused):
+            return self._reject(message.error, message.input_id)
         input_id = message.id if isinstance(message, Input) else None
         try:
             if message.v != VERSION:
-                raise VersionMismatch(f"message.v: version {message.v} is not spoken here; send v: {VERSION}")
+                raise VersionMismatch(
+                    f"message.v: version {message.v} is not spoken here; send v: {VERSION}"
+                )
             if isinstance(message, Input):
                 check_plain_json(message.data, "message.data")
         except RemoteError as error:
             return self._reject(error, input_id)
         return [message]
 
-    def _reject(self, error: RemoteError | ResourceLimit, input_id: str | None = None) -> list[AgentEvent]:
+    def _reject(
+        self, error: RemoteError | ResourceLimit, input_id: str | None = None
+    ) -> list[AgentEvent]:
         self._rejected += 1
         if self._rejected > MAX_REJECTED:
             return [Failed(1008, f"more than {MAX_REJECTED} messages were refused")]
         return [Rejected(error, input_id)]
 
 
-_DECODERS = {encoding: renderer_decoder(encoding) for encoding in ("json", "msgpack", "cbor")}
+_DECODERS = {encoding: renderer_decoder(encoding) for encoding in ENCODINGS}
 """Shared: a decoder holds no state of a connection."""

@@ -1,21 +1,21 @@
 """The three encodings: JSON, MessagePack and CBOR, each strict about what it lets in.
 
-A frame is one message or an array of them (feature `batch`). What leaves is always made as JSON first and
-recoded for the others, so that a component is encoded once, whoever reads it.
+A frame is one message or an array of them (feature `batch`). What leaves is always made as JSON
+first and recoded for the others, so that a component is encoded once, whoever reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import cbor2
 import msgspec
 
 from arp.protocol.errors import InvalidMessage
-from arp.protocol.explain import explain
-from arp.protocol.json_value import MAX_DEPTH, Json
-from arp.protocol.messages import AgentMessage, RendererMessage
+from arp.protocol.json_value import MAX_DEPTH, Json, check_plain_json
+from arp.protocol.messages import MAX_ID_LENGTH, AgentMessage, RendererMessage
+from arp.protocol.refusal import explain, kind_of
 
 Encoding = Literal["json", "msgpack", "cbor"]
 
@@ -39,14 +39,14 @@ def recode(frame: bytes, encoding: Encoding) -> bytes:
     return msgspec.msgpack.encode(plain) if encoding == "msgpack" else cbor2.dumps(plain)
 
 
-def _refuse_tag(*_: object) -> object:
-    raise InvalidMessage("CBOR tags are not used in ARP; send plain maps, arrays and strings")
+class Refused(msgspec.Struct, frozen=True):
+    """A message that could not be read, among others that could."""
 
-
-_NO_TAGS: dict[int, Callable[..., Any]] = dict.fromkeys(
-    (0, 1, 2, 3, 4, 5, 28, 29, 30, 35, 36, 37, 100, 258, 260, 261, 1004, 43000), _refuse_tag
-)
-"""Tags that cbor2 would turn into objects (dates, regular expressions, shared values, …)."""
+    error: InvalidMessage
+    input_id: str | None = None
+    """Its `id`, where it has one that could be an input's."""
+    of_unknown_type: bool = False
+    """Its `type` is a word that this version does not know."""
 
 
 class Decoder(Generic[M]):
@@ -57,42 +57,135 @@ class Decoder(Generic[M]):
 
     def __init__(self, encoding: Encoding, union: Any) -> None:
         self.encoding = encoding
+        self._structs: Mapping[str, type[msgspec.Struct]] = {
+            str(struct.__struct_config__.tag): struct for struct in get_args(union)
+        }
         self._type = union | list[union]
         self._json = msgspec.json.Decoder(self._type)
-        self._msgpack = msgspec.msgpack.Decoder(self._type)
 
     def decode(self, frame: bytes) -> list[M]:
-        """Reads one frame.
+        """Reads one frame, all or nothing; messages of a type that is not known are passed over.
 
         Returns:
             The messages in order; one, unless the frame is an array.
 
         Raises:
-            InvalidMessage: Not readable, not JSON values, too deep, or of no known type.
+            InvalidMessage: Not readable, not JSON values, too deep, or a message with a field that
+                does not fit: then `detail` is the type of the message, if it was the only one.
+        """
+        out: list[M] = []
+        read = self.read(frame)
+        for message in read:
+            if not isinstance(message, Refused):
+                out.append(message)
+            elif not message.of_unknown_type:
+                raise message.error if len(read) == 1 else InvalidMessage(message.error.message)
+        return out
+
+    def read(self, frame: bytes) -> list[M | Refused]:
+        """Reads one frame, each message of it by itself.
+
+        Returns:
+            The messages in order, and why the others were refused.
+
+        Raises:
+            InvalidMessage: The frame as a whole is not readable, holds what is not JSON, or is
+                nested too deep.
         """
         try:
-            message = self._decode(frame)
-        except InvalidMessage:
-            raise
-        except msgspec.ValidationError as error:
-            raise InvalidMessage(explain(error, "message")) from None
-        except RecursionError:
-            raise InvalidMessage(f"message: nested deeper than {MAX_DEPTH} levels") from None
-        except (msgspec.DecodeError, UnicodeDecodeError, cbor2.CBORDecodeError) as error:
-            raise InvalidMessage(f"message is not {self.encoding}: {error!s:.200}") from None
-        except (ValueError, TypeError, OverflowError, MemoryError) as error:
-            raise InvalidMessage(f"message is not {self.encoding}: {error!s:.200}") from None
-        return message if isinstance(message, list) else [message]
+            message = self._typed(frame)
+        except msgspec.ValidationError:
+            return self._each(self._guarded(frame))
+        except _BROKEN as error:
+            raise self._broken(error) from None
+        return [*message] if isinstance(message, list) else [message]
 
-    def _decode(self, frame: bytes) -> M | list[M]:
+    def _typed(self, frame: bytes) -> M | list[M]:
         if self.encoding == "json":
             return self._json.decode(frame)  # type: ignore[no-any-return]  # the union is dynamic
+        return msgspec.convert(self._plain(frame), self._type)  # type: ignore[no-any-return]
+
+    def _plain(self, frame: bytes) -> Json:
+        if self.encoding == "json":
+            return msgspec.json.decode(frame)
         if self.encoding == "msgpack":
-            return self._msgpack.decode(frame)  # type: ignore[no-any-return]
-        plain: Json = cbor2.loads(
-            frame, max_depth=MAX_DEPTH, allow_duplicate_keys=False, semantic_decoders=_NO_TAGS
-        )
-        return msgspec.convert(plain, self._type)  # type: ignore[no-any-return]
+            plain = msgspec.msgpack.decode(frame)
+        else:
+            plain = cbor2.loads(
+                frame,
+                max_depth=MAX_DEPTH,
+                allow_duplicate_keys=False,
+                semantic_decoders=_NO_TAGS,
+                tag_hook=_refuse_tag,
+            )
+        check_plain_json(plain, "message")
+        return plain
+
+    def _guarded(self, frame: bytes) -> Json:
+        try:
+            return self._plain(frame)
+        except _BROKEN as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: BaseException) -> InvalidMessage:
+        if isinstance(error.__cause__, InvalidMessage):
+            return error.__cause__
+        if isinstance(error, RecursionError):
+            return InvalidMessage("message: nested too deep to be read")
+        return InvalidMessage(f"message is not {self.encoding}: {error!s:.200}")
+
+    def _each(self, plain: Json) -> list[M | Refused]:
+        if isinstance(plain, list):
+            return [self._one(item, f"message[{place}]") for place, item in enumerate(plain)]
+        return [self._one(plain, "message")]
+
+    def _one(self, plain: Json, where: str) -> M | Refused:
+        if not isinstance(plain, dict):
+            wanted = "object or array" if where == "message" else "object"
+            return Refused(InvalidMessage(f"{where}: expected {wanted}, got {kind_of(plain)}"))
+        name, given = plain.get("type"), plain.get("id")
+        message_id = given if isinstance(given, str) and len(given) <= MAX_ID_LENGTH else None
+        if name is None:
+            return Refused(InvalidMessage(f"{where}.type: missing"), message_id)
+        if not isinstance(name, str):
+            wrong = f"{where}.type: expected string, got {kind_of(name)}"
+            return Refused(InvalidMessage(wrong), message_id)
+        struct = self._structs.get(name)
+        if struct is None:
+            known = ", ".join(self._structs)
+            wrong = f"{where}.type: {name!r:.60} is not one of {known}"
+            return Refused(InvalidMessage(wrong), message_id, of_unknown_type=True)
+        try:
+            return msgspec.convert(plain, struct)  # type: ignore[return-value]  # one of the union
+        except msgspec.ValidationError as error:
+            return Refused(InvalidMessage(explain(error, struct, where), detail=name), message_id)
+
+
+_BROKEN = (
+    msgspec.DecodeError,
+    cbor2.CBORDecodeError,
+    RecursionError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+)
+"""What the libraries raise for bytes that cannot be read; bad UTF-8 is a `ValueError`."""
+
+
+def _refuse_tag(*_: object) -> Any:
+    raise InvalidMessage("CBOR tags are not used in ARP; send plain maps, arrays and strings")
+
+
+_NO_TAGS: dict[int, Callable[..., Any]] = dict.fromkeys(
+    (
+        *(0, 1, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004),
+        *(43000, 55799),
+    ),
+    _refuse_tag,
+)
+"""Tags that cbor2 would turn into objects (dates, regular expressions, …), or into the same value
+many times over: a small frame must not become a large message. The others go to a hook."""
 
 
 def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
@@ -118,8 +211,8 @@ def place_of(frame: bytes) -> tuple[str | None, int | None]:
     """Tells where a renderer stands after a JSON frame, for transports that name places themselves.
 
     Returns:
-        The epoch if the frame names a new one, and the last `seq` in it that counts as applied; `render`
-        and `patch` count with their commit.
+        The epoch if the frame names a new one, and the last `seq` in it that counts as applied;
+        `render` and `patch` count with their commit.
     """
     placed = _PLACED.decode(frame)
     epoch, seq = None, None

@@ -1,24 +1,24 @@
 """Every error of the protocol: its code, its class, and what goes over the wire.
 
-    ArpError(code, retryable)
-    ├── LocalError          our caller broke a rule: raised, nothing changed
-    │   ├── InvalidComponent     12
-    │   ├── InvalidPatch         13
-    │   ├── ComponentUnsupported 10
-    │   ├── ResourceLimit         4
-    │   ├── SessionBusy          17
-    │   └── SurfaceDestroyed      5
-    └── RemoteError         the peer broke a rule: answered with its code, never raised from `receive`
-        ├── InvalidMessage       11
-        ├── InvalidAnswer        11
-        ├── UnknownObject         1
-        ├── SessionNotFound       8
-        ├── Unauthenticated      14
-        ├── PermissionDenied     15
-        ├── RateLimited          16
-        ├── VersionMismatch       7
-        ├── AgentFailed          18
-        └── InternalError        19
+ArpError(code, retryable)
+├── LocalError          our caller broke a rule: raised, nothing changed
+│   ├── InvalidComponent     12
+│   ├── InvalidPatch         13
+│   ├── ComponentUnsupported 10
+│   ├── ResourceLimit         4
+│   ├── SessionBusy          17
+│   └── SurfaceDestroyed      5
+└── RemoteError         the peer broke a rule: answered with its code, never raised from `receive`
+    ├── InvalidMessage       11
+    ├── InvalidAnswer        11
+    ├── UnknownObject         1
+    ├── SessionNotFound       8
+    ├── Unauthenticated      14
+    ├── PermissionDenied     15
+    ├── RateLimited          16
+    ├── VersionMismatch       7
+    ├── AgentFailed          18
+    └── InternalError        19
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
+import msgspec
+
 from arp.protocol.errors import InvalidMessage
 
 Json: TypeAlias = Any
@@ -29,8 +31,8 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
         depth: How many levels of arrays and objects may still follow.
 
     Raises:
-        InvalidMessage: A non-string key, NaN, an infinity, an integer beyond 64 bits, an object that
-            is not JSON (a CBOR date, say), or nesting beyond `depth`.
+        InvalidMessage: A non-string key, NaN, an infinity, an integer beyond 64 bits, an object
+            that is not JSON (a CBOR date, say), or nesting beyond `depth`.
     """
     kind = type(value)
     if kind is str or value is None or kind is bool:
@@ -55,3 +57,25 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
             check_plain_json(item, f"{where}.{key:.40}", depth - 1)
     else:
         raise InvalidMessage(f"{where}: {kind.__name__} is not a JSON value")
+
+
+def encodable(value: Json) -> Json:
+    """Gives the value itself if its text can be written, else a copy in which it can.
+
+    Half a surrogate pair, which Python's text may hold and UTF-8 may not, becomes a question mark.
+    """
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return _mended(value)
+    return value
+
+
+def _mended(value: Json) -> Json:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_mended(item) for item in value]
+    if isinstance(value, dict):
+        return {_mended(key): _mended(item) for key, item in value.items()}
+    return value

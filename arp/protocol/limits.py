@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-Count = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=1, description="a number from 1")]
 
 
 class Limits(Struct, frozen=True):
@@ -32,6 +32,6 @@ class RendererLimits(Struct, frozen=True, omit_defaults=True):
     Source: protocol.md 2.2.
     """
 
-    max_commits_per_s: Annotated[float, Meta(gt=0)] | None = None
-    max_message_bytes: Annotated[int, Meta(ge=1024)] | None = None
+    max_commits_per_s: Annotated[float, Meta(gt=0, description="a number above 0")] | None = None
+    max_message_bytes: Annotated[int, Meta(ge=1024, description="a number from 1024")] | None = None
     max_table_rows: Count | None = None

@@ -1,7 +1,7 @@
 """The messages of the session dialect, both directions, as values.
 
-Source: protocol.md 2. Field order is wire order. A field that is `UNSET` or `None` is not sent. Unknown
-fields of a newer peer are ignored.
+Source: protocol.md 2. Field order is wire order. A field that is `UNSET` or `None` is not sent.
+Unknown fields of a newer peer are ignored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,33 @@ from arp.protocol.patch import PatchOp
 VERSION = 1
 """`v` of every message."""
 
-Identifier = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~][ -~]*\Z")]
+MAX_ID_LENGTH = 128
+"""Of an id that a peer chooses, in characters: a UUID has 36."""
+
+Identifier = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_ID_LENGTH,
+        pattern=r"^[!-~][ -~]*\Z",
+        description=f"1…{MAX_ID_LENGTH} printable ASCII characters",
+    ),
+]
 """An id that a peer may choose: printable ASCII, at most 128 characters."""
 
-Sequence = Annotated[int, Meta(ge=0, le=2**53)]
+Name = Annotated[str, Meta(max_length=256, description="at most 256 characters")]
+"""The id of a component, as a peer repeats it."""
+
+SurfaceName = Annotated[str, Meta(max_length=128, description="at most 128 characters")]
+
+Preference = Annotated[str, Meta(max_length=64, description="at most 64 characters")]
+"""A locale, a time zone, a theme."""
+
+Sequence = Annotated[int, Meta(ge=0, le=2**53, description="a number in 0…2⁵³")]
 """A place in a session's log."""
+
+Length = Annotated[int, Meta(ge=0, le=100_000, description="a number in 0…100000")]
+"""A width or a height."""
 
 TurnStatus: TypeAlias = Literal["queued", "running", "waiting", "completed", "failed", "cancelled"]
 
@@ -40,6 +62,9 @@ InputType: TypeAlias = Literal[
     "unfocus",
     "resize",
 ]
+
+Presented: TypeAlias = Literal["native", "fallback", "failed"]
+"""How a renderer has displayed a component."""
 
 CANCEL = "arp.cancel"
 """The reserved action that stops the running turn."""
@@ -234,8 +259,8 @@ class Resume(Struct, frozen=True):
 class Viewport(Struct, frozen=True):
     """Size in CSS pixels, or in cells of a terminal."""
 
-    width: Annotated[int, Meta(ge=0, le=100_000)]
-    height: Annotated[int, Meta(ge=0, le=100_000)]
+    width: Length
+    height: Length
 
 
 class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
@@ -245,9 +270,9 @@ class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
     session_id: Identifier | None = None
     resume: Resume | None = None
     viewport: Viewport | None = None
-    locale: Annotated[str, Meta(max_length=64)] | None = None
-    time_zone: Annotated[str, Meta(max_length=64)] | None = None
-    theme: Annotated[str, Meta(max_length=64)] | None = None
+    locale: Preference | None = None
+    time_zone: Preference | None = None
+    theme: Preference | None = None
     token: str | None = None
 
 
@@ -257,8 +282,8 @@ class Input(_Versioned, frozen=True, kw_only=True, tag="input"):
     input_type: InputType
     data: JsonObject
     session_id: Identifier | None = None
-    source_component: Annotated[str, Meta(max_length=256)] | None = None
-    surface: Annotated[str, Meta(max_length=128)] = "main"
+    source_component: Name | None = None
+    surface: SurfaceName = "main"
     id: Identifier | None = None
     """Idempotency key: the same id twice is one input."""
 
@@ -267,7 +292,7 @@ class RendererAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
     """How far a renderer has displayed (feature `frame-ack`)."""
 
     seq: Sequence
-    presented: dict[str, Literal["native", "fallback", "failed"]] = {}
+    presented: dict[str, Presented] = {}
 
 
 RendererMessage: TypeAlias = RendererHello | Input | RendererAck
@@ -281,5 +306,3 @@ class FileRef(Struct, frozen=True):
     size: int
     mime: str
     sha256: str
-
-

@@ -36,7 +36,7 @@ class Insert(Struct, frozen=True, tag_field="op", tag="insert", omit_defaults=Tr
     """Adds a component behind another one of the same list."""
 
     component: Component
-    after: str | None | UnsetType = UNSET
+    after: str | UnsetType | None = UNSET
     """`None` = first, absent = last."""
     parent: str | None = None
     """A `group`; `None` = the turn's output."""

@@ -1,9 +1,11 @@
 """A renderer's end of one session, without I/O: frames in, messages out, and the screen kept.
 
-Theory of operation. One object outlives many connections. `hello` gives the first frame of each: it names
-the last place that was applied, so that the agent side sends what was missed, or a snapshot. A snapshot is
-built on a screen aside, which takes the old one's place at the commit that carries its `seq`; until then the old
-one shows. Inputs that have not been acknowledged are kept, with their ids, for the next connection.
+Theory of operation. One object outlives many connections. `hello` gives the first frame of each: it
+names the last place that was applied, so that the agent side sends what was missed, or a snapshot.
+A snapshot is built on a screen aside, which takes the old one's place at the commit that carries
+its `seq`; until then the old one shows. Where something came that cannot be applied, the place is
+forgotten (`epoch` is `None`), so that the next `hello` brings a snapshot. Inputs that have not been
+acknowledged are kept, with their ids, for the next connection.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import msgspec
 
 from arp.protocol.codec import Encoding, agent_decoder, encode_json, recode
-from arp.protocol.errors import ErrorPayload, InvalidMessage
+from arp.protocol.errors import ArpError, ErrorPayload, InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (
     AgentHello,
@@ -22,6 +24,7 @@ from arp.protocol.messages import (
     InputAck,
     InputType,
     Patch,
+    Presented,
     Render,
     RendererAck,
     RendererHello,
@@ -37,14 +40,16 @@ class RendererConnection:
     def __init__(self, hello: RendererHello, encoding: Encoding = "json") -> None:
         self.screen = Screen()
         self.epoch: str | None = None
+        """Of the session's log; `None` while this screen stands at no place of it."""
         self.seq = 0
         """The last place applied."""
         self.agent: AgentHello | None = None
         self.unacknowledged: dict[str, Input] = {}
-        self.encoding = encoding
+        self.encoding: Encoding = encoding
         self._hello = hello
         self._decoder = agent_decoder(encoding)
         self._aside: Screen | None = None
+        self._next_epoch: str | None = None
 
     @property
     def session_id(self) -> str | None:
@@ -54,7 +59,7 @@ class RendererConnection:
     # -- out -------------------------------------------------------------------------------------
 
     def hello(self) -> bytes:
-        """Gives the first frame of a connection; everything pending of the one before is dropped."""
+        """Gives the first frame of a connection; what is pending of the one before is dropped."""
         self._aside = None
         self.screen.drop_pending()
         resume = Resume(self.epoch, self.seq) if self.epoch is not None else None
@@ -88,9 +93,9 @@ class RendererConnection:
             for message in self.unacknowledged.values()
         ]
 
-    def ack(self, seq: int, presented: dict[str, str] | None = None) -> bytes:
+    def ack(self, seq: int, presented: dict[str, Presented] | None = None) -> bytes:
         """Gives the frame that says how far this renderer has displayed."""
-        return self._encode(msgspec.convert({"type": "ack", "seq": seq, "presented": presented or {}}, RendererAck))
+        return self._encode(RendererAck(seq=seq, presented=presented or {}))
 
     def _encode(self, message: object) -> bytes:
         return recode(encode_json(message), self.encoding)
@@ -100,21 +105,38 @@ class RendererConnection:
     def receive(self, frame: bytes | str) -> list[AgentMessage]:
         """Takes one frame, applies it to the screen, and gives its messages in order.
 
-        A frame that cannot be read becomes an `ErrorMessage`; a message of an unknown type is passed over.
-        Never raises.
+        A message of an unknown type is passed over. A frame that cannot be read becomes an
+        `ErrorMessage`, and so does, behind it, a commit that cannot be applied. Never raises.
         """
-        data = frame.encode() if isinstance(frame, str) else frame
+        data = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
         try:
             messages = self._decoder.decode(data)
         except InvalidMessage as error:
-            if error.message.startswith("message.type: invalid value"):
-                return []
-            return [ErrorMessage(payload=ErrorPayload(error.message, int(error.code)))]
+            self._go_astray()
+            self._miss(error.detail)
+            return [_told(error)]
+        out: list[AgentMessage] = []
         for message in messages:
-            self._apply(message)
-        return messages
+            out.append(message)
+            refused = self._apply(message)
+            if refused is not None:
+                self._go_astray()
+                out.append(_told(refused))
+        return out
 
-    def _apply(self, message: AgentMessage) -> None:
+    def _go_astray(self) -> None:
+        """Takes note that the screen is not what the agent side takes it to be."""
+        self.epoch = self._next_epoch = None
+
+    def _miss(self, type_name: str | None) -> None:
+        """Takes care that nothing of a commit shows of which something is missing."""
+        screen = self._aside or self.screen
+        if type_name == "commit":
+            screen.drop_pending()
+        elif type_name in (None, "render", "patch"):
+            screen.spoil_pending()
+
+    def _apply(self, message: AgentMessage) -> ArpError | None:
         match message:
             case AgentHello():
                 self.agent = message
@@ -125,7 +147,8 @@ class RendererConnection:
             case _:
                 if isinstance(message, ErrorMessage) and message.payload.id is not None:
                     self.unacknowledged.pop(message.payload.id, None)
-                self._show(message)
+                return self._show(message)
+        return None
 
     def _session(self, message: SessionReady) -> None:
         self._hello = msgspec.structs.replace(self._hello, session_id=message.session_id)
@@ -133,24 +156,26 @@ class RendererConnection:
             return
         self._aside = Screen()
         self.epoch = None
+        self._next_epoch = message.epoch
         if message.resume == "new":
-            self._finish(message.epoch, message.seq)
-        else:
-            self._next = (message.epoch, message.seq)
+            self._swap(self._aside, message.seq)
 
-    def _show(self, message: AgentMessage) -> None:
-        screen = self._aside or self.screen
-        screen.apply(message)
+    def _show(self, message: AgentMessage) -> ArpError | None:
+        aside = self._aside
+        refused = (aside or self.screen).apply(message)
         seq = getattr(message, "seq", None)
         if seq is None or isinstance(message, Render | Patch):
-            return
-        if self._aside is not None:
-            if isinstance(message, Commit):
-                self._finish(self._next[0], seq)
-        else:
+            return refused
+        if aside is None:
             self.seq = max(self.seq, seq)
+        elif isinstance(message, Commit):
+            self._swap(aside, seq)
+        return refused
 
-    def _finish(self, epoch: str, seq: int) -> None:
-        assert self._aside is not None
-        self.screen, self._aside = self._aside, None
-        self.epoch, self.seq = epoch, seq
+    def _swap(self, screen: Screen, seq: int) -> None:
+        self.screen, self._aside = screen, None
+        self.epoch, self.seq = self._next_epoch, seq
+
+
+def _told(error: ArpError) -> ErrorMessage:
+    return ErrorMessage(payload=ErrorPayload(error.message, int(error.code), error.detail))

@@ -87,6 +87,7 @@ class Screen:
         self.errors: list[ErrorPayload] = []
         """Those that belong to no turn, the newest 100."""
         self._pending: list[Render | Patch] = []
+        self._spoiled = False
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -160,11 +161,18 @@ class Screen:
                 self.errors = [*self.errors[1 - MAX_ERRORS :], message.payload]
             case ToolStart() | ToolEnd() | InputEcho() | TurnMessage() | ErrorMessage():
                 self._turn(message, message.seq or seq or 0)
+            case _:
+                pass
         return None
 
     def drop_pending(self) -> None:
-        """Forgets what has come without its commit: the connection is gone."""
+        """Forgets what has come without its commit: that will not come."""
         self._pending.clear()
+        self._spoiled = False
+
+    def spoil_pending(self) -> None:
+        """Takes note that something is missing before the next commit: that shows nothing then."""
+        self._spoiled = True
 
     def _delta(self, message: Delta, seq: int) -> None:
         turn = self.turn(message.turn_id or "")
@@ -188,7 +196,8 @@ class Screen:
             tree.keep()
 
     def _commit(self, message: Commit, seq: int) -> InvalidPatch | ResourceLimit | None:
-        pending, self._pending = self._pending, []
+        pending = [] if self._spoiled else self._pending
+        self._pending, self._spoiled = [], False
         refused: InvalidPatch | ResourceLimit | None = None
         known = set(self.surfaces)
         opened: dict[str, Tree] = {}

@@ -53,15 +53,13 @@ def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[J
 
 def put_children(type_name: str, own: JsonObject, children: list[JsonObject]) -> JsonObject:
     """Is the inverse of `take_children`; gives new props that share what did not change."""
-    match slot_names(type_name):
-        case ("children",):
-            return {**own, "children": children}
-        case ("tabs",):
-            tabs: list[Json] = [
-                {**label, "component": child}
-                for label, child in zip(own["tabs"], children, strict=True)
-            ]
-            return {**own, "tabs": tabs}
-        case ("left", "right"):
-            return {**own, "left": children[0], "right": children[1]}
-    return own
+    names = slot_names(type_name)
+    if names == ("children",):
+        return {**own, "children": children}
+    if names == ("tabs",):
+        tabs: list[Json] = [
+            {**label, "component": child}
+            for label, child in zip(own["tabs"], children, strict=True)
+        ]
+        return {**own, "tabs": tabs}
+    return {**own, **dict(zip(names, children, strict=True))}

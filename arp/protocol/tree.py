@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from arp.protocol.component import Component
@@ -170,23 +171,20 @@ class Tree:
     def _update(self, op: Update) -> None:
         node = self._find(op.target)
         segments = parse_path(op.path)
-        if segments[0] in slot_names(node.type) and not _is_label(node, segments):
-            self._update_slot(node, segments, op.value)
-            return
-        holder, key = self._reach(node, segments, op.path)
-        self._set(holder, key, op.value)
-        self._touch(node)
-
-    def _update_slot(self, node: Node, segments: tuple[str | int, ...], value: Json) -> None:
-        if len(segments) > 1:
+        name = str(segments[0])
+        if name not in slot_names(node.type) or _is_label(node.type, segments):
+            holder, key = self._reach(node, segments, op.path)
+            self._set(holder, key, op.value)
+            self._touch(node)
+        elif len(segments) == 1:
+            whole = self.component(node.id)
+            props = {**whole.props, name: op.value}
+            self._replace(node.id, msgspec.structs.replace(whole, props=props))
+        else:
             raise InvalidPatch(
                 f"{node.id!r}: the children of a {node.type} are patched by their own ids",
                 detail=node.id,
             )
-        whole = self.component(node.id)
-        props = {**whole.props, str(segments[0]): value}
-        changed = Component(node.id, node.type, props, whole.version, whole.fallback)
-        self._replace(node.id, changed)
 
     def _append(self, op: Append) -> None:
         node = self._find(op.target)
@@ -417,9 +415,9 @@ def _place_behind(places: list[str], after: str | None) -> int:
         raise InvalidPatch(f"{after!r} does not stand in that list", detail=after) from None
 
 
-def _is_label(node: Node, segments: tuple[str | int, ...]) -> bool:
+def _is_label(type_name: str, segments: Sequence[str | int]) -> bool:
     """Tells whether a path into `tabs` means a tab's label or icon, which are the tabs' own."""
-    return node.type == "tabs" and segments[2:] in (("label",), ("icon",))
+    return type_name == "tabs" and tuple(segments[2:]) in (("label",), ("icon",))
 
 
 def _index(items: list[Json], segment: str | int, path: str) -> int:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.delta_writer import DeltaWriter
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import JsonObject, encodable
 from arp.protocol.messages import AgentMessage, Delta, DeltaPayload, InputEcho, Render
 from arp.surface.profile import Profile
 from arp.surface.snapshot import Place
@@ -99,8 +99,13 @@ class Text:
     def close(self) -> str:
         """Ends it, and gives all of the text."""
         chunks = self.chunks
-        self.text = text = chunks[0] if len(chunks) == 1 else "".join(chunks)
-        self.json = _to_json(text).decode()
+        text = chunks[0] if len(chunks) == 1 else "".join(chunks)
+        try:
+            self.json = _to_json(text).decode()
+        except UnicodeEncodeError:
+            text = encodable(text)
+            self.json = _to_json(text).decode()
+        self.text = text
         return text
 
     @property
@@ -162,7 +167,8 @@ def addressed(
                 msgspec.structs.replace(message, components=[one], tool_name=name)
                 for one in message.components
             ]
-    return [message]
+        case _:
+            return [message]
 
 
 class Drained(Struct, frozen=True):

@@ -6,17 +6,21 @@ component offers, the same id twice is one input.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Annotated
+
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidMessage, ResourceLimit, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import CANCEL, Input
+from arp.protocol.messages import CANCEL, FileRef, Input
 from arp.protocol.patch import Update
+from arp.protocol.refusal import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
-from arp.session.session import Question, Session, takes_typed_answers
+from arp.session.session import Session, takes_typed_answers
 from arp.surface.answers import answer_value, check_answer, public_answer, understand
 from arp.surface.change import PatchChange
 from arp.surface.profile import Profile
@@ -25,9 +29,6 @@ MAX_QUEUE = 100
 """Turns in line; a person types fewer, a runaway client must not fill the memory."""
 
 _SILENT = frozenset(("focus", "unfocus", "resize"))
-_BEGINS_TURN = frozenset(
-    ("text", "action", "selection", "form_submit", "file", "gesture", "voice", "navigate")
-)
 
 
 class _Text(Struct, frozen=True):
@@ -35,8 +36,7 @@ class _Text(Struct, frozen=True):
 
 
 class _Action(Struct, frozen=True):
-    action: str
-    payload: msgspec.Raw = msgspec.Raw(b"null")
+    action: Annotated[str, Meta(min_length=1, max_length=128, description="the name of an action")]
 
 
 class _Selection(Struct, frozen=True):
@@ -47,6 +47,16 @@ class _Selection(Struct, frozen=True):
 class _Form(Struct, frozen=True):
     fields: JsonObject
     action: str | None = None
+
+
+class _Files(Struct, frozen=True):
+    files: list[FileRef]
+    text: str | None = None
+
+
+class _Gesture(Struct, frozen=True):
+    gesture: str
+    meta: JsonObject | None = None
 
 
 class _Voice(Struct, frozen=True):
@@ -62,12 +72,15 @@ class _Navigate(Struct, frozen=True):
 
 _SHAPES: dict[str, type[Struct]] = {
     "text": _Text,
+    "action": _Action,
     "selection": _Selection,
     "form_submit": _Form,
+    "file": _Files,
+    "gesture": _Gesture,
     "voice": _Voice,
     "navigate": _Navigate,
 }
-"""`data` of protocol.md 2.2 where its shape is checked here; `action` and `file` below."""
+"""`data` of protocol.md 2.2, as far as it does not depend on the component that it answers."""
 
 
 def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
@@ -77,7 +90,7 @@ def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
         session: Changed only if the input is accepted.
         message: As it came.
         profile: Of the renderer that it came from: one that shows a question as text answers in
-        text.
+            text.
 
     Returns:
         What to do when the facts are durable; first the acknowledgement, if the input has an id.
@@ -101,20 +114,14 @@ def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
 
 
 def _check_shape(message: Input) -> None:
-    if message.input_type == "action":
-        if not isinstance(message.data.get("action"), str) or not message.data["action"]:
-            raise InvalidMessage("data.action: expected a name", detail="data.action")
-    elif message.input_type == "file" and not isinstance(message.data.get("files"), list):
-        raise InvalidMessage(
-            "data.files: missing; files come by POST as multipart/form-data", detail="data"
-        )
     shape = _SHAPES.get(message.input_type)
     if shape is None:
         return
     try:
         msgspec.convert(message.data, shape)
     except msgspec.ValidationError as error:
-        raise InvalidMessage(f"data of {message.input_type}: {error}", detail="data") from None
+        hint = "; files come by POST as multipart/form-data" if shape is _Files else ""
+        raise InvalidMessage(explain(error, shape, "data") + hint, detail="data") from None
 
 
 def _check_files(session: Session, message: Input) -> None:
@@ -132,14 +139,22 @@ def _check_files(session: Session, message: Input) -> None:
 def _reserved(session: Session, message: Input) -> list[Effect]:
     action = message.data["action"]
     if action != CANCEL:
-        raise InvalidMessage(f"action {action!r}: names that begin with 'arp.' are reserved")
+        raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
     payload = message.data.get("payload")
-    turn_id = payload.get("turn_id") if isinstance(payload, dict) else None
-    effects = session.cancel(turn_id if isinstance(turn_id, str) else None)
-    return [*_acknowledge(message, turn_id or session.running), *effects]
+    named = payload.get("turn_id") if isinstance(payload, dict) else None
+    turn_id = named if isinstance(named, str) else session.running
+    intent = {"inputId": message.id} if message.id is not None else {}
+    if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
+        session.in_turn("run.status", turn_id, intent, status="cancelling")
+        _remember(session, message, turn_id)
+        return [*_acknowledge(message, turn_id), *session.cancel(turn_id)]
+    if message.id is not None:
+        session.record("run.status", intent, status="idle")
+        _remember(session, message, None)
+    return _acknowledge(message, None)
 
 
-# -- which component an input answers ----------------------------------------------------
+# -- which component an input answers --------------------------------------------------------------
 
 
 def _find_question(
@@ -154,13 +169,9 @@ def _find_question(
         return component, _checked(component, message)
     if message.input_type == "text":
         return _typed(session, message, profile)
-    for question in reversed(session.questions.values()):
-        component = _component(session, question.component_id, question.surface)
+    for component, named in _open(session, message):
         spec = CATALOG.get(component.type)
         if spec is not None and message.input_type == spec.answered_by:
-            named = msgspec.structs.replace(
-                message, source_component=component.id, surface=question.surface
-            )
             return component, _checked(component, named)
     if message.input_type in ("selection", "form_submit"):
         raise InvalidMessage(
@@ -170,23 +181,27 @@ def _find_question(
 
 
 def _typed(session: Session, message: Input, profile: Profile) -> tuple[Component, Input] | None:
-    for question in reversed(session.questions.values()):
-        component = _component(session, question.component_id, question.surface)
+    for component, named in _open(session, message):
         if not takes_typed_answers(profile, component.type):
             continue
         understood = understand(component, message.data["text"])
         if understood is None:
             continue
         input_type, data = understood
-        named = msgspec.structs.replace(
-            message,
-            input_type=input_type,
-            data=data,
-            source_component=component.id,
-            surface=question.surface,
-        )
-        return component, _checked(component, named)
+        answer = msgspec.structs.replace(named, input_type=input_type, data=data)
+        return component, _checked(component, answer)
     return None
+
+
+def _open(session: Session, message: Input) -> Iterator[tuple[Component, Input]]:
+    """Gives the open questions, newest first, each with the input as if it named it."""
+    for question in reversed(session.questions.values()):
+        tree = session.tree(question.surface)
+        if tree is not None and question.component_id in tree.nodes:
+            named = msgspec.structs.replace(
+                message, source_component=question.component_id, surface=question.surface
+            )
+            yield tree.component(question.component_id), named
 
 
 def _component(session: Session, component_id: str, surface: str) -> Component:
@@ -203,45 +218,43 @@ def _checked(component: Component, message: Input) -> Input:
     return msgspec.structs.replace(message, data=data)
 
 
-# -- what comes of it --------------------------------------------------------------------
+# -- what comes of it ------------------------------------------------------------------------------
 
 
 def _answer(session: Session, component: Component, message: Input) -> list[Effect]:
-    value = answer_value(component, message.input_type, message.data)
-    shown = public_answer(component, value)
-    message = _without_secrets(message, shown)
-    question = session.questions.get(component.id)
     if component.type == "tabs":
         return _tab(session, component, message)
-    if question is None:
-        _room(session)
-        session.mark(component.id, message.surface, "answered", shown, None)
-        return _new_turn(session, message)
-    orphan = question.turn_id != session.running
-    if orphan:
-        _room(session)
-    told = None if orphan else _told(message)
-    session.close_question(question, "answered", answer=shown, told=told)
-    if orphan:
-        return _new_turn(session, message)
-    _remember(session, message, question.turn_id)
-    resolve = ResolveQuestion(question.action_id, value)
-    return [*_acknowledge(message, question.turn_id), resolve]
+    value = answer_value(component, message.input_type, message.data)
+    message = _without_secrets(component, message, value)
+    public = public_answer(component, value)
+    question = session.questions.get((message.surface, component.id))
+    if question is not None and question.turn_id == session.running:
+        session.answer_question(question, public, _told(message))
+        _remember(session, message, question.turn_id)
+        resolve = ResolveQuestion(question.action_id, value)
+        return [*_acknowledge(message, question.turn_id), resolve]
+    _room(session)
+    if question is not None:
+        session.answer_question(question, public, None)
+    elif component.type in CATALOG:
+        session.mark(component.id, message.surface, "answered", public, None)
+    return _new_turn(session, message)
 
 
-def _without_secrets(message: Input, shown: Json) -> Input:
-    """Gives an answer as everyone may see it: the passwords of a form go to the agent alone."""
-    if message.input_type != "form_submit":
+def _without_secrets(component: Component, message: Input, value: Json) -> Input:
+    """Gives an answer as the conversation may keep it; only `ask` hands a password over."""
+    if component.type != "form":
         return message
-    return msgspec.structs.replace(message, data={**message.data, "fields": shown})
+    data = {**message.data, "fields": public_answer(component, value)}
+    return msgspec.structs.replace(message, data=data)
 
 
 def _tab(session: Session, component: Component, message: Input) -> list[Effect]:
-    payload = message.data.get("payload")
-    tab = payload.get("tab") if isinstance(payload, dict) else payload
+    """Turns to another tab, for every renderer; no turn begins."""
+    tab = message.data["payload"]["tab"]
+    intent = {"inputId": message.id} if message.id is not None else {}
     change = PatchChange([Update(component.id, "props.active_tab", tab)])
-    extra = {"inputId": message.id} if message.id is not None else {}
-    session.commit(None, message.surface, [change], **extra)
+    session.commit(None, message.surface, [change], **intent)
     _remember(session, message, None)
     return _acknowledge(message, None)
 
@@ -285,8 +298,3 @@ def _remember(session: Session, message: Input, turn_id: str | None) -> None:
 
 def _acknowledge(message: Input, turn_id: str | None) -> list[Effect]:
     return [Acknowledge(message.id, turn_id)] if message.id is not None else []
-
-
-def open_questions(session: Session) -> list[Question]:
-    """Gives the questions that wait for an answer, oldest first."""
-    return list(session.questions.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arp.ledger.fact_writer import FactWriter
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import JsonObject, encodable
 from arp.protocol.messages import AgentMessage
 from arp.protocol.screen import Screen
 from arp.session.emission import Drained, Emission, Recorded, Text
@@ -51,12 +51,14 @@ class Log:
         """
         self.speech.close()
         self.speech.is_last = False
+        if messages is None:
+            payload = encodable(payload)
         self.sequence += 1
         if messages is None:
             at = At(self._session_id, self.sequence, ids.get("turn_id"))
             messages = project(at, type_name, payload, ids)
             for message in messages:
-                self._screen.apply(message)
+                self._screen.apply(message, self.sequence)
         emission = Emission(self.sequence, type_name, payload, ids, messages)
         self._recorded.append(emission)
         return emission

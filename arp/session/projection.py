@@ -1,4 +1,4 @@
-"""Which messages show a fact: the same live and for those who read the log later.
+"""Which messages show a fact, whether a renderer is there or reads the log later.
 
 One fact gives at most one group of messages. `seq` stands on the message that completes the group;
 what comes before it in a group takes effect only with it (`render`, `patch`) or may be told twice
@@ -79,26 +79,27 @@ def restored(changes: Sequence[StoredChange]) -> list[Change]:
     ]
 
 
-def commit_messages(
-    at: At, surface: str, changes: Sequence[Change], *, final: bool = False
-) -> list[AgentMessage]:
+def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[AgentMessage]:
     """Gives the messages of one commit, back to back."""
-    where: dict[str, Any] = {
-        "session_id": at.session_id,
-        "seq": at.seq,
-        "turn_id": at.turn_id,
-        "surface": surface,
-    }
+    session_id, seq, turn_id = at.session_id, at.seq, at.turn_id
     out: list[AgentMessage] = []
     for change in changes:
         if isinstance(change, PatchChange):
-            out.append(Patch(**where, ops=change.ops))
+            ops = change.ops
+            patch = Patch(session_id=session_id, seq=seq, turn_id=turn_id, surface=surface, ops=ops)
+            out.append(patch)
         else:
-            tool, components = change.tool_name, change.components
-            out.append(
-                Render(**where, components=components, tool_name=tool, replace=change.replace)
+            render = Render(
+                session_id=session_id,
+                seq=seq,
+                turn_id=turn_id,
+                surface=surface,
+                components=change.components,
+                tool_name=change.tool_name,
+                replace=change.replace,
             )
-    out.append(Commit(**where, final=final))
+            out.append(render)
+    out.append(Commit(session_id=session_id, seq=seq, turn_id=turn_id, surface=surface))
     return out
 
 

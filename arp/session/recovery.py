@@ -37,7 +37,7 @@ def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = 
     session = Session(head, limits, policy)
     for fact in facts:
         for message in messages_of(fact):
-            session.screen.apply(message)
+            session.screen.apply(message, fact.sequence)
         _follow(session, fact)
         session.log.sequence = session.log.stored = fact.sequence
     session.drain("")
@@ -47,7 +47,7 @@ def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = 
 def recover(session: Session) -> list[Effect]:
     """Closes the turn that a crash interrupted and goes on with the queue.
 
-    Its open questions stay open.
+    Open questions stay open.
     """
     if session.running is None:
         return session.begin_next()
@@ -71,15 +71,17 @@ def _follow(session: Session, fact: Fact) -> None:
         case "action.required":
             component_id, surface = payload["component"]["id"], payload["surface"]
             question = Question(fact.action_id or "", component_id, surface, turn_id)
-            session.questions[component_id] = question
+            session.questions[surface, component_id] = question
         case "action.resolved":
-            for component_id, question in list(session.questions.items()):
+            for place, question in list(session.questions.items()):
                 if question.action_id == fact.action_id:
-                    del session.questions[component_id]
+                    del session.questions[place]
             _seen(session, payload.get("input"), turn_id)
-        case "artifact.changed":
+        case "artifact.changed" | "run.status":
             if "inputId" in payload:
-                session.seen[payload["inputId"]] = None
+                session.seen[payload["inputId"]] = fact.turn_id
+        case _:
+            pass
 
 
 def _seen(session: Session, told: JsonObject | None, turn_id: str) -> None:

@@ -13,27 +13,36 @@ or its turn ends by itself; a turn that ended by a crash leaves its questions op
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
+from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
-from arp.protocol.errors import ResourceLimit, SurfaceDestroyed, error_payload
+from arp.protocol.errors import (
+    ArpError,
+    InvalidComponent,
+    ResourceLimit,
+    SurfaceDestroyed,
+    error_payload,
+)
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.messages import FINAL_STATUSES
-from arp.protocol.patch import Update
+from arp.protocol.node import as_object
+from arp.protocol.patch import PatchOp, Update
 from arp.protocol.screen import Screen
-from arp.protocol.tree import Tree, as_object
+from arp.protocol.tree import Tree
 from arp.session.effects import CancelTurn, Effect, StartTurn
 from arp.session.emission import SAYING, Drained, Emission
 from arp.session.log import THREAD, Log
 from arp.session.projection import At, commit_messages, isolated, stored
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.profile import DRAFT, Profile, supported
+from arp.surface.profile import Profile, supported
 from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
-from arp.surface.translate import translate
+from arp.surface.translate import Translation
 
 Policy = Literal["queue", "reject", "interrupt"]
 
@@ -88,8 +97,8 @@ class Session:
         self.log = Log(head.runtime_id, head.session_id, self.screen)
         self.running: str | None = None
         self.queue: list[str] = []
-        self.questions: dict[str, Question] = {}
-        """Open ones by component id, in the order in which they were asked."""
+        self.questions: dict[tuple[str, str], Question] = {}
+        """Open ones by surface and component id, in the order in which they were asked."""
         self.seen = Seen()
         self.profiles: set[Profile] = set()
         """Of the renderers that are there; a commit is translated for those that need it."""
@@ -158,46 +167,45 @@ class Session:
             ArpError: A component, op or limit; nothing has changed and nothing is recorded.
         """
         self.log.speech.close()
-        target = self._surface(surface)
-        turn = (turn_id or "") if surface == "main" else ""
-        applied = target.commit(changes, turn, self.log.sequence + 1)
-        copy = isolated(applied)
-        at = At(self.head.session_id, self.log.sequence + 1, turn_id)
+        known = self.screen.surfaces.get(surface)
+        target = self._surfaces.get(surface) or self._new_surface(surface, known or Tree())
+        turn, seq = _output_of(turn_id, surface), self.log.sequence + 1
+        checked = target.check(changes)
+        translations = {
+            profile: Translation(checked, profile, target.tree) for profile in self.profiles
+        }
+        applied = target.commit(checked, turn, seq)
+        if known is None:
+            self.screen.surfaces[surface] = target.tree
+        self._surfaces[surface] = target
+        at = At(self.head.session_id, seq, turn_id)
         ids = {"artifact_id": surface}
         if turn_id:
             ids |= {"thread_id": THREAD, "turn_id": turn_id}
         emission = self.log.add(
             "artifact.changed",
-            {"surface": surface, "changes": stored(copy), **payload},
+            {"surface": surface, "changes": stored(applied), **payload},
             ids,
-            commit_messages(at, surface, copy),
+            commit_messages(at, surface, applied),
         )
-        for profile in self.profiles:
-            translated = translate(applied, profile, target.tree)
-            if translated is None:
-                emission.translated[profile] = None
-            elif translated is not applied:
-                messages = commit_messages(at, surface, isolated(translated))
-                emission.translated[profile] = messages
+        for profile, translation in translations.items():
+            told = translation.told(applied, turn, seq)
+            if told is not applied:
+                emission.translated[profile] = (
+                    None if told is None else commit_messages(at, surface, isolated(told))
+                )
 
     def tree(self, surface: str) -> Tree | None:
         """Gives a surface's components, if there is such a surface."""
         return self.screen.surfaces.get(surface)
 
-    def _surface(self, name: str) -> Surface:
-        found = self._surfaces.get(name)
-        if found is None:
-            if (
-                name not in self.screen.surfaces
-                and len(self.screen.surfaces) >= self.rules.limits.max_surfaces
-            ):
-                raise ResourceLimit(
-                    f"surface {name!r} would be one more than {self.rules.limits.max_surfaces}",
-                    detail="max_surfaces",
-                )
-            tree = self.screen.surfaces.setdefault(name, Tree())
-            found = self._surfaces[name] = Surface(name, tree, self.rules.limits)
-        return found
+    def _new_surface(self, name: str, tree: Tree) -> Surface:
+        most = self.rules.limits.max_surfaces
+        if name not in self.screen.surfaces and len(self.screen.surfaces) >= most:
+            raise ResourceLimit(
+                f"surface {name!r} would be one more than {most}", detail="max_surfaces"
+            )
+        return Surface(name, tree, self.rules.limits)
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -207,7 +215,7 @@ class Session:
             return []
         turn_id = self.queue.pop(0)
         self.running = turn_id
-        self.log.speech.begin_turn()
+        self.log.speech.begin_turn(turn_id)
         self.in_turn("turn.started", turn_id, {})
         if self.queue:
             self.record("queue.changed", {"queued": list(self.queue)}, thread_id=THREAD)
@@ -235,11 +243,11 @@ class Session:
             error: Shown by its code; what is not an `ArpError` shows no internals.
             reason: `statusReason` of the fact.
         """
-        if self.status_of(turn_id) in FINAL_STATUSES:
+        if turn_id != self.running and turn_id not in self.queue:
             return []
         if reason != "interrupted":
             for question in [q for q in self.questions.values() if q.turn_id == turn_id]:
-                self.close_question(question, "cancelled")
+                self.cancel_question(question)
         if error is not None:
             payload = error_payload(error)
             shown: JsonObject = {"error": payload.error, "code": payload.code}
@@ -259,45 +267,73 @@ class Session:
     def ask(self, turn_id: str, component: Component, surface: str = "main") -> Question:
         """Shows a component that waits for an answer.
 
+        One that a turn before left open under the same id is over then.
+
         Raises:
-            ArpError: The component is refused; nothing has changed.
+            ArpError: The component is refused, or is a question of this turn that is still open;
+                nothing has changed.
         """
-        asked = Component(
-            component.id,
-            component.type,
-            {**component.props, "state": "open"},
-            component.version,
-            component.fallback,
-        )
+        before = self.questions.get((surface, component.id))
+        if before is not None and before.turn_id == turn_id:
+            raise InvalidComponent(
+                f"question {component.id!r} is still open: ask another one under another id",
+                detail=component.id,
+            )
+        props = {**component.props, "state": "open"}
+        asked = msgspec.structs.replace(component, props=props)
         self.commit(turn_id, surface, [RenderChange([asked])])
-        question = Question(f"{turn_id}.{component.id}", component.id, surface, turn_id)
-        self.questions[component.id] = question
+        if before is not None:
+            self._resolved(before, {"decision": "expired"})
+        action_id = f"{turn_id}.{component.id}.{self.log.sequence + 1}"
+        question = Question(action_id, component.id, surface, turn_id)
+        self.questions[surface, component.id] = question
         payload = {"component": as_object(asked), "surface": surface}
         self.in_turn("action.required", turn_id, payload, action_id=question.action_id)
         return question
 
-    def close_question(
-        self, question: Question, state: str, *, answer: Json = None, told: JsonObject | None = None
-    ) -> None:
-        """Closes a question for every renderer: answered, cancelled or expired."""
-        del self.questions[question.component_id]
-        self.mark(question.component_id, question.surface, state, answer, question.turn_id)
-        payload: JsonObject = {"decision": state, "resumes": question.turn_id == self.running}
-        if told is not None:
-            payload |= {"answer": answer, "input": told}
+    def answer_question(self, question: Question, answer: Json, told: JsonObject | None) -> None:
+        """Closes a question for every renderer with its answer.
+
+        Args:
+            question: An open one.
+            answer: As every renderer may see it.
+            told: The input that it came by, if that does not begin a turn of its own.
+
+        Raises:
+            ResourceLimit: The answer does not fit the component; the question stays open.
+        """
+        self.mark(question.component_id, question.surface, "answered", answer, question.turn_id)
+        input_of = {"answer": answer, "input": told} if told is not None else {}
+        self._resolved(question, {"decision": "answered", **input_of})
+
+    def cancel_question(self, question: Question) -> None:
+        """Closes a question for every renderer without an answer."""
+        # Also one whose component has no room left for the word that says so.
+        with suppress(ArpError):
+            self.mark(question.component_id, question.surface, "cancelled", None, question.turn_id)
+        self._resolved(question, {"decision": "cancelled"})
+
+    def _resolved(self, question: Question, payload: JsonObject) -> None:
+        del self.questions[question.surface, question.component_id]
+        payload["resumes"] = question.turn_id == self.running
         self.in_turn("action.resolved", question.turn_id, payload, action_id=question.action_id)
 
     def mark(
         self, component_id: str, surface: str, state: str, answer: Json, turn_id: str | None
     ) -> None:
-        """Sets an input component's `state`, and its `answer` if there is one."""
+        """Sets an input component's `state`, and its `answer` if there is one.
+
+        What stands under that id now may be something else: that is left as it is.
+        """
         tree = self.tree(surface)
-        if tree is None or component_id not in tree.nodes:
+        node = tree.nodes.get(component_id) if tree is not None else None
+        spec = CATALOG.get(node.type) if node is not None else None
+        if node is None or (spec is not None and spec.category != "input"):
             return
-        ops = [Update(component_id, "props.state", state)]
+        ops: list[PatchOp] = [Update(component_id, "props.state", state)]
         if answer is not None:
             ops.append(Update(component_id, "props.answer", answer))
-        self.commit(turn_id, surface, [PatchChange(list(ops))])
+        self.commit(turn_id, surface, [PatchChange(ops)])
 
     # -- draining --------------------------------------------------------------------------------
 
@@ -322,4 +358,9 @@ class Session:
 
 def takes_typed_answers(profile: Profile, component_type: str) -> bool:
     """Tells whether a renderer shows a question as text, so that a typed line may be its answer."""
-    return profile is not DRAFT and component_type not in supported(profile).versions
+    return profile.said_hello and component_type not in supported(profile).versions
+
+
+def _output_of(turn_id: str | None, surface: str) -> str:
+    """Names the list of a surface that new components of a turn join."""
+    return (turn_id or "") if surface == "main" else ""

@@ -9,8 +9,8 @@ text.
 from __future__ import annotations
 
 from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.node import Node
 from arp.protocol.screen import Screen
-from arp.protocol.tree import Node
 from arp.session.emission import THINKING, Text
 from arp.surface.snapshot import Place
 
@@ -25,12 +25,14 @@ class Speech:
         self.is_last = True
         """Nothing but text was recorded since the part was last looked at."""
         self._screen = screen
+        self._turn: str | None = None
         self._node: Node | None = None
         self._characters = 0
         self._thinking = 0
 
-    def begin_turn(self) -> None:
+    def begin_turn(self, turn_id: str) -> None:
         """Forgets the turn before."""
+        self._turn = turn_id
         self._node = None
         self._characters = self._thinking = 0
 
@@ -41,7 +43,7 @@ class Speech:
             node = self._node = None
             self._characters = 0
         part = node.id if node is not None else None
-        return Place(sequence, part, self._characters, self._thinking)
+        return Place(sequence, part, self._characters, self._turn, self._thinking)
 
     def close(self) -> None:
         """Ends the open text, if there is one, and shows it."""

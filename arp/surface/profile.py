@@ -6,11 +6,11 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from arp.protocol.catalog import VERSIONS
+from arp.protocol.catalog import CATALOG, VERSIONS
 from arp.protocol.component import Component
-from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import RendererCapabilities
+from arp.protocol.node import Node, from_object
 from arp.protocol.slots import take_children
 from arp.surface.degrade import Supported, degrade
 
@@ -49,21 +49,52 @@ def supported(profile: Profile) -> Supported:
     return Supported(dict(profile.versions), profile.limits.max_table_rows)
 
 
-def is_native(component: Component | JsonObject, profile: Profile) -> bool:
-    """Tells whether a component and all in it is shown as it is."""
+def shows(profile: Profile, type_name: str, version: int) -> bool:
+    """Tells whether a component of this type and version is shown as it is, whatever is in it."""
     known = supported(profile)
-    if isinstance(component, Component):
-        kind, version, props = component.type, component.version, component.props
-    else:
-        kind, version = component["type"], component.get("version", 1)
-        props = component["props"]
-    if known.versions.get(kind, 0) < version or (kind == "table" and known.max_table_rows is not None):
+    if known.versions.get(type_name, 0) < version:
         return False
-    return all(is_native(child, profile) for child in take_children(kind, props)[1])
+    return type_name != "table" or known.max_table_rows is None
+
+
+def is_native(component: Component, profile: Profile) -> bool:
+    """Tells whether a component and all in it is shown as it is."""
+    if not shows(profile, component.type, component.version):
+        return False
+    children = take_children(component.type, component.props)[1]
+    return all(is_native(from_object(child), profile) for child in children)
+
+
+def stands_native(node: Node, profile: Profile) -> bool:
+    """Tells whether a component, and those that it stands in, are shown as they are.
+
+    What is in it may not be: its own props and its list of children are what this is about.
+    """
+    at: Node | None = node
+    while at is not None:
+        if not shows(profile, at.type, at.component.version):
+            return False
+        at = at.parent
+    return True
+
+
+def may_take_other_ids(type_name: str, profile: Profile) -> bool:
+    """Tells whether this profile may show a component as others, under ids that are not its own.
+
+    So stand the children of a layout in its place where a renderer does not even know `group`; the
+    fallback of a custom component may be such a layout.
+    """
+    if "group" in supported(profile).versions:
+        return False
+    spec = CATALOG.get(type_name)
+    return spec is None or spec.slots is not None
 
 
 def shown_as(component: Component, profile: Profile) -> list[Component]:
-    """Gives a component as this profile shows it: itself, or something simpler with the same content."""
+    """Gives a component as this profile shows it: itself, or something simpler that says as much.
+
+    The ids are its own, or those of what stands in its place (see `may_take_other_ids`).
+    """
     if is_native(component, profile):
         return [component]
     return degrade(component, supported(profile))

@@ -1,12 +1,14 @@
 """All that shows, or all that changed since a place, as messages for one profile.
 
-Both are pure functions of the agent side's screen, so that a renderer which joins late, comes back or was too slow
-sees what one sees that never left. All components of a catch-up take effect at one commit.
+Both are pure functions of the agent side's screen, so that a renderer which joins late, comes back
+or was too slow sees what one sees that never left. All components of a catch-up take effect at one
+commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from msgspec import Struct
 
@@ -29,8 +31,8 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import PatchOp, Remove
 from arp.protocol.screen import Screen, ToolRun, TurnScreen
-from arp.protocol.tree import Node, Tree
-from arp.surface.profile import Profile, shown_as, supported
+from arp.protocol.tree import Tree
+from arp.surface.profile import Profile, may_take_other_ids, shown_as
 
 RECENT_TURNS = 50
 """Turns in a snapshot; older ones are paged over HTTP (protocol.md 2.3)."""
@@ -44,8 +46,10 @@ class Place(Struct, frozen=True):
     """The text part that was open there."""
     characters: int = 0
     """How much of it had been sent."""
+    turn: str | None = None
+    """The turn that ran there last."""
     thinking: int = 0
-    """How much of the running turn's thinking had been sent."""
+    """How much of its thinking had been sent."""
 
 
 class SessionName(Struct, frozen=True):
@@ -57,7 +61,7 @@ class SessionName(Struct, frozen=True):
 
 
 def snapshot(screen: Screen, name: SessionName, profile: Profile) -> list[AgentMessage]:
-    """Gives the recent turns and every other surface, whole; the last `commit` alone carries `seq`."""
+    """Gives the recent turns and every other surface, whole; the last `commit` carries `seq`."""
     out: list[AgentMessage] = [
         SessionReady(session_id=name.session_id, epoch=name.epoch, seq=name.seq, resume="snapshot")
     ]
@@ -75,7 +79,9 @@ def _surface(surface: str, tree: Tree, name: SessionName, profile: Profile) -> R
     return Render(session_id=name.session_id, surface=surface, components=components, replace=True)
 
 
-def _turn(screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile) -> list[AgentMessage]:
+def _turn(
+    screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile
+) -> list[AgentMessage]:
     session_id, turn_id = name.session_id, turn.id
     out: list[AgentMessage] = list(_told(turn.inputs, 0))
     for run in turn.tools:
@@ -98,9 +104,9 @@ def catch_up(
     """Gives what changed since a place.
 
     Returns:
-        Messages whose components take effect at one commit, the last with `seq`; `None` if the order
-        changed in a way that needs a snapshot. A renderer that knows only the draft cannot take one: it gets
-        what can be told.
+        Messages whose components take effect at one commit, the last with `seq`; `None` if the
+        order changed in a way that needs a snapshot. A renderer that knows only the draft cannot
+        take one: it gets what can be told.
     """
     main = screen.surfaces["main"]
     if profile.said_hello and not _tellable(main, profile, place.seq):
@@ -113,7 +119,9 @@ def catch_up(
         renders.extend(_output_since(main, turn, name, profile, place))
         out.extend(_rest_of_part(main, turn, name, place))
         if turn.final and turn.seq > place.seq:
-            commit = Commit(session_id=name.session_id, turn_id=turn.id, final=True, usage=turn.usage)
+            commit = Commit(
+                session_id=name.session_id, turn_id=turn.id, final=True, usage=turn.usage
+            )
             finals.append(commit)
     for surface, tree in screen.surfaces.items():
         if surface != "main" and _changed(tree, place.seq):
@@ -131,37 +139,31 @@ def catch_up(
 
 
 def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
+    """Tells whether removing and adding at the end tells all that changed since a place."""
     if tree.restructured > since:
         return False
-    explodes = "group" not in supported(profile).versions
-    layouts = ("group", "tabs", "split")
-    if explodes and any(e.seq > since and e.type in layouts for e in tree.removed.values()):
-        return False
-    return not explodes or not any(
-        node.seq > since >= node.born and node.type in layouts and node.parent is None
-        for node in tree.nodes.values()
-    )
+    removed = (gone.type for gone in tree.removed.values() if gone.seq > since >= gone.born)
+    roots = (tree.nodes[root] for output in tree.outputs.values() for root in output)
+    changed = (root.type for root in roots if root.seq > since >= root.born)
+    return not any(may_take_other_ids(name, profile) for name in chain(removed, changed))
 
 
-def _turn_since(turn: TurnScreen, name: SessionName, profile: Profile, place: Place) -> list[AgentMessage]:
+def _turn_since(
+    turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+) -> list[AgentMessage]:
     if turn.seq <= place.seq:
         return []
     session_id = name.session_id
     out: list[AgentMessage] = list(_told(turn.inputs, place.seq)) if profile.said_hello else []
     for run in turn.tools:
         out.extend(_tool(run, session_id, turn.id, since=place.seq))
-    if turn.thinking and profile.takes("thinking"):
-        rest = turn.thinking[place.thinking :] if _is_running_at(turn, place) else turn.thinking
-        if rest:
-            out.append(_thinking(session_id, turn.id, rest))
+    if turn.thought > place.seq and profile.takes("thinking"):
+        told = place.thinking if turn.id == place.turn else 0
+        out.append(_thinking(session_id, turn.id, turn.thinking[told:]))
     out.extend(_errors(turn, session_id, place.seq))
     if turn.status is not None:
         out.append(_status(turn, session_id))
     return out
-
-
-def _is_running_at(turn: TurnScreen, place: Place) -> bool:
-    return bool(turn.inputs) and (turn.inputs[0].seq or 0) <= place.seq
 
 
 def _output_since(
@@ -186,7 +188,9 @@ def _removals(tree: Tree, name: SessionName, since: int) -> Iterable[Patch]:
         yield Patch(session_id=name.session_id, ops=ops)
 
 
-def _rest_of_part(tree: Tree, turn: TurnScreen, name: SessionName, place: Place) -> list[AgentMessage]:
+def _rest_of_part(
+    tree: Tree, turn: TurnScreen, name: SessionName, place: Place
+) -> list[AgentMessage]:
     node = tree.nodes.get(place.part) if place.part is not None else None
     if node is None or node.turn != turn.id or node.seq <= place.seq:
         return []
@@ -197,13 +201,11 @@ def _rest_of_part(tree: Tree, turn: TurnScreen, name: SessionName, place: Place)
 
 
 def _changed(tree: Tree, since: int) -> bool:
-    return tree.restructured > since or any(
-        _newest(tree.nodes[root]) > since for root in tree.outputs.get("", ())
-    ) or any(entry.seq > since for entry in tree.removed.values())
-
-
-def _newest(node: Node) -> int:
-    return max(node.seq, node.born)
+    return (
+        tree.restructured > since
+        or any(tree.nodes[root].seq > since for root in tree.outputs.get("", ()))
+        or any(gone.seq > since for gone in tree.removed.values())
+    )
 
 
 def _shown(components: Iterable[Component], profile: Profile) -> list[Component]:
@@ -234,7 +236,9 @@ def _tool(run: ToolRun, session_id: str, turn_id: str, *, since: int) -> Iterabl
 
 
 def _thinking(session_id: str, turn_id: str, text: str) -> Delta:
-    return Delta(session_id=session_id, turn_id=turn_id, payload=DeltaPayload(text, kind="thinking"))
+    return Delta(
+        session_id=session_id, turn_id=turn_id, payload=DeltaPayload(text, kind="thinking")
+    )
 
 
 def _errors(turn: TurnScreen, session_id: str, since: int) -> Iterable[ErrorMessage]:
@@ -245,5 +249,8 @@ def _errors(turn: TurnScreen, session_id: str, since: int) -> Iterable[ErrorMess
 
 def _status(turn: TurnScreen, session_id: str) -> TurnMessage:
     return TurnMessage(
-        session_id=session_id, turn_id=turn.id, status=turn.status or "running", position=turn.position
+        session_id=session_id,
+        turn_id=turn.id,
+        status=turn.status or "running",
+        position=turn.position,
     )

@@ -1,6 +1,7 @@
 """The agent side of one surface: a commit is checked whole, then it stands, or nothing has changed.
 
-Invariants: what is in the tree has passed validation; the cost of a commit follows the change.
+Invariants: what is in the tree has passed validation and is nobody else's; the cost of a commit
+follows the change.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from collections.abc import Sequence
 import msgspec
 
 from arp.protocol.component import Component
-from arp.protocol.errors import ArpError, InvalidPatch, ResourceLimit
+from arp.protocol.errors import InvalidComponent, InvalidPatch, ResourceLimit
+from arp.protocol.json_value import Json
 from arp.protocol.limits import Limits
-from arp.protocol.patch import OP_NAMES, Append, Insert, PatchOp, Reorder, Replace, Update
+from arp.protocol.node import Node
+from arp.protocol.patch import OP_NAMES, Append, Insert, PatchOp, Replace, Update
 from arp.protocol.tree import Tree
 from arp.protocol.validation import check_appended, check_component, check_property, parse_path
 from arp.surface.change import Change, PatchChange, RenderChange
+
+SLACK = 16
+"""A root component is measured again when at least a 16th of what it may weigh was written to it,
+so that it may weigh that much more before it is refused."""
 
 
 class Surface:
@@ -26,35 +33,16 @@ class Surface:
         self.tree = tree
         self._limits = limits
         self._weights: dict[str, int] = {}
-        """Bytes put into a component by patches since it was last measured."""
+        """Bytes that a root component has at most, as JSON."""
 
-    def commit(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
-        """Applies all changes, or none.
+    def check(self, changes: Sequence[Change]) -> list[Change]:
+        """Gives changes as they can be committed: every component in them fits the catalog.
 
-        Args:
-            changes: In order. The tree takes the components' props over; share nothing with it.
-            turn: The turn whose output new components join; `""` for surfaces without turns.
-            seq: What the commit is to be known as.
-
-        Returns:
-            The changes as they were applied.
+        What an op means for the component that it names is for `commit` to find out.
 
         Raises:
-            InvalidComponent, InvalidPatch, ComponentUnsupported, ResourceLimit: Names the component or
-                op; the surface is as it was.
+            InvalidComponent, ComponentUnsupported, ResourceLimit: Names the component.
         """
-        self._check_limits(changes)
-        self.tree.begin(seq)
-        try:
-            applied = [self._apply(change, turn) for change in changes]
-            self._check_count(self.tree.added)
-        except ArpError:
-            self.tree.rollback()
-            raise
-        self.tree.keep()
-        return applied
-
-    def _check_limits(self, changes: Sequence[Change]) -> None:
         ops = [op for change in changes if isinstance(change, PatchChange) for op in change.ops]
         if len(ops) > self._limits.max_patch_ops:
             raise ResourceLimit(
@@ -62,8 +50,39 @@ class Surface:
                 "await something between them",
                 detail="max_patch_ops",
             )
-        shown = [c for change in changes if isinstance(change, RenderChange) for c in change.components]
-        self._check_count(len(shown) + sum(isinstance(op, Insert | Replace) for op in ops))
+        self._check_count(
+            sum(isinstance(op, Insert | Replace) for op in ops)
+            + sum(len(c.components) for c in changes if isinstance(c, RenderChange))
+        )
+        return [_checked(change) for change in changes]
+
+    def commit(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
+        """Applies all changes, or none.
+
+        Args:
+            changes: In order, as `check` gave them. The tree takes copies.
+            turn: The turn whose output new components join; `""` for surfaces without turns.
+            seq: What the commit is to be known as.
+
+        Returns:
+            The changes as they were applied, for nobody to change afterwards.
+
+        Raises:
+            InvalidComponent, InvalidPatch, ComponentUnsupported, ResourceLimit: Names the component
+                or op; the surface is as it was.
+        """
+        self.tree.begin(seq)
+        try:
+            applied = [self._apply(change, turn) for change in changes]
+            self._check_count(self.tree.added)
+        except BaseException:
+            self.tree.rollback()
+            raise
+        self.tree.keep()
+        for gone in self.tree.gone:
+            if gone not in self.tree.nodes:
+                self._weights.pop(gone, None)
+        return applied
 
     def _check_count(self, count: int) -> None:
         most = self._limits.max_components_per_commit
@@ -74,68 +93,120 @@ class Surface:
             )
 
     def _apply(self, change: Change, turn: str) -> Change:
-        if isinstance(change, RenderChange):
-            return self._render(change, turn)
-        return PatchChange([self._patch(op, index, turn) for index, op in enumerate(change.ops)])
-
-    def _render(self, change: RenderChange, turn: str) -> RenderChange:
+        if isinstance(change, PatchChange):
+            return PatchChange(
+                [self._patch(op, index, turn) for index, op in enumerate(change.ops)]
+            )
         if change.replace:
             self.tree.clear()
-        checked = []
         for index, component in enumerate(change.components):
-            component = check_component(component, f"components[{index}]")
-            self._check_size(component, f"components[{index}]")
-            self.tree.upsert(component, turn)
-            checked.append(component)
-        return RenderChange(checked, change.tool_name, change.replace)
+            own, size = self._own(component, f"components[{index}]")
+            self.tree.upsert(own, turn)
+            self._placed(own, size, f"components[{index}]")
+        return change
 
     def _patch(self, op: PatchOp, index: int, turn: str) -> PatchOp:
         where = f"ops[{index}] {OP_NAMES[type(op)]}"
         try:
-            op = self._check_op(op, where)
-            self.tree.patch(op, turn)
+            return self._patch_at(op, where, turn)
         except (InvalidPatch, ResourceLimit) as error:
             if error.message.startswith("ops["):
                 raise
             raise type(error)(f"{where}: {error.message}", detail=error.detail) from None
+
+    def _patch_at(self, op: PatchOp, where: str, turn: str) -> PatchOp:
+        """Applies one op, of which the tree takes a copy."""
+        _refuse_text_parts(op)
+        if isinstance(op, Update | Append):
+            return self._patch_value(op, where, turn)
+        if not isinstance(op, Insert | Replace):
+            self.tree.patch(op, turn)
+            return op
+        own, size = self._own(op.component, f"{where}.component")
+        self.tree.patch(msgspec.structs.replace(op, component=own), turn)
+        self._placed(own, size, where)
         return op
 
-    def _check_op(self, op: PatchOp, where: str) -> PatchOp:
-        match op:
-            case Update() | Append():
-                self._check_value(op, where)
-            case Insert() | Replace():
-                component = check_component(op.component, f"{where}.component")
-                self._check_size(component, f"{where}.component")
-                return msgspec.structs.replace(op, component=component)
-            case Reorder(after=after) if after is not None and after not in self.tree.nodes:
-                raise InvalidPatch(f"no component {after!r} on this surface", detail=after)
-        return op
-
-    def _check_value(self, op: Update | Append, where: str) -> None:
+    def _patch_value(self, op: Update | Append, where: str, turn: str) -> Update | Append:
         node = self.tree.nodes.get(op.target)
         if node is None:
             raise InvalidPatch(f"no component {op.target!r} on this surface", detail=op.target)
-        segments = parse_path(op.path)
         check = check_property if isinstance(op, Update) else check_appended
-        check(node.type, segments, op.value, f"{where}: {op.path}")
-        weight = self._weights.get(op.target, 0) + len(msgspec.json.encode(op.value))
-        if weight > self._limits.max_message_bytes // 2:
-            held = self.tree.component(op.target)
-            size = len(msgspec.json.encode(held)) + len(msgspec.json.encode(op.value))
-            if size > self._limits.max_message_bytes:
-                raise ResourceLimit(
-                    f"component {op.target!r} would grow to {size} bytes; "
-                    f"at most {self._limits.max_message_bytes}",
-                    detail="max_message_bytes",
-                )
-            weight = 0
-        self._weights[op.target] = weight
+        value = check(node.type, parse_path(op.path), op.value, f"{where}: {op.path}")
+        if value is not op.value:
+            op = msgspec.structs.replace(op, value=value)
+        raw = _encoded(value, where)
+        _encoded(op.path, where)
+        own: Json = msgspec.json.decode(raw) if isinstance(value, list | dict) else value
+        self.tree.patch(msgspec.structs.replace(op, value=own), turn)
+        self._weigh(self.tree.nodes[op.target], len(raw), where)
+        return op
 
-    def _check_size(self, component: Component, where: str) -> None:
-        size = len(msgspec.json.encode(component))
-        if size > self._limits.max_message_bytes:
-            raise ResourceLimit(
-                f"{where}: {size} bytes; a component has at most {self._limits.max_message_bytes}",
-                detail="max_message_bytes",
-            )
+    # -- how much a component weighs ---------------------------------------------------------------
+
+    def _own(self, component: Component, where: str) -> tuple[Component, int]:
+        """Gives a copy for the tree alone, and its size as JSON."""
+        raw = _encoded(component, where)
+        if len(raw) > self._limits.max_message_bytes:
+            raise self._too_heavy(component.id, len(raw), where)
+        return msgspec.json.decode(raw, type=Component), len(raw)
+
+    def _placed(self, component: Component, size: int, where: str) -> None:
+        node = self.tree.nodes[component.id]
+        if node.parent is None:
+            self._weights[node.id] = size
+        else:
+            self._weigh(node, size, where)
+
+    def _weigh(self, node: Node, written: int, where: str) -> None:
+        """Adds what was written into a component to the weight of its root, and refuses too much.
+
+        A root is measured when the sum of what was written says that it could be too heavy.
+        """
+        root, most = node.root, self._limits.max_message_bytes
+        weight = self._weights.get(root.id, most) + written
+        if weight > most:
+            weight = len(msgspec.json.encode(self.tree.component(root.id)))
+            if weight > most:
+                raise self._too_heavy(root.id, weight, where)
+            weight = min(weight, most - most // SLACK)
+        self._weights[root.id] = weight
+
+    def _too_heavy(self, component_id: str, size: int, where: str) -> ResourceLimit:
+        most = self._limits.max_message_bytes
+        return ResourceLimit(
+            f"{where}: component {component_id!r} would have {size} bytes; at most {most}",
+            detail="max_message_bytes",
+        )
+
+
+def _checked(change: Change) -> Change:
+    if isinstance(change, RenderChange):
+        _encoded(change.tool_name, "tool_name")
+        components = [
+            check_component(component, f"components[{index}]")
+            for index, component in enumerate(change.components)
+        ]
+        return RenderChange(components, change.tool_name, change.replace)
+    return PatchChange([_checked_op(op, index) for index, op in enumerate(change.ops)])
+
+
+def _checked_op(op: PatchOp, index: int) -> PatchOp:
+    if not isinstance(op, Insert | Replace):
+        return op
+    where = f"ops[{index}] {OP_NAMES[type(op)]}.component"
+    return msgspec.structs.replace(op, component=check_component(op.component, where))
+
+
+def _encoded(value: Json | Component, where: str) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raise InvalidComponent(f"{where}: holds half a surrogate pair, which is no text") from None
+
+
+def _refuse_text_parts(op: PatchOp) -> None:
+    """Refuses a name with a slash: what the agent said is not patched, and no component has one."""
+    for name in (getattr(op, field, None) for field in ("target", "after", "parent")):
+        if isinstance(name, str) and "/" in name:
+            raise InvalidPatch(f"no component {name!r} on this surface", detail=name)

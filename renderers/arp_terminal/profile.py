@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import locale
 import os
 import shutil
 import time
@@ -39,7 +38,7 @@ def locale_tag(environ: Mapping[str, str]) -> str | None:
     """Gives the language of the system as `de-CH`; `None` where it is not set."""
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if value := environ.get(name):
-            tag = locale.normalize(value).partition(".")[0].partition("@")[0]
+            tag = value.partition(".")[0].partition("@")[0]
             return None if tag in ("C", "POSIX") else tag.replace("_", "-")[:64]
     return None
 

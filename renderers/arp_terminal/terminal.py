@@ -59,7 +59,7 @@ def wants_colour(terminal: bool, environ: Mapping[str, str]) -> bool:
 
 
 def speaks_unicode(out: TextIO) -> bool:
-    """Tells whether what is drawn may have signs beyond ASCII; a stream of no encoding takes all."""
+    """Tells whether signs beyond ASCII may be drawn; a stream without an encoding takes all."""
     encoding = getattr(out, "encoding", None) or "utf-8"
     return encoding.lower().replace("_", "").startswith(("utf", "cp65001"))
 

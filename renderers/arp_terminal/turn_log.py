@@ -12,9 +12,9 @@ from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.entries import Telling, entry_of, update_of
 from arp_terminal.items import Entry, Item
+from arp_terminal.open_questions import QUESTION_TYPES
 from arp_terminal.options import Options
 from arp_terminal.pieces import finished, is_open_fence
-from arp_terminal.open_questions import QUESTION_TYPES
 from arp_terminal.questions import is_open
 from arp_terminal.turn import draw_end, is_said
 
@@ -56,7 +56,7 @@ class TurnLog:
         component = next(one for one in self.output(screen) if one.id == component_id)
         if component.type not in QUESTION_TYPES:
             self._changed.add(component_id)
-        elif not is_open(component.props) and not _begins_turn(component_id, screen):
+        elif not is_open(component.props) and self._is_answered_inside(component_id, screen):
             self._place(Item("answer", component_id), screen)
 
     def adopt(self, screen: Screen) -> None:
@@ -207,6 +207,13 @@ class TurnLog:
         if not last:
             item.end = len(content)
 
+    def _is_answered_inside(self, component_id: str, screen: Screen) -> bool:
+        """Tells whether an answer belongs to this turn: otherwise a new turn begins with it."""
+        inputs = self.turn(screen).inputs
+        return not self.is_over(screen) or any(
+            echo.source_component == component_id for echo in inputs
+        )
+
     def _close(self, screen: Screen) -> None:
         for item in self.items[self.front :]:
             if item.kind == "text" and item.end is None:
@@ -233,12 +240,6 @@ class TurnLog:
             if component.id == item.ref:
                 return str(component.props["content"])
         return ""
-
-
-def _begins_turn(component_id: str, screen: Screen) -> bool:
-    """Tells whether a turn began with the answer to a question: it shows as the user's words."""
-    begun = (turn.inputs[0].source_component for turn in screen.turns.values() if turn.inputs)
-    return component_id in begun
 
 
 def _stands(item: Item, turn: TurnScreen) -> bool:

@@ -1,20 +1,22 @@
 """What ours is measured against: an ASGI application that sends constants, one message a token.
 
-`python -m tests.bench.bare` serves it with the very settings of `arp serve` and prints the same line when
-it is ready. It keeps no session, writes nothing, checks nothing; its events are made once, before they are sent.
+`python -m tests.bench.bare` serves it under uvicorn with the settings of `arp serve`, but uvicorn's own
+WebSocket protocol and socket buffers. It keeps no session, writes nothing, checks nothing; its events are
+made once, before they are sent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import time
 from typing import Any
 
 import uvicorn
 
 from arp import App
-from arp.server.serve import bind, configuration
+from arp.server.serve import configuration
 from arp.transport.websocket import Receive, Send
 from tests.bench.plan import END, TOKEN, Plan, ordered
 
@@ -99,8 +101,8 @@ async def _say(plan: Plan, send: Send) -> None:
 
 def main() -> None:
     config = configuration(App().asgi)
-    config.app = Bare()
-    listener = bind("127.0.0.1", 0)
+    config.app, config.ws = Bare(), "websockets-sansio"
+    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     print(f"bare on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     server = uvicorn.Server(config)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:

@@ -112,7 +112,7 @@ UNREADABLE = [
     ("huge integer", message(data={"text": "x", "n": 10**30}), "64 bits"),
     ("id with a line break", message(id="a\nb", data={"text": "x"}), "id"),
     ("session id too long", message(session_id="s" * 129, data={"text": "x"}), "session_id"),
-    ("batch with one bad message", "[" + json.dumps(message(data={})) + ",7]", "expected object"),
+    ("batch with one bad message", "[" + json.dumps(message(data={})) + ",7]", "data.text"),
 ]
 
 

@@ -13,6 +13,9 @@ from arp_terminal.options import Options
 from arp_terminal.painter import Painter
 from arp_terminal.render import render
 
+PROMPT = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
+"""Before the user's words."""
+
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -138,11 +138,20 @@ class FakeClient:
         )
 
     def answer(self, component_id: str, answer: Json, turn: str = "t1") -> None:
-        """Closes a question as the server does."""
+        """Closes a question as the server does, for an answer that belongs to `turn`."""
         self.patch(
             Update(component_id, "props.state", "answered"),
             Update(component_id, "props.answer", answer),
             turn=turn,
+        )
+        self.tell(
+            InputEcho(
+                session_id=SESSION,
+                turn_id=turn,
+                input_type="action",
+                data={"action": "answer"},
+                source_component=component_id,
+            )
         )
 
     def tool_start(self, tool: str, args: str = "{}", turn: str = "t1") -> ToolStart:

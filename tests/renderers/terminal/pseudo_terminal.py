@@ -11,23 +11,31 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
 
 import pyte
+
+from tests.renderers.terminal.drawing import PROMPT
 
 ROOT = Path(__file__).parents[3]
 SCRIPTED = [sys.executable, str(Path(__file__).with_name("scripted_chat.py"))]
 WAIT_S = 10.0
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class PseudoTerminal:
     """Runs a command; `output` is every byte that it wrote, `screen` what they make."""
 
     def __init__(
-        self, command: Sequence[str], state: Path, *, size: tuple[int, int] = (24, 80), **env: str
+        self,
+        command: Sequence[str],
+        state: Path,
+        env: Mapping[str, str] = NOTHING,
+        *,
+        size: tuple[int, int] = (24, 80),
     ) -> None:
         self.output = b""
         self.screen: Any = pyte.HistoryScreen(size[1], size[0], history=5000, ratio=0.5)
@@ -48,7 +56,7 @@ class PseudoTerminal:
             command, stdin=slave, stdout=slave, stderr=slave, env=environ, cwd=ROOT
         )
 
-    def __enter__(self) -> PseudoTerminal:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -99,6 +107,16 @@ class PseudoTerminal:
 
     def until_shown(self, text: str) -> None:
         self.until(lambda: text in self.shown)
+
+    def until_at_rest(self, last: str = "") -> None:
+        """Reads until `last` is shown and a whole frame without a running turn stands there."""
+        self.until(
+            lambda: (
+                last in self.shown
+                and "Ctrl-C stops" not in self.shown
+                and self.shown.endswith(f"\n{PROMPT}")
+            )
+        )
 
     def until_ended(self) -> int:
         """Reads to the end; gives the exit code."""

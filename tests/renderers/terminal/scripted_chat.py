@@ -1,4 +1,4 @@
-"""A process for a terminal: `python scripted_chat.py SCRIPT` chats with an agent that follows a script."""
+"""`python scripted_chat.py SCRIPT` chats with an agent that follows a script."""
 
 from __future__ import annotations
 
@@ -220,4 +220,4 @@ async def main(name: str) -> str:
 
 
 if __name__ == "__main__":
-    print("left:", asyncio.run(main(sys.argv[1])))
+    sys.stdout.write(f"left: {asyncio.run(main(sys.argv[1]))}\n")

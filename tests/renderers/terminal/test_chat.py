@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.renderers.terminal.drawing import PROMPT
 from tests.renderers.terminal.pseudo_terminal import SCRIPTED, PseudoTerminal
 
-PROMPT = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
 CLEARS = (b"\x1b[2J", b"\x1b[3J", b"\x1b[?1049h", b"\x1b[6n")
 
 
@@ -23,16 +23,6 @@ class Chat(PseudoTerminal):
         self.type(f"{words}\r")
         return self
 
-    def until_at_rest(self, last: str) -> None:
-        """Reads until `last` is shown and a whole frame without a running turn stands there."""
-        self.until(
-            lambda: (
-                last in self.shown
-                and "Ctrl-C stops" not in self.shown
-                and self.shown.endswith(f"\n\n{PROMPT}")
-            )
-        )
-
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
@@ -40,7 +30,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def chat(script: str, state: Path, **env: str) -> Chat:
-    return Chat([*SCRIPTED, script], state, **env)
+    return Chat([*SCRIPTED, script], state, env)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 
 from arp import App, Turn, ui
 from arp_terminal import connect
+from tests.renderers.terminal.drawing import PROMPT
 from tests.renderers.terminal.pseudo_terminal import ROOT, PseudoTerminal
-from tests.renderers.terminal.test_chat import PROMPT
 from tests.serving import Serving, serving
 
 app = App(title="Exports")
@@ -36,22 +36,18 @@ def server() -> Iterator[Serving]:
 
 def command(url: str, session: str | None = None, level: str = "standard") -> list[str]:
     call = f"run({url!r}, session={session!r}, level={level!r}, token=None)"
-    return [
-        sys.executable,
-        "-c",
-        f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'renderers')!r}]\n"
-        f"from arp_terminal.connect import run\nraise SystemExit({call})",
-    ]
+    paths = [str(ROOT), str(ROOT / "renderers")]
+    program = f"import sys; sys.path[:0] = {paths}; from arp_terminal.connect import run; "
+    return [sys.executable, "-c", f"{program}raise SystemExit({call})"]
 
 
 def test_a_session_from_the_first_word_to_the_last(server: Serving, tmp_path: Path) -> None:
     with PseudoTerminal(command(server.http), tmp_path, size=(40, 60)) as terminal:
-        terminal.until_shown(f"\n\n{PROMPT}")
+        terminal.until_at_rest()
         terminal.type("export\r")
         terminal.until_shown(f"? Write out.csv? [y/n] {PROMPT}")
         terminal.type("y\r")
-        terminal.until_shown("Written.")
-        terminal.until_shown(f"\n\n{PROMPT}")
+        terminal.until_at_rest("Written.")
         lines = terminal.shown.split("\n")
         begin = lines.index(f"{PROMPT} export")
         assert lines[begin:-2] == [
@@ -81,16 +77,16 @@ def test_an_answer_on_one_terminal_closes_the_question_on_the_other(
         PseudoTerminal(command(server.http, "shared"), tmp_path / "a", size=(40, 60)) as one,
         PseudoTerminal(command(server.http, "shared"), tmp_path / "b", size=(40, 60)) as other,
     ):
-        one.until_shown(f"\n\n{PROMPT}")
-        other.until_shown(f"\n\n{PROMPT}")
+        one.until_at_rest()
+        other.until_at_rest()
         one.type("export\r")
         one.until_shown("? Write out.csv?")
         other.until_shown("? Write out.csv?")
         assert f"{PROMPT} export" in other.shown
         other.type("n\r")
         one.until_shown("answered on another screen")
-        one.until_shown("Left.")
-        other.until_shown("Left.")
+        one.until_at_rest("Left.")
+        other.until_at_rest("Left.")
         assert "  ✗ Write out.csv? → No" in one.paper
         assert "answered on another screen" not in other.shown
 

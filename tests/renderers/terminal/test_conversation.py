@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from arp.client.events import Connected, Disconnected, Event, Skipped
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, ResourceLimit
@@ -208,8 +206,13 @@ async def test_commands() -> None:
     assert await talk.conversation.enter("/copy") == Command("/copy")
     await talk.conversation.enter("/new")
     assert talk.conversation.leave == "new"
-    await talk.conversation.enter("/quit")
-    assert talk.conversation.leave == "quit"
+
+
+async def test_quit_leaves() -> None:
+    for word in ("/quit", " /exit "):
+        talk = Talk()
+        await talk.conversation.enter(word)
+        assert talk.conversation.leave == "quit"
 
 
 async def test_what_cannot_be_sent_is_told() -> None:
@@ -296,6 +299,3 @@ def test_a_new_conversation_shows_what_is_there() -> None:
     talk = Talk()
     assert isinstance(talk.conversation.transcript.screen, Screen)
     assert talk.conversation.running is None
-
-
-Sender = Callable[[str], Awaitable[str]]

@@ -9,8 +9,9 @@ from tests.renderers.terminal.drawing import drawn, painted, picture
 def test_changed_lines_have_signs_and_the_numbers_of_both_sides() -> None:
     before = "a = 1\nb = 2\nc = 3"
     after = "a = 1\nb = 4\nc = 3\nd = 5"
-    labels = {"before_label": "old", "after_label": "new"}
-    assert drawn("diff", 40, title="conf", before=before, after=after, **labels) == picture(
+    assert drawn(
+        "diff", 40, title="conf", before=before, after=after, before_label="old", after_label="new"
+    ) == picture(
         """
         conf  old → new  +2 -1
         1 1   a = 1

@@ -8,7 +8,7 @@ import io
 from arp.protocol.component import Component
 from arp_terminal.line_mode import line_chat
 from arp_terminal.options import Options
-from tests.renderers.terminal.drawing import picture
+from tests.renderers.terminal.drawing import PROMPT, picture
 from tests.renderers.terminal.fake_client import FakeClient
 
 OPTIONS = Options(width=60, colour=False, max_rows=None)
@@ -44,12 +44,12 @@ async def test_each_line_is_said_when_the_one_before_is_answered() -> None:
     assert (
         printed
         == picture(
-            """
-        ❯ one
+            f"""
+        {PROMPT} one
 
           You said one.
 
-        ❯ two
+        {PROMPT} two
 
           You said two.
         """
@@ -63,6 +63,7 @@ async def test_questions_are_asked_with_their_hints_and_the_next_line_answers() 
 
     async def agent() -> None:
         client.ack(await client.arrived.get())
+        client.input("export")
         client.turn("running")
         client.show(Component("q", "confirm", {"title": "Write?", "confirm_label": "Write"}))
         client.turn("waiting")
@@ -77,7 +78,9 @@ async def test_questions_are_asked_with_their_hints_and_the_next_line_answers() 
     assert (
         printed
         == picture(
-            """
+            f"""
+        {PROMPT} export
+
           ┃ Write?
           ┃ [y] Write   [n] No
 

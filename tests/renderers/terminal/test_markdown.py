@@ -8,8 +8,8 @@ from arp_terminal.painter import Painter
 from tests.renderers.terminal.drawing import picture
 
 
-def shown(source: str, width: int = 40, **options: bool) -> str:
-    chosen = Options(width=width, **{"colour": False, **options})
+def shown(source: str, width: int = 40, *, colour: bool = False, unicode: bool = True) -> str:
+    chosen = Options(width=width, colour=colour, unicode=unicode)
     return "\n".join(Painter(chosen).lines(markdown(source, chosen)))
 
 

@@ -48,12 +48,60 @@ SCALARS = st.one_of(
     TEXTS, st.none(), st.booleans(), st.integers(-(10**6), 10**20), st.floats(allow_nan=False)
 )
 
-NAMES = (
-    "title label message content text name value key style status type detail description code "
-    "language before after src alt caption price brand badge url image placeholder field_type "
-    "state answer direction gap ratio before_label after_label icon format width height"
-).split()
-LISTS = "rows headers tabs sections items steps labels datasets data cards fields options".split()
+NAMES = [
+    "title",
+    "label",
+    "message",
+    "content",
+    "text",
+    "name",
+    "value",
+    "key",
+    "style",
+    "status",
+    "type",
+    "detail",
+    "description",
+    "code",
+    "language",
+    "before",
+    "after",
+    "src",
+    "alt",
+    "caption",
+    "price",
+    "brand",
+    "badge",
+    "url",
+    "image",
+    "placeholder",
+    "field_type",
+    "state",
+    "answer",
+    "direction",
+    "gap",
+    "ratio",
+    "before_label",
+    "after_label",
+    "icon",
+    "format",
+    "width",
+    "height",
+]
+LISTS = [
+    "rows",
+    "headers",
+    "tabs",
+    "sections",
+    "items",
+    "steps",
+    "labels",
+    "datasets",
+    "data",
+    "cards",
+    "fields",
+    "options",
+]
 
 
 def objects(values: st.SearchStrategy[Json]) -> st.SearchStrategy[JsonObject]:

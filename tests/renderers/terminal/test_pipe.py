@@ -8,7 +8,7 @@ import json
 import pytest
 
 from arp_terminal import pipe
-from tests.renderers.terminal.drawing import picture
+from tests.renderers.terminal.drawing import PROMPT, picture
 
 
 def message(kind: str, **fields: object) -> str:
@@ -42,8 +42,8 @@ def test_parts_are_printed_in_order() -> None:
     assert (
         out
         == picture(
-            """
-        ❯ show
+            f"""
+        {PROMPT} show
 
           Let me look.
 

@@ -210,9 +210,11 @@ def test_a_horizontal_group_stands_side_by_side_where_there_is_room() -> None:
 
 
 def test_split_follows_its_ratio() -> None:
-    sides = {"left": child("left"), "right": child("right")}
-    assert drawn("split", cells=80, ratio="1:2", **sides) == "left" + " " * 24 + "right"
-    assert drawn("split", cells=80, direction="vertical", **sides) == "left\n\nright"
+    left, right = child("left"), child("right")
+    assert (
+        drawn("split", cells=80, ratio="1:2", left=left, right=right) == "left" + " " * 24 + "right"
+    )
+    assert drawn("split", cells=80, direction="vertical", left=left, right=right) == "left\n\nright"
 
 
 def test_tabs_are_shown_one_below_the_other() -> None:

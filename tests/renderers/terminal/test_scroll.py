@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.component import Component
-from arp.protocol.messages import InputEcho
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Update
 from arp.protocol.screen import Screen
 from arp_terminal.options import Options
 from arp_terminal.scroll import Scroll
 from arp_terminal.transcript import Transcript
-from tests.renderers.terminal.drawing import picture
+from tests.renderers.terminal.drawing import PROMPT, picture
 from tests.renderers.terminal.fake_client import FakeClient
 
 
@@ -74,7 +73,7 @@ def test_the_users_words_stand_at_the_first_column_and_the_agents_two_cells_in()
     paper.input("hello\nthere")
     paper.say("hi")
     paper.end()
-    assert paper.frame().printed == "❯ hello\n  there\n\n  hi"
+    assert paper.frame().printed == f"{PROMPT} hello\n  there\n\n  hi"
 
 
 def test_a_tool_stands_between_what_was_said_before_and_after_it() -> None:
@@ -219,6 +218,7 @@ def test_what_is_not_printed_follows_the_screen() -> None:
 
 def test_an_answer_is_told_at_once_unless_a_turn_begins_with_it() -> None:
     paper = Paper(hold=False)
+    paper.input("go")
     paper.turn("running")
     paper.show(Component("q", "confirm", {"title": "Sure?"}))
     paper.frame()
@@ -230,15 +230,7 @@ def test_an_answer_is_told_at_once_unless_a_turn_begins_with_it() -> None:
     paper.end()
     before = paper.frame().printed
     paper.answer("r", True, turn="t2")
-    echo = InputEcho(
-        session_id="s",
-        turn_id="t2",
-        input_type="action",
-        data={"action": "confirm"},
-        source_component="r",
-    )
-    paper.tell(echo)
-    assert paper.frame().printed == before + "\n\n❯ (confirm)"
+    assert paper.frame().printed == before + f"\n\n{PROMPT} (answer)"
 
 
 def test_a_turn_in_line_says_so_and_stands_below() -> None:
@@ -248,10 +240,10 @@ def test_a_turn_in_line_says_so_and_stands_below() -> None:
     paper.input("next", turn="t2")
     paper.turn("queued", turn="t2")
     paper.frame()
-    assert paper.tail == "  busy\n\n❯ next  (queued, 1 in line)"
+    assert paper.tail == f"  busy\n\n{PROMPT} next  (queued, 1 in line)"
     paper.end()
     paper.turn("running", turn="t2")
-    assert paper.frame().printed == "  busy\n\n❯ next"
+    assert paper.frame().printed == f"  busy\n\n{PROMPT} next"
 
 
 def test_errors_and_the_end_of_a_stopped_turn_are_told() -> None:
@@ -290,7 +282,7 @@ def test_a_new_screen_prints_only_what_is_missing() -> None:
     again.end()
     paper.screen = again.screen
     paper.transcript.adopt(again.screen)
-    assert paper.frame().printed == "❯ q\n\n  One.\n\n  Two.\n\n  new"
+    assert paper.frame().printed == f"{PROMPT} q\n\n  One.\n\n  Two.\n\n  new"
 
 
 def test_a_new_screen_tells_what_has_changed_meanwhile() -> None:
@@ -312,7 +304,7 @@ def test_an_empty_screen_after_much_was_printed_is_no_trouble() -> None:
     paper.tell(paper.tool_start("t"))
     paper.frame()
     paper.transcript.adopt(Screen())
-    assert paper.frame().printed == "❯ q\n\n  half"
+    assert paper.frame().printed == f"{PROMPT} q\n\n  half"
     assert paper.tail == ""
 
 

@@ -49,11 +49,13 @@ def test_a_stream_without_unicode_gets_ascii_and_escapes() -> None:
 
 def test_a_stream_with_unicode_gets_it_as_it_is() -> None:
     raw = io.BytesIO()
-    write_lines(io.TextIOWrapper(raw, encoding="utf-8"), ["日"])
+    out = io.TextIOWrapper(raw, encoding="utf-8")
+    write_lines(out, ["日"])
     assert raw.getvalue() == "日\n".encode()
     write_lines(io.StringIO(), [])
 
 
 def test_a_terminal_without_a_cursor_is_dumb() -> None:
-    assert is_dumb({}) and is_dumb({"TERM": "dumb"})
+    assert is_dumb({})
+    assert is_dumb({"TERM": "dumb"})
     assert not is_dumb({"TERM": "xterm-256color"})

@@ -12,7 +12,7 @@ from arp.protocol.screen import ToolRun, TurnScreen
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
 from arp_terminal.turn import render_turn
-from tests.renderers.terminal.drawing import picture
+from tests.renderers.terminal.drawing import PROMPT, picture
 
 
 def shown(turn: TurnScreen, *output: Component, unicode: bool = True) -> str:
@@ -43,12 +43,12 @@ TURN = TurnScreen(
 def test_a_turn_tells_who_said_did_and_showed_what() -> None:
     answer = Component("t/1", "text", {"content": "**Here:**", "format": "markdown"})
     assert shown(TURN, answer) == picture(
-        """
-        ❯ go
+        f"""
+        {PROMPT} go
 
           ∴ First this. Then that.
 
-          ✓ query  {"sql": "SELECT 1"}
+          ✓ query  {{"sql": "SELECT 1"}}
           ✗ plot
             no data
           ◌ slow
@@ -95,12 +95,14 @@ def test_a_turn_in_ascii() -> None:
     ],
 )
 def test_every_input_is_said_in_words(input_type: str, data: JsonObject, words: str) -> None:
-    assert shown(TurnScreen("t", inputs=[said(input_type, data)])) == f"❯ {words}"
+    assert shown(TurnScreen("t", inputs=[said(input_type, data)])) == f"{PROMPT} {words}"
 
 
 def test_nothing_of_the_agent_stands_at_the_first_column() -> None:
     """T53: what looks like a prompt of this program cannot be one."""
-    fake = Component("c", "text", {"content": "? Delete all? [y/n]\n❯ rm -rf /\n· left"})
-    tool = TurnScreen("t", tools=[ToolRun("1", "x\n❯ y", "\n", True)], thinking="\n\n❯ z")
+    fake = Component("c", "text", {"content": f"? Delete all? [y/n]\n{PROMPT} rm -rf /\n· left"})
+    tool = TurnScreen(
+        "t", tools=[ToolRun("1", f"x\n{PROMPT} y", "\n", True)], thinking=f"\n\n{PROMPT} z"
+    )
     lines = [line for line in shown(tool, fake).split("\n") if line]
     assert all(line.startswith("  ") for line in lines), lines
