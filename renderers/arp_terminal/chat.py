@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from msgspec.structs import replace
 from prompt_toolkit import Application
@@ -61,8 +63,9 @@ async def chat(client: Client, *, place: str = "", level: str = "standard") -> s
     history = open_history(history_path(os.environ))
     screen_chat = ScreenChat(client, options, history)
     screen_chat.greet(place)
-    with patch_stdout(raw=True):
-        return await screen_chat.run(create_input(), _output(), depth)
+    source, output = create_input(), _output()
+    with patch_stdout(raw=True), screen_chat.until_told_to_stop():
+        return await screen_chat.run(source, output, depth)
 
 
 class ScreenChat:
@@ -124,6 +127,19 @@ class ScreenChat:
             self._write(self._scroll.finish())
         return conversation.leave or "quit"
 
+    @contextmanager
+    def until_told_to_stop(self) -> Iterator[None]:
+        """Leaves on SIGTERM, so that the terminal is put back as it was."""
+        loop = asyncio.get_running_loop()
+        # Not in a thread that is not the main one, and not on Windows.
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(signal.SIGTERM, self._leave)
+        try:
+            yield
+        finally:
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.remove_signal_handler(signal.SIGTERM)
+
     # -- jobs ------------------------------------------------------------------------------------
 
     async def _listen(self, events: object) -> None:
@@ -154,7 +170,8 @@ class ScreenChat:
     async def _frame(self) -> None:
         app, conversation, scroll = self._app, self._conversation, self._scroll
         assert app is not None
-        room = app.output.get_size().rows - self._composer.height
+        size = app.output.get_size()
+        room = size.rows - self._composer.height(size.columns)
         lines = scroll.advance(max(3, room), spinner(self._clock(), scroll.options.unicode))
         notes, conversation.notes = conversation.notes, []
         for note in notes:
@@ -163,7 +180,7 @@ class ScreenChat:
                 lines += scroll.note(drawn)
             else:
                 self._composer.flash = drawn
-        self._composer.tail = scroll.tail
+        self._composer.show(scroll.tail)
         question = conversation.question_id
         self._composer.ask(conversation.prompt, changed=question != self._question)
         self._question = question

@@ -7,7 +7,12 @@ from collections.abc import Callable
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, has_focus
-from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.formatted_text import (
+    ANSI,
+    AnyFormattedText,
+    StyleAndTextTuples,
+    to_formatted_text,
+)
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import (
@@ -27,12 +32,17 @@ from prompt_toolkit.layout.processors import (
 )
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
+from rich.cells import cell_len
 
 from arp_terminal.palette import PROMPT_SIGN
 from arp_terminal.prompts import Prompt
 
 MAX_INPUT_LINES = 8
 """Of what is typed, so many lines are in sight."""
+
+MAX_HINT_LINES = 5
+MAX_LABEL = 120
+"""Characters of a question that stand before the line; the conversation has all of it."""
 
 STYLE = Style.from_dict(
     {
@@ -53,25 +63,28 @@ class Composer:
         self, history: History, *, status: Callable[[], StyleAndTextTuples], unicode: bool
     ) -> None:
         self.prompt = Prompt("")
-        self.tail: list[str] = []
-        """Painted lines above the prompt."""
+        self.flash: list[str] = []
+        """Painted lines at the prompt, until the next line is typed."""
         self.buffer = Buffer(
             history=history,
             multiline=True,
             auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), Condition(self._is_free)),
             name="input",
         )
-        self.flash: list[str] = []
-        """Painted lines at the prompt, until the next line is typed."""
+        self._tail: StyleAndTextTuples = []
         self._status = status
         self._sign = PROMPT_SIGN if unicode else ">"
         self._draft = ""
 
-    @property
-    def height(self) -> int:
-        """Lines that all but the tail take at most, and one to spare."""
+    def show(self, tail: list[str]) -> None:
+        """Shows painted lines above the prompt, in place of the ones before."""
+        self._tail = to_formatted_text(ANSI("\n".join(tail))) if tail else []
+
+    def height(self, columns: int) -> int:
+        """Gives the lines that all but the tail take at most, and one to spare."""
         typed = min(MAX_INPUT_LINES, self.buffer.document.line_count)
-        return 4 + len(self.flash) + typed
+        hint = min(MAX_HINT_LINES, cell_len(self.prompt.hint) // columns + 1)
+        return 3 + len(self.flash) + hint + typed
 
     def ask(self, prompt: Prompt, *, changed: bool) -> None:
         """Shows another prompt.
@@ -79,18 +92,18 @@ class Composer:
         Args:
             prompt: What stands before the line.
             changed: It is another question: what is being typed was not meant for it; it is put
-                aside and comes back with the free prompt.
+                aside and comes back when anything may be said again.
         """
-        if changed:
-            if self._is_free():
-                self._draft = self.buffer.text
-                self.buffer.reset()
-            elif not prompt.label:
-                self.buffer.reset()
-                self.buffer.insert_text(self._draft)
-            else:
-                self.buffer.reset()
+        was_free = self._is_free()
         self.prompt = prompt
+        if not changed or (was_free and self._is_free()):
+            return
+        if was_free:
+            self._draft = self.buffer.text
+        self.buffer.reset()
+        if self._is_free():
+            self.buffer.insert_text(self._draft)
+            self._draft = ""
 
     def take(self) -> str:
         """Takes what is typed; words for the agent go into the history, answers do not."""
@@ -119,11 +132,11 @@ class Composer:
             height=Dimension(min=1, max=MAX_INPUT_LINES),
         )
         shown: list[ConditionalContainer | Window | SearchToolbar] = [
-            _shown(lambda: ANSI("\n".join(self.tail)), lambda: bool(self.tail)),
+            _shown(lambda: self._tail, lambda: bool(self._tail)),
             Window(height=1),
             _shown(self._status, lambda: bool(self._status())),
             _shown(lambda: ANSI("\n".join(self.flash)), lambda: bool(self.flash)),
-            _shown(lambda: [("class:hint", self.prompt.hint)], lambda: bool(self.prompt.hint)),
+            _shown(self._hint, lambda: bool(self.prompt.hint), MAX_HINT_LINES),
             typed,
             search,
         ]
@@ -165,9 +178,21 @@ class Composer:
     def _before(self) -> AnyFormattedText:
         if not self.prompt.label:
             return [("class:prompt", f"{self._sign} ")]
-        return [("class:question", f"? {self.prompt.label} "), ("class:prompt", f"{self._sign} ")]
+        label = self.prompt.label[:MAX_LABEL]
+        return [("class:question", f"? {label} "), ("class:prompt", f"{self._sign} ")]
+
+    def _hint(self) -> StyleAndTextTuples:
+        return [("class:hint", self.prompt.hint)]
 
 
-def _shown(text: Callable[[], AnyFormattedText], when: Callable[[], bool]) -> ConditionalContainer:
-    window = Window(FormattedTextControl(text), dont_extend_height=True, wrap_lines=False)
+def _shown(
+    text: Callable[[], AnyFormattedText], when: Callable[[], bool], wrapped: int = 0
+) -> ConditionalContainer:
+    """Gives lines that stand there at times; wrapped ones take at most so many lines."""
+    window = Window(
+        FormattedTextControl(text),
+        dont_extend_height=True,
+        wrap_lines=bool(wrapped),
+        height=Dimension(max=wrapped) if wrapped else None,
+    )
     return ConditionalContainer(window, Condition(when))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import RenderableType
@@ -37,7 +38,6 @@ class Telling(Struct, frozen=True):
     """The agent is done with the turn."""
     hold: bool
     """Components stay live while the turn runs."""
-    version: int
     spinner: str = ""
     """The sign of what runs, if it moves."""
 
@@ -60,9 +60,8 @@ def entry_of(item: Item, telling: Telling, *, last: bool) -> Entry:
             turn = telling.turn
             return _fixed(item, telling, lambda options: draw_end(turn, options) or Text(""))
         case "answer":
-            component = telling.components[str(item.ref)]
-            return _fixed(item, telling, lambda options: _drawn_component(component, options))
-    return _component(item, telling)
+            return _component(item, telling, settled=True)
+    return _component(item, telling, settled=telling.over or not telling.hold)
 
 
 def update_of(component: Component, telling: Telling) -> Entry:
@@ -72,7 +71,8 @@ def update_of(component: Component, telling: Telling) -> Entry:
         head = Text("↻ updated" if options.unicode else "(updated)", style=DIM)
         return indented(stack([head, render(component, options)]), INDENT)
 
-    return Entry(telling.key, "update", component.id, 0, telling.version, draw, settled=True)
+    version = fingerprint(component)
+    return Entry(telling.key, "update", component.id, 0, version, draw, settled=True)
 
 
 def _fixed(item: Item, telling: Telling, draw: object) -> Entry:
@@ -156,18 +156,19 @@ def _drawn_text(piece: str, options: Options, number: int | None) -> RenderableT
     return markdown(piece, replace(options, width=options.width - INDENT), number)
 
 
-def _component(item: Item, telling: Telling) -> Entry:
+def _component(item: Item, telling: Telling, *, settled: bool) -> Entry:
     component = telling.components[str(item.ref)]
     return Entry(
         telling.key,
-        "component",
+        item.kind,
         item.ref,
         0,
-        telling.version,
-        lambda options: _drawn_component(component, options),
-        settled=telling.over or not telling.hold,
+        fingerprint(component),
+        lambda options: indented(render(component, options), INDENT),
+        settled=settled,
     )
 
 
-def _drawn_component(component: Component, options: Options) -> RenderableType:
-    return indented(render(component, options), INDENT)
+def fingerprint(component: Component) -> int:
+    """Gives a number that differs if what is shown differs."""
+    return hash(msgspec.json.encode(component))

@@ -17,7 +17,7 @@ HINTS = {
     "date": "YYYY-MM-DD",
     "email": "an e-mail address",
     "checkbox": "y or n",
-    "password": "not shown while you type",
+    "password": "not shown while you type; sent to the agent",
     "file": "files cannot be given here; leave it empty",
 }
 

@@ -69,6 +69,7 @@ class LineChat:
             while conversation.leave is None:
                 self._changed.clear()
                 if self._lines and self._takes_a_line():
+                    self._show()
                     await self._enter(self._lines.popleft())
                 elif self._is_ended and not self._lines and (why := self._is_over()):
                     return why

@@ -95,7 +95,7 @@ class Transcript:
 
     def printed(self, entry: Entry) -> None:
         """Takes note that the first of the entries is on paper."""
-        self._open[entry.log].printed(entry, self.screen)
+        self._open[entry.log].printed(entry)
 
     def _log(self, key: str, surface: str = "main") -> TurnLog:
         log = self._logs.get(key)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from arp.protocol.component import Component
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
-from arp_terminal.entries import Telling, entry_of, update_of
+from arp_terminal.entries import Telling, entry_of, fingerprint, update_of
 from arp_terminal.items import Entry, Item
 from arp_terminal.open_questions import QUESTION_TYPES
 from arp_terminal.options import Options
@@ -35,10 +33,9 @@ class TurnLog:
         """Characters of text that messages have told so far."""
         self.announced: set[str] = set()
         """Components that messages have named so far."""
-        self.version = 0
-        """Counts the commits that may have changed a component of it."""
         self._changed: set[str] = set()
-        self._printed: dict[str, int] = {}
+        self._printed: dict[str, object] = {}
+        """What was drawn of each component, as its fingerprint."""
         self._taken: Counter[str] = Counter()
 
     # -- what happened ---------------------------------------------------------------------------
@@ -50,7 +47,6 @@ class TurnLog:
 
     def change(self, component_id: str, screen: Screen) -> None:
         """Takes note that a commit changed a component; an answer stands where it was given."""
-        self.version += 1
         if component_id not in self._printed:
             return
         component = next(one for one in self.output(screen) if one.id == component_id)
@@ -66,7 +62,6 @@ class TurnLog:
         for place in range(self._taken["tool"], len(turn.tools)):
             self.items.append(Item("tool", place))
         self._taken["tool"] = len(turn.tools)
-        self.version += 1
         self._changed.update(self._printed)
         self.sync(screen)
 
@@ -96,7 +91,6 @@ class TurnLog:
             components={component.id: component for component in self.output(screen)},
             over=self.is_over(screen),
             hold=hold,
-            version=self.version,
             spinner=spinner,
         )
         for place in range(self.front, len(self.items)):
@@ -108,16 +102,13 @@ class TurnLog:
             elif telling.over or telling.turn.status == "waiting":
                 yield update_of(component, telling)
 
-    def printed(self, entry: Entry, screen: Screen) -> None:
+    def printed(self, entry: Entry) -> None:
         """Takes note that the first of the entries is on paper."""
         if entry.kind != "update":
             self.front += 1
         if entry.kind in ("component", "update", "answer"):
-            component_id = str(entry.ref)
-            self._changed.discard(component_id)
-            for component in self.output(screen):
-                if component.id == component_id:
-                    self._printed[component_id] = fingerprint(component)
+            self._changed.discard(str(entry.ref))
+            self._printed[str(entry.ref)] = entry.version
 
     def is_over(self, screen: Screen) -> bool:
         """Tells whether the agent is done with it."""
@@ -251,8 +242,3 @@ def _stands(item: Item, turn: TurnScreen) -> bool:
     }
     found = lists.get(item.kind)
     return found is None or int(item.ref) < len(found)
-
-
-def fingerprint(component: Component) -> int:
-    """Gives a number that differs if what is shown differs."""
-    return hash(msgspec.json.encode(component))

@@ -1,8 +1,8 @@
 """What ours is measured against: an ASGI application that sends constants, one message a token.
 
-`python -m tests.bench.bare` serves it under uvicorn with the settings of `arp serve`, but uvicorn's own
-WebSocket protocol and socket buffers. It keeps no session, writes nothing, checks nothing; its events are
-made once, before they are sent.
+`python -m tests.bench.bare` serves it under uvicorn with the settings of `arp serve`, but uvicorn's
+own WebSocket protocol and the system's own socket buffers. It keeps no session, writes nothing,
+checks nothing; its events are made once, before they are sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def _delta(token: str) -> Constant:
 TOKEN_EVENT = _delta(TOKEN)
 END_EVENT = _delta(END)
 FINAL_EVENT = _text('{"type":"commit","v":1,"session_id":"s","final":true}')
-SESSION_EVENT = _text('{"type":"session","v":1,"session_id":"s","epoch":"e","seq":1,"resume":"new"}')
+SESSION_EVENT = _text(
+    '{"type":"session","v":1,"session_id":"s","epoch":"e","seq":1,"resume":"new"}'
+)
 PATCH_EVENT = _text(
     '[{"type":"patch","v":1,"session_id":"fanout","seq":12,"turn_id":"t1","ops":[{"op":"update",'
     '"target":"card","path":"props.message","value":"token "}]},'

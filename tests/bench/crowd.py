@@ -23,7 +23,8 @@ Chunk = tuple[int, bytes]
 """When it came, on the monotonic clock, in nanoseconds; and what."""
 
 _UPGRADE = (
-    "GET /_arp/v1 HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    "GET /_arp/v1 HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+    "Connection: Upgrade\r\nUpgrade: websocket\r\n"
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
 
@@ -73,8 +74,7 @@ class Crowd:
         self._selector = selectors.DefaultSelector()
         self._port = port
         self._hello = encode_json(renderer_hello({"session_id": session_id})).decode()
-        self.grow(1)
-        self.grow(count - 1)
+        self.grow(count)
 
     def __enter__(self) -> Crowd:
         return self

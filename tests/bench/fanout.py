@@ -1,8 +1,8 @@
 """One session on 200 renderers of one profile: what each delivered message costs the server.
 
-The agent says a token every 10 ms, then changes a property of a component as often. The bare server sends one
-constant of the same length to 200 connections: a loop over them, each send awaited in turn. What was delivered is
-counted where it arrived.
+The agent says a token every 10 ms; then it changes a property of a component as often, each time one
+commit. The bare server sends a constant to 200 connections as often: a loop over them, each send
+awaited in turn. What was delivered is counted where it arrived.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ TARGET = 1.1
 class Fanned(Struct):
     """What one server did in each round."""
 
+    cpu_s: list[float] = []
     cpu_us: list[float] = []
     messages: list[float] = []
     p99_ms: list[float] = []
@@ -59,6 +60,7 @@ def measure(server: Server, fanned: Fanned, *, patches: bool) -> None:
     for one in heard:
         one.check_whole(1 if patches else DELTAS)
     delivered = sum(one.messages for one in heard)
+    fanned.cpu_s.append(cpu_s)
     fanned.cpu_us.append(cpu_s / delivered * 1e6)
     fanned.messages.append(delivered)
     if server.is_ours and not patches:
@@ -77,9 +79,11 @@ def main() -> None:
         "fanout",
         [
             compared("CPU per delivered delta", "µs", text.cpu_us, bare_text.cpu_us, TARGET),
+            compared("CPU in all", "s", text.cpu_s, bare_text.cpu_s),
             compared("deltas delivered", "", text.messages, bare_text.messages),
             alone("say to receipt, p99", "ms", text.p99_ms),
             compared("CPU per delivered commit", "µs", commit.cpu_us, bare_commit.cpu_us, TARGET),
+            compared("CPU in all", "s", commit.cpu_s, bare_commit.cpu_s),
             compared("commits delivered", "", commit.messages, bare_commit.messages),
         ],
     )

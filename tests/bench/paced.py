@@ -1,7 +1,8 @@
 """500 sessions with one renderer each, whose agents say 20 tokens a second for 10 seconds.
 
-Measured is the server's processor time from just before the first token until the last has come; turns begin
-before and end after. The bare server has a task for each connection that sends a constant at the same pace.
+Measured is the server's processor time from just before the first token until the last has come;
+turns begin before and end after. The bare server has a task for each connection that sends a
+constant at the same pace.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -46,7 +46,7 @@ class Server:
 
     def memory_bytes(self) -> int:
         """Resident memory of the process."""
-        return self._facts.memory_info().rss
+        return int(self._facts.memory_info().rss)
 
     @property
     def pid(self) -> int:
@@ -59,10 +59,12 @@ def _cpu_clock(pid: int) -> int:
 
 
 @contextmanager
-def running(command: Sequence[str], *, is_ours: bool) -> Iterator[Server]:
+def running(
+    command: Sequence[str], *, is_ours: bool, environment: Mapping[str, str] = os.environ
+) -> Iterator[Server]:
     """Starts a server, waits until it listens, and stops it at the end."""
-    environment = {name: value for name, value in os.environ.items() if name[:4] != "ARP_"}
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env=environment)
+    own = {name: value for name, value in environment.items() if not name.startswith("ARP_")}
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env=own)
     try:
         yield Server(process, _port_of(process), is_ours=is_ours)
     finally:

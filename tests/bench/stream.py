@@ -1,7 +1,8 @@
 """Four connections, 20,000 tokens each, as fast as the agent can say them.
 
-Measured is the server's processor time from the order until every renderer has the final commit, over the
-tokens said.
+Measured is the server's processor time from the order until every renderer has the final commit,
+over the tokens said; then the same with an agent that lets the loop run after each token, as one
+does that reads from a network.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ class Streamed(Struct):
     p99_ms: list[float] = []
 
 
-def measure(server: Server, streamed: Streamed | None) -> None:
-    """Lets one server stream once; `None` = to warm up."""
+def measure(server: Server, streamed: Streamed, *, yields: bool) -> None:
+    """Lets one server stream once."""
     said = CONNECTIONS * DELTAS
     with Crowd(server.port, CONNECTIONS) as crowd:
         crowd.forget()
-        text = order(Plan(DELTAS))
+        text = order(Plan(DELTAS, yields=yields))
         before, began = server.cpu_s(), time.monotonic()
         for member in crowd.members:
             member.tell(text)
@@ -45,8 +46,6 @@ def measure(server: Server, streamed: Streamed | None) -> None:
         heard = [hear(member.chunks) for member in crowd.members]
     for one in heard:
         one.check_whole(DELTAS)
-    if streamed is None:
-        return
     streamed.cpu_us.append(cpu_s / said * 1e6)
     streamed.per_s.append(said / took)
     streamed.messages.append(sum(one.messages for one in heard))
@@ -57,19 +56,28 @@ def measure(server: Server, streamed: Streamed | None) -> None:
 
 
 def main() -> None:
-    ours, bare = Streamed(), Streamed()
-    with both() as (our_server, bare_server):
-        for number in range(rounds(7) + 1):
-            measure(our_server, ours if number else None)
-            measure(bare_server, bare if number else None)
-    figures: list[Figure] = [
-        compared("server CPU per delta", "µs", ours.cpu_us, bare.cpu_us, TARGET),
-        compared("deltas per second", "/s", ours.per_s, bare.per_s),
-        compared("WebSocket messages", "", ours.messages, bare.messages),
-        alone("say to receipt, p50", "ms", ours.p50_ms),
-        alone("say to receipt, p99", "ms", ours.p99_ms),
+    plain, yielding = (Streamed(), Streamed()), (Streamed(), Streamed())
+    with both() as servers:
+        for server in servers:
+            measure(server, Streamed(), yields=False)
+        for _ in range(rounds(5)):
+            for pair, yields in ((plain, False), (yielding, True)):
+                for server, streamed in zip(servers, pair, strict=True):
+                    measure(server, streamed, yields=yields)
+    report("stream", [*figures("", *plain, TARGET), *figures(", loop let run", *yielding)])
+
+
+def figures(
+    which: str, ours: Streamed, bare: Streamed, target: float | None = None
+) -> list[Figure]:
+    """Gives what was found with one kind of agent."""
+    return [
+        compared(f"server CPU per delta{which}", "µs", ours.cpu_us, bare.cpu_us, target),
+        compared(f"deltas per second{which}", "/s", ours.per_s, bare.per_s),
+        compared(f"WebSocket messages{which}", "", ours.messages, bare.messages),
+        alone(f"say to receipt, p50{which}", "ms", ours.p50_ms),
+        alone(f"say to receipt, p99{which}", "ms", ours.p99_ms),
     ]
-    report("stream", figures)
 
 
 if __name__ == "__main__":

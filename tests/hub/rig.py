@@ -15,6 +15,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import Fact, decode
+from arp.protocol.catalog import VERSIONS
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import Input, RendererCapabilities, RendererHello, Resume
 from arp.protocol.renderer_connection import RendererConnection
@@ -23,10 +24,11 @@ from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.memory import MemoryStore
 from arp.store.store import Append
+from tests.waiting import becomes
 
 WAIT_S = 5.0
 AT = "2026-01-02T03:04:05.000000Z"
-ALL = ["text", "table", "chart", "form", "confirm", "choices", "text-input", "group", "progress"]
+ALL = list(VERSIONS)
 FEATURES = ["streaming", "input", "resume", "patch-append", "multi-surface"]
 
 BROKEN = StoreUnwritable("ledger.db", "the disk is full")
@@ -86,8 +88,8 @@ class Box:
         self._came.set()
 
     def close(self, code: int, reason: str) -> None:
-        """Takes note of the end."""
-        self.closed = (code, reason)
+        """Takes note of the end, which is the first that was given."""
+        self.closed = self.closed or (code, reason)
         self._came.set()
 
     @property
@@ -155,7 +157,7 @@ class Renderer:
         before = len(self.box.of("session"))
         await self.hub.hello(self.viewer, hello, self.principal, self.workflow)
         await self.box.until(lambda: len(self.box.of("session")) > before)
-        await self.box.until(lambda: self.viewer.state == "current")
+        await becomes(lambda: self.viewer.state == "current")
         return self
 
     async def send(self, input_type: str, data: Any, **more: Any) -> None:

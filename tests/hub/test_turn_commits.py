@@ -258,21 +258,13 @@ def replace_last(turn: Turn) -> None:
 CHANGED = [("zero", "zero"), ("two", "two!"), ("one", "eins"), ("end", "letzte")]
 
 
-SHOWN_AS_PATCHED = pytest.mark.xfail(
-    reason="Session.commit tells a component as it is after later ops of the same commit"
-)
-INSERT_LOST = pytest.mark.xfail(
-    reason="translate() drops an insert that a later op of the same commit replaces"
-)
-
-
 @pytest.mark.parametrize(
     "commits",
     [
         [[show_three], [change_all], [replace_last]],
-        pytest.param([[show_three, change_all], [replace_last]], marks=SHOWN_AS_PATCHED),
-        pytest.param([[show_three], [change_all, replace_last]], marks=INSERT_LOST),
-        pytest.param([[show_three, change_all, replace_last]], marks=INSERT_LOST),
+        [[show_three, change_all], [replace_last]],
+        [[show_three], [change_all, replace_last]],
+        [[show_three, change_all, replace_last]],
     ],
     ids=["three commits", "shown and changed", "inserted and replaced", "one commit"],
 )

@@ -17,7 +17,7 @@ FLAGS = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 START_S = 10
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def page_url() -> Iterator[str]:
     """The address of the page, served by a real server in a thread."""
     app = App("Echo", description="Says it again.", suggestions=["Say hello", "Show the table"])
@@ -32,9 +32,12 @@ def page_url() -> Iterator[str]:
         thread.join(START_S)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(requires: Callable[[str], str]) -> Iterator[Browser]:
-    """The machine's Chromium; nothing but loopback resolves."""
+    """The machine's Chromium; nothing but loopback resolves.
+
+    It ends with its module: while Playwright's loop runs, no other test can run one.
+    """
     with sync_playwright() as runner:
         browser = runner.chromium.launch(executable_path=requires("browser"), args=FLAGS)
         yield browser

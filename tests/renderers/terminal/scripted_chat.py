@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -168,7 +169,8 @@ async def late_confirm(agent: FakeClient) -> None:
     agent.input("export")
     agent.turn("running")
     agent.say("wait for it")
-    await asyncio.sleep(1)
+    while not Path(os.environ["XDG_STATE_HOME"], "now").exists():
+        await asyncio.sleep(0.02)
     agent.show(Component("ok", "confirm", {"title": "Sure?"}))
     agent.turn("waiting")
     agent.ack(await agent.arrived.get())

@@ -54,7 +54,7 @@ def test_text_streams_above_the_prompt_and_every_line_is_printed_once(streaming:
 
 def test_a_resize_in_mid_stream_doubles_nothing(streaming: Chat) -> None:
     """T3."""
-    streaming.begin("go").until_shown("Line 5 of thirty.")
+    streaming.begin("go").until(lambda: "  Line 5 of thirty." in streaming.paper)
     streaming.resize(30, 100)
     streaming.until_at_rest("Line 30 of thirty.")
     for number in range(6, 31):
@@ -99,6 +99,8 @@ def test_what_was_being_typed_is_not_taken_for_an_answer_and_comes_back(state: P
     with chat("late_confirm", state) as terminal:
         terminal.begin("export").until_shown("wait for it")
         terminal.type("yes, and th")
+        terminal.until_shown(f"{PROMPT} yes, and th")
+        (state / "now").touch()
         terminal.until_shown(f"? Sure? [y/n] {PROMPT}")
         assert not terminal.shown.endswith("th")
         terminal.type("n\r")
@@ -125,6 +127,15 @@ def test_ctrl_d_leaves_and_the_terminal_is_as_it_was(streaming: Chat) -> None:
     assert streaming.modes_now() == streaming.modes
     assert streaming.output.rfind(b"\x1b[?2004l") > streaming.output.rfind(b"\x1b[?2004h")
     assert streaming.output.rfind(b"\x1b[?25h") > streaming.output.rfind(b"\x1b[?25l")
+
+
+def test_the_terminal_is_as_it_was_also_when_the_program_is_told_to_stop(streaming: Chat) -> None:
+    """T28."""
+    streaming.begin("go").until_at_rest("Line 30 of thirty.")
+    streaming.process.terminate()
+    assert streaming.until_ended() == 0
+    assert streaming.modes_now() == streaming.modes
+    assert streaming.output.rfind(b"\x1b[?2004l") > streaming.output.rfind(b"\x1b[?2004h")
 
 
 def test_what_was_said_is_remembered_for_its_owner_and_answers_are_not(state: Path) -> None:

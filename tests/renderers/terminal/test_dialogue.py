@@ -140,7 +140,9 @@ def test_a_form_is_asked_field_by_field() -> None:
     assert dialogue.prompt == Prompt("Sure", "3 of 4, y or n")
     assert dialogue.take("maybe") == Problem("type y or n")
     assert dialogue.take("y") is None
-    assert dialogue.prompt == Prompt("Pin", "4 of 4, not shown while you type", secret=True)
+    assert dialogue.prompt == Prompt(
+        "Pin", "4 of 4, not shown while you type; sent to the agent", secret=True
+    )
     assert dialogue.take(" 12 ") == FormReply(
         {"year": "2012", "kind": "rain", "ok": True, "pin": " 12 "}, "run"
     )

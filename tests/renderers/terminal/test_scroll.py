@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.component import Component
+from arp.protocol.messages import Commit, Patch
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Update
 from arp.protocol.screen import Screen
 from arp_terminal.options import Options
@@ -176,6 +177,24 @@ def test_a_change_of_what_is_printed_is_told_as_an_update_once() -> None:
     paper.end()
     assert paper.frame().printed == "  one\n\n  ↻ updated\n  three"
     assert paper.frame().printed == "  one\n\n  ↻ updated\n  three"
+
+
+def test_a_change_that_shows_before_it_is_heard_of_is_not_lost() -> None:
+    """The screen is the client's: it may be ahead of the messages that were heard."""
+    paper = Paper()
+    paper.show(text("a", "old"))
+    paper.frame()
+    seq = 9
+    change = [
+        Patch(session_id="s", turn_id="t1", ops=[Update("a", "props.content", "new")], seq=seq),
+        Commit(session_id="s", turn_id="t1", final=True, seq=seq),
+    ]
+    for message in change:
+        paper.screen.apply(message)
+    assert paper.frame().printed == "  new"
+    for message in change:
+        paper.transcript.hear(message)
+    assert paper.frame().printed == "  new"
 
 
 def test_a_change_that_was_taken_back_is_not_told() -> None:

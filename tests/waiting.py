@@ -1,0 +1,18 @@
+"""Waiting for what no event tells: looked at again and again, for a bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+MOST_S = 10.0
+EVERY_S = 0.002
+
+
+async def becomes(ready: Callable[[], bool], *, within_s: float = MOST_S) -> None:
+    """Waits until something holds."""
+    for _ in range(int(within_s / EVERY_S)):
+        if ready():
+            return
+        await asyncio.sleep(EVERY_S)
+    raise AssertionError(f"it did not come to hold within {within_s} s")
