@@ -5,7 +5,6 @@ What is configured is read here, once: a file, then the environment, then flags.
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import logging
 import os
@@ -17,12 +16,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 if TYPE_CHECKING:
+    import socket
+
+    from arp.app import App
     from arp.server.application import Application
+    from arp.server.serving import Serving
 
 DEFAULT_PORT = 8080
 DEFAULT_LEDGER = "sqlite:.arp/ledger.db"
 PORTS_TRIED = 20
 """Ports after the default one that `serve` tries when that is taken and none was named."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C where nothing was going on: 128 + SIGINT, as shells have it."""
 
 
 def fail(text: str, code: int = 1) -> NoReturn:
@@ -31,7 +36,32 @@ def fail(text: str, code: int = 1) -> NoReturn:
     raise SystemExit(code)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """Says whatever is wrong in one line."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Runs a command; ends the process."""
+        options["standalone_mode"] = False
+        try:
+            code = super().main(*args, **options)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            code = error.exit_code
+        except click.UsageError as error:
+            place = error.ctx.command_path if error.ctx is not None else "arp"
+            text = error.format_message().rstrip(".")
+            fail(f"{text[:1].lower()}{text[1:]}; see {place} --help", error.exit_code)
+        except click.ClickException as error:
+            fail(error.format_message(), error.exit_code)
+        except click.Abort:
+            code = INTERRUPTED
+        raise SystemExit(code if isinstance(code, int) else 0)
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="agent-rendering-protocol", message="arp %(version)s")
 def main() -> None:
     """One agent, every screen: serve an agent, talk to one, draw what one says."""
@@ -72,54 +102,74 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
     Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN, then from
     flags.
     """
-    from arp.server.reload import run_reloading
-
     if reload:
-        raise SystemExit(
-            run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"], target)
-        )
-    settings = _settings(config, flags)
-    _log(settings["verbose"])
-    application = _application(target, settings)
-    if settings["stdio"]:
-        _serve_stdio(application)
+        from arp.server.reload import run_reloading
+
+        arguments = [argument for argument in sys.argv[1:] if argument != "--reload"]
+        raise SystemExit(run_reloading(arguments, target))
+    given = {name: value for name, value in flags.items() if value not in (None, (), False)}
+    serving = _settings(config, given)
+    _log(serving.verbose)
+    if serving.stdio:
+        _serve_stdio(target, serving)
     else:
-        _serve_http(application, settings)
+        _serve_http(_application(target, serving), serving)
 
 
-def _settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
-    """Merges file < environment < flag."""
-    settings: dict[str, Any] = {"host": "127.0.0.1", "port": None, "ledger": None, "token": None}
+def _settings(config: Path | None, flags: dict[str, Any]) -> Serving:
+    """Merges file < environment < flags, each checked where it stands."""
+    from arp.server.serving import Serving
+
+    found: dict[str, Any] = {}
     if config is not None:
-        settings |= _from_file(config, set(flags))
+        found |= _from_file(config)
     for name in ("host", "port", "ledger", "token"):
         value = os.environ.get(f"ARP_{name.upper()}")
         if value:
-            settings[name] = value
-    settings |= {name: value for name, value in flags.items() if value or name not in settings}
-    if flags["port"] is not None:
-        settings["port"] = flags["port"]
-    try:
-        settings["port"] = None if settings["port"] is None else int(settings["port"])
-    except ValueError:
-        fail(f"port {settings['port']!r} is not a number")
-    return settings
+            found[name] = _checked(name, value, f"ARP_{name.upper()}")
+    for name, value in flags.items():
+        plain = list(value) if isinstance(value, tuple) else value
+        found[name] = _checked(name, plain, f"--{name}")
+    return Serving(**found)
 
 
-def _from_file(config: Path, known: set[str]) -> dict[str, Any]:
+def _from_file(config: Path) -> dict[str, Any]:
     try:
-        table = tomllib.loads(config.read_text()).get("serve", {})
+        table = tomllib.loads(config.read_text(encoding="utf-8")).get("serve", {})
     except OSError as error:
         fail(f"{config}: {error.strerror}")
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         fail(f"{config}: {error}")
-    names = {"origin": "origins", "allow-host": "hosts"}
-    found = {names.get(key, key): value for key, value in table.items()}
-    unknown = set(found) - known
-    if unknown:
-        listed = ", ".join(sorted(known))
-        fail(f"{config}: [serve] has no setting {sorted(unknown)[0]!r}; there are {listed}")
+    if not isinstance(table, dict):
+        fail(f"{config}: serve: expected a table; write [serve] and the settings below it")
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name: str = CONFIG_NAMES.get(key) or key
+        several = [value] if key in CONFIG_NAMES and isinstance(value, str) else value
+        found[name] = _checked(name, several, f"{config}: [serve] {key}")
     return found
+
+
+CONFIG_NAMES = {"origin": "origins", "allow-host": "hosts"}
+"""Settings that are called otherwise inside; in a file each may be one text or a list."""
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    """Gives a setting's value in its type, or ends and says what is wrong with it."""
+    import msgspec
+
+    from arp.server.serving import Serving
+
+    known = {field.name: field.type for field in msgspec.structs.fields(Serving)}
+    if name not in known:
+        outside = {"origins": "origin", "hosts": "allow-host"}
+        listed = ", ".join(sorted(outside.get(one, one) for one in known))
+        fail(f"{where}: there is no such setting; there are {listed}")
+    try:
+        return msgspec.convert(value, known[name], strict=not isinstance(value, str))
+    except msgspec.ValidationError as error:
+        reason = str(error).partition(" - at ")[0].replace("`", "")
+        fail(f"{where}: {reason[:1].lower()}{reason[1:]}, got {value!r:.40}")
 
 
 def _log(verbose: int) -> None:
@@ -127,64 +177,74 @@ def _log(verbose: int) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
-def _application(target: str, settings: dict[str, Any]) -> Application:
+def _application(target: str, serving: Serving) -> Application:
     import msgspec
 
-    from arp.app import App
     from arp.server.application import Application
+
+    app = _load(target)
+    host = serving.host
+    names = [] if host in EVERYWHERE else [host, f"[{host}]"]
+    access = msgspec.structs.replace(
+        app.access,
+        token=serving.token or app.access.token,
+        hosts=(*app.access.hosts, *names, *serving.hosts),
+        origins=(*app.access.origins, *serving.origins),
+    )
+    ledger = serving.ledger or app.ledger
+    if ledger == "memory:" and serving.ledger is None and not serving.stdio:
+        ledger = DEFAULT_LEDGER
+    return Application(app.served(ledger=ledger, access=access))
+
+
+EVERYWHERE = ("0.0.0.0", "::")
+
+
+def _load(target: str) -> App:
+    from arp.app import App
     from arp.server.target import TargetError, find
 
     try:
         app = find(target, App)
     except TargetError as error:
         fail(str(error))
-    except Exception as error:
-        # The author's own file raised: its traceback is what helps.
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # Whatever the author's own file raises, sys.exit() included.
         logging.getLogger(__name__).debug("loading %s", target, exc_info=True)
         fail(f"{target} cannot be loaded: {_last_line(error)}")
     if not app.handlers:
         fail(f"the App in {target} has no agent; write @app.agent above an async function")
-    access = app.access
-    host = settings["host"]
-    names = (
-        (host, f"[{host}]", *settings["hosts"])
-        if host not in ("0.0.0.0", "::")
-        else settings["hosts"]
-    )
-    access = msgspec.structs.replace(
-        access,
-        token=settings["token"] or access.token,
-        hosts=(*access.hosts, *names),
-        origins=(*access.origins, *settings["origins"]),
-    )
-    default = DEFAULT_LEDGER if app.ledger == "memory:" else app.ledger
-    ledger = settings["ledger"] or (
-        "memory:" if settings["stdio"] and app.ledger == "memory:" else default
-    )
-    return Application(app.served(ledger=ledger, access=access))
+    return app
 
 
 def _last_line(error: BaseException) -> str:
+    """Gives what was raised and where, in one line."""
     import traceback
 
+    text = str(error).strip().partition("\n")[0]
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]
-    where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{said} ({frames[-1].filename}:{frames[-1].lineno})" if frames else said
 
 
-def _serve_http(application: Application, settings: dict[str, Any]) -> None:
+def _serve_http(application: Application, serving: Serving) -> None:
+    from arp.server.ending import leave
     from arp.server.serve import is_private
     from arp.server.serve import serve as run
+    from arp.store.errors import StoreError
 
-    host = settings["host"]
-    if not is_private(host):
-        access = application.served.access
-        if access.token is None and access.authenticate is None:
-            fail(
-                f"{host} can be reached by others: set --token (or ARP_TOKEN), or give App an "
-                "authenticate hook, or stay on 127.0.0.1"
-            )
-    listener = _bind(host, settings["port"])
+    host = serving.host
+    access = application.served.access
+    if not is_private(host) and access.token is None and access.authenticate is None:
+        fail(
+            f"{host} can be reached by others: set --token (or ARP_TOKEN), or give App an Access "
+            "with an authenticate hook, or stay on 127.0.0.1"
+        )
+    listener = _bind(host, serving.port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listener.getsockname()[1]}"
 
@@ -192,11 +252,14 @@ def _serve_http(application: Application, settings: dict[str, Any]) -> None:
         click.echo(f"ARP on {address}")
         sys.stdout.flush()
 
-    if not run(application, listener, ready):
-        raise SystemExit(1)
+    try:
+        served = run(application, listener, ready)
+    except StoreError as error:
+        fail(str(error))
+    leave(0 if served else 1)
 
 
-def _bind(host: str, port: int | None) -> Any:
+def _bind(host: str, port: int | None) -> socket.socket:
     from arp.server.serve import bind
 
     ports = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
@@ -213,32 +276,18 @@ def _bind(host: str, port: int | None) -> Any:
     fail(f"port {ports[0]} is taken; name another: --port 8090, or --port 0 for any that is free")
 
 
-def _serve_stdio(application: Application) -> None:
-    from arp.hub.directory import Principal
-    from arp.hub.peer import Peer
+def _serve_stdio(target: str, serving: Serving) -> None:
+    from arp.server.ending import leave
+    from arp.server.pipes import serve_pipes, take_stdout
     from arp.store.errors import StoreError
-    from arp.transport.queue_outbox import QueueOutbox
-    from arp.transport.stdio import serve_stdio
 
-    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-
-    async def talk() -> None:
-        hub = await application.hub()
-
-        def make_peer(outbox: QueueOutbox) -> Peer:
-            check = application.guard.check_token
-            return Peer(hub, outbox, "json", application.workflow, Principal(), check)
-
-        try:
-            await serve_stdio(sys.stdin.buffer, output, make_peer)
-        finally:
-            await application.aclose()
-
+    output = take_stdout()
+    application = _application(target, serving)
     try:
-        asyncio.run(talk())
+        serve_pipes(application, sys.stdin.buffer, output)
     except StoreError as error:
         fail(str(error))
+    leave(0)
 
 
 @main.command()

@@ -48,6 +48,17 @@ class Join(Struct, frozen=True):
 class Delivery:
     """The renderers of one session."""
 
+    __slots__ = (
+        "_groups",
+        "_joining",
+        "_mark",
+        "_session",
+        "_settings",
+        "place",
+        "replay",
+        "viewers",
+    )
+
     def __init__(self, session: Session, settings: HubSettings, mark: Callable[[], None]) -> None:
         self.viewers: dict[str, Viewer] = {}
         self.place = session.place

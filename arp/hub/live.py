@@ -39,6 +39,19 @@ class Gathered(Struct, frozen=True):
 class LiveSession:
     """One session and everything that is attached to it now."""
 
+    __slots__ = (
+        "_actions",
+        "_mark",
+        "delivery",
+        "dirty",
+        "gone",
+        "session",
+        "task",
+        "turn",
+        "unwritten",
+        "used_at",
+    )
+
     def __init__(
         self, session: Session, settings: HubSettings, mark: Callable[[LiveSession], None]
     ) -> None:

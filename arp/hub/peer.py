@@ -16,7 +16,7 @@ from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.viewer import Outbox, Viewer
 from arp.protocol.agent_connection import AgentConnection, Failed, Rejected
-from arp.protocol.capabilities import agent_hello
+from arp.protocol.capabilities import hello_frame
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
 from arp.protocol.messages import ErrorMessage, Input, RendererAck, RendererHello
@@ -32,6 +32,16 @@ HELLO_DEADLINE_S = 10.0
 
 class Peer:
     """A renderer's connection, whatever carries it."""
+
+    __slots__ = (
+        "_check_token",
+        "_connection",
+        "_hub",
+        "_workflow",
+        "on_trusted",
+        "principal",
+        "viewer",
+    )
 
     def __init__(
         self,
@@ -53,7 +63,8 @@ class Peer:
 
     def start(self) -> None:
         """Sends the agent side's `hello`."""
-        self.viewer.tell(agent_hello(self._hub.settings.limits))
+        frame = hello_frame(self._hub.settings.limits, self.viewer.encoding)
+        self.viewer.outbox.send([frame])
         if self.principal is None:
             asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)
 

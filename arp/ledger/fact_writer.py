@@ -14,6 +14,8 @@ from arp.protocol.json_value import JsonObject
 class FactWriter:
     """Knows what is the same in every fact of a session."""
 
+    __slots__ = ("_head", "_runtime_id", "_session_id", "_thread")
+
     def __init__(self, runtime_id: str, session_id: str, thread_id: str) -> None:
         self._runtime_id = runtime_id
         self._session_id = session_id

@@ -52,6 +52,8 @@ AgentEvent: TypeAlias = RendererHello | Input | RendererAck | Rejected | Failed
 class AgentConnection:
     """Reads what one renderer sends."""
 
+    __slots__ = ("_decoder", "_rejected", "encoding", "limits")
+
     def __init__(self, encoding: Encoding, limits: Limits) -> None:
         self.encoding = encoding
         self.limits = limits

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.codec import ENCODINGS
+from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentCapabilities, AgentHello
 
@@ -28,6 +30,12 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "standard": tuple(VERSIONS),
 }
 """Components of the conformance levels (protocol.md 7)."""
+
+
+@lru_cache(maxsize=16)
+def hello_frame(limits: Limits, encoding: Encoding) -> bytes:
+    """Gives the first frame of a connection, made once for all."""
+    return recode(encode_json(agent_hello(limits)), encoding)
 
 
 def agent_hello(limits: Limits) -> AgentHello:

@@ -8,6 +8,8 @@ import msgspec
 class DeltaWriter:
     """Knows what is the same in every delta of a session."""
 
+    __slots__ = ("_head", "session_id")
+
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         session = msgspec.json.encode(session_id).decode()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
-import msgspec
-
 from arp.protocol.errors import InvalidMessage
 
 Json: TypeAlias = Any
@@ -57,25 +55,3 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
             check_plain_json(item, f"{where}.{key:.40}", depth - 1)
     else:
         raise InvalidMessage(f"{where}: {kind.__name__} is not a JSON value")
-
-
-def encodable(value: Json) -> Json:
-    """Gives the value itself if its text can be written, else a copy in which it can.
-
-    Half a surrogate pair, which Python's text may hold and UTF-8 may not, becomes a question mark.
-    """
-    try:
-        msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return _mended(value)
-    return value
-
-
-def _mended(value: Json) -> Json:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_mended(item) for item in value]
-    if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
-    return value

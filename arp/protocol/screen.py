@@ -81,6 +81,8 @@ class TurnScreen(Struct):
 class Screen:
     """The state that a renderer draws."""
 
+    __slots__ = ("_pending", "_spoiled", "errors", "surfaces", "turns")
+
     def __init__(self) -> None:
         self.turns: dict[str, TurnScreen] = {}
         self.surfaces: dict[str, Tree] = {"main": Tree()}

@@ -44,6 +44,8 @@ REMEMBERED = 256
 class Tree:
     """The components of one surface."""
 
+    __slots__ = ("_seq", "_undo", "added", "gone", "nodes", "outputs", "removed", "restructured")
+
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.outputs: dict[str, list[str]] = {}

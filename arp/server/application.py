@@ -24,7 +24,7 @@ from arp.server.metrics import metrics_routes
 from arp.server.page import page_routes
 from arp.server.runs import run_routes
 from arp.server.served import Served
-from arp.server.sockets import refuse_socket, serve_socket
+from arp.server.sockets import accept_socket, refuse_socket
 from arp.server.streams import stream_routes
 from arp.server.workflows import workflow_routes
 from arp.store.location import open_blobs, open_store
@@ -122,7 +122,9 @@ class Application:
         principal = await self.guard.principal(scope)
         scope["arp"] = Caller(principal)
         if scope["type"] == "websocket":
-            await serve_socket(self, scope, receive, send)
+            conversation = await accept_socket(self, scope, receive, send)
+            if conversation is not None:
+                await conversation
         elif principal is None and not _is_open(scope):
             reason = "a token is needed: Authorization: Bearer …"
             await _refuse(scope, receive, send, Refused(401, reason))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -25,18 +27,20 @@ def run_reloading(arguments: Sequence[str], target: str) -> int:
     Returns:
         The exit code of the last child.
     """
+    signal.signal(signal.SIGTERM, _interrupt)
     place = Path(target.partition(":")[0])
     watched = place.resolve().parent if place.suffix == ".py" else Path.cwd()
-    while True:
-        before = stamps(watched)
-        child = subprocess.Popen([sys.executable, "-m", "arp.cli", *arguments])
-        try:
+    child: subprocess.Popen[bytes] | None = None
+    try:
+        while True:
+            before = stamps(watched)
+            child = subprocess.Popen([sys.executable, "-m", "arp.cli", *arguments])
             while stamps(watched) == before:
                 time.sleep(POLL_S)
-        except KeyboardInterrupt:
-            return _stop(child)
-        click.echo("arp: a file changed, starting again", err=True)
-        _stop(child)
+            click.echo("arp: a file changed, starting again", err=True)
+            _stop(child)
+    except KeyboardInterrupt:
+        return _stop(child) if child is not None else 0
 
 
 def stamps(directory: Path) -> dict[Path, int]:
@@ -53,6 +57,11 @@ def stamps(directory: Path) -> dict[Path, int]:
         except FileNotFoundError:
             continue
     return found
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Lets SIGTERM end the child too, as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def _stop(child: subprocess.Popen[bytes]) -> int:

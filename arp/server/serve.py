@@ -6,7 +6,6 @@ Theory of operation. On SIGTERM or SIGINT the server stops listening, tells rend
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import socket
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 import uvicorn
 
 from arp.server.application import Application
+from arp.server.ending import run_to_end
 from arp.server.socket_protocol import SocketProtocol
 
 PING_S = 20.0
@@ -118,8 +118,19 @@ def serve(application: Application, listener: socket.socket, ready: Callable[[],
 
     Returns:
         Whether it ever began to serve.
+
+    Raises:
+        StoreError: The ledger cannot be opened; nothing was served.
     """
     server = Server(configuration(application), application, ready)
-    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-        runner.run(server.serve([listener]))
+
+    async def serve_all() -> None:
+        with listener:
+            await application.hub()
+            try:
+                await server.serve([listener])
+            finally:
+                await application.aclose()
+
+    run_to_end(serve_all(), server.config.get_loop_factory())
     return server.started

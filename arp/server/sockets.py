@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from arp.hub.peer import Peer
@@ -18,27 +19,32 @@ MAX_UNKNOWN_PEERS = 256
 """Connections that may wait for a token at once."""
 
 
-async def serve_socket(
+async def accept_socket(
     application: Application, scope: Scope, receive: Receive, send: Send
-) -> None:
-    """Accepts and serves a WebSocket, or refuses its handshake."""
+) -> Coroutine[Any, Any, None] | None:
+    """Answers a handshake.
+
+    Returns:
+        The conversation, to be awaited by who holds the connection for its whole life; so nothing
+        of the handshake stays in memory. `None` if it was refused.
+    """
     path = scope["path"].removeprefix(scope.get("root_path", ""))
     offered = scope.get("subprotocols", [])
     chosen = next((name for name in offered if name in SUBPROTOCOLS), None)
     workflow = _workflow(application, scope)
     if path != PATH or (offered and chosen is None) or workflow is None:
         await refuse_socket(receive, send)
-        return
+        return None
     principal = scope["arp"].principal
     waiting = application.unknown_peers
     if principal is None and len(waiting) >= MAX_UNKNOWN_PEERS:
         await refuse_socket(receive, send)
-        return
+        return None
     try:
         hub = await application.hub()
     except StoreError:
         await refuse_socket(receive, send)
-        return
+        return None
     encoding = SUBPROTOCOLS[chosen] if chosen else "json"
 
     def make_peer(outbox: SocketOutbox) -> Peer:
@@ -49,7 +55,7 @@ async def serve_socket(
         return peer
 
     await receive()
-    await talk(scope, receive, send, encoding, chosen, make_peer)
+    return talk(scope, receive, send, encoding, chosen, make_peer)
 
 
 async def refuse_socket(receive: Receive, send: Send) -> None:

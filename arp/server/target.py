@@ -58,11 +58,12 @@ def _load(place: str) -> ModuleType:
         if not path.is_file():
             raise TargetError(f"there is no file {place}")
         sys.path.insert(0, str(path.resolve().parent))
-        spec = importlib.util.spec_from_file_location(path.stem, path)
+        name = path.stem if path.stem not in sys.modules else f"arp_target_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise TargetError(f"{place} is not a Python file")
         module = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = module
+        sys.modules[name] = module
         spec.loader.exec_module(module)
         return module
     if path.is_dir():

@@ -16,7 +16,7 @@ from msgspec import Struct
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.delta_writer import DeltaWriter
-from arp.protocol.json_value import JsonObject, encodable
+from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage, Delta, DeltaPayload, InputEcho, Render
 from arp.surface.profile import Profile
 from arp.surface.snapshot import Place
@@ -102,8 +102,8 @@ class Text:
         text = chunks[0] if len(chunks) == 1 else "".join(chunks)
         try:
             self.json = _to_json(text).decode()
-        except UnicodeEncodeError:
-            text = encodable(text)
+        except UnicodeEncodeError:  # Half a surrogate pair must not stop a session's log.
+            text = text.encode("utf-8", "replace").decode()
             self.json = _to_json(text).decode()
         self.text = text
         return text
@@ -162,13 +162,22 @@ def addressed(
         case InputEcho() if not profile.said_hello:
             return []
         case Render() if not profile.said_hello:
-            name = message.tool_name or ""
-            return [
-                msgspec.structs.replace(message, components=[one], tool_name=name)
-                for one in message.components
-            ]
+            return _one_by_one(message)
         case _:
             return [message]
+
+
+def _one_by_one(message: Render) -> list[AgentMessage]:
+    """Gives one `render` a component; only the first of them replaces what was there."""
+    if not message.components:
+        return [message]
+    name = message.tool_name or ""
+    return [
+        msgspec.structs.replace(
+            message, components=[one], tool_name=name, replace=message.replace and place == 0
+        )
+        for place, one in enumerate(message.components)
+    ]
 
 
 class Drained(Struct, frozen=True):

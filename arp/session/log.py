@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arp.ledger.fact_writer import FactWriter
-from arp.protocol.json_value import JsonObject, encodable
+from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage
 from arp.protocol.screen import Screen
 from arp.session.emission import Drained, Emission, Recorded, Text
@@ -17,6 +17,8 @@ THREAD = "main"
 
 class Log:
     """Numbers facts, and shows them on the session's screen."""
+
+    __slots__ = ("_recorded", "_screen", "_session_id", "_writer", "sequence", "speech", "stored")
 
     def __init__(self, runtime_id: str, session_id: str, screen: Screen) -> None:
         self.sequence = 0
@@ -51,8 +53,6 @@ class Log:
         """
         self.speech.close()
         self.speech.is_last = False
-        if messages is None:
-            payload = encodable(payload)
         self.sequence += 1
         if messages is None:
             at = At(self._session_id, self.sequence, ids.get("turn_id"))

@@ -81,6 +81,8 @@ class Rules(Struct, frozen=True):
 class Seen(dict[str, str | None]):
     """What came in before: the turn of each input that had an id."""
 
+    __slots__ = ("files",)
+
     def __init__(self) -> None:
         super().__init__()
         self.files: set[str] = set()
@@ -89,6 +91,19 @@ class Seen(dict[str, str | None]):
 
 class Session:
     """The state machine of one session."""
+
+    __slots__ = (
+        "_surfaces",
+        "head",
+        "log",
+        "profiles",
+        "questions",
+        "queue",
+        "rules",
+        "running",
+        "screen",
+        "seen",
+    )
 
     def __init__(self, head: Head, limits: Limits, policy: Policy = "queue") -> None:
         self.head = head

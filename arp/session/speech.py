@@ -18,6 +18,17 @@ from arp.surface.snapshot import Place
 class Speech:
     """The text side of one session."""
 
+    __slots__ = (
+        "_characters",
+        "_node",
+        "_screen",
+        "_thinking",
+        "_turn",
+        "deltas",
+        "is_last",
+        "open",
+    )
+
     def __init__(self, screen: Screen, session_id: str) -> None:
         self.deltas = DeltaWriter(session_id)
         self.open: Text | None = None

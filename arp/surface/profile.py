@@ -32,9 +32,14 @@ class Profile(Struct, frozen=True):
 def profile_of(capabilities: RendererCapabilities) -> Profile:
     """Gives the profile of a renderer that said `hello`; `text` is always among its components."""
     versions = {"text": 1, **capabilities.versions()}
-    return Profile(
-        tuple(sorted(versions.items())), frozenset(capabilities.features), capabilities.limits
-    )
+    features = frozenset(capabilities.features)
+    return _shared(Profile(tuple(sorted(versions.items())), features, capabilities.limits))
+
+
+@lru_cache(maxsize=1024)
+def _shared(profile: Profile) -> Profile:
+    """Gives the first of equal profiles, so that a thousand renderers of a kind hold one."""
+    return profile
 
 
 DRAFT = Profile(

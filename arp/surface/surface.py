@@ -28,6 +28,8 @@ so that it may weigh that much more before it is refused."""
 class Surface:
     """One surface of a session."""
 
+    __slots__ = ("_limits", "_weights", "name", "tree")
+
     def __init__(self, name: str, tree: Tree, limits: Limits) -> None:
         self.name = name
         self.tree = tree

@@ -87,6 +87,11 @@ class Translation:
             return False
         if isinstance(op, Insert | Replace) and not is_native(op.component, self._profile):
             return False
+        if isinstance(op, Update) and op.target in self._tree.gone:
+            # It set children, whole: the component was replaced by one with others in it.
+            node = self._tree.nodes.get(op.target)
+            if node is not None and not is_native(self._tree.component(node.id), self._profile):
+                return False
         named = (self._tree.nodes.get(name) for name in _names(op))
         return all(node is None or stands_native(node, self._profile) for node in named)
 
@@ -166,6 +171,8 @@ class Translation:
                 for op in change.ops:
                     root, passes = self._judged(op, updated)
                     verdicts[root] = verdicts.get(root, True) and passes
+                    if isinstance(op, Replace):
+                        verdicts[self._root(op.component.id)] = False
         return verdicts
 
     def _judged(self, op: PatchOp, updated: set[str]) -> tuple[str, bool]:

@@ -1,50 +1,106 @@
 """Standard input and output: one line is one frame; end of file closes.
 
-Source: protocol.md 6.
+Theory of operation. When the input ends, turns may still finish, and what they show still goes out;
+so `echo '{…}' | arp serve app.py --stdio` answers. Then the output gets a moment to take the rest:
+a parent that does not read cannot keep the process alive. Source: protocol.md 6.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import BinaryIO
 
 from arp.hub.peer import Peer
+from arp.transport.blocking import BlockingCalls
 from arp.transport.queue_outbox import QueueOutbox
 
 MAX_LINE_BYTES = 8 << 20
-"""Longer lines are cut into pieces, each of which the connection refuses."""
+"""Of a longer line this much is heard, and refused; the rest of it is passed over."""
+
+READ_BYTES = 64 << 10
+
+FLUSH_S = 1.0
+"""How long the output may take for what is left when everything else is over."""
 
 
 async def serve_stdio(
-    stdin: BinaryIO, stdout: BinaryIO, make_peer: Callable[[QueueOutbox], Peer]
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    make_peer: Callable[[QueueOutbox], Peer],
+    finish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Talks to the one renderer at the other end of the pipes, until it closes them."""
+    """Talks to the one renderer at the other end of the pipes, until it closes one of them.
+
+    Args:
+        stdin: Where lines come from.
+        stdout: Where lines go to.
+        make_peer: Gives the renderer's end in the hub.
+        finish: Lets turns finish; what they show meanwhile still goes out.
+
+    Cancel: Safe; it ends as at the end of the input.
+    """
     outbox = QueueOutbox()
     peer = make_peer(outbox)
     outbox.viewer = peer.viewer
     peer.start()
-    writing = asyncio.ensure_future(_write(stdout, outbox))
+    writing = asyncio.ensure_future(_write(stdout.fileno(), outbox))
+    reading = asyncio.ensure_future(_read(stdin.fileno(), peer))
     try:
-        while line := await asyncio.to_thread(stdin.readline, MAX_LINE_BYTES):
-            if line.strip():
-                await peer.receive(line.strip())
-            if writing.done():
-                break
+        ended, _ = await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
     finally:
+        reading.cancel()
+        await finish()
         peer.closed()
         outbox.close(1000, "end of input")
-        with contextlib.suppress(BrokenPipeError):
-            await writing
+        await asyncio.wait((writing,), timeout=FLUSH_S)
+        writing.cancel()
 
 
-async def _write(stdout: BinaryIO, outbox: QueueOutbox) -> None:
-    """Writes frames; what waits while one write is under way goes out with the next."""
-    while (frame := await outbox.take()) is not None:
-        await asyncio.to_thread(_write_whole, stdout.fileno(), frame + b"\n")
-        outbox.sent(frame)
+async def _read(descriptor: int, peer: Peer) -> None:
+    calls = BlockingCalls("arp-stdin")
+    async for line in lines(lambda: calls.run(partial(os.read, descriptor, READ_BYTES))):
+        await peer.receive(line)
+
+
+async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
+    """Gives lines without their ends, and without those that are blank.
+
+    Args:
+        read: Gives the next bytes; none at the end of the input, where a last line needs no end.
+    """
+    held = bytearray()
+    is_cut = False
+    while chunk := await read():
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            held += piece
+            if held.strip() and not is_cut:
+                yield bytes(held.strip())
+            held.clear()
+            is_cut = False
+        if not is_cut:
+            held += rest
+        if len(held) > MAX_LINE_BYTES:
+            yield bytes(held)
+            held.clear()
+            is_cut = True
+    if held.strip():
+        yield bytes(held.strip())
+
+
+async def _write(descriptor: int, outbox: QueueOutbox) -> None:
+    """Writes frames until the outbox is closed, or nobody is there to read them."""
+    calls = BlockingCalls("arp-stdout")
+    with suppress(OSError):
+        while (frame := await outbox.take()) is not None:
+            await calls.run(partial(_write_whole, descriptor, frame + b"\n"))
+            outbox.sent(frame)
 
 
 def _write_whole(descriptor: int, data: bytes) -> None:

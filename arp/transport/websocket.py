@@ -35,11 +35,24 @@ SUBPROTOCOLS: dict[str, Encoding] = {
 }
 """Source: protocol.md 1."""
 
+FLUSH_S = 1.0
+"""How long what waits may take to leave before the socket is closed."""
+
 
 class SocketOutbox:
     """Sends frames over one WebSocket."""
 
-    __slots__ = ("_closed", "_queue", "_send", "_task", "_text", "_wire", "buffered", "viewer")
+    __slots__ = (
+        "_closed",
+        "_closing",
+        "_queue",
+        "_send",
+        "_task",
+        "_text",
+        "_wire",
+        "buffered",
+        "viewer",
+    )
 
     def __init__(self, send: Send, encoding: Encoding, wire: Wire | None = None) -> None:
         self.buffered = 0
@@ -47,12 +60,15 @@ class SocketOutbox:
         self._send = send
         self._text = encoding == "json"
         self._wire = wire
-        self._queue: deque[Event] = deque()
+        self._queue: deque[tuple[Event, int]] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._closed = False
 
     def send(self, frames: list[bytes]) -> None:
         """Sends frames now, or queues them behind what waits."""
+        if self._closed:
+            return
         wire = self._wire
         if wire is not None and self._task is None and wire.can_write():
             wire.write(wire_bytes(frames, TEXT if self._text else BINARY))
@@ -64,7 +80,7 @@ class SocketOutbox:
                 else {"type": "websocket.send", "bytes": frame}
             )
             if self._task is not None:
-                self._queue.append(event)
+                self._queue.append((event, len(frame)))
                 self.buffered += len(frame)
             elif not self._closed:
                 self._begin(event, len(frame))
@@ -91,9 +107,9 @@ class SocketOutbox:
             await _resume(sending, waits_for)
             self.buffered -= size
             while self._queue:
-                event = self._queue.popleft()
+                event, size = self._queue.popleft()
                 await self._send(event)
-                self.buffered -= len(event.get("text") or event.get("bytes") or "")
+                self.buffered -= size
                 if not self._queue or self.buffered < LOW_WATER_BYTES:
                     self._tell()
         except Exception as error:  # noqa: BLE001
@@ -111,12 +127,14 @@ class SocketOutbox:
 
     def close(self, code: int, reason: str) -> None:
         """Closes the WebSocket behind what waits."""
-        self._closed = True
-        asyncio.get_running_loop().create_task(self._close(code, reason))
+        if self._closing is None:
+            self._closed = True
+            closing = self._close(code, reason)
+            self._closing = asyncio.get_running_loop().create_task(closing)
 
     async def _close(self, code: int, reason: str) -> None:
         if self._task is not None:
-            await asyncio.wait([self._task], timeout=1.0)
+            await asyncio.wait([self._task], timeout=FLUSH_S)
         with contextlib.suppress(Exception):
             await self._send({"type": "websocket.close", "code": code, "reason": reason})
 

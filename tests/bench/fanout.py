@@ -1,8 +1,8 @@
 """One session on 200 renderers of one profile: what each delivered message costs the server.
 
-The agent says a token every 10 ms; then it changes a property of a component as often, each time one
-commit. The bare server sends a constant to 200 connections as often: a loop over them, each send
-awaited in turn. What was delivered is counted where it arrived.
+The agent says a token every 10 ms; then it changes a property of a component as often, each time
+one commit. The bare server sends a constant to 200 connections as often: a loop over them, each
+send awaited in turn. What was delivered is counted where it arrived.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.bench.plan import END, Plan, order
 from tests.bench.servers import Server, both
 
 RENDERERS = 200
-DELTAS = 400
+DELTAS = 300
 INTERVAL_S = 0.01
 MARK_EVERY = 10
 HOLD_S = 0.3

@@ -43,11 +43,14 @@ class Bench:
         self.session.drain(AT)
 
     def commit_s(self, change: Change) -> float:
-        """Commits one change and tells how long that and its draining took."""
-        began = time.perf_counter()
+        """Commits one change and tells how long that and its draining took.
+
+        It waits for nothing, so its processor time is what it takes where nobody else is busy.
+        """
+        began = time.thread_time()
         self.session.commit(self.turn_id, "main", [change])
         drained = self.session.drain(AT)
-        took = time.perf_counter() - began
+        took = time.thread_time() - began
         assert len(drained.facts) == 1
         return took
 

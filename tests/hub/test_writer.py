@@ -286,14 +286,16 @@ def break_step(step: str, hub: Hub, store: HeldStore, monkeypatch: pytest.Monkey
     if step == "append":
         monkeypatch.setattr(store, "append", failing(store.append))
         return
-    if step == "deliver":
-        monkeypatch.setattr(hub.sessions["bad"].delivery, "deliver", faulty)
-        return
-    monkeypatch.setattr(hub.sessions["bad"].session.log, "drain", faulty)
+    bad = hub.sessions["bad"]
+    broken = bad.delivery if step == "deliver" else bad.session.log
+    works = getattr(type(broken), step)
 
+    def faulty(one: object, *arguments: object) -> object:
+        if one is broken:
+            raise TypeError("fault of ours")
+        return works(one, *arguments)
 
-def faulty(*_: object) -> None:
-    raise TypeError("fault of ours")
+    monkeypatch.setattr(type(broken), step, faulty)
 
 
 def failing(append: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,9 +1,12 @@
-"""`python scripted_chat.py SCRIPT` chats with an agent that follows a script."""
+"""`python scripted_chat.py SCRIPT` chats with an agent that follows a script.
+
+Its sleeps are the pace at which an agent speaks; no test waits for one.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -43,6 +46,13 @@ TABLE = Component(
     "table",
     {"title": "Rain", "headers": ["month", "mm"], "rows": [["January", 173.3], ["July", 26.3]]},
 )
+
+
+def told_to_go_on() -> asyncio.Event:
+    """An event that is set by SIGUSR1."""
+    event = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, event.set)
+    return event
 
 
 async def everything(agent: FakeClient) -> None:
@@ -146,8 +156,9 @@ async def table(agent: FakeClient) -> None:
     await agent.arrived.get()
     agent.input("show")
     agent.turn("running")
+    told = told_to_go_on()
     agent.show(TABLE)
-    await asyncio.sleep(0.1)
+    await told.wait()
     agent.patch(Append("rain", "props.rows", [["August", 21]]))
     agent.end()
 
@@ -168,9 +179,9 @@ async def late_confirm(agent: FakeClient) -> None:
     await agent.arrived.get()
     agent.input("export")
     agent.turn("running")
+    told = told_to_go_on()
     agent.say("wait for it")
-    while not Path(os.environ["XDG_STATE_HOME"], "now").exists():
-        await asyncio.sleep(0.02)
+    await told.wait()
     agent.show(Component("ok", "confirm", {"title": "Sure?"}))
     agent.turn("waiting")
     agent.ack(await agent.arrived.get())

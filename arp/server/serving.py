@@ -1,0 +1,28 @@
+"""What `arp serve` can be told, wherever it stands: a file, the environment, a flag."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+class Serving(Struct, frozen=True):
+    """How an application is served."""
+
+    host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Meta(ge=0, le=65535)] | None = None
+    """`None`: the default port, or the next one that is free; 0: any that is free."""
+    ledger: Annotated[str, Meta(min_length=1)] | None = None
+    """Where facts live; `None`: as the app says, or in a file beside."""
+    token: str | None = None
+    """Whoever connects must have it."""
+    origins: list[str] = []
+    """Web origins whose pages may connect."""
+    hosts: list[str] = []
+    """Names under which it is reached."""
+    stdio: bool = False
+    """Over standard input and output, to one renderer."""
+    verbose: Annotated[int, Meta(ge=0)] = 0
+    """1: log connections; 2: every frame."""

@@ -1,0 +1,207 @@
+"""Every block of code in the docs runs, parses, or can be typed as it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tomllib
+from typing import Any
+
+import httpx
+import pytest
+
+import arp
+from arp import App, HubSettings, Turn, ui
+from arp.cli import main
+from arp.protocol.codec import agent_decoder, renderer_decoder
+from arp.protocol.component import Component
+from arp.protocol.errors import InvalidComponent, InvalidMessage
+from tests.docs import commands
+from tests.docs.answering import play
+from tests.docs.pages import Block, blocks, text_of
+from tests.serving import serving
+
+ADDRESS = "http://127.0.0.1:8080"
+AGENTS = blocks("python", page="agents.md")
+SHELL = blocks("sh")
+
+
+def run(block: Block, **names: Any) -> dict[str, Any]:
+    names = {"__name__": "docs", "App": App, "Turn": Turn, "ui": ui, **names}
+    exec(compile(block.code, str(block), "exec"), names)
+    return names
+
+
+def test_every_block_says_its_language_and_only_known_ones_do() -> None:
+    known = ("python", "sh", "json", "js", "toml", "text")
+    assert len(blocks(*known)) == len(blocks(*known, ""))
+
+
+# -- agents ----------------------------------------------------------------------------------------
+
+
+def test_the_agents_page_begins_with_what_its_examples_need() -> None:
+    names: dict[str, Any] = {}
+    exec(AGENTS[0].code, names)
+    assert names["app"].title == "Sales"
+    assert names["Turn"] is Turn
+    assert names["ui"] is ui
+
+
+@pytest.mark.parametrize("block", AGENTS[1:], ids=str)
+def test_an_example_agent_runs_to_its_end(block: Block) -> None:
+    app = App()
+    run(block, app=app)
+    for name in app.handlers:
+        with serving(_only(app, name)) as server:
+            turn, text, shown = asyncio.run(play(server.http, "hello"))
+        assert turn.status == "completed"
+        assert not turn.errors
+        assert text or shown
+
+
+def _only(app: App, name: str) -> App:
+    one = App(settings=HubSettings())
+    one.handlers[name] = app.handlers[name]
+    return one
+
+
+def shown_by(beginning: str) -> tuple[str, list[Component]]:
+    """Plays the example whose function has this name; gives its text and components."""
+    (block,) = [block for block in AGENTS if f"async def {beginning}(" in block.code]
+    app = App()
+    run(block, app=app)
+    with serving(app) as server:
+        _, text, shown = asyncio.run(play(server.http, "hello"))
+    return text, shown
+
+
+def test_the_questions_give_what_the_table_says() -> None:
+    _, shown = shown_by("asks")
+    assert shown[-1].props == {"status": "success", "title": "Sent", "message": "hot-days: small"}
+    assert shown[3].props["message"] == "Ada, sun"
+
+
+def test_the_changes_leave_what_the_code_says() -> None:
+    _, (box,) = shown_by("works")
+    assert [(child["id"], child["props"]) for child in box.props["children"]] == [
+        ("log", {"content": "3 rows"}),
+        ("t1-2", {"content": "All is well."}),
+    ]
+
+
+def test_a_wrong_prop_is_refused_in_the_words_of_the_page() -> None:
+    with pytest.raises(InvalidComponent) as refused:
+        ui.chart("bar", labels=["a", "b", "c"], datasets=[{"label": "S", "data": [1, 2, "x"]}])
+    assert f"`{refused.value}`" in " ".join(text_of("agents.md").split())
+
+
+# -- server and client -----------------------------------------------------------------------------
+
+
+async def test_the_hook_lets_in_whom_it_knows_and_keeps_their_sessions_apart() -> None:
+    (block,) = blocks("python", page="server.md")[:1]
+    transport = httpx.ASGITransport(run(block)["app"].asgi)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        ada = {"authorization": "Bearer one-long-secret"}
+        bob = {"authorization": "Bearer another-secret"}
+        assert (await client.get("/_api/chats")).status_code == 401
+        said = {"message": "Hello", "session_id": "hers"}
+        assert (await client.post("/private", json=said, headers=ada)).status_code == 200
+        assert (await client.get("/_api/chats/hers", headers=ada)).status_code == 200
+        assert (await client.get("/_api/chats/hers", headers=bob)).status_code == 404
+
+
+def test_the_config_file_has_settings_that_there_are() -> None:
+    (block,) = blocks("toml", page="server.md")
+    table = tomllib.loads(block.code)["serve"]
+    flags = {option for parameter in main.commands["serve"].params for option in parameter.opts}
+    assert {f"--{name}" for name in table} <= flags
+
+
+def sales() -> App:
+    app = App()
+
+    @app.agent
+    async def sales(turn: Turn) -> None:
+        await turn.say("120")
+        if "client" not in turn.text and await turn.confirm("Export?"):
+            await turn.say(", exported")
+
+    return app
+
+
+@pytest.mark.parametrize(("number", "said"), [(1, "120, exported\n")])
+def test_the_client_that_answers_prints_the_whole_answer(
+    number: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = blocks("python", page="client.md")[number]
+    with serving(sales()) as server:
+        run(block._replace(code=block.code.replace(ADDRESS, server.http)))
+    assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(0, "completed 120\ntext {'content': '120', 'format': 'markdown'}\n"), (2, "120")],
+)
+def test_a_client_that_only_asks_prints_the_answer(
+    number: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = blocks("python", page="client.md")[number]
+    code = block.code.replace(ADDRESS, server_url := "@").replace("Show the sales", "client")
+    with serving(sales()) as server:
+        run(block._replace(code=code.replace(server_url, server.http)))
+    assert capsys.readouterr().out == said
+
+
+# -- the wire --------------------------------------------------------------------------------------
+
+LINES = [(block, line) for block in blocks("json") for line in block.code.splitlines()]
+
+
+@pytest.mark.parametrize("line", [line for _, line in LINES])
+def test_a_message_of_the_docs_is_one_of_exactly_one_direction(line: str) -> None:
+    read: list[object] = []
+    for decoder in (renderer_decoder("json"), agent_decoder("json")):
+        with contextlib.suppress(InvalidMessage):
+            read += decoder.decode(line.encode())
+    assert len(read) == 1
+
+
+# -- the shell -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", SHELL, ids=str)
+def test_commands_can_be_typed_as_they_stand(block: Block) -> None:
+    found = commands.commands(block.code)
+    assert found
+    for words in found:
+        commands.check(words)
+
+
+def test_what_curl_asks_in_the_docs_of_the_server_is_answered() -> None:
+    app = App()
+
+    @app.agent
+    async def explore(turn: Turn) -> None:
+        await turn.say("two tables")
+
+    asked = [
+        words[1:]
+        for block in blocks("sh", page="server.md")
+        for words in commands.commands(block.code)
+        if words[0] == "curl"
+    ]
+    with serving(app) as server, httpx.Client() as client:
+        answers = [client.send(commands.request(words, server.http)) for words in asked]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert answers[0].json()["text"] == "two tables"
+    assert "event: done\ndata: [DONE]" in answers[1].text
+    assert len(answers[2].json()) == 2
+
+
+def test_the_names_that_the_docs_import_are_those_of_the_face() -> None:
+    assert {"Access", "App", "HubSettings", "Limits", "Turn", "connect", "serve", "ui"} <= set(
+        arp.__all__
+    )

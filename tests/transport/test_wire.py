@@ -1,0 +1,43 @@
+"""WebSocket frames as bytes (RFC 6455, 5.2), read back by a library that knows."""
+
+from __future__ import annotations
+
+import pytest
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.protocol import OPEN
+from websockets.uri import parse_uri
+
+from arp.hub.frames import Frames
+from arp.transport.wire import BINARY, TEXT, wire_bytes
+
+
+def read(data: bytes) -> list[tuple[Opcode, bytes]]:
+    """Gives the messages that a client reads."""
+    client = ClientProtocol(parse_uri("ws://localhost/"), state=OPEN, max_size=None)
+    client.receive_data(data)
+    assert client.parser_exc is None
+    frames = [event for event in client.events_received() if isinstance(event, Frame)]
+    assert all(frame.fin for frame in frames)
+    return [(frame.opcode, bytes(frame.data)) for frame in frames]
+
+
+@pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 65_535, 65_536, 200_000])
+def test_message_of_any_length_is_read_back(length: int) -> None:
+    """Each way of writing the length, and both sides of its bounds."""
+    message = b"x" * length
+    assert read(wire_bytes([message], TEXT)) == [(Opcode.TEXT, message)]
+    assert read(wire_bytes([message], BINARY)) == [(Opcode.BINARY, message)]
+
+
+def test_several_messages_are_read_back_in_order() -> None:
+    """One write carries them all."""
+    messages = [b"a", b"b" * 300, b"", b"c"]
+    assert [data for _, data in read(wire_bytes(messages, TEXT))] == messages
+
+
+def test_bytes_are_made_once_for_frames_that_are_shared() -> None:
+    """For all sockets that get the same."""
+    frames = Frames([b"a", b"b"])
+    assert wire_bytes(frames, TEXT) is wire_bytes(frames, TEXT)
+    assert read(wire_bytes(frames, TEXT)) == [(Opcode.TEXT, b"a"), (Opcode.TEXT, b"b")]
