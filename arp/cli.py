@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from arp import __version__
+
 if TYPE_CHECKING:
     import socket
 
@@ -39,6 +41,11 @@ def fail(text: str, code: int = 1) -> NoReturn:
 class _Commands(click.Group):
     """Says whatever is wrong in one line."""
 
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        r"""Takes a command; where its help says `\b`, the lines below stay as they are."""
+        cmd.help = (cmd.help or "").replace("\\b", "\b")
+        super().add_command(cmd, name)
+
     def main(self, *args: Any, **options: Any) -> Any:
         """Runs a command; ends the process."""
         options["standalone_mode"] = False
@@ -62,7 +69,7 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="agent-rendering-protocol", message="arp %(version)s")
+@click.version_option(__version__, message="arp %(version)s")
 def main() -> None:
     """One agent, every screen: serve an agent, talk to one, draw what one says."""
 
@@ -107,13 +114,18 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
 
         arguments = [argument for argument in sys.argv[1:] if argument != "--reload"]
         raise SystemExit(run_reloading(arguments, target))
-    given = {name: value for name, value in flags.items() if value not in (None, (), False)}
-    serving = _settings(config, given)
+    serving = _settings(config, {name: flags[name] for name in flags if _is_given(name, flags)})
     _log(serving.verbose)
     if serving.stdio:
         _serve_stdio(target, serving)
     else:
         _serve_http(_application(target, serving), serving)
+
+
+def _is_given(name: str, flags: dict[str, Any]) -> bool:
+    """Tells whether a flag stands on the command line; `--port 0` does."""
+    value = flags[name]
+    return value is not None and (name == "port" or bool(value))
 
 
 def _settings(config: Path | None, flags: dict[str, Any]) -> Serving:
@@ -153,6 +165,18 @@ def _from_file(config: Path) -> dict[str, Any]:
 CONFIG_NAMES = {"origin": "origins", "allow-host": "hosts"}
 """Settings that are called otherwise inside; in a file each may be one text or a list."""
 
+EXPECTED = {
+    "host": "an address",
+    "port": "a number from 0 to 65535",
+    "ledger": "memory: or sqlite:PATH",
+    "token": "a text",
+    "origins": "a text or a list of texts",
+    "hosts": "a text or a list of texts",
+    "stdio": "true or false",
+    "verbose": "0, 1 or 2",
+}
+"""What each setting takes, in words."""
+
 
 def _checked(name: str, value: Any, where: str) -> Any:
     """Gives a setting's value in its type, or ends and says what is wrong with it."""
@@ -167,9 +191,8 @@ def _checked(name: str, value: Any, where: str) -> Any:
         fail(f"{where}: there is no such setting; there are {listed}")
     try:
         return msgspec.convert(value, known[name], strict=not isinstance(value, str))
-    except msgspec.ValidationError as error:
-        reason = str(error).partition(" - at ")[0].replace("`", "")
-        fail(f"{where}: {reason[:1].lower()}{reason[1:]}, got {value!r:.40}")
+    except msgspec.ValidationError:
+        fail(f"{where}: expected {EXPECTED[name]}, got {value!r:.40}")
 
 
 def _log(verbose: int) -> None:
@@ -246,9 +269,12 @@ def _serve_http(application: Application, serving: Serving) -> None:
         )
     listener = _bind(host, serving.port)
     shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listener.getsockname()[1]}"
+    port = listener.getsockname()[1]
+    address = f"http://{shown}:{port}"
 
     def ready() -> None:
+        if serving.port is None and port != DEFAULT_PORT:
+            click.echo(f"arp: port {DEFAULT_PORT} is taken, so this is {port}", err=True)
         click.echo(f"ARP on {address}")
         sys.stdout.flush()
 
@@ -270,8 +296,6 @@ def _bind(host: str, port: int | None) -> socket.socket:
             if error.errno != errno.EADDRINUSE:
                 fail(f"cannot listen on {host}:{candidate}: {error.strerror}")
             continue
-        if port is None and candidate != DEFAULT_PORT:
-            click.echo(f"arp: port {DEFAULT_PORT} is taken, so this is {candidate}", err=True)
         return listener
     fail(f"port {ports[0]} is taken; name another: --port 8090, or --port 0 for any that is free")
 

@@ -24,6 +24,7 @@ from arp.protocol.catalog import CATALOG, chain
 from arp.protocol.errors import ArpError, ErrorCode, LocalError, RemoteError
 from arp.server.streams import STATUS
 
+
 class Row(NamedTuple):
     """One prop or field."""
 

@@ -27,17 +27,18 @@ LANGUAGES = {".py": "python", ".toml": "toml", ".js": "js"}
 
 def main(arguments: list[str]) -> int:
     """Writes or checks every page; returns the exit code."""
+    check = "--check" in arguments
     stale = []
     for page in pages():
         text = page.read_text(encoding="utf-8")
         written = generate(text)
         if written != text:
             stale.append(page.relative_to(ROOT).as_posix())
-            if "--check" not in arguments:
+            if not check:
                 page.write_text(written, encoding="utf-8")
     for name in stale:
-        print(f"docs: {name} {'is out of date; run make gen' if '--check' in arguments else 'written'}")
-    return 1 if stale and "--check" in arguments else 0
+        print(f"docs: {name} {'is out of date; run make gen' if check else 'written'}")
+    return 1 if stale and check else 0
 
 
 def pages() -> list[Path]:
@@ -77,7 +78,7 @@ def degraded(to: str, before: str) -> str:
         before: The page up to here.
     """
     source = FENCE.findall(before)[-1]
-    component = eval(source, {"ui": ui})  # noqa: S307  # our own page, checked by its tests
+    component = eval(source, {"ui": ui})  # a page of ours, not of a stranger
     assert isinstance(component, Component)
     known = Supported(dict.fromkeys(filter(None, to.split(",")), 1))
     shown = degrade(component, known)

@@ -36,20 +36,23 @@ ASKED = "Write the file"
 PAGE = {"width": 860, "height": 1040}
 COLUMNS, ROWS = 92, 54
 PATIENCE_S = 20.0
-THEME = TerminalTheme(
-    (24, 26, 31),
-    (221, 224, 229),
-    [(24, 26, 31), (224, 108, 117), (126, 195, 128), (222, 184, 111), (104, 164, 237)]
-    + [(198, 132, 222), (88, 190, 200), (221, 224, 229)],
-    [(128, 135, 148), (240, 130, 138), (150, 214, 152), (240, 205, 140), (134, 186, 250)]
-    + [(216, 156, 238), (116, 212, 221), (255, 255, 255)],
-)
+NORMAL = "181a1f e06c75 7ec380 deb86f 68a4ed c684de 58bec8 dde0e5"
+BRIGHT = "808794 f0828a 96d698 f0cd8c 86bafa d89cee 74d4dd ffffff"
+"""The eight colours of a terminal, plain and bright."""
 FRAME = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; width: max-content; background: #181a1f; color: #dde0e5; padding: 18px 22px;
   font: 14px/1.3 "DejaVu Sans Mono", Menlo, monospace }}
 pre {{ margin: 0; font: inherit }}
 i {{ display: inline-block; font-style: normal; width: 1ch; text-align: center }}
 </style><pre>{}</pre>"""
+
+
+def rgb(colours: str) -> list[tuple[int, int, int]]:
+    """Reads colours in hexadecimal, separated by spaces."""
+    return [(word[0], word[1], word[2]) for word in map(bytes.fromhex, colours.split())]
+
+
+THEME = TerminalTheme(rgb(NORMAL)[0], rgb(NORMAL)[-1], rgb(NORMAL), rgb(BRIGHT))
 
 
 def main() -> int:

@@ -48,6 +48,8 @@ class Runner:
         self._carry_out = carry_out
         self._states: dict[str, dict[str, Any]] = {}
         self._parking = False
+        self.hurry = False
+        """Set when the server is to stop without waiting for turns."""
 
     def start(self, live: LiveSession, turn_id: str) -> None:
         """Runs the agent of the session's workflow for a turn."""
@@ -138,7 +140,7 @@ class Runner:
         deadline = asyncio.get_running_loop().time() + self._settings.stop_grace_s
         while busy := [task for task, live in self.tasks.items() if not _waits(live)]:
             left = deadline - asyncio.get_running_loop().time()
-            if left <= 0:
+            if left <= 0 or self.hurry:
                 break
             await asyncio.wait(busy, timeout=min(left, 0.1))
         self._parking = True

@@ -22,7 +22,7 @@ class HubSettings(Struct, frozen=True):
     """A session that nobody watches and that does nothing leaves the memory after this."""
     cancel_grace_s: Seconds = 5.0
     """How long a cancelled agent may clean up before its turn is closed over its head."""
-    stop_grace_s: Seconds = 8.0
+    stop_grace_s: Seconds = 6.0
     """How long running turns may go on when the server stops; the rest are parked."""
     max_sessions: Annotated[int, Meta(ge=1)] = 10_000
     """In memory at once; more are refused with RATE_LIMITED."""

@@ -125,6 +125,7 @@ class Turn:
                 return
             self._settle()
         if self._session.running != self.id:
+            await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
             self._session.check_running(self.id)
         if not isinstance(text, str) or not text.isascii():
             text = well_formed(text)

@@ -105,6 +105,11 @@ class Application:
             hub, self._hub = self._hub, None
             await hub.aclose()
 
+    def hurry(self) -> None:
+        """Lets `aclose` interrupt turns at once; may be called from a signal handler."""
+        if self._hub is not None:
+            self._hub.runner.hurry = True
+
     def close_streams(self) -> None:
         """Ends every event stream; their renderers come back."""
         for outbox in list(self.streams):

@@ -74,6 +74,7 @@ class Server(uvicorn.Server):
         """
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
+            self._application.hurry()
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -86,6 +87,8 @@ class Server(uvicorn.Server):
         """Stops in good order."""
         self._application.close_streams()
         await super().shutdown(sockets)
+        if self.force_exit:  # then the step above left it out, and the ledger is still open
+            await self.lifespan.shutdown()
 
 
 def is_private(host: str) -> bool:

@@ -25,6 +25,9 @@ ASCII_MARKS = "*+xo#@"
 MAX_LABEL = 24
 """Cells of the labels beside bars."""
 
+MAX_BAR = 72
+"""Cells of the longest bar; on a wide terminal the eye would lose its label."""
+
 MAX_BARS = 200
 """Labels of a bar or pie chart that are drawn; more are counted."""
 
@@ -130,7 +133,8 @@ def _bars(labels: list[Json], found: list[Series], options: Options) -> Renderab
     names = names[:MAX_BARS]
     width = min(MAX_LABEL, max(1, options.width // 3), max(cell_len(name.plain) for name in names))
     figures = [amount(value) for one in found for value in one.values if value is not None]
-    room = max(4, options.width - width - 2 - max(map(cell_len, figures)) - 1)
+    room = options.width - width - 2 - max(map(cell_len, figures)) - 1
+    room = max(4, min(MAX_BAR, room))
     scale = Scale([value for one in found for value in one.values if value is not None], room)
     drawn = []
     for row, name in enumerate(names):

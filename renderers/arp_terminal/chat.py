@@ -117,7 +117,9 @@ class ScreenChat:
             asyncio.create_task(self._draw()),
             asyncio.create_task(self._spin()),
         ]
-        self._dirty.set()
+        for job in jobs:
+            job.add_done_callback(self._ended)
+        self._write(self._advance())
         try:
             await app.run_async()
         finally:
@@ -149,6 +151,12 @@ class ScreenChat:
         self._conversation.leave = self._conversation.leave or "lost"
         self._dirty.set()
 
+    def _ended(self, job: asyncio.Task[None]) -> None:
+        """Ends the chat with the fault of a job: a screen that stands still would hide it."""
+        error = None if job.cancelled() else job.exception()
+        if error is not None and self._app is not None and not self._app.is_done:
+            self._app.exit(exception=error)
+
     async def _draw(self) -> None:
         """Draws frames while there is something new."""
         while True:
@@ -168,27 +176,35 @@ class ScreenChat:
                 self._dirty.set()
 
     async def _frame(self) -> None:
-        app, conversation, scroll = self._app, self._conversation, self._scroll
+        """Prints what is settled above the prompt and draws the rest anew."""
+        app = self._app
         assert app is not None
-        size = app.output.get_size()
-        room = size.rows - self._composer.height(size.columns)
-        lines = scroll.advance(max(3, room), spinner(self._clock(), scroll.options.unicode))
+        lines = self._advance()
+        if lines:
+            await run_in_terminal(lambda: self._write(lines))
+        if self._conversation.leave is not None and not app.is_done:
+            app.exit()
+        app.invalidate()
+
+    def _advance(self) -> list[str]:
+        """Gives the lines to print, and hands the others to the composer."""
+        assert self._app is not None
+        conversation, scroll, composer = self._conversation, self._scroll, self._composer
+        size = self._app.output.get_size()
+        room = max(3, size.rows - composer.height(size.columns))
+        lines = scroll.advance(room, spinner(self._clock(), scroll.options.unicode))
         notes, conversation.notes = conversation.notes, []
         for note in notes:
             drawn = scroll.paint(draw_note(note, scroll.options))
             if note.lasting:
                 lines += scroll.note(drawn)
             else:
-                self._composer.flash = drawn
-        self._composer.show(scroll.tail)
+                composer.flash = drawn
+        composer.show(scroll.tail)
         question = conversation.question_id
-        self._composer.ask(conversation.prompt, changed=question != self._question)
+        composer.ask(conversation.prompt, changed=question != self._question)
         self._question = question
-        if lines:
-            await run_in_terminal(lambda: self._write(lines))
-        if conversation.leave is not None and not app.is_done:
-            app.exit()
-        app.invalidate()
+        return lines
 
     def _fit(self) -> None:
         """Follows a change of the terminal's width."""

@@ -50,8 +50,8 @@ STYLE = Style.from_dict(
         "question": "ansicyan bold",
         "spinner": "ansicyan",
         "warning": "ansiyellow",
-        "hint": "ansibrightblack",
-        "auto-suggestion": "ansibrightblack",
+        "hint": "dim",
+        "auto-suggestion": "dim",
     }
 )
 

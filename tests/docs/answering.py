@@ -35,9 +35,7 @@ async def play(url: str, text: str) -> tuple[TurnScreen, str, list[Component]]:
 
 
 def _open(client: ArpClient, turn_id: str) -> Component:
-    return next(
-        one for one in client.screen.output(turn_id) if one.props.get("state") == "open"
-    )
+    return next(one for one in client.screen.output(turn_id) if one.props.get("state") == "open")
 
 
 async def _answer(client: ArpClient, question: Component) -> None:

@@ -14,7 +14,9 @@ MORE = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "DECISIONS.m
 
 @pytest.mark.parametrize("page", [*PAGES, *MORE], ids=lambda page: page.name)
 def test_links_resolve(page: Path) -> None:
-    broken = [link for link in links(page) if not link.startswith(OUTSIDE) and not leads(page, link)]
+    broken = [
+        link for link in links(page) if not link.startswith(OUTSIDE) and not leads(page, link)
+    ]
     assert not broken
 
 

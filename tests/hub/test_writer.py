@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from arp import Turn, ui
+from arp.hub.delivery import Delivery
 from arp.hub.hub import Hub
 from arp.protocol.errors import SurfaceDestroyed
+from arp.session.log import Log
 from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled
 
 
@@ -283,19 +285,22 @@ async def test_fault_in_one_session_does_not_stop_the_loop_that_serves_all(
 
 def break_step(step: str, hub: Hub, store: HeldStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes one step of the write raise what nobody expects, for the session `bad`."""
+    bad = hub.sessions["bad"]
     if step == "append":
         monkeypatch.setattr(store, "append", failing(store.append))
-        return
-    bad = hub.sessions["bad"]
-    broken = bad.delivery if step == "deliver" else bad.session.log
-    works = getattr(type(broken), step)
+    elif step == "drain":
+        monkeypatch.setattr(Log, "drain", faulty(Log.drain, bad.session.log))
+    else:
+        monkeypatch.setattr(Delivery, "deliver", faulty(Delivery.deliver, bad.delivery))
 
-    def faulty(one: object, *arguments: object) -> object:
-        if one is broken:
+
+def faulty(method: Callable[..., Any], bad: object) -> Callable[..., Any]:
+    def broken(self: object, *arguments: Any) -> Any:
+        if self is bad:
             raise TypeError("fault of ours")
-        return works(one, *arguments)
+        return method(self, *arguments)
 
-    monkeypatch.setattr(type(broken), step, faulty)
+    return broken
 
 
 def failing(append: Callable[..., Any]) -> Callable[..., Any]:

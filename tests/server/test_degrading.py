@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from arp import App, Turn, ui
-from arp.protocol.messages import RendererCapabilities, TurnMessage
 from arp.client.client import ArpClient
+from arp.protocol.messages import RendererCapabilities, TurnMessage
 from tests.server.sockets import raw
 from tests.serving import Serving, serving
 

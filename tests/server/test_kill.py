@@ -1,10 +1,11 @@
-"""`kill -9` at random moments: what anyone saw is in the ledger, and the rest is mended (F02, G1, G2)."""
+"""`kill -9` at random moments: what anyone saw is in the ledger, the rest is mended (F02)."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,7 @@ def check_ends(facts: list[Fact]) -> None:
 @pytest.mark.timeout(600)
 async def test_kill_loses_nothing_that_anyone_saw(tmp_path: Path, kill_rounds: int) -> None:
     """20 sessions stream; the server dies at a random moment, again and again."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+    chance = random.Random()
     ledger = tmp_path / "ledger.db"
     watchers = [Watcher(f"s{number}") for number in range(SESSIONS)]
     for _ in range(kill_rounds):
@@ -171,8 +170,6 @@ async def test_second_server_on_one_ledger_is_refused(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     first = await start(AGENT, ledger)
     try:
-        import sys
-
         second = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "arp.cli", "serve", str(AGENT), "--port", "0"),
             *("--ledger", f"sqlite:{ledger}"),

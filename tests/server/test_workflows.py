@@ -79,13 +79,16 @@ async def test_workflow_stream_ends_in_the_same_screen(server: Serving) -> None:
     screen = DraftScreen()
     body = {"message": "everything", "session_id": "workflow-1"}
     accept = {"accept": "text/event-stream"}
-    async with asyncio.timeout(WAIT_S), httpx.AsyncClient(base_url=server.http) as client:
-        async with client.stream("POST", "/scripted", json=body, headers=accept) as response:
-            assert response.headers["content-type"].startswith("text/event-stream")
-            async for name, data in events(response):
-                screen.apply(name, data)
-                if name == "tool_render" and data["props"].get("state") == "open":
-                    await answer(client, "workflow-1", data["id"])
+    async with (
+        asyncio.timeout(WAIT_S),
+        httpx.AsyncClient(base_url=server.http) as client,
+        client.stream("POST", "/scripted", json=body, headers=accept) as response,
+    ):
+        assert response.headers["content-type"].startswith("text/event-stream")
+        async for name, data in events(response):
+            screen.apply(name, data)
+            if name == "tool_render" and data["props"].get("state") == "open":
+                await answer(client, "workflow-1", data["id"])
     assert screen.seen[0] == "run_id"
     assert screen.seen[-1] == "done"
     assert screen.tools == EVERYTHING["tools"]

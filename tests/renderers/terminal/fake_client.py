@@ -44,12 +44,14 @@ class FakeClient:
         self.arrived: asyncio.Queue[str] = asyncio.Queue()
         """Ids of the inputs, for a scripted agent."""
         self.seq = 0
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._events: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
 
     # -- what the chat calls ---------------------------------------------------------------------
 
     async def events(self) -> AsyncIterator[Event]:
         while (event := await self._events.get()) is not None:
+            if isinstance(event, Exception):
+                raise event
             yield event
 
     async def send_text(self, text: str, *, source: str | None = None) -> str:
@@ -172,6 +174,10 @@ class FakeClient:
             Commit(session_id=SESSION, turn_id=turn, final=True, seq=seq),
             self.turn_message(status, turn),
         )
+
+    def tell_what_breaks_the_chat(self) -> None:
+        """Puts a fault where the chat reads events."""
+        self._events.put_nowait(ZeroDivisionError("a fault of ours"))
 
     def lose(self) -> None:
         self.connected = False

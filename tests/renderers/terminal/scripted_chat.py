@@ -189,6 +189,11 @@ async def late_confirm(agent: FakeClient) -> None:
     agent.end()
 
 
+async def broken(agent: FakeClient) -> None:
+    await agent.arrived.get()
+    agent.tell_what_breaks_the_chat()
+
+
 async def endless(agent: FakeClient) -> None:
     await agent.arrived.get()
     agent.input("count")
@@ -218,7 +223,7 @@ async def flood(agent: FakeClient) -> None:
 
 SCRIPTS: dict[str, Callable[[FakeClient], Awaitable[None]]] = {
     script.__name__: script
-    for script in (everything, streaming, table, confirm, late_confirm, endless, flood)
+    for script in (everything, streaming, table, confirm, late_confirm, broken, endless, flood)
 }
 
 

@@ -142,6 +142,15 @@ def test_the_terminal_is_as_it_was_also_when_the_program_is_told_to_stop(streami
     assert streaming.output.rfind(b"\x1b[?2004l") > streaming.output.rfind(b"\x1b[?2004h")
 
 
+def test_a_fault_of_ours_ends_the_chat_with_the_terminal_as_it_was(state: Path) -> None:
+    """T28: no screen that stands still."""
+    with chat("broken", state) as terminal:
+        terminal.begin("go")
+        assert terminal.until_ended() == 1
+        assert "ZeroDivisionError: a fault of ours" in terminal.shown
+        assert terminal.modes_now() == terminal.modes
+
+
 def test_what_was_said_is_remembered_for_its_owner_and_answers_are_not(state: Path) -> None:
     with chat("confirm", state) as terminal:
         terminal.begin("export").until_shown("[y/n]")

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.component import Component
-from arp.protocol.messages import Commit, Patch
+from arp.protocol.errors import ErrorPayload
+from arp.protocol.messages import Commit, ErrorMessage, Patch
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Update
 from arp.protocol.screen import Screen
 from arp_terminal.options import Options
@@ -365,3 +366,27 @@ def test_all_words_are_printed_once_and_in_order_however_they_came(
 
 def numbers(text: str) -> list[str]:
     return [word for word in text.replace("*", " ").split() if word[1:].isdecimal()]
+
+
+def test_errors_of_a_turn_are_told_but_not_those_that_answer_an_input() -> None:
+    """The latter stand at the prompt, where the input was typed."""
+    paper = Paper()
+    for payload in (ErrorPayload("the agent failed", 18), ErrorPayload("bad answer", 11, id="i1")):
+        paper.tell(ErrorMessage(payload=payload, session_id="s", turn_id="t1"))
+    paper.end("failed")
+    assert paper.frame().printed == "  ✗ the agent failed"
+
+
+def test_a_session_that_is_joined_shows_its_tools_before_what_was_said() -> None:
+    """A snapshot does not tell when a tool ran (protocol.md 2.3)."""
+    there = Paper()
+    there.input("q")
+    there.think("hm")
+    there.say("Found.")
+    there.tell(there.tool_start("query"), there.tool_end("query"))
+    there.end()
+    paper = Paper()
+    paper.transcript.adopt(there.screen)
+    assert paper.frame().printed == f"{PROMPT} q\n\n  ∴ hm\n\n  ✓ query\n\n  Found."
+    paper.transcript.adopt(there.screen)
+    assert paper.frame().printed.count("Found.") == 1

@@ -1,0 +1,421 @@
+"""The command line: what is configured is merged, and what is wrong is said in one line."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from arp.cli import main
+from arp.server.application import Application
+
+GOOD = """
+from arp import App, Turn
+
+app = App(title="Good")
+
+@app.agent
+async def agent(turn: Turn) -> None:
+    await turn.say("hi")
+"""
+
+Run = Callable[..., Result]
+
+
+class Served:
+    """What would have been served."""
+
+    def __init__(self) -> None:
+        self.application: Application | None = None
+        self.address: tuple[str, int] | None = None
+
+    def serve(self, application: Application, listener: socket.socket, ready: Any) -> bool:
+        """Takes the place of the server."""
+        self.application = application
+        self.address = listener.getsockname()[:2]
+        ready()
+        listener.close()
+        return True
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Served:
+    found = Served()
+    monkeypatch.setattr("arp.server.serve.serve", found.serve)
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Served) -> Run:
+    """Runs `arp serve` in an empty directory with a good `app.py`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    for name in [name for name in os.environ if name.startswith("ARP_")]:
+        monkeypatch.delenv(name)
+    (tmp_path / "app.py").write_text(GOOD)
+
+    def invoke(*arguments: str, command: str = "serve", **files: str) -> Result:
+        for name, text in files.items():
+            (tmp_path / f"{name}.py").write_text(text)
+        return CliRunner().invoke(main, [command, *arguments], prog_name="arp")
+
+    return invoke
+
+
+def said(result: Result) -> str:
+    """Gives the one line that an error is."""
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("arp: ")
+    assert result.exit_code in (1, 2)
+    return lines[0].removeprefix("arp: ")
+
+
+# -- errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nothing.py"], "there is no file nothing.py"),
+        (["nothing"], "there is no file and no module 'nothing'"),
+        (["nothing.deep"], "there is no file and no module 'nothing.deep'"),
+        (["."], ". is a directory; name a file: ./app.py"),
+        (["app.py:other"], "app.py has no App object named 'other'"),
+        (["app.py:agent"], "app.py has no App object named 'agent'"),
+        ([], "missing argument 'TARGET'; see arp serve --help"),
+        (["app.py", "--bogus"], "no such option '--bogus'"),
+        (["app.py", "--port", "x"], "'x' is not a valid integer"),
+        (["app.py", "--port", "70000"], "70000 is not in the range 0<=x<=65535"),
+        (["app.py", "--host", "0.0.0.0"], "0.0.0.0 can be reached by others: set --token"),
+        (["app.py", "--host", "::"], ":: can be reached by others"),
+        (["app.py", "--config", "none.toml"], "none.toml: No such file or directory"),
+        (["app.py", "--host", "127.0.0.1", "--port", "0", "--token"], "requires an argument"),
+    ],
+)
+def test_wrong_argument_is_told_in_one_line(run: Run, arguments: list[str], says: str) -> None:
+    """style.md: what was wrong, where, and what to do; never a traceback."""
+    assert says in said(run(*arguments))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "x = 1",
+            'bad.py has no App object; write "app = App(…)" or name it: arp serve bad.py:NAME',
+        ),
+        (
+            "from arp import App\none = App()\ntwo = App()",
+            "bad.py has several: one, two; name one: arp serve bad.py:NAME",
+        ),
+        (
+            "from arp import App\napp = App()",
+            "the App in bad.py has no agent; write @app.agent above",
+        ),
+        ("1 / 0", "bad.py cannot be loaded: ZeroDivisionError: division by zero ("),
+        ("def f(:\n  pass", "bad.py cannot be loaded: SyntaxError: invalid syntax ("),
+        ("import nothing_there", "ModuleNotFoundError: No module named 'nothing_there' ("),
+        ("raise ValueError('one\\ntwo')", "bad.py cannot be loaded: ValueError: one ("),
+        ("raise SystemExit(3)", "bad.py cannot be loaded: SystemExit: 3 ("),
+        ("raise KeyError", "bad.py cannot be loaded: KeyError ("),
+        (
+            GOOD + "\n@app.agent\nasync def agent(turn): ...",
+            "ValueError: there is an agent 'agent' already; give this one another name",
+        ),
+    ],
+)
+def test_file_that_cannot_be_served_is_told_in_one_line(run: Run, text: str, says: str) -> None:
+    """With the author's own file and line, where there is one."""
+    line = said(run("bad.py", bad=text))
+    assert says in line
+    if "(" in says[-1]:
+        assert re.search(r"bad\.py:\d+\)$", line)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "[serve]\nprot = 1",
+            "[serve] prot: there is no such setting; there are allow-host, host,",
+        ),
+        ("[serve]\nport = 'x'", "[serve] port: expected a number from 0 to 65535, got 'x'"),
+        ("[serve]\nport = 70000", "[serve] port: expected a number from 0 to 65535, got 70000"),
+        ("[serve]\nhost = 5", "[serve] host: expected an address, got 5"),
+        ("[serve]\nstdio = 'maybe'", "[serve] stdio: expected true or false, got 'maybe'"),
+        ("[serve]\norigin = [1]", "[serve] origin: expected a text or a list of texts, got [1]"),
+        ("serve = 3", "serve: expected a table; write [serve] and the settings below it"),
+        ("[serve", "(at end of document)"),
+        (b"\xff\xfe", "codec can't decode"),
+    ],
+)
+def test_wrong_config_file_is_told_in_one_line(
+    run: Run, tmp_path: Path, text: str | bytes, says: str
+) -> None:
+    """With the file's name."""
+    data = text if isinstance(text, bytes) else text.encode()
+    (tmp_path / "arp.toml").write_bytes(data)
+    line = said(run("app.py", "--config", "arp.toml"))
+    assert line.startswith("arp.toml: ")
+    assert says in line
+
+
+@pytest.mark.parametrize("port", ["x", "70000", "-1"])
+def test_wrong_environment_is_told_in_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, port: str
+) -> None:
+    """With the variable's name."""
+    monkeypatch.setenv("ARP_PORT", port)
+    assert said(run("app.py")) == f"ARP_PORT: expected a number from 0 to 65535, got '{port}'"
+
+
+def test_unknown_command_is_told_in_one_line(run: Run) -> None:
+    """With where to look."""
+    assert said(run(command="fly")) == "no such command 'fly'; see arp --help"
+
+
+def test_busy_port_that_was_named_is_told_with_a_way_out(run: Run) -> None:
+    """Nothing else is tried."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = said(run("app.py", "--port", str(port)))
+    assert line == (
+        f"port {port} is taken; name another: --port 8090, or --port 0 for any that is free"
+    )
+
+
+def test_address_that_is_not_here_is_told(run: Run) -> None:
+    """The system's own word for it."""
+    line = said(run("app.py", "--host", "192.0.2.1", "--token", "t", "--port", "0"))
+    assert line.startswith("cannot listen on 192.0.2.1:0: ")
+
+
+# -- settings ------------------------------------------------------------------------------------
+
+
+def test_next_port_is_taken_where_none_was_named(
+    run: Run, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the user is told, when it serves."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr("arp.cli.DEFAULT_PORT", port)
+        result = run("app.py")
+    assert result.exit_code == 0
+    assert served.address is not None
+    assert port < served.address[1] <= port + 19
+    assert f"port {port} is taken, so this is {served.address[1]}" in result.stderr
+    assert result.stdout == f"ARP on http://127.0.0.1:{served.address[1]}\n"
+
+
+def test_no_free_port_at_all_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the ports that are tried."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr("arp.cli.DEFAULT_PORT", port)
+        monkeypatch.setattr("arp.cli.PORTS_TRIED", 1)
+        assert said(run("app.py")).startswith(f"port {port} is taken; name another")
+
+
+def ledger_of(served: Served) -> str:
+    assert served.application is not None
+    return served.application.served.ledger
+
+
+def test_file_is_less_than_environment_is_less_than_flag(
+    run: Run, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """style.md: file < environment `ARP_…` < flag, each setting by itself."""
+    config = "[serve]\nport = 0\nledger = 'memory:'\ntoken = 'file'\norigin = 'https://a.example'"
+    (tmp_path / "arp.toml").write_text(config)
+    run("app.py", "--config", "arp.toml")
+    assert served.application is not None
+    access = served.application.served.access
+    from_file = (ledger_of(served), access.token, access.origins)
+    monkeypatch.setenv("ARP_LEDGER", "sqlite:env.db")
+    monkeypatch.setenv("ARP_TOKEN", "env")
+    run("app.py", "--config", "arp.toml")
+    from_environment = (ledger_of(served), served.application.served.access.token)
+    run("app.py", "--config", "arp.toml", "--ledger", "sqlite:flag.db", "--token", "flag")
+    from_flags = (ledger_of(served), served.application.served.access.token)
+    assert from_file == ("memory:", "file", ("https://a.example",))
+    assert from_environment == ("sqlite:env.db", "env")
+    assert from_flags == ("sqlite:flag.db", "flag")
+
+
+def test_port_zero_of_a_flag_is_more_than_a_port_of_the_environment(
+    run: Run, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0 is a value, not nothing."""
+    monkeypatch.setenv("ARP_PORT", "1")
+    result = run("app.py", "--port", "0", "--ledger", "memory:")
+    assert result.exit_code == 0
+    assert served.address is not None
+    assert served.address[1] > 1
+
+
+def test_empty_variable_of_the_environment_says_nothing(
+    run: Run, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it were not set."""
+    monkeypatch.setenv("ARP_LEDGER", "")
+    run("app.py", "--port", "0")
+    assert ledger_of(served) == "sqlite:.arp/ledger.db"
+
+
+@pytest.mark.parametrize(
+    ("app", "flags", "ledger"),
+    [
+        ("App()", [], "sqlite:.arp/ledger.db"),
+        ("App(ledger='sqlite:own.db')", [], "sqlite:own.db"),
+        ("App(ledger='sqlite:own.db')", ["--ledger", "memory:"], "memory:"),
+        ("App()", ["--ledger", "memory:"], "memory:"),
+    ],
+)
+def test_ledger_is_durable_unless_somebody_says_otherwise(
+    run: Run, served: Served, app: str, flags: list[str], ledger: str
+) -> None:
+    """`arp serve` has a default of its own."""
+    run("mine.py", "--port", "0", *flags, mine=GOOD.replace('App(title="Good")', app))
+    assert ledger_of(served) == ledger
+
+
+@pytest.mark.parametrize(
+    ("flags", "host", "status"),
+    [
+        ([], "127.0.0.1:1", None),
+        ([], "localhost", None),
+        ([], "example.org", 421),
+        (["--allow-host", "example.org"], "example.org:99", None),
+        (["--host", "localhost"], "localhost:99", None),
+    ],
+)
+def test_host_names_are_those_of_the_machine_and_those_named(
+    run: Run, served: Served, flags: list[str], host: str, status: int | None
+) -> None:
+    """`--allow-host`."""
+    run("app.py", "--port", "0", *flags)
+    assert served.application is not None
+    scope = {"type": "http", "headers": [(b"host", host.encode())]}
+    refused = served.application.guard.check_source(scope)
+    assert (refused.status if refused else None) == status
+
+
+@pytest.mark.parametrize("target", ["app.py", "./app.py", "app.py:app", "app", "app:app"])
+def test_target_is_a_file_or_a_module_with_or_without_a_name(
+    run: Run, served: Served, target: str
+) -> None:
+    """`arp serve TARGET[:NAME]`."""
+    assert run(target, "--port", "0").exit_code == 0
+    assert served.application is not None
+    assert served.application.workflow == "agent"
+
+
+def test_server_that_could_not_begin_ends_with_an_error(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exit code says so."""
+
+    def failing(_: Application, listener: socket.socket, __: Any) -> bool:
+        listener.close()
+        return False
+
+    monkeypatch.setattr("arp.server.serve.serve", failing)
+    assert run("app.py", "--port", "0").exit_code == 1
+
+
+# -- help ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "teaches"),
+    [
+        ([], ["serve", "connect", "render", "One agent, every screen"]),
+        (
+            ["serve"],
+            ["\n  arp serve app.py\n", "arp serve app.py:explorer --port 0\n", "ARP_LEDGER"],
+        ),
+        (["serve"], ["--stdio", "--reload", "--origin", "--config", "[default: 127.0.0.1]"]),
+        (["connect"], ["arp connect http://127.0.0.1:8080\n", "--level", "--session"]),
+        (["render"], ["my-agent --stdio | arp render\n", "--width"]),
+    ],
+)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_teaches(command: list[str], teaches: list[str], flag: str) -> None:
+    """Each command with examples that can be typed, each on its own line."""
+    result = CliRunner().invoke(main, [*command, flag], prog_name="arp")
+    assert result.exit_code == 0
+    assert "\\b" not in result.output
+    for text in teaches:
+        assert text in re.sub(r"\n {4}(?=arp|my)", "\n  ", result.output)
+
+
+def test_every_option_says_what_it_does() -> None:
+    """No option without a word."""
+    context = click.Context(main)
+    commands = [main.get_command(context, name) for name in main.list_commands(context)]
+    options = [option for command in commands if command for option in command.params]
+    silent = [
+        option.name
+        for option in options
+        if isinstance(option, click.Option) and not option.help and option.name != "level"
+    ]
+    assert silent == []
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    """And the exit code says that nothing was done."""
+    result = CliRunner().invoke(main, [], prog_name="arp")
+    assert result.exit_code == 2
+    assert "Commands:" in result.stderr
+
+
+def test_version_is_told_without_an_installation() -> None:
+    """From the package itself."""
+    result = CliRunner().invoke(main, ["--version"], prog_name="arp")
+    assert (result.exit_code, result.stdout) == (0, "arp 0.1.0\n")
+
+
+def test_terminal_that_is_not_installed_is_told_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The terminal is an extra."""
+    monkeypatch.setitem(sys.modules, "arp_terminal.connect", None)
+
+    def missing(*_: Any) -> None:
+        raise ModuleNotFoundError("No module named 'rich'", name="rich")
+
+    class Finder:
+        find_spec = staticmethod(missing)
+
+    monkeypatch.delitem(sys.modules, "arp_terminal.connect")
+    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
+    result = CliRunner().invoke(main, ["connect", "http://127.0.0.1:1"], prog_name="arp")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "arp: the terminal needs rich; install it: "
+        'pip install "agent-rendering-protocol[terminal]"\n'
+    )
+
+
+def test_interrupt_is_no_error_to_be_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C prints no traceback, and no word of a library."""
+
+    def interrupted(_: Application, listener: socket.socket, __: Any) -> bool:
+        listener.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("arp.server.serve.serve", interrupted)
+    result = run("app.py", "--port", "0")
+    assert result.exit_code == 130
+    assert result.stderr.strip() == ""
