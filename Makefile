@@ -33,6 +33,7 @@ fix: install  ## formats the code and repairs what can be repaired by itself
 
 check: lint types  ## what must hold before a commit, tests aside
 	$(PYTEST) -q tests/structure
+	$(VENV)/python -m tools.gen_docs --check
 
 lint: install  ## style, format, and which room may import which
 	$(VENV)/python -m ruff check
@@ -43,7 +44,8 @@ types: install  ## mypy over everything, basedpyright over floors 1 to 3
 	$(VENV)/python -m mypy
 	$(VENV)/basedpyright
 
-gen: install  ## writes what is generated: the pinned versions (UPGRADE=1 takes the newest)
+gen: install  ## writes what is generated: tables of the docs, pinned versions (UPGRADE=1: the newest)
+	$(VENV)/python -m tools.gen_docs
 	$(VENV)/uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev \
 	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
 	  pyproject.toml -o requirements-dev.txt

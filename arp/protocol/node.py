@@ -105,6 +105,17 @@ def from_object(plain: JsonObject) -> Component:
     )
 
 
+def levels_of(component: Component) -> int:
+    """Counts the levels that a component takes, whether it is shown itself or by a fallback.
+
+    Raises:
+        InvalidPatch: As `apart`.
+    """
+    below = (levels_of(child) for child in apart(component)[1])
+    instead = levels_of(component.fallback) if component.fallback is not None else 1
+    return max(instead, 1 + max(below, default=0))
+
+
 def apart(component: Component) -> tuple[Component, list[Component]]:
     """Gives a component without its children, and them.
 

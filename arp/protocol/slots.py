@@ -26,6 +26,15 @@ def has_free_slots(type_name: str) -> bool:
     return _SLOTS.get(type_name) == ("children",)
 
 
+def may_have_parts(type_name: str) -> bool:
+    """Tells whether a renderer that does not know the type may show several in its place.
+
+    So it is with layouts, whose children can stand for them, and with the fallbacks of custom
+    components.
+    """
+    return type_name in _SLOTS or type_name not in CATALOG
+
+
 def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
     """Splits props into what the component itself says and its children, in order.
 

@@ -10,15 +10,15 @@ Root components stand in *outputs*: one list per turn on the surface `main`, the
 others.
 
 For renderers that are behind, a tree knows what went away (`removed`) and since when adding at the
-end no longer tells what happened (`restructured`): an order that changed, an id that came back
-elsewhere, or more removals than are remembered.
+end no longer tells what happened: `restructured` is an order that changed, an id that came back
+elsewhere, or more removals than are remembered; `reshaped` matters to those who show parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET
@@ -29,7 +29,7 @@ from arp.protocol.json_value import Json
 from arp.protocol.node import Node, Removed, apart, as_object, from_object
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.refusal import kind_of
-from arp.protocol.slots import has_free_slots, slot_names
+from arp.protocol.slots import has_free_slots, may_have_parts, slot_names
 from arp.protocol.validation import parse_path
 
 MAX_DEPTH = 3
@@ -44,7 +44,17 @@ REMEMBERED = 256
 class Tree:
     """The components of one surface."""
 
-    __slots__ = ("_seq", "_undo", "added", "gone", "nodes", "outputs", "removed", "restructured")
+    __slots__ = (
+        "_seq",
+        "_undo",
+        "added",
+        "gone",
+        "nodes",
+        "outputs",
+        "removed",
+        "reshaped",
+        "restructured",
+    )
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
@@ -56,6 +66,9 @@ class Tree:
         """What the newest change took away or replaced, by id, as it was before."""
         self.restructured = 0
         """The last commit after which a renderer that was behind it needs a snapshot."""
+        self.reshaped = 0
+        """The last commit that put something else in the place of a root component which a
+        renderer may show in parts: a layout, or what has such a fallback."""
         self.added = 0
         """How many components the newest change added or replaced, over all levels."""
         self._undo: list[Callable[[], Any]] = []
@@ -124,7 +137,7 @@ class Tree:
         for output in self.outputs.values():
             for root in list(output):
                 self._remove(self.nodes[root])
-        self._restructure()
+        self._mark("restructured")
 
     def patch(self, op: PatchOp, turn: str = "") -> None:
         """Applies one op.
@@ -245,7 +258,7 @@ class Tree:
         self._undo.append(lambda: places.__delitem__(index))
         self._touch(node)
         if node.parent is None:
-            self._restructure()
+            self._mark("restructured")
 
     # -- the steps that they are made of, each with its undo ---------------------------------------
 
@@ -287,7 +300,7 @@ class Tree:
         node = self._add(component, turn, parent, level)
         at = len(places) if index is None else index
         if parent is None and at < len(places):
-            self._restructure()
+            self._mark("restructured")
         places.insert(at, component.id)
         self._undo.append(lambda: places.__delitem__(at))
         self._touch(node)
@@ -317,7 +330,7 @@ class Tree:
         before = self.removed.pop(component_id)
         self._undo.append(lambda: self.removed.__setitem__(component_id, before))
         if before.root != root or root == component_id:
-            self._restructure()
+            self._mark("restructured")
 
     def _replace(self, target: str, component: Component) -> None:
         old = self.nodes[target]
@@ -327,8 +340,10 @@ class Tree:
         added = self._add(component, old.turn, old.parent, old.level)
         if component.id == target:
             added.born = old.born
+            if old.parent is None and may_have_parts(old.type):
+                self._mark("reshaped")
         elif old.parent is None:
-            self._restructure()
+            self._mark("restructured")
         places[index] = component.id
         self._undo.append(lambda: places.__setitem__(index, target))
         self._touch(added)
@@ -396,9 +411,9 @@ class Tree:
                 at.seq = self._seq
             at = at.parent
 
-    def _restructure(self) -> None:
-        self._undo.append(partial(setattr, self, "restructured", self.restructured))
-        self.restructured = self._seq
+    def _mark(self, name: Literal["restructured", "reshaped"]) -> None:
+        self._undo.append(partial(setattr, self, name, getattr(self, name)))
+        setattr(self, name, self._seq)
 
 
 def _check_offset(op: Append, old: Sequence[Json]) -> None:

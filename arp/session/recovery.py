@@ -33,7 +33,14 @@ def messages_of(fact: Fact) -> list[AgentMessage]:
 
 
 def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = "queue") -> Session:
-    """Rebuilds a session from all of its facts, in order."""
+    """Rebuilds a session from all of its facts, in order, and leaves it as the log does.
+
+    Args:
+        head: As it was made.
+        facts: From the first. The session goes on with what they hold: nobody else may.
+        limits: For what comes.
+        policy: For what comes.
+    """
     session = Session(head, limits, policy)
     for fact in facts:
         for message in messages_of(fact):

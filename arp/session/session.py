@@ -220,7 +220,7 @@ class Session:
             raise ResourceLimit(
                 f"surface {name!r} would be one more than {most}", detail="max_surfaces"
             )
-        return Surface(name, tree, self.rules.limits)
+        return Surface(tree, self.rules.limits)
 
     # -- turns -----------------------------------------------------------------------------------
 

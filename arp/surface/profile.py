@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from arp.protocol.catalog import CATALOG, VERSIONS
+from arp.protocol.catalog import VERSIONS
 from arp.protocol.component import Component
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.node import Node, from_object
-from arp.protocol.slots import take_children
+from arp.protocol.slots import may_have_parts, take_children
 from arp.surface.degrade import Supported, degrade
 
 
@@ -89,10 +89,7 @@ def may_take_other_ids(type_name: str, profile: Profile) -> bool:
     So stand the children of a layout in its place where a renderer does not even know `group`; the
     fallback of a custom component may be such a layout.
     """
-    if "group" in supported(profile).versions:
-        return False
-    spec = CATALOG.get(type_name)
-    return spec is None or spec.slots is not None
+    return may_have_parts(type_name) and not shows(profile, "group", 1)
 
 
 def shown_as(component: Component, profile: Profile) -> list[Component]:

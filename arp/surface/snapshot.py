@@ -32,7 +32,7 @@ from arp.protocol.messages import (
 from arp.protocol.patch import PatchOp, Remove
 from arp.protocol.screen import Screen, ToolRun, TurnScreen
 from arp.protocol.tree import Tree
-from arp.surface.profile import Profile, may_take_other_ids, shown_as
+from arp.surface.profile import Profile, may_take_other_ids, shown_as, shows
 
 RECENT_TURNS = 50
 """Turns in a snapshot; older ones are paged over HTTP (protocol.md 2.3)."""
@@ -140,7 +140,8 @@ def catch_up(
 
 def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
     """Tells whether removing and adding at the end tells all that changed since a place."""
-    if tree.restructured > since:
+    takes_parts = not shows(profile, "group", 1)
+    if tree.restructured > since or (takes_parts and tree.reshaped > since):
         return False
     removed = (gone.type for gone in tree.removed.values() if gone.seq > since >= gone.born)
     roots = (tree.nodes[root] for output in tree.outputs.values() for root in output)

@@ -14,9 +14,9 @@ from arp.protocol.component import Component
 from arp.protocol.errors import InvalidComponent, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json
 from arp.protocol.limits import Limits
-from arp.protocol.node import Node
+from arp.protocol.node import Node, levels_of
 from arp.protocol.patch import OP_NAMES, Append, Insert, PatchOp, Replace, Update
-from arp.protocol.tree import Tree
+from arp.protocol.tree import MAX_DEPTH, Tree
 from arp.protocol.validation import check_appended, check_component, check_property, parse_path
 from arp.surface.change import Change, PatchChange, RenderChange
 
@@ -28,14 +28,15 @@ so that it may weigh that much more before it is refused."""
 class Surface:
     """One surface of a session."""
 
-    __slots__ = ("_limits", "_weights", "name", "tree")
+    __slots__ = ("_limits", "_new_weights", "_weights", "tree")
 
-    def __init__(self, name: str, tree: Tree, limits: Limits) -> None:
-        self.name = name
+    def __init__(self, tree: Tree, limits: Limits) -> None:
         self.tree = tree
         self._limits = limits
         self._weights: dict[str, int] = {}
         """Bytes that a root component has at most, as JSON."""
+        self._new_weights: dict[str, int] = {}
+        """Those that a commit changed which is not kept yet."""
 
     def check(self, changes: Sequence[Change]) -> list[Change]:
         """Gives changes as they can be committed: every component in them fits the catalog.
@@ -74,6 +75,7 @@ class Surface:
                 or op; the surface is as it was.
         """
         self.tree.begin(seq)
+        self._new_weights.clear()
         try:
             applied = [self._apply(change, turn) for change in changes]
             self._check_count(self.tree.added)
@@ -82,8 +84,8 @@ class Surface:
             raise
         self.tree.keep()
         for gone in self.tree.gone:
-            if gone not in self.tree.nodes:
-                self._weights.pop(gone, None)
+            self._weights.pop(gone, None)
+        self._weights.update(self._new_weights)
         return applied
 
     def _check_count(self, count: int) -> None:
@@ -141,7 +143,10 @@ class Surface:
         _encoded(op.path, where)
         own: Json = msgspec.json.decode(raw) if isinstance(value, list | dict) else value
         self.tree.patch(msgspec.structs.replace(op, value=own), turn)
-        self._weigh(self.tree.nodes[op.target], len(raw), where)
+        node = self.tree.nodes[op.target]
+        if op.target in self.tree.gone:  # its children were set, all of them
+            self._check_levels(node, self.tree.component(op.target))
+        self._weigh(node, len(raw), where)
         return op
 
     # -- how much a component weighs ---------------------------------------------------------------
@@ -156,23 +161,38 @@ class Surface:
     def _placed(self, component: Component, size: int, where: str) -> None:
         node = self.tree.nodes[component.id]
         if node.parent is None:
-            self._weights[node.id] = size
+            self._new_weights[node.id] = size
         else:
+            self._check_levels(node, component)
             self._weigh(node, size, where)
+
+    @staticmethod
+    def _check_levels(node: Node, component: Component) -> None:
+        """Refuses a component that is nested too deep where it is shown by a fallback.
+
+        The tree knows how deep its components are, but nothing of what may stand in their place.
+        """
+        level = node.level + levels_of(component) - 1
+        if level > MAX_DEPTH:
+            raise ResourceLimit(
+                f"component {component.id!r} is nested {level} levels deep, its fallback counted; "
+                f"at most {MAX_DEPTH}",
+                detail=component.id,
+            )
 
     def _weigh(self, node: Node, written: int, where: str) -> None:
         """Adds what was written into a component to the weight of its root, and refuses too much.
 
         A root is measured when the sum of what was written says that it could be too heavy.
         """
-        root, most = node.root, self._limits.max_message_bytes
-        weight = self._weights.get(root.id, most) + written
+        root, most = node.root.id, self._limits.max_message_bytes
+        weight = self._new_weights.get(root, self._weights.get(root, most)) + written
         if weight > most:
-            weight = len(msgspec.json.encode(self.tree.component(root.id)))
+            weight = len(msgspec.json.encode(self.tree.component(root)))
             if weight > most:
-                raise self._too_heavy(root.id, weight, where)
+                raise self._too_heavy(root, weight, where)
             weight = min(weight, most - most // SLACK)
-        self._weights[root.id] = weight
+        self._new_weights[root] = weight
 
     def _too_heavy(self, component_id: str, size: int, where: str) -> ResourceLimit:
         most = self._limits.max_message_bytes

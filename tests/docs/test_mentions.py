@@ -243,3 +243,9 @@ def test_every_fact_of_the_docs_is_of_the_closed_list() -> None:
 def test_every_example_is_told_and_no_other() -> None:
     folders = {path.parent.name for path in (ROOT / "examples").glob("*/README.md")}
     assert set(headings(text_of("examples.md"), "##")) == folders
+
+
+def test_every_room_has_its_line_and_no_other() -> None:
+    rooms = {f"arp/{path.parent.name}" for path in (ROOT / "arp").glob("*/__init__.py")}
+    told = in_code(section("architecture.md", "Rooms"))
+    assert {word for word in told if re.fullmatch(r"arp/\w+", word)} == rooms

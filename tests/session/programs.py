@@ -1,0 +1,485 @@
+"""Random programs of a session, run as the hub runs them, with renderers of many kinds that watch.
+
+A program is a list of steps; a step is the name of an action and a number from which all its
+choices come, so that a failing program is as short as it can be and says what happened.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from arp.ledger.fact import Fact, decode
+from arp.protocol.catalog import VERSIONS
+from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.component import Component
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import Json
+from arp.protocol.limits import Limits, RendererLimits
+from arp.protocol.messages import (
+    AgentMessage,
+    ErrorMessage,
+    Input,
+    RendererCapabilities,
+    RendererHello,
+    SessionReady,
+)
+from arp.protocol.renderer_connection import RendererConnection
+from arp.protocol.screen import Screen
+from arp.session.effects import CancelTurn, Effect
+from arp.session.emission import Audience, addressed
+from arp.session.inputs import receive
+from arp.session.recovery import recover, restore
+from arp.session.session import Head, Session
+from arp.surface.change import Change
+from arp.surface.profile import DRAFT, Profile, profile_of
+from arp.surface.snapshot import Place, catch_up, snapshot
+from tests.surface.random_changes import WORDS, change
+
+AT = "2026-11-21T08:00:00.000000Z"
+
+FEATURES = ["streaming", "input", "resume", "patch-append", "thinking"]
+
+ALL = dict(VERSIONS) | {"x-acme-dial": 1}
+
+BASIC = ["text", "table", "form", "confirm", "choices", "status-card", "group"]
+
+
+def profile(
+    components: dict[str, int] | list[str],
+    features: Sequence[str] = FEATURES,
+    rows: int | None = None,
+) -> Profile:
+    limits = RendererLimits(max_table_rows=rows)
+    return profile_of(RendererCapabilities(components, list(features), limits))
+
+
+PROFILES: dict[str, Profile] = {
+    "full": profile(ALL),
+    "core": profile(dict(VERSIONS)),
+    "text only": profile(["text"]),
+    "basic": profile(BASIC),
+    "few rows": profile(ALL, rows=2),
+    "no append": profile(ALL, ["streaming"]),
+    "tabs without group": profile(["text", "tabs", "table"]),
+    "draft": DRAFT,
+}
+
+ENCODINGS: dict[str, Encoding] = {"core": "msgpack", "basic": "cbor"}
+
+
+class Watcher:
+    """A renderer of one profile that is attached to the session, as the hub treats it."""
+
+    def __init__(self, name: str, wanted: Profile) -> None:
+        self.name = name
+        self.profile = wanted
+        self.encoding: Encoding = ENCODINGS.get(name, "json")
+        self.connection = connection(self.encoding)
+        self.part: str | None = None
+        self.behind: Place | None = None
+        self.frames: list[bytes] = []
+        """Everything that was sent since the last snapshot."""
+        self.snapshots = 0
+
+    @property
+    def audience(self) -> Audience:
+        return Audience(self.profile, self.encoding, self.part)
+
+    def join(self, session: Session) -> None:
+        """Joins a session; a renderer that knows only the draft is not told what was before."""
+        name = session.name
+        ready = SessionReady(
+            session_id=name.session_id, epoch=name.epoch, seq=name.seq, resume="new"
+        )
+        self.feed(encoded([ready], self.audience, None))
+
+    def snapshot(self, session: Session, place: Place) -> None:
+        self.snapshots += 1
+        self.part, self.behind = None, None
+        messages = snapshot(session.screen, session.name, self.profile)
+        self.feed(encoded(messages, self.audience, None))
+        self.part = place.part
+
+    def deliver(self, session: Session, emissions: Sequence[Any], place: Place) -> None:
+        """What `hub.delivery` does with what has become durable."""
+        if self.behind is not None:
+            return
+        frames: list[bytes] = []
+        for emission in emissions:
+            made = emission.frames(self.audience)
+            if made is None:
+                self.snapshot(session, place)
+                return
+            frames += made
+        self.feed(frames)
+        if self.part is not None and self.part != place.part:
+            self.part = None
+
+    def catch_up(self, session: Session, place: Place) -> None:
+        """What `hub.delivery` does with a renderer that was behind."""
+        before, self.behind = self.behind, None
+        if before is None or before.seq == place.seq:
+            return
+        messages = catch_up(session.screen, session.name, self.profile, before)
+        if messages is None:
+            self.snapshot(session, place)
+            return
+        self.feed(encoded(messages, self.audience, before.part))
+        self.part = self.part if place.part == before.part else place.part
+
+    def feed(self, frames: Sequence[bytes]) -> None:
+        for frame in frames:
+            self.frames.append(frame)
+            for message in self.connection.receive(frame):
+                assert not is_local_error(message), f"{self.name}: {message}"
+
+    def state(self) -> Json:
+        return state(self.connection.screen)
+
+
+def is_local_error(message: AgentMessage) -> bool:
+    """Whether the connection itself says that something did not fit."""
+    return isinstance(message, ErrorMessage) and message.session_id is None
+
+
+def connection(encoding: Encoding) -> RendererConnection:
+    return RendererConnection(RendererHello(), encoding)
+
+
+def encoded(messages: Sequence[AgentMessage], audience: Audience, part: str | None) -> list[bytes]:
+    return [
+        recode(encode_json(message), audience.encoding)
+        for before in messages
+        for message in addressed(before, audience, part)
+    ]
+
+
+def state(screen: Screen) -> Json:
+    """All that shows, more exactly than `canonical`: order of turns, places in the queue."""
+    shown = screen.canonical()
+    order = list(shown["turns"])
+    positions = {turn.id: turn.position for turn in screen.turns.values()}
+    return copy.deepcopy({**shown, "order": order, "positions": positions})
+
+
+def inside(session: Session) -> Json:
+    """All that a refused action must leave as it was; what was said before counts as said."""
+    session.log.place()
+    trees = {
+        name: (
+            {
+                node.id: (node.born, node.seq, node.turn, node.children)
+                for node in tree.nodes.values()
+            },
+            tree.outputs,
+            tree.removed,
+            tree.restructured,
+        )
+        for name, tree in session.screen.surfaces.items()
+    }
+    rest = (session.sequence, session.running, session.queue, session.questions, session.seen)
+    return copy.deepcopy((state(session.screen), trees, rest))
+
+
+def fresh(session: Session, wanted: Profile) -> Json:
+    """What a renderer of this profile sees that joins only now."""
+    watcher = Watcher("fresh", wanted)
+    watcher.snapshot(session, session.place)
+    return watcher.state()
+
+
+Action = Callable[["Run", Random], None]
+
+
+class Run:
+    """One session, everybody who watches it, and what the ledger holds."""
+
+    def __init__(
+        self, watching: Sequence[str] = tuple(PROFILES), limits: Limits | None = None
+    ) -> None:
+        self.head = Head("s", "epoch")
+        self.limits = limits or Limits()
+        self.session = Session(self.head, self.limits)
+        self.session.record("session.created", {"epoch": "epoch", "workflow": ""})
+        self.ledger: list[bytes] = []
+        self.watchers = [Watcher(name, PROFILES[name]) for name in watching]
+        self.place = Place()
+        self.refused = 0
+        self._inputs = 0
+        self._calls: list[tuple[str, str]] = []
+        for watcher in self.watchers:
+            self.session.profiles.add(watcher.profile)
+        self.drain()
+        for watcher in self.watchers:
+            watcher.join(self.session)
+
+    def watcher(self, name: str) -> Watcher:
+        return next(watcher for watcher in self.watchers if watcher.name == name)
+
+    def play(self, steps: Sequence[tuple[str, int]]) -> None:
+        for name, number in steps:
+            ACTIONS[name](self, Random(number))
+
+    @property
+    def facts(self) -> list[Fact]:
+        """What is durable, read anew."""
+        return [decode(fact) for fact in self.ledger]
+
+    # -- as the hub does it ------------------------------------------------------------------------
+
+    def drain(self) -> list[Any]:
+        """Writes what was recorded, and delivers it."""
+        drained = self.session.drain(AT)
+        self.ledger += drained.facts
+        self.session.log.stored = self.session.sequence
+        self.place = drained.place
+        for watcher in self.watchers:
+            watcher.deliver(self.session, drained.emissions, drained.place)
+        return list(drained.emissions)
+
+    def carry_out(self, effects: Sequence[Effect]) -> None:
+        """Starting a turn needs nothing here; a cancelled one ends at once."""
+        for effect in effects:
+            if isinstance(effect, CancelTurn):
+                self.carry_out(self.session.end_turn(effect.turn_id, "cancelled"))
+
+    def take(self, message: Input, wanted: Profile = DRAFT) -> None:
+        before = inside(self.session)
+        try:
+            effects = receive(self.session, message, wanted)
+        except ArpError:
+            self.refused += 1
+            assert inside(self.session) == before, "a refused input changes nothing"
+        else:
+            self.carry_out(effects)
+
+    def commit(self, turn: str | None, surface: str, changes: Sequence[Change]) -> None:
+        before = inside(self.session)
+        try:
+            self.session.commit(turn, surface, changes)
+        except ArpError:
+            self.refused += 1
+            assert inside(self.session) == before, "a refused commit changes nothing"
+
+    def input_id(self, chance: Random) -> str | None:
+        self._inputs += 1
+        return chance.choice([None, f"i{self._inputs}", f"i{chance.randint(1, self._inputs)}"])
+
+    def check(self) -> None:
+        """Everybody who is current sees what one sees that joins now."""
+        self.drain()
+        full = state(self.session.screen)
+        for watcher in self.watchers:
+            if watcher.behind is None:
+                joined = fresh(self.session, watcher.profile)
+                assert watcher.state() == joined, watcher.name
+                if watcher.name == "full":
+                    assert joined == full
+
+
+# -- actions ---------------------------------------------------------------------------------------
+
+
+def say(run: Run, chance: Random) -> None:
+    if run.session.running:
+        run.session.say(run.session.running, chance.choice(["one ", "two ", "\n\n"]))
+
+
+def think(run: Run, chance: Random) -> None:
+    if run.session.running:
+        run.session.say(run.session.running, chance.choice(["hm ", "so "]), "reasoning.delta")
+
+
+def ask_user(run: Run, chance: Random) -> None:
+    text = chance.choice([*WORDS, "yes", "no", "one", "n: Ada"])
+    message = Input(input_type="text", data={"text": text}, id=run.input_id(chance))
+    run.take(message, chance.choice(list(PROFILES.values())))
+
+
+def show(run: Run, chance: Random) -> None:
+    surface = chance.choice(["main", "main", "main", "side"])
+    tree = run.session.tree(surface)
+    if run.session.running and tree is not None:
+        run.commit(run.session.running, surface, [change(chance, tree)])
+    elif run.session.running:
+        run.commit(
+            run.session.running, surface, [change(chance, run.session.screen.surfaces["main"])]
+        )
+
+
+def frame(run: Run, chance: Random) -> None:
+    tree = run.session.screen.surfaces["main"]
+    if run.session.running:
+        changes = [change(chance, tree) for _ in range(chance.randint(2, 4))]
+        run.commit(run.session.running, "main", changes)
+
+
+def tool(run: Run, chance: Random) -> None:
+    turn = run.session.running
+    if turn is None:
+        return
+    if run._calls and run._calls[-1][0] == turn and chance.random() < 0.6:
+        _, call = run._calls.pop()
+        ids = {"step_id": call, "tool_call_id": call}
+        if chance.random() < 0.5:
+            run.session.in_turn("tool.result", turn, {"tool": "query"}, **ids)
+        else:
+            run.session.in_turn("tool.failed", turn, {"tool": "query", "error": "broke"}, **ids)
+        return
+    call = f"{turn}.{run.session.sequence}"
+    ids = {"step_id": call, "tool_call_id": call}
+    run.session.in_turn("tool.started", turn, {"tool": "query"}, **ids)
+    run.session.in_turn("tool.args", turn, {"tool": "query", "args": "{}"}, **ids)
+    run._calls.append((turn, call))
+
+
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("confirm", {"title": "Sure?"}),
+    ("choices", {"options": ["one", "two"]}),
+    ("form", {"fields": [{"name": "n", "label": "Name"}]}),
+    ("text-input", {"label": "Say"}),
+]
+
+ANSWERS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "confirm": [("action", {"action": "confirm"}), ("action", {"action": "deny"})],
+    "choices": [("selection", {"selected": ["one"]}), ("selection", {"selected": ["none"]})],
+    "form": [("form_submit", {"fields": {"n": "Ada"}}), ("form_submit", {"fields": {"m": 1}})],
+    "text-input": [("text", {"text": "said"})],
+    "tabs": [("action", {"action": "tab_change", "payload": {"tab": 0}})],
+}
+
+
+def ask(run: Run, chance: Random) -> None:
+    turn = run.session.running
+    if turn is None:
+        return
+    kind, props = chance.choice(QUESTIONS)
+    name = chance.choice(["q", f"q{run.session.sequence}", "a", "b"])
+    try:
+        run.session.ask(turn, Component(name, kind, dict(props)), chance.choice(["main", "side"]))
+    except ArpError:
+        run.refused += 1
+
+
+def answer(run: Run, chance: Random) -> None:
+    """Answers something that can be answered, asked or not, now and then wrongly."""
+    found = [
+        (node.id, node.type, surface)
+        for surface, tree in run.session.screen.surfaces.items()
+        for node in tree.nodes.values()
+        if node.type in ANSWERS
+    ]
+    if not found:
+        return
+    name, kind, surface = chance.choice(found)
+    input_type, data = chance.choice(ANSWERS[kind])
+    source = name if chance.random() < 0.8 else None
+    message = Input(
+        input_type=input_type,  # type: ignore[arg-type]  # one of the words
+        data=data,
+        source_component=source,
+        surface=surface,
+        id=run.input_id(chance),
+    )
+    run.take(message, chance.choice(list(PROFILES.values())))
+
+
+def cancel(run: Run, chance: Random) -> None:
+    turns = [None, *run.session.queue, "nobody"]
+    payload = {"turn_id": chance.choice(turns)}
+    data = {"action": "arp.cancel", "payload": payload}
+    run.take(Input(input_type="action", data=data, id=run.input_id(chance)))
+
+
+def finish(run: Run, chance: Random) -> None:
+    turn = run.session.running
+    if turn is None:
+        return
+    if chance.random() < 0.7:
+        run.carry_out(run.session.end_turn(turn, "completed"))
+    else:
+        run.carry_out(run.session.end_turn(turn, "failed", ZeroDivisionError("secret")))
+
+
+def drain(run: Run, chance: Random) -> None:
+    run.drain()
+
+
+def fall_behind(run: Run, chance: Random) -> None:
+    run.drain()
+    watcher = chance.choice(run.watchers)
+    # Who knows only the draft can take no snapshot, so an order that changed is lost on it.
+    if watcher.behind is None and watcher.profile.said_hello:
+        watcher.behind = run.place
+
+
+def return_(run: Run, chance: Random) -> None:
+    run.drain()
+    for watcher in run.watchers:
+        watcher.catch_up(run.session, run.place)
+
+
+def rejoin(run: Run, chance: Random) -> None:
+    """A renderer comes anew and gets a snapshot."""
+    run.drain()
+    watcher = chance.choice(run.watchers)
+    watcher.snapshot(run.session, run.place)
+
+
+def crash(run: Run, chance: Random) -> None:
+    """The process ends, what is not durable is lost, and another one begins."""
+    profiles = run.session.profiles
+    run.session = restore(run.head, run.facts, run.limits)
+    run.session.profiles |= profiles
+    for watcher in run.watchers:
+        watcher.part = None
+    run.carry_out(recover(run.session))
+
+
+ACTIONS: dict[str, Action] = {
+    "say": say,
+    "think": think,
+    "user": ask_user,
+    "show": show,
+    "frame": frame,
+    "tool": tool,
+    "ask": ask,
+    "answer": answer,
+    "cancel": cancel,
+    "finish": finish,
+    "drain": drain,
+    "fall behind": fall_behind,
+    "return": return_,
+    "rejoin": rejoin,
+    "crash": crash,
+}
+
+WEIGHTED = (
+    *("say",) * 4,
+    *("show",) * 8,
+    *("frame",) * 3,
+    *("user",) * 3,
+    *("drain",) * 3,
+    *("answer",) * 2,
+    *("ask",) * 2,
+    *("finish",) * 2,
+    *("tool",) * 2,
+    *("fall behind",) * 2,
+    *("return",) * 2,
+    "think",
+    "cancel",
+    "rejoin",
+    "crash",
+)
+
+steps = st.lists(
+    st.tuples(st.sampled_from(WEIGHTED), st.integers(0, 2**20)), min_size=1, max_size=40
+)
+"""Programs; every one begins with something that the user says."""
+
+BEGIN = [("user", 1), ("say", 1)]
