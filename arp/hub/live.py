@@ -8,7 +8,7 @@ starting a turn). So nothing is seen that is not durable.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -33,7 +33,7 @@ class Gathered(Struct, frozen=True):
     expected: int
     drained: Drained
     joins: list[Join]
-    actions: list[Action]
+    actions: Sequence[Action]
 
 
 class LiveSession:
@@ -143,9 +143,9 @@ class LiveSession:
             turn.flush()
         drained = log.drain(at)
         joins = delivery.gather() if delivery.has_joining else []
-        actions = self._actions
-        if actions:
-            self._actions = []
+        actions: Sequence[Action] = ()
+        if self._actions:  # never hand out a list that goes on growing: its time is the next write
+            actions, self._actions = self._actions, []
         return Gathered(self, log.stored, drained, joins, actions)
 
     def deliver(self, gathered: Gathered) -> None:

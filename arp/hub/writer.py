@@ -20,6 +20,30 @@ from arp.store.store import Append, SessionMeta, Store
 logger = logging.getLogger(__name__)
 
 
+class Rounds:
+    """Counts writes from their beginning to their end, for those who wait for one."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.ended = 0
+        self._event = asyncio.Event()
+
+    @property
+    def is_under_way(self) -> bool:
+        """Tells whether a write has begun and not ended."""
+        return self.ended < self.begun
+
+    def end(self) -> None:
+        """Ends the write that is under way, if one is, and tells those who wait."""
+        self.ended = self.begun
+        event, self._event = self._event, asyncio.Event()
+        event.set()
+
+    async def next(self) -> None:
+        """Waits until `end` is called."""
+        await self._event.wait()
+
+
 class Writer:
     """Writes what sessions record, then lets them deliver it."""
 
@@ -34,7 +58,7 @@ class Writer:
         self._failed = failed
         self._dirty: list[LiveSession] = []
         self._wake = asyncio.Event()
-        self._turnover = asyncio.Event()
+        self._rounds = Rounds()
         self._metas: dict[str, tuple[str, int, bool]] = {}
         self._task: asyncio.Task[None] | None = None
         self.writes = 0
@@ -50,7 +74,7 @@ class Writer:
         """Writes what is left, then ends."""
         if self._task is None:
             return
-        while self._dirty:
+        while self._dirty or self._rounds.is_under_way:
             await self.turnover()
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -64,18 +88,16 @@ class Writer:
 
     async def turnover(self) -> None:
         """Waits until a write that takes what is recorded now has been delivered, or has failed."""
-        for _ in range(2):
-            event = self._turnover
+        rounds = self._rounds
+        mine = rounds.begun + (1 if self._dirty else 0)
+        while rounds.ended < mine:
             self._wake.set()
-            await event.wait()
-            if not self._dirty:
-                return
+            await rounds.next()
 
     async def room(self) -> None:
         """Waits until what is recorded now is on its way to the disk."""
-        event = self._turnover
         self._wake.set()
-        await event.wait()
+        await self._rounds.next()
 
     def forget(self, session_id: str) -> None:
         """Drops what is remembered of a session that left the memory."""
@@ -87,13 +109,10 @@ class Writer:
             self._wake.clear()
             while self._dirty:
                 await self._write()
-            self._turn()
-
-    def _turn(self) -> None:
-        event, self._turnover = self._turnover, asyncio.Event()
-        event.set()
+            self._rounds.end()
 
     async def _write(self) -> None:
+        self._rounds.begun += 1
         dirty, self._dirty = [live for live in self._dirty if not live.gone.done()], []
         at = self._now()
         gathered = [one for live in dirty if (one := self._gather(live, at)) is not None]
@@ -113,7 +132,7 @@ class Writer:
                 self._failed([one.live], error)
             else:
                 self._deliver(one)
-        self._turn()
+        self._rounds.end()
 
     async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
         """Makes facts durable; gives the sessions that were refused, with why.

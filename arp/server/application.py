@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from urllib.parse import parse_qs
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -18,6 +19,7 @@ from starlette.routing import BaseRoute, Route, Router
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
+from arp.protocol.errors import ErrorCode
 from arp.server.chats import chat_routes
 from arp.server.guard import Guard, Refused
 from arp.server.metrics import metrics_routes
@@ -62,14 +64,20 @@ class Application:
             *run_routes(self),
             *metrics_routes(self),
             *page_routes(),
-            *workflow_routes(self),
             Route("/health", _health),
+            *workflow_routes(self),
         ]
 
     @property
     def workflow(self) -> str:
         """The agent of a session that names none."""
         return next(iter(self.served.handlers))
+
+    def workflow_named(self, scope: Scope) -> str | None:
+        """The agent that `?workflow=` names, or the first; `None` if there is none of that name."""
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        name = query.get("workflow", [self.workflow])[0].lstrip("/")
+        return name if name in self.served.handlers else None
 
     async def hub(self) -> Hub:
         """Gives the hub, started.
@@ -159,9 +167,9 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) 
     if scope["type"] == "websocket":
         await refuse_socket(receive, send)
         return
-    body = json.dumps(
-        {"v": 1, "type": "error", "payload": {"error": refused.reason, "code": 15}}
-    ).encode()
+    code = ErrorCode.UNAUTHENTICATED if refused.status == 401 else ErrorCode.PERMISSION_DENIED
+    payload = {"error": refused.reason, "code": int(code)}
+    body = json.dumps({"v": 1, "type": "error", "payload": payload}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))

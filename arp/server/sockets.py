@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 from arp.hub.peer import Peer
 from arp.store.errors import StoreError
@@ -31,7 +30,7 @@ async def accept_socket(
     path = scope["path"].removeprefix(scope.get("root_path", ""))
     offered = scope.get("subprotocols", [])
     chosen = next((name for name in offered if name in SUBPROTOCOLS), None)
-    workflow = _workflow(application, scope)
+    workflow = application.workflow_named(scope)
     if path != PATH or (offered and chosen is None) or workflow is None:
         await refuse_socket(receive, send)
         return None
@@ -62,9 +61,3 @@ async def refuse_socket(receive: Receive, send: Send) -> None:
     """Refuses a handshake; the client sees 403."""
     await receive()
     await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
-
-
-def _workflow(application: Application, scope: Scope) -> str | None:
-    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("workflow", [])
-    name = asked[0].lstrip("/") if asked else application.workflow
-    return name if name in application.served.handlers else None

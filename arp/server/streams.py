@@ -19,7 +19,14 @@ from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.protocol.agent_connection import AgentConnection, Rejected
 from arp.protocol.codec import encode_json
-from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, ResourceLimit, error_payload
+from arp.protocol.errors import (
+    ArpError,
+    ErrorCode,
+    InvalidMessage,
+    ResourceLimit,
+    UnknownObject,
+    error_payload,
+)
 from arp.protocol.messages import AgentMessage, ErrorMessage, FileRef, Input, InputAck
 from arp.server.uploads import read_body, read_form
 from arp.transport.event_stream import EventWriter, parse_place, stream
@@ -63,12 +70,12 @@ class _Events:
         request = Request(scope)
         try:
             hello = _hello(request)
+            workflow = _workflow(self._application, scope)
         except ArpError as error:
             await _failed(error)(scope, receive, send)
             return
         hub = await self._application.hub()
         outbox = QueueOutbox()
-        workflow = self._application.workflow
         principal, check = scope["arp"].principal, self._application.guard.check_token
         peer = Peer(hub, outbox, "json", workflow, principal, check)
         outbox.viewer = peer.viewer
@@ -80,6 +87,13 @@ class _Events:
         finally:
             self._application.streams.discard(outbox)
             peer.closed()
+
+
+def _workflow(application: Application, scope: Scope) -> str:
+    name = application.workflow_named(scope)
+    if name is None:
+        raise UnknownObject("no agent of that name; /_api/workflows lists them", detail="workflow")
+    return name
 
 
 def _hello(request: Request) -> dict[str, Any]:
@@ -133,7 +147,7 @@ class _Inputs:
             reason = "content-type: send application/json or multipart/form-data"
             return _response([_error(InvalidMessage(reason))], 415)
         connection = AgentConnection("json", hub.settings.limits)
-        workflow = self._application.workflow
+        workflow = _workflow(self._application, request.scope)
         answers: list[AgentMessage] = []
         for event in connection.receive(frame):
             if isinstance(event, Input):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def workflow_routes(application: Application) -> list[BaseRoute]:
     """Gives the route; the name is looked up when it is asked for."""
-    return [Route("/{workflow:path}", _Workflow(application), methods=["POST"])]
+    return [Route("/{workflow:path}", _Workflow(application))]
 
 
 class _Workflow:
@@ -43,7 +43,12 @@ class _Workflow:
         request = Request(scope, receive)
         workflow = request.path_params["workflow"]
         if workflow not in self._application.served.handlers:
-            await json_response({"error": f"no workflow {workflow!r}"}, 404)(scope, receive, send)
+            await json_response({"error": f"nothing at /{workflow}"}, 404)(scope, receive, send)
+            return
+        if request.method != "POST":
+            allow = {"allow": "POST"}
+            refused = json_response({"error": f"/{workflow} takes POST"}, 405, allow)
+            await refused(scope, receive, send)
             return
         hub = await self._application.hub()
         try:

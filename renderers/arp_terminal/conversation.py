@@ -102,6 +102,7 @@ class Conversation:
         self._in_flight: InFlight[Asking] = InFlight()
         self._is_lost = False
         self._interrupted_at = float("-inf")
+        self._look_for_question()
 
     @property
     def running(self) -> TurnScreen | None:

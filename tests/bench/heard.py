@@ -39,6 +39,11 @@ class Heard(Struct):
     ages_ms: list[float] = []
     """From `say` to receipt, for each mark."""
 
+    @property
+    def tokens(self) -> int:
+        """How many tokens came."""
+        return len(self.text) // MARK_WIDTH
+
     def check_whole(self, deltas: int) -> None:
         """Raises unless every token came, once, in order."""
         marks = len(self.ages_ms)
@@ -48,8 +53,9 @@ class Heard(Struct):
             and self.text.count(TOKEN) + marks + 1 == deltas
         )
         if not whole:
-            got = len(self.text) // MARK_WIDTH
-            raise AssertionError(f"{got} of {deltas} tokens came; ends with {self.text[-20:]!r}")
+            raise AssertionError(
+                f"{self.tokens} of {deltas} tokens came; the text ends with {self.text[-20:]!r}"
+            )
 
 
 def hear(chunks: Sequence[Chunk]) -> Heard:

@@ -13,7 +13,7 @@ from arp.hub.delivery import Delivery
 from arp.hub.hub import Hub
 from arp.protocol.errors import SurfaceDestroyed
 from arp.session.log import Log
-from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled
+from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled, started
 
 
 async def test_nothing_leaves_before_it_is_durable() -> None:
@@ -345,3 +345,71 @@ async def test_closing_writes_what_is_left() -> None:
     await store.open()
     facts = await store.facts()
     assert next(fact.type for fact in facts if fact.type.startswith("turn.")) == "turn.submitted"
+
+
+async def test_closing_waits_for_the_write_that_is_under_way() -> None:
+    """What it makes durable is delivered before the connections are closed."""
+    store = HeldStore()
+    hub = await started(store=store)
+    renderer = await Renderer(hub).join()
+    store.hold()
+    await renderer.say("go", id="i1")
+    await store.waiting.wait()
+    closing = asyncio.ensure_future(hub.aclose())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    early = closing.done()
+    store.release()
+    await closing
+    assert early is False
+    assert [one["id"] for one in renderer.box.of("ack")] == ["i1"]
+    assert renderer.box.closed == (1012, "restarting")
+
+
+async def test_turnover_is_over_when_what_was_recorded_is_delivered() -> None:
+    """Not when an older write is, nor when the right one has only begun."""
+    store = HeldStore()
+    async with running(store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await settled(hub)
+        store.hold()
+        await renderer.say("one", id="i1")
+        await store.waiting.wait()
+        await renderer.say("two", id="i2")
+        waiting = asyncio.ensure_future(hub.writer.turnover())
+        await asyncio.sleep(0)
+        store.release()
+        await waiting
+        acks = [one["id"] for one in renderer.box.of("ack")]
+    assert acks == ["i1", "i2"]
+
+
+async def test_what_comes_during_a_write_waits_for_the_next_and_is_done_once() -> None:
+    """An acknowledgement must not ride on a write that began before its input."""
+    store = HeldStore()
+    spoken, go_on = asyncio.Event(), asyncio.Event()
+
+    async def agent(turn: Turn) -> None:
+        if turn.text == "more":
+            return
+        await settled(hub)
+        store.hold()
+        await turn.say("x")
+        spoken.set()
+        await go_on.wait()
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await spoken.wait()
+        await store.waiting.wait()
+        await renderer.say("more", id="i1")
+        before = len(store.appends)
+        acks: list[int] = []
+        hub.sessions["s"].after_write(lambda: acks.append(len(store.appends) - before))
+        store.release()
+        await settled(hub)
+        go_on.set()
+        await renderer.ended("t2")
+    assert acks == [2]
+    assert [one["id"] for one in renderer.box.of("ack")] == ["i1"]

@@ -140,7 +140,7 @@ async def look(server: Process, watcher: Watcher) -> list[str]:
         await socket.send(json.dumps({**hello, "capabilities": CAPABILITIES}))
         async for frame in socket:
             message = json.loads(frame)
-            assert message["type"] != "error" or message["payload"]["retryable"]
+            assert message["type"] != "error" or message["payload"].get("retryable"), message
             for component in message.get("components", ()):
                 shown[component["id"]] = component["props"]
             if message["type"] == "commit" and message.get("seq"):
