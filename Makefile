@@ -8,7 +8,7 @@ PYTHON = python3
 VENV = .venv/bin
 BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
-BENCH = stream paced fanout patch idle
+BENCH = stream paced fanout patch idle start
 
 .PHONY: help demo test install fix check lint types gen bench web browser kill-test soak lowest coverage
 

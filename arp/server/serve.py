@@ -6,6 +6,7 @@ Theory of operation. On SIGTERM or SIGINT the server stops listening, tells rend
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from collections.abc import Callable
@@ -81,6 +82,7 @@ class Server(uvicorn.Server):
         """Begins to listen."""
         await super().startup(sockets)
         if self.started:
+            calm_collector()
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -89,6 +91,17 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
         if self.force_exit:  # then the step above left it out, and the ledger is still open
             await self.lifespan.shutdown()
+
+
+def calm_collector() -> None:
+    """Lets the garbage collector look at new objects alone, and less often.
+
+    What is loaded by now stays for good. A server makes many objects that live as long as a
+    session; looking through all of them again and again took a fifth of its time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def is_private(host: str) -> bool:
