@@ -65,16 +65,20 @@ class _Commands(click.Group):
         raise SystemExit(code if isinstance(code, int) else 0)
 
 
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Of each command by itself: click remembers a command's help option from where it is first asked."""
+
+
 @click.group(
     cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=CONTEXT,
 )
 @click.version_option(__version__, message="arp %(version)s")
 def main() -> None:
     """One agent, every screen: serve an agent, talk to one, draw what one says."""
 
 
-@main.command()
+@main.command(context_settings=CONTEXT)
 @click.argument("target")
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
@@ -314,7 +318,7 @@ def _serve_stdio(target: str, serving: Serving) -> None:
     leave(0)
 
 
-@main.command()
+@main.command(context_settings=CONTEXT)
 @click.argument("url")
 @click.option("--session", help="A session to go on with.")
 @click.option(
@@ -339,7 +343,7 @@ def connect(url: str, session: str | None, level: str, token: str | None) -> Non
     raise SystemExit(run(url, session=session, level=level, token=token))
 
 
-@main.command()
+@main.command(context_settings=CONTEXT)
 @click.option(
     "--level",
     type=click.Choice(["minimal", "basic", "standard"]),

@@ -313,9 +313,10 @@ def test_host_names_are_those_of_the_machine_and_those_named(
 
 @pytest.mark.parametrize("target", ["app.py", "./app.py", "app.py:app", "app", "app:app"])
 def test_target_is_a_file_or_a_module_with_or_without_a_name(
-    run: Run, served: Served, target: str
+    run: Run, served: Served, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`arp serve TARGET[:NAME]`."""
+    monkeypatch.delitem(sys.modules, "app", raising=False)
     assert run(target, "--port", "0").exit_code == 0
     assert served.application is not None
     assert served.application.workflow == "agent"
