@@ -66,7 +66,7 @@ class _Commands(click.Group):
 
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-"""Of each command by itself: click remembers a command's help option from where it is first asked."""
+"""Of each command by itself: click remembers a help option from where it is first asked for."""
 
 
 @click.group(

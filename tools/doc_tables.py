@@ -227,7 +227,7 @@ def _is_error(kind: object) -> bool:
 def flags(name: str) -> str:
     """Gives the arguments and options of one command."""
     command = command_line.commands[name]
-    context = click.Context(command, info_name=f"arp {name}")
+    context = click.Context(command, info_name=f"arp {name}", **command.context_settings)
     rows = []
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
