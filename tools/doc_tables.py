@@ -22,7 +22,7 @@ from arp.cli import main as command_line
 from arp.protocol import errors
 from arp.protocol.catalog import CATALOG, chain
 from arp.protocol.errors import ArpError, ErrorCode, LocalError, RemoteError
-from arp.server.streams import STATUS
+from arp.server.answers import STATUS
 
 
 class Row(NamedTuple):

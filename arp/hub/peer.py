@@ -40,6 +40,7 @@ class Peer:
         "_workflow",
         "on_trusted",
         "principal",
+        "refusal",
         "viewer",
     )
 
@@ -56,6 +57,8 @@ class Peer:
         self.principal = principal
         self.on_trusted: Callable[[], object] = lambda: None
         """Is called when the peer has shown a token, or is gone."""
+        self.refusal: ArpError | None = None
+        """The last thing that was refused."""
         self._hub = hub
         self._workflow = workflow
         self._check_token = check_token
@@ -105,5 +108,6 @@ class Peer:
         except (ArpError, StoreError) as error:
             self._refuse(error)
 
-    def _refuse(self, error: BaseException, input_id: str | None = None) -> None:
+    def _refuse(self, error: ArpError, input_id: str | None = None) -> None:
+        self.refusal = error
         self.viewer.tell(ErrorMessage(payload=error_payload(error, input_id)))

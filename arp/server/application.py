@@ -12,6 +12,7 @@ import json
 from urllib.parse import parse_qs
 
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, Router
@@ -19,7 +20,8 @@ from starlette.routing import BaseRoute, Route, Router
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
-from arp.protocol.errors import ErrorCode
+from arp.protocol.errors import ArpError, ErrorCode
+from arp.server.answers import refusal
 from arp.server.chats import chat_routes
 from arp.server.guard import Guard, Refused
 from arp.server.metrics import metrics_routes
@@ -31,7 +33,7 @@ from arp.server.streams import stream_routes
 from arp.server.workflows import workflow_routes
 from arp.store.location import open_blobs, open_store
 from arp.transport.queue_outbox import QueueOutbox
-from arp.transport.websocket import Receive, Scope, Send
+from arp.transport.websocket import Event, Receive, Scope, Send
 
 OPEN_PATHS = ("/", "/health")
 """Served to whoever passes the guard: the page holds no secret and must load to ask for a token."""
@@ -142,7 +144,23 @@ class Application:
             reason = "a token is needed: Authorization: Bearer …"
             await _refuse(scope, receive, send, Refused(401, reason))
         else:
-            await self._router(scope, receive, send)
+            await self._route(scope, receive, send)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a request; an error that a route lets through is answered with its code."""
+        began = False
+
+        async def sent(message: Event) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            await self._router(scope, receive, sent)
+        except (ArpError, HTTPException) as error:
+            if began:
+                raise
+            await refusal(error)(scope, receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -160,7 +178,8 @@ class Application:
 
 def _is_open(scope: Scope) -> bool:
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-    return path in OPEN_PATHS or path.startswith("/_static/")
+    is_open = path in OPEN_PATHS or path.startswith("/_static/")
+    return is_open and scope["method"] in ("GET", "HEAD")
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -13,9 +12,8 @@ from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.ledger.fact import decode
 from arp.protocol.capabilities import agent_hello
-from arp.protocol.errors import SessionNotFound, error_payload
 from arp.protocol.json_value import JsonObject
-from arp.protocol.messages import ErrorMessage
+from arp.server.answers import json_response
 from arp.store.store import SessionMeta
 
 if TYPE_CHECKING:
@@ -25,17 +23,6 @@ MAX_TURNS = 200
 """Turns in one page of a chat's history."""
 
 DEFAULT_TURNS = 50
-
-
-def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Gives a value as JSON."""
-    body = msgspec.json.encode(value)
-    return Response(body, status, headers=headers, media_type="application/json")
-
-
-def not_found(error: SessionNotFound) -> Response:
-    """Gives the one answer for what does not exist and what is not yours."""
-    return json_response(ErrorMessage(payload=error_payload(error)), 404)
 
 
 def chat_routes(application: Application) -> list[BaseRoute]:
@@ -91,10 +78,7 @@ class _Chats:
 
     async def get(self, request: Request) -> Response:
         hub = await self._application.hub()
-        try:
-            live = await hub.find(request.path_params["session_id"], request.scope["arp"].principal)
-        except SessionNotFound as error:
-            return not_found(error)
+        live = await hub.find(request.path_params["session_id"], request.scope["arp"].principal)
         meta = await hub.store.session(live.session.head.session_id)
         row = _row(meta) if meta is not None else {"id": live.session.head.session_id}
         before = request.query_params.get("before")
@@ -103,10 +87,7 @@ class _Chats:
 
     async def delete(self, request: Request) -> Response:
         hub = await self._application.hub()
-        try:
-            await hub.delete(request.path_params["session_id"], request.scope["arp"].principal)
-        except SessionNotFound as error:
-            return not_found(error)
+        await hub.delete(request.path_params["session_id"], request.scope["arp"].principal)
         return json_response({"deleted": request.path_params["session_id"]})
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import hmac
 import inspect
+import logging
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from arp.hub.directory import Principal
 from arp.server.served import Access
 from arp.transport.websocket import Scope
+
+logger = logging.getLogger(__name__)
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -54,10 +56,7 @@ class Guard:
 
     @staticmethod
     def _is_own(origin: str, host: str) -> bool:
-        parts = urlsplit(origin)
-        if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}":
-            return False
-        return parts.netloc == host
+        return origin in (f"http://{host}", f"https://{host}")
 
     async def principal(self, scope: Scope) -> Principal | None:
         """Tells who asks; `None` if nobody that may."""
@@ -70,7 +69,9 @@ class Guard:
             return Principal()
         values = _values(scope, b"authorization", lower=False)
         scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
-        return await self.check_token(token.strip()) if scheme.lower() == "bearer" else None
+        if scheme.lower() != "bearer":
+            return None
+        return await self.check_token(token.strip().encode("latin-1").decode(errors="replace"))
 
     async def check_token(self, token: str) -> Principal | None:
         """Tells to whom a token belongs that came in a `hello`."""
@@ -83,9 +84,16 @@ class Guard:
 
     async def _ask(self, headers: dict[str, str]) -> Principal | None:
         assert self._authenticate is not None
-        name = self._authenticate(headers)
-        if inspect.isawaitable(name):
-            name = await name
+        try:
+            name = self._authenticate(headers)
+            if inspect.isawaitable(name):
+                name = await name
+            if not isinstance(name, str | None):
+                raise TypeError(f"it gave {type(name).__name__}, not a name or None")
+        except Exception:
+            # Whatever it was: who cannot be told apart does not come in.
+            logger.exception("the authenticate hook failed")
+            return None
         return Principal(name) if name is not None else None
 
 

@@ -19,7 +19,8 @@ from arp.protocol.errors import SessionNotFound
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import RendererCapabilities, RendererHello, Resume
 from arp.protocol.screen import TurnScreen
-from arp.server.chats import bounded, json_response, not_found
+from arp.server.answers import json_response
+from arp.server.chats import bounded
 from arp.server.workflow_events import WorkflowWriter
 from arp.surface.snapshot import snapshot
 from arp.transport.event_stream import stream
@@ -60,14 +61,11 @@ class _Runs:
         principal = request.scope["arp"].principal
         limit = bounded(request.query_params.get("limit"), 50, 200)
         named = request.query_params.get("session_id")
-        try:
-            if named is not None:
-                sessions = [await hub.find(named, principal)]
-            else:
-                metas = await hub.metas(principal, limit=RECENT_SESSIONS)
-                sessions = [await hub.find(meta.id, principal) for meta in metas]
-        except SessionNotFound as error:
-            return not_found(error)
+        if named is not None:
+            sessions = [await hub.find(named, principal)]
+        else:
+            metas = await hub.metas(principal, limit=RECENT_SESSIONS)
+            sessions = [await hub.find(meta.id, principal) for meta in metas]
         rows = [
             _row(live, turn)
             for live in sessions
@@ -76,10 +74,7 @@ class _Runs:
         return json_response(rows[:limit])
 
     async def get(self, request: Request) -> Response:
-        try:
-            live, turn = await find_run(self._application, request)
-        except SessionNotFound as error:
-            return not_found(error)
+        live, turn = await find_run(self._application, request)
         return json_response(_row(live, turn) | result_of(live, turn))
 
 
@@ -126,11 +121,7 @@ class _RunStream:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            live, turn = await find_run(self._application, Request(scope))
-        except SessionNotFound as error:
-            await not_found(error)(scope, receive, send)
-            return
+        live, turn = await find_run(self._application, Request(scope))
         await follow(self._application, live, turn, receive, send)
 
 

@@ -19,15 +19,9 @@ from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.protocol.agent_connection import AgentConnection, Rejected
 from arp.protocol.codec import encode_json
-from arp.protocol.errors import (
-    ArpError,
-    ErrorCode,
-    InvalidMessage,
-    ResourceLimit,
-    UnknownObject,
-    error_payload,
-)
+from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
 from arp.protocol.messages import AgentMessage, ErrorMessage, FileRef, Input, InputAck
+from arp.server.answers import status_of
 from arp.server.uploads import read_body, read_form
 from arp.transport.event_stream import EventWriter, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
@@ -38,18 +32,6 @@ if TYPE_CHECKING:
 
 FIELD_PART = "fields."
 """How a part is named that answers a file field of a form."""
-
-STATUS = {
-    ErrorCode.UNAUTHENTICATED: 401,
-    ErrorCode.PERMISSION_DENIED: 403,
-    ErrorCode.SESSION_NOT_FOUND: 404,
-    ErrorCode.INVALID_OBJECT: 404,
-    ErrorCode.RESOURCE_LIMIT: 413,
-    ErrorCode.RATE_LIMITED: 429,
-    ErrorCode.BUSY: 409,
-    ErrorCode.INTERNAL: 500,
-}
-"""HTTP status of an error code; the others are 400."""
 
 
 def stream_routes(application: Application) -> list[BaseRoute]:
@@ -67,13 +49,8 @@ class _Events:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        try:
-            hello = _hello(request)
-            workflow = _workflow(self._application, scope)
-        except ArpError as error:
-            await _failed(error)(scope, receive, send)
-            return
+        hello = _hello(Request(scope))
+        workflow = _workflow(self._application, scope)
         hub = await self._application.hub()
         outbox = QueueOutbox()
         principal, check = scope["arp"].principal, self._application.guard.check_token
@@ -83,6 +60,8 @@ class _Events:
         self._application.streams.add(outbox)
         try:
             await peer.receive(encode_json(hello))
+            if peer.refusal is not None:  # a stream has no second hello: it would stay silent
+                raise peer.refusal
             await stream(receive, send, outbox, EventWriter(_epoch(hello)))
         finally:
             self._application.streams.discard(outbox)
@@ -195,12 +174,11 @@ def _status(answers: list[AgentMessage]) -> int:
         return 200
     first = answers[0]
     assert isinstance(first, ErrorMessage)
-    return STATUS.get(ErrorCode(first.payload.code), 400)
+    return status_of(first.payload)
 
 
 def _failed(error: ArpError) -> Response:
-    status = 413 if isinstance(error, ResourceLimit) else STATUS.get(error.code, 400)
-    return _response([_error(error)], status)
+    return _response([_error(error)], status_of(error_payload(error)))
 
 
 def _response(answers: list[AgentMessage], status: int) -> Response:

@@ -22,6 +22,9 @@ MAX_FILES = 20
 MAX_FIELDS = 50
 """Beside the files."""
 
+MAX_NAME_BYTES = 255
+"""What file systems take."""
+
 READ_BYTES = 64 << 10
 
 OVERHEAD_BYTES = 64 << 10
@@ -87,10 +90,19 @@ async def read_form(request: Request, blobs: Blobs, max_bytes: int) -> Form:
 
 async def _store(upload: UploadFile, blobs: Blobs, max_bytes: int) -> FileRef:
     blob = await blobs.put(_chunks(upload), max_bytes=max_bytes)
-    name = (upload.filename or "file").replace("\\", "/").rpartition("/")[2] or "file"
-    shown = "".join(character for character in name if character.isprintable())[:255]
-    mime = (upload.content_type or "application/octet-stream")[:128]
-    return FileRef(blob.id, shown, blob.size, mime, blob.sha256)
+    mime = _printable(upload.content_type or "")[:128] or "application/octet-stream"
+    return FileRef(blob.id, shown_name(upload.filename or ""), blob.size, mime, blob.sha256)
+
+
+def shown_name(filename: str) -> str:
+    """Gives a name that is safe to show, and to use in a directory of one's own: no path."""
+    name = _printable(filename.replace("\\", "/").rpartition("/")[2]).strip()
+    cut = name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+    return cut if cut.strip(".") else "file"
+
+
+def _printable(text: str) -> str:
+    return "".join(character for character in text if character.isprintable())
 
 
 async def _chunks(upload: UploadFile) -> AsyncIterator[bytes]:

@@ -17,12 +17,19 @@ from starlette.routing import BaseRoute, Route
 
 from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
-from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, error_payload
+from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage
 from arp.protocol.json_value import JsonObject, check_plain_json
-from arp.protocol.messages import FINAL_STATUSES, ErrorMessage, FileRef, Input, InputAck, InputType
-from arp.server.chats import json_response
+from arp.protocol.messages import (
+    FINAL_STATUSES,
+    ErrorMessage,
+    FileRef,
+    Identifier,
+    Input,
+    InputAck,
+    InputType,
+)
+from arp.server.answers import json_response
 from arp.server.runs import follow, result_of
-from arp.server.streams import STATUS
 from arp.server.uploads import read_body, read_form
 from arp.transport.websocket import Receive, Scope, Send
 
@@ -51,13 +58,7 @@ class _Workflow:
             await refused(scope, receive, send)
             return
         hub = await self._application.hub()
-        try:
-            live, turn_id = await self._submit(request, hub, workflow)
-        except ArpError as error:
-            status = STATUS.get(error.code, 400)
-            body = ErrorMessage(payload=error_payload(error))
-            await json_response(body, status)(scope, receive, send)
-            return
+        live, turn_id = await self._submit(request, hub, workflow)
         turn = live.session.screen.turns[turn_id]
         if "text/event-stream" in request.headers.get("accept", ""):
             await follow(self._application, live, turn, receive, send)
@@ -67,9 +68,7 @@ class _Workflow:
     async def _submit(self, request: Request, hub: Hub, workflow: str) -> tuple[LiveSession, str]:
         fields, files = await _body(request, hub)
         principal = request.scope["arp"].principal
-        session_id = fields.pop("session_id", None) or None
-        if session_id is not None and not isinstance(session_id, str):
-            raise InvalidMessage("session_id: expected string")
+        asked = _session_id(fields.pop("session_id", None) or None)
         text = fields.pop("message", None) or fields.pop("text", "")
         data: JsonObject = {"text": text}
         if fields:
@@ -77,10 +76,14 @@ class _Workflow:
         if files:
             data["files"] = msgspec.to_builtins(files)
         check_plain_json(data, "body")
-        live = await hub.open(session_id, principal, workflow)
-        session_id = live.session.head.session_id
+        live = await hub.open(asked, principal, workflow)
+        if live.session.head.workflow != workflow:
+            raise InvalidMessage(
+                f"session {live.id!r} is one of {live.session.head.workflow!r}; post it there",
+                detail="session_id",
+            )
         kind: InputType = "file" if files else "text"
-        said = Input(input_type=kind, data=data, session_id=session_id)
+        said = Input(input_type=kind, data=data, session_id=live.id)
         answer = await hub.submit(said, principal, workflow, files)
         if isinstance(answer, InputAck) and answer.turn_id is not None:
             return live, answer.turn_id
@@ -88,9 +91,18 @@ class _Workflow:
         raise _as_error(answer)
 
 
+def _session_id(asked: object) -> str | None:
+    try:
+        name: str | None = msgspec.convert(asked, Identifier | None)
+    except msgspec.ValidationError as error:
+        raise InvalidMessage(f"session_id: {error}", detail="session_id") from None
+    return name
+
+
 def _as_error(answer: ErrorMessage) -> ArpError:
     error = InvalidMessage(answer.payload.error)
-    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # carries the peer's code on
+    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # carries the answer on
+    error.retryable = answer.payload.retryable  # type: ignore[misc]
     return error
 
 
@@ -115,9 +127,7 @@ async def _whole(live: LiveSession, turn_id: str) -> Response:
     """Waits for a turn's end, or for a question of it, and gives what it shows."""
     turn = live.session.screen.turns[turn_id]
     while turn.status not in FINAL_STATUSES and turn.status != "waiting":
-        changed = asyncio.Event()
-        live.after_write(changed.set)
-        await changed.wait()
+        await live.written()
         await asyncio.sleep(POLL_S)
     run_id = f"{live.session.head.session_id}.{turn_id}"
     return json_response({"run_id": run_id, "status": turn.status, **result_of(live, turn)})

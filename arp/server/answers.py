@@ -1,0 +1,50 @@
+"""What goes back over HTTP: values as JSON, and one answer for each error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, error_payload
+from arp.protocol.messages import ErrorMessage
+from arp.store.errors import StoreClosed
+
+STATUS = {
+    ErrorCode.UNAUTHENTICATED: 401,
+    ErrorCode.PERMISSION_DENIED: 403,
+    ErrorCode.SESSION_NOT_FOUND: 404,
+    ErrorCode.INVALID_OBJECT: 404,
+    ErrorCode.RESOURCE_LIMIT: 413,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.BUSY: 409,
+    ErrorCode.INTERNAL: 500,
+}
+"""HTTP status of an error code; the others are 400."""
+
+TRY_AGAIN = 503
+"""Where the fault is ours and goes away: a ledger that cannot be written now."""
+
+
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Gives a value as JSON."""
+    body = msgspec.json.encode(value)
+    return Response(body, status, headers=headers, media_type="application/json")
+
+
+def status_of(payload: ErrorPayload) -> int:
+    """Gives the HTTP status of an error."""
+    code = ErrorCode(payload.code)
+    return TRY_AGAIN if code is ErrorCode.INTERNAL and payload.retryable else STATUS.get(code, 400)
+
+
+def refusal(error: ArpError | HTTPException) -> Response:
+    """Gives the answer for an error: its code, and nothing that tells more than the error does."""
+    if isinstance(error, HTTPException):
+        headers = dict(error.headers or {})
+        return json_response({"error": error.detail}, error.status_code, headers)
+    payload = error_payload(error)
+    status = TRY_AGAIN if isinstance(error, StoreClosed) else status_of(payload)
+    return json_response(ErrorMessage(payload=payload), status)

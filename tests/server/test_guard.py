@@ -1,0 +1,209 @@
+"""Who may come in: one function decides for every route, on the raw request (T01 to T04, T09)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arp.hub.directory import Principal
+from arp.server.guard import Guard
+from arp.server.served import Access
+
+Headers = list[tuple[bytes, bytes]]
+
+
+def scope(*headers: tuple[str, str]) -> dict[str, Any]:
+    raw: Headers = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+    return {"type": "http", "headers": raw, "path": "/", "method": "GET"}
+
+
+def status(guard: Guard, *headers: tuple[str, str]) -> int | None:
+    refused = guard.check_source(scope(*headers))
+    return refused.status if refused else None
+
+
+HOSTS = [
+    ("127.0.0.1", None),
+    ("127.0.0.1:8080", None),
+    ("localhost:1", None),
+    ("LOCALHOST:8080", None),
+    ("[::1]:8080", None),
+    ("[::1]", None),
+    ("agent.example", None),
+    ("agent.example:443", None),
+    ("attacker.test", 421),
+    ("attacker.test:8080", 421),
+    ("localhost.evil", 421),
+    ("localhost.", 421),
+    ("127.0.0.1.evil", 421),
+    ("2130706433", 421),
+    ("0x7f000001", 421),
+    ("0177.0.0.1", 421),
+    ("127.1", 421),
+    ("0.0.0.0:8080", 421),
+    ("[::ffff:127.0.0.1]", 421),
+    ("::1", 421),
+    ("", 421),
+    (":8080", 421),
+    ("127.0.0.1:", 421),
+    ("127.0.0.1:80:80", 421),
+    ("127.0.0.1:x", 421),
+    ("127.0.0.1:٨٠".encode().decode("latin-1"), 421),
+    ("a/?x=", 421),
+    ("127.0.0.1/evil", 421),
+    ("user@127.0.0.1", 421),
+    ("127.0.0.1 ", 421),
+    ("agent.example.evil", 421),
+]
+
+
+@pytest.mark.parametrize(("host", "refused"), HOSTS)
+def test_host_must_be_one_of_ours(host: str, refused: int | None) -> None:
+    """T03, T04: a rebound DNS name is none; on by default, also on loopback."""
+    guard = Guard(Access(hosts=("Agent.Example",)))
+    assert status(guard, ("host", host)) == refused
+
+
+@pytest.mark.parametrize("hosts", [[], ["127.0.0.1", "127.0.0.1"], ["127.0.0.1", "evil"]])
+def test_host_must_stand_there_exactly_once(hosts: list[str]) -> None:
+    """T03: none, or two of them."""
+    assert status(Guard(Access()), *[("host", host) for host in hosts]) == 421
+
+
+ORIGINS = [
+    ("http://127.0.0.1:8080", None),
+    ("https://127.0.0.1:8080", None),
+    ("HTTP://127.0.0.1:8080", None),
+    ("https://page.example", None),
+    ("https://page.example:8443", None),
+    ("null", 403),
+    ("", 403),
+    ("http://evil.example", 403),
+    ("http://127.0.0.1", 403),
+    ("http://127.0.0.1:8081", 403),
+    ("http://localhost:8080", 403),
+    ("http://localhost.evil:8080", 403),
+    ("http://127.0.0.1.evil:8080", 403),
+    ("http://127.0.0.1:8080.evil", 403),
+    ("http://127.0.0.1:8080/", 403),
+    ("http://127.0.0.1:8080/path", 403),
+    ("http://127.0.0.1:8080?", 403),
+    ("http://127.0.0.1.:8080", 403),
+    ("http://user@127.0.0.1:8080", 403),
+    ("http://127.0.0.1:8080@evil.example", 403),
+    ("ftp://127.0.0.1:8080", 403),
+    ("file://", 403),
+    ("chrome-extension://abc", 403),
+    ("127.0.0.1:8080", 403),
+    ("//127.0.0.1:8080", 403),
+    ("http://[", 403),
+    ("http://[::1", 403),
+    ("http://page.example", 403),
+    ("https://page.example.evil", 403),
+    ("https://page.example:443", 403),
+]
+
+
+@pytest.mark.parametrize(("origin", "refused"), ORIGINS)
+def test_origin_must_be_our_own_or_listed(origin: str, refused: int | None) -> None:
+    """T01: exactly; whoever sends none is no browser page of another site."""
+    guard = Guard(Access(origins=("https://Page.example/", "https://page.example:8443")))
+    assert status(guard, ("host", "127.0.0.1:8080"), ("origin", origin)) == refused
+
+
+def test_two_origins_are_refused() -> None:
+    """T01: also where each of them would do."""
+    own = ("origin", "http://127.0.0.1:8080")
+    assert status(Guard(Access()), ("host", "127.0.0.1:8080"), own, own) == 403
+
+
+def test_request_without_an_origin_passes() -> None:
+    """T02: programs send none; the token is asked of them besides."""
+    assert status(Guard(Access()), ("host", "127.0.0.1:8080")) is None
+
+
+CARRIERS: list[tuple[list[tuple[str, str]], bool]] = [
+    ([("authorization", "Bearer s3cret")], True),
+    ([("authorization", "bearer s3cret")], True),
+    ([("authorization", "Bearer   s3cret ")], True),
+    ([("authorization", "Bearer S3CRET")], False),
+    ([("authorization", "Bearer s3cre")], False),
+    ([("authorization", "Bearer s3crett")], False),
+    ([("authorization", "Bearer ")], False),
+    ([("authorization", "Bearer")], False),
+    ([("authorization", "s3cret")], False),
+    ([("authorization", "Basic s3cret")], False),
+    ([("authorization", "Bearer s3cret"), ("authorization", "Bearer s3cret")], False),
+    ([("cookie", "token=s3cret")], False),
+    ([("x-api-key", "s3cret")], False),
+    ([("sec-websocket-protocol", "s3cret")], False),
+    ([], False),
+]
+
+
+@pytest.mark.parametrize(("headers", "known"), CARRIERS)
+async def test_token_counts_in_one_place_alone(headers: list[tuple[str, str]], known: bool) -> None:
+    """T02, T09: `Authorization: Bearer`; a cookie would be sent by any page."""
+    guard = Guard(Access(token="s3cret"))
+    principal = await guard.principal(scope(*headers))
+    assert (principal is not None) is known
+
+
+async def test_token_may_hold_any_character() -> None:
+    """Headers carry bytes."""
+    guard = Guard(Access(token="pässwört"))
+    raw = {"headers": [(b"authorization", "Bearer pässwört".encode())]}
+    assert await guard.principal(raw) == Principal()
+    assert await guard.check_token("pässwört") == Principal()
+    assert await guard.check_token("passwort") is None
+
+
+async def test_without_token_and_hook_everyone_is_the_same_nobody() -> None:
+    """On loopback, that is: the command line refuses other addresses."""
+    guard = Guard(Access())
+    assert await guard.principal(scope()) == Principal("")
+    assert await guard.check_token("anything") == Principal("")
+
+
+async def test_hook_tells_who_asks_and_stands_before_the_token() -> None:
+    """It gets the headers in lower case; in a hello, the token as it would stand there."""
+    seen: list[dict[str, str]] = []
+
+    def authenticate(headers: dict[str, str]) -> str | None:
+        seen.append(headers)
+        return {"Bearer a": "ada"}.get(headers.get("authorization", ""))
+
+    guard = Guard(Access(token="s3cret", authenticate=authenticate))
+    by_header = await guard.principal(scope(("host", "h"), ("authorization", "Bearer a")))
+    by_hello = await guard.check_token("a")
+    by_token = await guard.principal(scope(("authorization", "Bearer s3cret")))
+    assert (by_header, by_hello, by_token) == (Principal("ada"), Principal("ada"), None)
+    assert seen[0] == {"host": "h", "authorization": "Bearer a"}
+    assert seen[1] == {"authorization": "Bearer a"}
+
+
+async def test_hook_may_be_a_coroutine() -> None:
+    """It may ask a data base."""
+
+    async def authenticate(_: dict[str, str]) -> str | None:
+        return "ada"
+
+    assert await Guard(Access(authenticate=authenticate)).principal(scope()) == Principal("ada")
+
+
+@pytest.mark.parametrize("answer", [RuntimeError("down"), True, 7, b"ada"])
+async def test_hook_that_fails_lets_nobody_in(
+    answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fail closed, and say so in the log."""
+
+    def authenticate(_: dict[str, str]) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    guard = Guard(Access(authenticate=authenticate))
+    assert await guard.principal(scope()) is None
+    assert await guard.check_token("a") is None
+    assert "the authenticate hook failed" in caplog.text
