@@ -21,6 +21,9 @@ class Raw:
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
         self.seen: list[Any] = []
+        self.frames = 0
+        """Read so far; each holds one message, or several for who takes a `batch`."""
+        self._waiting: list[Any] = []
 
     async def send(self, message: Any) -> None:
         """Sends a message, or any text or bytes."""
@@ -42,8 +45,12 @@ class Raw:
 
     async def next(self) -> Any:
         """Gives the next message."""
-        async with asyncio.timeout(WAIT_S):
-            message = json.loads(await self.socket.recv())
+        while not self._waiting:
+            async with asyncio.timeout(WAIT_S):
+                frame = json.loads(await self.socket.recv())
+            self.frames += 1
+            self._waiting = frame if isinstance(frame, list) else [frame]
+        message = self._waiting.pop(0)
         self.seen.append(message)
         return message
 
@@ -53,6 +60,10 @@ class Raw:
             message = await self.next()
             if message["type"] == type_name and fields.items() <= message.items():
                 return message
+
+    async def until_final(self, turn_id: str) -> Any:
+        """Reads to the end of a turn."""
+        return await self.until("commit", turn_id=turn_id, final=True)
 
     def of(self, type_name: str) -> list[Any]:
         """Gives the messages of one type that were read so far."""

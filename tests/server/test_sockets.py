@@ -1,0 +1,201 @@
+"""The WebSocket's handshake: path, subprotocol, agent; and messages that are too big."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import cbor2
+import msgspec
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from arp import App, HubSettings, Limits, Turn
+from tests.server.sockets import Raw, raw
+from tests.serving import Serving, serving
+
+LIMIT = 8192
+
+app = App(title="Two", settings=HubSettings(limits=Limits(max_message_bytes=LIMIT)))
+
+
+@app.agent("first")
+async def first(turn: Turn) -> None:
+    """The one that a session gets which names none."""
+    await turn.say("first")
+
+
+@app.agent("second")
+async def second(turn: Turn) -> None:
+    """Another."""
+    await turn.say("second")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Serving]:
+    with serving(app) as running:
+        yield running
+
+
+async def handshake(server: Serving, path: str = "/_arp/v1", **options: Any) -> str | None:
+    """Gives the subprotocol that was chosen."""
+    async with connect(f"ws://127.0.0.1:{server.port}{path}", **options) as socket:
+        await socket.recv()
+        return socket.subprotocol
+
+
+NAMES: list[tuple[list[Any], str]] = [
+    (["arp.session.v1.json"], "arp.session.v1.json"),
+    (["arp.session.v1.msgpack"], "arp.session.v1.msgpack"),
+    (["arp.v9.xml", "arp.session.v1.cbor"], "arp.session.v1.cbor"),
+    (["arp.session.v1.cbor", "arp.session.v1.json"], "arp.session.v1.cbor"),
+]
+
+
+@pytest.mark.parametrize(("offered", "chosen"), NAMES)
+async def test_first_subprotocol_that_is_known_is_chosen(
+    server: Serving, offered: list[Any], chosen: str
+) -> None:
+    """protocol.md 1."""
+    assert await handshake(server, subprotocols=offered) == chosen
+
+
+async def test_no_subprotocol_means_json(server: Serving) -> None:
+    """protocol.md 1."""
+    assert await handshake(server) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "offered"),
+    [
+        ("/_arp/v1", ["arp.session.v2.json"]),
+        ("/_arp/v1", ["arp.v1.json"]),
+        ("/_arp/v1", ["ARP.SESSION.V1.JSON"]),
+        ("/_arp/v2", None),
+        ("/", None),
+        ("/_arp/v1/", None),
+        ("/_arp/v1?workflow=third", None),
+    ],
+)
+async def test_handshake_that_asks_for_what_is_not_there_is_refused(
+    server: Serving, path: str, offered: Any
+) -> None:
+    """protocol.md 1: a subprotocol that the server does not know is refused in the handshake."""
+    with pytest.raises(InvalidStatus) as refused:
+        await handshake(server, path, subprotocols=offered)
+    assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [("", "first"), ("?workflow=second", "second"), ("?workflow=/second", "second")],
+)
+async def test_new_session_gets_the_agent_that_is_asked_for(
+    server: Serving, query: str, says: str
+) -> None:
+    """A session stays with its agent, whoever comes to it later."""
+    session = f"session-{query.strip('?=/')}"
+    for _ in range(2):
+        async with connect(server.ws + query) as socket:
+            client = Raw(socket)
+            await client.next()
+            await client.say(session, "x")
+            await client.until("commit", final=True)
+        assert [one["payload"]["delta"] for one in client.of("delta")] == [says]
+        query = ""
+
+
+async def test_message_above_the_limit_gets_an_error_far_above_it_the_end(server: Serving) -> None:
+    """protocol.md 4 and 6: RESOURCE_LIMIT, then 1009; the server lives on."""
+    async with raw(server) as client:
+        await client.say("big", "x" * LIMIT)
+        error = await client.until("error")
+        await client.say("big", "x")
+        await client.until("commit", final=True)
+        await client.say("big", "x" * LIMIT * 5)
+        with pytest.raises(ConnectionClosed) as closed:
+            await client.until("never")
+    async with raw(server) as other:
+        await other.hello("after", ["text"])
+    assert error["payload"]["code"] == 4
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1009
+
+
+async def test_text_that_is_no_utf8_ends_its_connection_alone(server: Serving) -> None:
+    """T24: 1007."""
+    async with connect(server.ws) as socket:
+        await socket.recv()
+        await socket.send(b"\xff\xfe", text=True)
+        with pytest.raises(ConnectionClosed) as closed:
+            await socket.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1007
+
+
+@pytest.mark.parametrize("encoding", ["json", "msgpack", "cbor"])
+async def test_batch_comes_in_the_encoding_of_the_connection(
+    server: Serving, encoding: str
+) -> None:
+    """Feature `batch`: arrays of messages, in one frame, of any encoding."""
+    decode: Any = {"json": msgspec.json.decode, "msgpack": msgspec.msgpack.decode}.get(
+        encoding, cbor2.loads
+    )
+    encode: Any = {"json": msgspec.json.encode, "msgpack": msgspec.msgpack.encode}.get(
+        encoding, cbor2.dumps
+    )
+    session_id = f"batch-{encoding}"
+    hello = {"v": 1, "type": "hello", "session_id": session_id}
+    capabilities = {"components": ["text"], "features": ["batch", "streaming"]}
+    name: Any = f"arp.session.v1.{encoding}"
+    async with connect(server.ws, subprotocols=[name]) as socket:
+        data = encode({**hello, "capabilities": capabilities})
+        await socket.send(data.decode() if encoding == "json" else data)
+        said = {"v": 1, "type": "input", "session_id": session_id, "input_type": "text"}
+        data = encode([{**said, "data": {"text": "x"}, "id": str(n)} for n in range(3)])
+        await socket.send(data.decode() if encoding == "json" else data)
+        frames: list[Any] = []
+        while sum(one["type"] == "commit" and one["final"] for one in flat(frames)) < 3:
+            frames.append(decode(await socket.recv()))
+    acks = [one["id"] for one in flat(frames) if one["type"] == "ack"]
+    assert acks == ["0", "1", "2"]
+    assert any(isinstance(frame, list) and len(frame) > 1 for frame in frames)
+
+
+def flat(frames: list[Any]) -> list[Any]:
+    return [one for frame in frames for one in (frame if isinstance(frame, list) else [frame])]
+
+
+async def test_batch_that_is_too_long_is_refused_whole(server: Serving) -> None:
+    """More than 64 messages at once are more than a renderer has to say."""
+    async with raw(server) as client:
+        await client.hello("long", ["text"], "batch")
+        said = {"v": 1, "type": "input", "input_type": "focus", "data": {}}
+        await client.send([{**said, "id": str(n)} for n in range(65)])
+        error = await client.until("error")
+        await client.send([{**said, "id": str(n)} for n in range(64)])
+        await client.until("ack", id="63")
+    assert "at most 64" in error["payload"]["error"]
+    assert len(client.of("ack")) == 64
+
+
+async def test_many_missed_messages_come_in_few_frames(server: Serving) -> None:
+    """A renderer with `batch` that was away gets arrays, one without gets one message a frame."""
+    async with raw(server) as client:
+        ready = await client.hello("many", ["text"], "batch", "streaming")
+        for _ in range(30):
+            await client.say("many", "x")
+        await client.until_final("t30")
+    resume = {"epoch": ready["epoch"], "seq": ready["seq"]}
+    counts = {}
+    for features in (["batch", "streaming"], ["streaming"]):
+        async with connect(server.ws) as socket:
+            other = Raw(socket)
+            hello = {"v": 1, "type": "hello", "session_id": "many", "resume": resume}
+            capabilities = {"components": ["text"], "features": features}
+            await other.send({**hello, "capabilities": capabilities})
+            await other.until_final("t30")
+            counts[len(features)] = (other.frames, len(other.seen))
+    assert counts[1][0] == counts[1][1]
+    assert counts[2][0] * 10 < counts[2][1]
