@@ -13,12 +13,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from arp import ui
 from arp.app import App, serve
 from arp.hub.settings import HubSettings
-from arp.hub.turn import Turn
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.protocol.limits import Limits
@@ -26,6 +26,7 @@ from arp.server.served import Access
 
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect
+    from arp.hub.turn import Turn
 
 __all__ = [
     "Access",
@@ -44,10 +45,15 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    """Loads the client when it is asked for: an agent needs none."""
-    if name in ("ArpClient", "connect"):
-        from arp.client import client
+_LATER: Final = {
+    "ArpClient": "arp.client.client",
+    "connect": "arp.client.client",
+    "Turn": "arp.hub.turn",
+}
+"""Names that are loaded when they are asked for, with all that stands under them."""
 
-        return getattr(client, name)
-    raise AttributeError(f"module 'arp' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'arp' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

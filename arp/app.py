@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from arp.hub.runner import Handler
 from arp.hub.settings import HubSettings
 from arp.server.served import Access, Served, Workflow
 
 if TYPE_CHECKING:
+    from arp.hub.runner import Handler
     from arp.server.application import Application
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from arp.protocol.limits import Limits
-from arp.session.session import Policy
+from arp.session.policy import Policy
 
 Seconds = Annotated[float, Meta(gt=0)]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from arp.hub.runner import Handler
 from arp.hub.settings import HubSettings
+
+if TYPE_CHECKING:
+    from arp.hub.runner import Handler
 
 Authenticate: TypeAlias = Callable[[dict[str, str]], Awaitable[str | None] | str | None]
 """Takes the request's headers (lower-case names), gives the user's name, or `None` to refuse."""

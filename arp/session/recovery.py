@@ -14,8 +14,9 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentMessage
 from arp.session.effects import Effect
+from arp.session.policy import Policy
 from arp.session.projection import At, project
-from arp.session.session import Head, Policy, Question, Session
+from arp.session.session import Head, Question, Session
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id")
 

@@ -37,14 +37,13 @@ from arp.protocol.tree import Tree
 from arp.session.effects import CancelTurn, Effect, StartTurn
 from arp.session.emission import SAYING, Drained, Emission
 from arp.session.log import THREAD, Log
+from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.profile import Profile, supported
 from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
 from arp.surface.translate import Translation
-
-Policy = Literal["queue", "reject", "interrupt"]
 
 TITLE_CHARACTERS = 80
 """A chat's title is the beginning of its first text."""
