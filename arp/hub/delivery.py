@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.protocol.codec import encode_json, recode
 from arp.protocol.messages import AgentMessage, Resume, SessionReady
-from arp.session.emission import Audience, Drained, addressed
+from arp.session.emission import Audience, Drained, Said, Text, addressed
 from arp.session.session import Session
 from arp.surface.snapshot import Place, catch_up, snapshot
 
@@ -52,17 +52,17 @@ class Delivery:
         "_groups",
         "_joining",
         "_mark",
+        "_reached",
         "_session",
         "_settings",
-        "place",
         "replay",
         "viewers",
     )
 
     def __init__(self, session: Session, settings: HubSettings, mark: Callable[[], None]) -> None:
         self.viewers: dict[str, Viewer] = {}
-        self.place = session.place
-        """Up to where facts are durable and delivered."""
+        self._reached: Said | Place = session.place
+        """What was delivered last."""
         self.replay: Callable[[Viewer, Resume], None] = lambda _viewer, _resume: None
         """Tells a renderer what lies behind a place; set by the hub."""
         self._session = session
@@ -131,16 +131,27 @@ class Delivery:
     # -- what has become durable -----------------------------------------------------------------
 
     @property
-    def has_joining(self) -> bool:
-        """Tells whether somebody wants to join."""
-        return bool(self._joining)
+    def place(self) -> Place:
+        """Up to where facts are durable and delivered."""
+        reached = self._reached
+        return reached.place if isinstance(reached, Said) else reached
 
-    def deliver(self, drained: Drained) -> None:
+    def deliver(self, drained: Said | Drained) -> None:
         """Shows facts to all who are current."""
-        if drained.emissions and self._groups:
+        if self._groups:
             for audience, viewers in tuple(self._groups.items()):
-                self._deliver_to(audience, viewers, drained)
-        self.place = drained.place
+                if isinstance(drained, Said):
+                    self._say(audience, viewers, drained.text)
+                else:
+                    self._deliver_to(audience, viewers, drained)
+        self._reached = drained if isinstance(drained, Said) else drained.place
+
+    def _say(self, audience: Audience, viewers: list[Viewer], text: Text) -> None:
+        frames = text.frames(audience)
+        if frames:
+            self._send(viewers, Frames(frames) if len(viewers) > 1 else frames, ())
+        if audience.part is not None and audience.part != text.part:
+            self._rename(viewers)
 
     def _deliver_to(self, audience: Audience, viewers: list[Viewer], drained: Drained) -> None:
         frames, place = Frames(), drained.place
@@ -155,20 +166,22 @@ class Delivery:
             packed = frames
             if audience.batch and len(frames) > 1:
                 packed = pack(frames, audience.encoding)
-            commits: list[int] = []
-            if not drained.only_text:
-                commits = [one.sequence for one in drained.emissions if one.type in _COMMITS]
+            commits = [one.sequence for one in drained.emissions if one.type in _COMMITS]
             self._send(viewers, packed, commits)
             if commits:
                 for viewer in list(viewers):
                     self._pace(viewer, place)
         if audience.part is not None and audience.part != place.part:
-            for viewer in list(viewers):
-                self._leave(viewer)
-                viewer.part = None
-                self.join_now(viewer)
+            self._rename(viewers)
 
-    def _send(self, viewers: list[Viewer], packed: list[bytes], commits: list[int]) -> None:
+    def _rename(self, viewers: list[Viewer]) -> None:
+        """Takes renderers out of a group that knew a text part by id: it is no longer open."""
+        for viewer in list(viewers):
+            self._leave(viewer)
+            viewer.part = None
+            self.join_now(viewer)
+
+    def _send(self, viewers: list[Viewer], packed: list[bytes], commits: Sequence[int]) -> None:
         high_water = self._settings.high_water_bytes
         stuck: list[Viewer] = []
         for viewer in viewers:

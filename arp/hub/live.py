@@ -17,7 +17,7 @@ from arp.hub.delivery import Delivery, Join
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
-from arp.session.emission import Drained
+from arp.session.emission import Drained, Said
 from arp.session.session import Session
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Gathered(Struct, frozen=True):
 
     live: LiveSession
     expected: int
-    drained: Drained
+    drained: Said | Drained
     joins: list[Join]
     actions: Sequence[Action]
 
@@ -138,11 +138,11 @@ class LiveSession:
         """Takes what is to be written now, and prepares those who join."""
         self.dirty = False
         self.unwritten = 0
-        turn, log, delivery = self.turn, self.session.log, self.delivery
+        turn, log = self.turn, self.session.log
         if turn is not None and turn.has_pending:
             turn.flush()
         drained = log.drain(at)
-        joins = delivery.gather() if delivery.has_joining else []
+        joins = self.delivery.gather()
         actions: Sequence[Action] = ()
         if self._actions:  # never hand out a list that goes on growing: its time is the next write
             actions, self._actions = self._actions, []
@@ -151,7 +151,7 @@ class LiveSession:
     def deliver(self, gathered: Gathered) -> None:
         """Shows what has become durable, and does what waited for it."""
         drained = gathered.drained
-        self.session.log.stored = drained.place.seq
+        self.session.log.stored = drained.sequence
         self.delivery.deliver(drained)
         for join in gathered.joins:
             self.delivery.finish(join)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from arp.hub.live import Gathered, LiveSession
 from arp.protocol.errors import ArpError, InternalError
+from arp.session.emission import Said
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.store import Append, SessionMeta, Store
 
@@ -113,15 +114,15 @@ class Writer:
 
     async def _write(self) -> None:
         self._rounds.begun += 1
-        dirty, self._dirty = [live for live in self._dirty if not live.gone.done()], []
+        dirty, self._dirty = self._dirty, []
         at = self._now()
-        gathered = [one for live in dirty if (one := self._gather(live, at)) is not None]
+        gathered = self._gather(dirty, at)
         batch = [
             Append(
                 one.live.session.head.session_id,
                 one.expected,
                 one.drained.facts,
-                None if one.drained.only_text else self._meta(one, at),
+                None if isinstance(one.drained, Said) else self._meta(one, at),
             )
             for one in gathered
             if one.drained.facts
@@ -130,8 +131,13 @@ class Writer:
         for one in gathered:
             if refused and (error := refused.get(one.live.id)) is not None:
                 self._failed([one.live], error)
-            else:
-                self._deliver(one)
+                continue
+            try:
+                one.live.deliver(one)
+            except Exception:
+                # As in `_gather`.
+                logger.exception("delivering session %s failed", one.live.id)
+                self._failed([one.live], _fault())
         self._rounds.end()
 
     async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
@@ -158,23 +164,19 @@ class Writer:
         self.facts += sum(len(one.facts) for one in batch)
         return {}
 
-    def _gather(self, live: LiveSession, at: str) -> Gathered | None:
-        try:
-            return live.gather(at)
-        except Exception:
-            # One session's fault must not stop the loop that serves all: it is let go, and comes
-            # back from the store.
-            logger.exception("gathering session %s failed", live.id)
-            self._failed([live], _fault())
-            return None
-
-    def _deliver(self, one: Gathered) -> None:
-        try:
-            one.live.deliver(one)
-        except Exception:
-            # As above.
-            logger.exception("delivering session %s failed", one.live.id)
-            self._failed([one.live], _fault())
+    def _gather(self, dirty: Sequence[LiveSession], at: str) -> list[Gathered]:
+        gathered: list[Gathered] = []
+        for live in dirty:
+            if live.gone.done():
+                continue
+            try:
+                gathered.append(live.gather(at))
+            except Exception:
+                # One session's fault must not stop the loop that serves all: it is let go, and
+                # comes back from the store.
+                logger.exception("gathering session %s failed", live.id)
+                self._failed([live], _fault())
+        return gathered
 
     def _meta(self, one: Gathered, at: str) -> SessionMeta | None:
         """Gives the session's row when something in it changed that lists and recovery need."""
@@ -194,7 +196,7 @@ class Writer:
             created_at=head.created_at or at,
             updated_at=at,
             turn_count=turns,
-            last_sequence=one.drained.place.seq,
+            last_sequence=one.drained.sequence,
             active=active,
         )
 

@@ -81,23 +81,39 @@ class Emission:
 class Text:
     """A recorded text: open while neighbouring text may join it, then closed."""
 
-    __slots__ = ("_deltas", "chunks", "json", "part", "sequence", "text", "turn_id", "type")
+    __slots__ = (
+        "_deltas",
+        "characters",
+        "chunks",
+        "json",
+        "part",
+        "sequence",
+        "text",
+        "thinking",
+        "turn_id",
+        "type",
+    )
 
     def __init__(self, sequence: int, type_name: str, turn_id: str, deltas: DeltaWriter) -> None:
         self.sequence = sequence
         self.type = type_name
         self.turn_id = turn_id
         self.chunks: list[str] = []
-        self.text = ""
-        """All of it, once it is closed."""
-        self.part: str | None = None
-        """The text part of the output that it belongs to, once it is closed."""
-        self.json = ""
-        """As a JSON string, once it is closed: the fact and every frame hold the same."""
         self._deltas = deltas
+        # What follows holds once it is closed.
+        self.text = ""
+        """All of it."""
+        self.json = ""
+        """As a JSON string: the fact and every frame hold the same."""
+        self.part: str | None = None
+        """The text part of the output that is open behind it."""
+        self.characters = 0
+        """How much that part holds then."""
+        self.thinking = 0
+        """How much the turn has thought then."""
 
     def close(self) -> str:
-        """Ends it, and gives all of the text."""
+        """Ends it, and gives all of the text; its owner knows its place and writes it down."""
         chunks = self.chunks
         text = chunks[0] if len(chunks) == 1 else "".join(chunks)
         try:
@@ -107,6 +123,11 @@ class Text:
             self.json = _to_json(text).decode()
         self.text = text
         return text
+
+    @property
+    def place(self) -> Place:
+        """How far a renderer is that has been told everything up to it."""
+        return Place(self.sequence, self.part, self.characters, self.turn_id, self.thinking)
 
     @property
     def messages(self) -> list[AgentMessage]:
@@ -180,6 +201,32 @@ def _one_by_one(message: Render) -> list[AgentMessage]:
     ]
 
 
+class Said(Struct, frozen=True):
+    """One text, and nothing else that a session recorded since it was last drained.
+
+    So there is no commit in it, and nothing that a list of sessions shows. Most of what is ever
+    written is this.
+    """
+
+    facts: list[bytes]
+    text: Text
+
+    @property
+    def sequence(self) -> int:
+        """Of the newest fact."""
+        return self.text.sequence
+
+    @property
+    def emissions(self) -> list[Recorded]:
+        """What was recorded, in order."""
+        return [self.text]
+
+    @property
+    def place(self) -> Place:
+        """How far a renderer is that has been told all of it."""
+        return self.text.place
+
+
 class Drained(Struct, frozen=True):
     """What a session recorded since it was last drained."""
 
@@ -187,5 +234,8 @@ class Drained(Struct, frozen=True):
     emissions: list[Recorded]
     place: Place
     """How far a renderer is that has been told all of it."""
-    only_text: bool = False
-    """Nothing but text: no commit, and nothing that a list of sessions shows."""
+
+    @property
+    def sequence(self) -> int:
+        """Of the newest fact."""
+        return self.place.seq

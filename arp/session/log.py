@@ -6,7 +6,7 @@ from arp.ledger.fact_writer import FactWriter
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage
 from arp.protocol.screen import Screen
-from arp.session.emission import Drained, Emission, Recorded, Text
+from arp.session.emission import Drained, Emission, Recorded, Said, Text
 from arp.session.projection import At, project
 from arp.session.speech import Speech
 from arp.surface.snapshot import Place
@@ -80,15 +80,17 @@ class Log:
         self.speech.close()
         return self.speech.place(self.sequence)
 
-    def drain(self, at: str) -> Drained:
+    def drain(self, at: str) -> Said | Drained:
         """Takes what was recorded since the last time, as facts of one moment.
 
         Args:
             at: RFC 3339.
         """
-        recorded, self._recorded = self._recorded, []
-        writer, speech = self._writer, self.speech
-        only_text = len(recorded) == 1 and speech.open is not None
+        recorded, speech = self._recorded, self.speech
+        self._recorded = []
+        text = speech.open
         speech.close()
-        facts = [one.fact(writer, at) for one in recorded]
-        return Drained(facts, recorded, speech.place(self.sequence), only_text)
+        if text is not None and len(recorded) == 1:
+            return Said([text.fact(self._writer, at)], text)
+        facts = [one.fact(self._writer, at) for one in recorded]
+        return Drained(facts, recorded, speech.place(self.sequence))

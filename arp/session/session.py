@@ -35,7 +35,7 @@ from arp.protocol.patch import PatchOp, Update
 from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
 from arp.session.effects import CancelTurn, Effect, StartTurn
-from arp.session.emission import SAYING, Drained, Emission
+from arp.session.emission import SAYING, Drained, Emission, Said
 from arp.session.log import THREAD, Log
 from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
@@ -356,7 +356,7 @@ class Session:
         """Tells whether there is anything to drain."""
         return not self.log.is_empty
 
-    def drain(self, at: str) -> Drained:
+    def drain(self, at: str) -> Said | Drained:
         """Takes what was recorded since the last time, as facts of one moment (RFC 3339)."""
         return self.log.drain(at)
 

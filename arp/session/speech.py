@@ -49,31 +49,41 @@ class Speech:
 
     def place(self, sequence: int) -> Place:
         """Gives how far a renderer is that has been told everything up to a sequence."""
-        node = self._node
-        if node is not None and not self._goes_on(node):
-            node = self._node = None
-            self._characters = 0
-        part = node.id if node is not None else None
-        return Place(sequence, part, self._characters, self._turn, self._thinking)
+        return Place(sequence, self._part(), self._characters, self._turn, self._thinking)
 
     def close(self) -> None:
         """Ends the open text, if there is one, and shows it."""
-        spoken, self.open = self.open, None
+        spoken = self.open
         if spoken is None:
             return
+        self.open = None
         text = spoken.close()
         if spoken.type == THINKING:
             self._screen.apply(spoken.messages[0])
             self._thinking += len(text)
-            return
-        node = self._node
-        if node is not None and self._goes_on(node) and node.turn == spoken.turn_id:
-            node.tail.append(text)
-            node.seq = spoken.sequence
-            self._characters += len(text)
+            spoken.part = self._part()
         else:
-            node = self._begin_part(spoken)
-        spoken.part = node.id
+            node = self._node
+            if node is None or not self._goes_on(node) or node.turn != spoken.turn_id:
+                node = self._begin_part(spoken)
+            else:
+                node.tail.append(text)
+                node.seq = spoken.sequence
+                self._characters += len(text)
+            spoken.part = node.id
+        spoken.characters = self._characters
+        spoken.thinking = self._thinking
+
+    def _part(self) -> str | None:
+        """Gives the text part that the next text would join."""
+        node = self._node
+        if node is None:
+            return None
+        if self._goes_on(node):
+            return node.id
+        self._node = None
+        self._characters = 0
+        return None
 
     def _begin_part(self, spoken: Text) -> Node:
         """Shows a text the general way, and remembers where it went."""

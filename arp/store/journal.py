@@ -207,18 +207,21 @@ class Journal:
     def _accept(self, batch: Sequence[Append]) -> list[Run]:
         """Moves `_last` on and gives the runs of the batch, or leaves all as it is and raises."""
         runs: list[Run] = []
+        known, damaged = self._last, self.damaged
         for count, append in enumerate(batch):
-            session_id, expected = append.session_id, append.expected_sequence
-            last = self.last_of(session_id)
-            if last != expected or session_id in self.damaged:
+            session_id, expected, facts = append.session_id, append.expected_sequence, append.facts
+            last = known.get(session_id)
+            if last is None:
+                last = self.last_of(session_id)
+            if last != expected or session_id in damaged:
                 for done in reversed(batch[:count]):
-                    self._last[done.session_id] = done.expected_sequence
-                if session_id in self.damaged:
-                    raise StoreDamaged(session_id, self.damaged[session_id])
+                    known[done.session_id] = done.expected_sequence
+                if session_id in damaged:
+                    raise StoreDamaged(session_id, damaged[session_id])
                 raise SequenceConflict(session_id, expected, last)
-            if append.facts:
-                runs.append((session_id, last + 1, append.facts))
-                self._last[session_id] = last + len(append.facts)
+            if facts:
+                runs.append((session_id, last + 1, facts))
+                known[session_id] = last + len(facts)
         return runs
 
     def _write(self, runs: list[Run], metas: list[SessionMeta]) -> None:

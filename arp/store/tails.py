@@ -63,11 +63,16 @@ class Tails:
             tail = by_session.get(session_id)
             if tail is None:
                 tail = by_session[session_id] = Tail(first, row, start)
-            tail.facts += facts
-            size = len(facts[0]) if len(facts) == 1 else sum(map(len, facts))
-            tail.size += size
+            if len(facts) == 1:
+                tail.facts.append(facts[0])
+                size = len(facts[0])
+            else:
+                tail.facts += facts
+                size = sum(map(len, facts))
             written += size
-            if tail.size >= SPILL_BYTES:
+            size += tail.size
+            tail.size = size
+            if size >= SPILL_BYTES:
                 self._full[session_id] = None
         self._written += written
 

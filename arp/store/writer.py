@@ -5,7 +5,7 @@ commit them together, and tells the loop once. While it syncs, the next calls ga
 group commit.
 
 Under load a `Pace` holds it back a little: a sync costs the same for one fact as for a hundred
-(about 130 µs of CPU), so 125 of them a second, with what gathers in 8 ms each, are far cheaper than
+(about 130 µs of CPU), so 60 of them a second, with what gathers in 17 ms each, are far cheaper than
 1,300. One who writes now and then never waits for it.
 
 When the disk refuses, what waits is refused with it, and so is what follows, at once, until a delay
@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 CHECKPOINT_BYTES: Final = 8 * 2**20
 """Facts written between two checkpoints: about 20 MiB of write-ahead log."""
 
-COMMITS_PER_S: Final = 125
+COMMITS_PER_S: Final = 60
 """How many transactions a second are enough, once more than `_BURST` came at a stretch.
 
-At 10,000 facts/s, 1,300 cost 20 µs of CPU per fact, 250 cost 10, 125 about 7, 100 cost 6; what is
-said waits 16 ms at most, one picture of a screen.
+A screen shows 60 pictures a second, so more would not be seen. At 10,000 facts/s, 1,300 cost 20 µs
+of CPU per fact, 250 cost 10, 125 about 7, 60 about 6.
 """
 
 _BURST: Final = 32

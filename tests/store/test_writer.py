@@ -226,7 +226,7 @@ def test_a_loop_that_is_gone_does_not_hold_the_writer() -> None:
     assert not left.writer._thread.is_alive()
 
 
-def test_pace_lets_a_burst_pass_and_then_125_a_second() -> None:
+def test_pace_lets_a_burst_pass_and_then_60_a_second() -> None:
     now = 0.0
     slept: list[float] = []
 
@@ -241,7 +241,7 @@ def test_pace_lets_a_burst_pass_and_then_125_a_second() -> None:
     assert slept == []
     for _ in range(5):
         pace.wait()
-    assert slept == pytest.approx([0.008] * 5)
+    assert slept == pytest.approx([1 / 60] * 5)
 
 
 def test_pace_costs_nothing_to_one_who_writes_now_and_then() -> None:
@@ -249,7 +249,7 @@ def test_pace_costs_nothing_to_one_who_writes_now_and_then() -> None:
     pace = Pace(clock=lambda: now, sleep=lambda seconds: pytest.fail(f"slept {seconds}"))
     for _ in range(500):
         pace.wait()
-        now += 0.008
+        now += 0.017
 
 
 def test_idle_time_earns_one_burst_and_no_more() -> None:
@@ -259,8 +259,8 @@ def test_idle_time_earns_one_burst_and_no_more() -> None:
     now = 9000.0
     for _ in range(33):
         pace.wait()
-    assert slept == pytest.approx([0.008])
+    assert slept == pytest.approx([1 / 60])
 
 
 def test_the_constants_are_what_the_docstrings_say() -> None:
-    assert (writer_module.COMMITS_PER_S, writer_module.RETRY_S) == (125, 1.0)
+    assert (writer_module.COMMITS_PER_S, writer_module.RETRY_S) == (60, 1.0)
