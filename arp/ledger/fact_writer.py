@@ -14,17 +14,14 @@ from arp.protocol.json_value import JsonObject
 class FactWriter:
     """Knows what is the same in every fact of a session."""
 
-    __slots__ = ("_head", "_runtime_id", "_session_id", "_thread")
+    __slots__ = ("_head", "_runtime_id", "_session_id", "_thread_id", "_turn")
 
     def __init__(self, runtime_id: str, session_id: str, thread_id: str) -> None:
         self._runtime_id = runtime_id
         self._session_id = session_id
-        runtime, session, thread = (_json(name) for name in (runtime_id, session_id, thread_id))
-        self._head = (
-            f'{{"schemaVersion":"{SCHEMA_VERSION}","runtimeId":{runtime},'
-            f'"sessionId":{session},"eventId":{session[:-1]}-'
-        )
-        self._thread = f'}},"threadId":{thread},"turnId":"'
+        self._thread_id = thread_id
+        self._head = self._turn = ""
+        """What stands before and behind a text; made for the first, since most sessions are idle."""
 
     def fact(
         self, at: str, sequence: int, type_name: str, payload: JsonObject, ids: Mapping[str, str]
@@ -66,10 +63,20 @@ class FactWriter:
             turn_id: Letters and digits.
             text: The text as a JSON string, quotes and all.
         """
+        if not self._head:
+            self._prepare()
         return (
             f'{self._head}{sequence}","timestamp":"{at}","sequence":{sequence},'
-            f'"type":"{type_name}","payload":{{"text":{text}{self._thread}{turn_id}"}}'
+            f'"type":"{type_name}","payload":{{"text":{text}{self._turn}{turn_id}"}}'
         ).encode()
+
+    def _prepare(self) -> None:
+        runtime, session = _json(self._runtime_id), _json(self._session_id)
+        self._head = (
+            f'{{"schemaVersion":"{SCHEMA_VERSION}","runtimeId":{runtime},'
+            f'"sessionId":{session},"eventId":{session[:-1]}-'
+        )
+        self._turn = f'}},"threadId":{_json(self._thread_id)},"turnId":"'
 
 
 def _json(text: str) -> str:

@@ -12,8 +12,8 @@ class DeltaWriter:
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
-        session = msgspec.json.encode(session_id).decode()
-        self._head = f'{{"type":"delta","v":1,"session_id":{session},"seq":'
+        self._head = ""
+        """What every delta begins with; made for the first, since most sessions are idle."""
 
     def delta(
         self, seq: int, turn_id: str, text: str, target: str | None = None, kind: str | None = None
@@ -27,6 +27,9 @@ class DeltaWriter:
             target: As in `DeltaPayload`; letters, digits and a slash.
             kind: As in `DeltaPayload`.
         """
+        if not self._head:
+            session = msgspec.json.encode(self.session_id).decode()
+            self._head = f'{{"type":"delta","v":1,"session_id":{session},"seq":'
         more = f',"target":"{target}"' if target is not None else ""
         if kind is not None:
             more += f',"kind":"{kind}"'
