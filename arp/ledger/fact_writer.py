@@ -21,7 +21,7 @@ class FactWriter:
         self._session_id = session_id
         self._thread_id = thread_id
         self._head = self._turn = ""
-        """What stands before and behind a text; made for the first, since most sessions are idle."""
+        """What stands before and behind a text; made for the first: most sessions are idle."""
 
     def fact(
         self, at: str, sequence: int, type_name: str, payload: JsonObject, ids: Mapping[str, str]
