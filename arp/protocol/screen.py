@@ -242,7 +242,7 @@ class Screen:
                 turn.inputs.append(message)
             case TurnMessage():
                 turn.status, turn.position = message.status, message.position
-            case ErrorMessage():
+            case _:
                 turn.errors.append(message.payload)
                 turn.error_seqs.append(seq)
 
