@@ -77,7 +77,11 @@ class RendererConnection:
         source: str | None = None,
         surface: str = "main",
     ) -> bytes:
-        """Gives the frame of an input, and keeps it until it is acknowledged or refused."""
+        """Gives the frame of an input, and keeps it until it is acknowledged or refused.
+
+        Raises:
+            InvalidMessage: It holds half a surrogate pair, which no encoding has. It is not kept.
+        """
         message = Input(
             input_type=input_type,
             data=data,
@@ -86,8 +90,13 @@ class RendererConnection:
             surface=surface,
             id=input_id,
         )
+        try:
+            frame = self._encode(message)
+        except UnicodeEncodeError:
+            wrong = "input: half a surrogate pair is no text; replace it"
+            raise InvalidMessage(wrong, detail="data") from None
         self.unacknowledged[input_id] = message
-        return self._encode(message)
+        return frame
 
     def resend(self) -> list[bytes]:
         """Gives the frames of every input that is not acknowledged, oldest first."""
@@ -125,6 +134,10 @@ class RendererConnection:
             if refused is not None:
                 self._go_astray()
                 out.append(_told(refused))
+        too_much = (self._aside or self.screen).weigh_pending(len(data))
+        if too_much is not None:
+            self._go_astray()
+            out.append(_told(too_much))
         return out
 
     def _go_astray(self) -> None:
@@ -155,13 +168,15 @@ class RendererConnection:
 
     def _session(self, message: SessionReady) -> None:
         self._hello = msgspec.structs.replace(self._hello, session_id=message.session_id)
-        if message.resume == "replay":
+        if message.resume == "replay" and message.epoch == self.epoch:
             return
         self._aside = Screen()
         self.epoch = None
         self._next_epoch = message.epoch
         if message.resume == "new":
             self._swap(self._aside, message.seq)
+        elif message.resume == "replay":  # of all that there is: no place of it was named
+            self._swap(self._aside, 0)
 
     def _show(self, message: AgentMessage) -> ArpError | None:
         aside = self._aside

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arp.protocol import screen
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode, renderer_decoder
 from arp.protocol.component import Component
-from arp.protocol.errors import ErrorPayload
+from arp.protocol.errors import ErrorPayload, InvalidMessage
 from arp.protocol.messages import (
     AgentCapabilities,
     AgentHello,
@@ -137,6 +138,16 @@ def test_inputs_are_sent_again_until_they_are_acknowledged_or_refused() -> None:
     assert renderer.resend() == []
 
 
+@pytest.mark.parametrize("data", [{"text": "\ud800"}, {"\udfff": 1}])
+def test_input_that_no_encoding_has_is_refused_and_not_kept(data: dict[str, Any]) -> None:
+    """Kept, it would make every connection to come fail."""
+    renderer = on_session()
+    with pytest.raises(InvalidMessage) as refused:
+        renderer.input("text", data, input_id="i1")
+    assert refused.value.message == "input: half a surrogate pair is no text; replace it"
+    assert renderer.resend() == []
+
+
 # -- what it hears ---------------------------------------------------------------------------------
 
 
@@ -169,6 +180,29 @@ def test_replay_goes_on_with_the_screen() -> None:
     feed(renderer, ready("replay", 9), say("b", 6))
     assert renderer.screen.text("t1") == "ab"
     assert place(renderer) == ("e", 6)
+
+
+def test_replay_of_all_that_there_is_begins_with_an_empty_screen() -> None:
+    """An agent side may answer a `hello` that names no place with everything."""
+    renderer = connection()
+    renderer.hello()
+    feed(renderer, ready("replay", 9), say("a", 5))
+    assert place(renderer) == ("e", 5)
+    assert sent(renderer.hello()).resume == Resume("e", 5)
+    renderer.receive(b"{")
+    assert sent(renderer.hello()).resume is None
+    feed(renderer, ready("replay", 9), say("a", 5), say("b", 6))
+    assert renderer.screen.text("t1") == "ab"
+    assert place(renderer) == ("e", 6)
+
+
+def test_replay_of_another_life_of_the_log_is_none_of_what_shows() -> None:
+    """`epoch` names one life of a session's log."""
+    renderer = on_session(say("a", 5))
+    renderer.hello()
+    feed(renderer, ready("replay", 3, "f"), say("b", 1))
+    assert renderer.screen.text("t1") == "b"
+    assert place(renderer) == ("f", 1)
 
 
 def test_render_and_patch_count_as_applied_with_their_commit() -> None:
@@ -318,6 +352,27 @@ def test_other_message_that_cannot_be_read_takes_no_commit_with_it() -> None:
     renderer.receive(b'{"type":"turn","session_id":"s","status":"dreaming"}')
     feed(renderer, commit())
     assert [part.id for part in renderer.screen.output("t1")] == ["a"]
+
+
+def test_what_waits_for_a_commit_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer that never commits does not fill the memory, nor show part of a commit later."""
+    monkeypatch.setattr(screen, "MAX_PENDING_BYTES", 2 * len(encode_json(show("a"))))
+    renderer = on_session(show("a"), show("b"))
+    heard = feed(renderer, show("c"), show("d"))
+    ((code, message),) = told(heard)
+    assert code == 4
+    assert message.endswith("bytes came without a commit; they are not shown")
+    feed(renderer, commit())
+    assert renderer.screen.output("t1") == []
+    assert sent(renderer.hello()).resume is None
+
+
+def test_what_was_committed_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "MAX_PENDING_BYTES", 2 * len(encode_json(show("a"))))
+    renderer = on_session()
+    for name in "abcd":
+        assert told(feed(renderer, show(name), show(name), commit())) == []
+    assert [part.id for part in renderer.screen.output("t1")] == list("abcd")
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
