@@ -11,7 +11,8 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
 from arp.session.effects import Effect
 from arp.session.inputs import receive
-from arp.session.session import Head, Policy, Session
+from arp.session.policy import Policy
+from arp.session.session import Head, Session
 from arp.surface.profile import Profile, profile_of
 
 AT = "2026-11-21T08:00:00.000000Z"

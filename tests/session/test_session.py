@@ -220,6 +220,15 @@ def test_commit_is_one_fact_and_shows() -> None:
     assert session.screen.output("t1") == [text("a", "y")]
 
 
+def test_text_and_components_keep_the_order_in_which_they_were_made() -> None:
+    session = begun()
+    session.say("t1", "before")
+    session.commit("t1", "main", [RenderChange([text("a")])])
+    session.say("t1", "behind")
+    session.drain(AT)
+    assert [shown.id for shown in session.screen.output("t1")] == ["t1/1", "a", "t1/2"]
+
+
 def test_refused_commit_records_nothing() -> None:
     """architecture.md: a refused commit changes nothing; what was said before counts as said."""
     session = begun()
