@@ -26,7 +26,7 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import Insert, PatchOp, Remove, Update
-from arp.protocol.screen import Screen, is_text_part
+from arp.protocol.screen import MAX_PENDING_BYTES, Screen, is_text_part
 
 
 def text(component_id: str, content: str = "x") -> Component:
@@ -211,11 +211,36 @@ def test_commit_that_nests_too_deep_is_refused() -> None:
 
 def test_pending_changes_are_dropped_with_the_connection() -> None:
     screen = shown(render(text("a")))
+    screen.drop_pending()
+    screen.apply(commit())
+    assert output(screen) == []
+
+
+def test_commit_of_the_next_connection_is_whole_again() -> None:
+    screen = Screen()
     screen.spoil_pending()
     screen.drop_pending()
-    assert screen.apply(render(text("b"))) is None
+    screen.apply(render(text("b")))
     screen.apply(commit())
     assert output(screen) == ["b"]
+
+
+def test_what_waits_for_its_commit_is_bounded() -> None:
+    """A peer that never commits does not fill the memory; what it commits is counted anew."""
+    screen = shown(render(text("a")))
+    assert screen.weigh_pending(MAX_PENDING_BYTES) is None
+    screen.apply(commit())
+    assert screen.weigh_pending(5) is None
+    screen.apply(render(text("b")))
+    assert screen.weigh_pending(MAX_PENDING_BYTES) is None
+    screen.apply(render(text("c")))
+    refused = screen.weigh_pending(1)
+    assert isinstance(refused, ResourceLimit)
+    assert refused.message == ("more than 67108864 bytes came without a commit; they are not shown")
+    screen.apply(render(text("d")))
+    assert screen.weigh_pending(1) is None
+    screen.apply(commit())
+    assert output(screen) == ["a"]
 
 
 def test_commit_of_which_something_is_missing_shows_nothing() -> None:
