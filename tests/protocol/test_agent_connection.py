@@ -78,7 +78,7 @@ def test_message_that_is_too_big_gets_a_code() -> None:
     """protocol.md 4: max_message_bytes; 4 RESOURCE_LIMIT."""
     agent = connection(limits=Limits(max_message_bytes=100))
     frame = encode_json(HI)
-    assert agent.receive(frame) == [HI]
+    assert agent.receive(frame + b" " * (100 - len(frame))) == [HI]
     (event,) = agent.receive(frame + b" " * (101 - len(frame)))
     assert isinstance(event, Rejected)
     assert (int(event.error.code), event.error.detail) == (4, "max_message_bytes")

@@ -164,6 +164,12 @@ def test_an_id_that_is_none_is_not_repeated(given_id: Any) -> None:
     assert only.input_id is None
 
 
+def test_id_of_the_greatest_length_is_repeated() -> None:
+    (only,) = renderer_decoder("json").read(packed({**INPUT, "data": 1, "id": "x" * 128}, "json"))
+    assert isinstance(only, Refused)
+    assert only.input_id == "x" * 128
+
+
 def test_only_message_of_a_frame_is_named_by_its_type() -> None:
     """A renderer knows by it whether something of a commit is missing."""
     bad = {"type": "render", "session_id": "s", "components": 5}
@@ -250,6 +256,11 @@ def test_cbor_tags_are_refused(value: Any) -> None:
 )
 def test_deep_nesting_is_refused(encoding: Encoding, head: bytes, tail: bytes, depth: int) -> None:
     assert refused(head * depth + tail * depth, encoding).startswith("message")
+
+
+@pytest.mark.parametrize(("encoding", "head"), [("json", b"["), ("msgpack", b"\x91")])
+def test_nesting_without_end_is_told_in_words(encoding: Encoding, head: bytes) -> None:
+    assert refused(head * 100_000, encoding) == "message: nested too deep to be read"
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from arp.ledger.fact import decode
 from arp.protocol.messages import TurnMessage
 from arp.protocol.screen import Screen
-from arp.session.emission import SAYING, THINKING
+from arp.session.emission import SAYING, THINKING, Drained, Said
 from arp.session.log import Log
 from arp.surface.snapshot import Place
 from tests.session.conversation import AT
@@ -92,13 +94,26 @@ def test_place_is_where_one_stands_who_was_told_all() -> None:
     assert of.drain(AT).place == Place(1, "t1/1", 3, "t1", 0)
 
 
-def test_nothing_but_text_is_known_as_such() -> None:
+def test_lone_text_is_known_as_such() -> None:
+    """There is no commit in it, and nothing that a list of sessions shows."""
     of = log()
-    of.say("t1", "a", SAYING)
-    assert of.drain(AT).only_text
-    of.say("t1", "b", SAYING)
-    of.add("run.status", {}, {})
-    assert not of.drain(AT).only_text
-    of.add("run.status", {}, {})
-    assert not of.drain(AT).only_text
-    assert not of.drain(AT).only_text
+    of.say("t1", "one", SAYING)
+    said = of.drain(AT)
+    assert isinstance(said, Said)
+    assert (said.sequence, said.place) == (1, Place(1, "t1/1", 3, "t1", 0))
+    assert [fact.payload for fact in map(decode, said.facts)] == [{"text": "one"}]
+    assert said.emissions == [said.text]
+
+
+@pytest.mark.parametrize("kinds", [[], ["run"], ["text", "run"], ["text", "think"]])
+def test_anything_else_is_not_taken_for_a_lone_text(kinds: list[str]) -> None:
+    of = log()
+    for kind in kinds:
+        if kind == "run":
+            of.add("run.status", {}, {})
+        else:
+            of.say("t1", "a", SAYING if kind == "text" else THINKING)
+    drained = of.drain(AT)
+    assert isinstance(drained, Drained)
+    assert (drained.sequence, len(drained.facts)) == (len(kinds), len(kinds))
+    assert drained.place == of.place()

@@ -125,7 +125,7 @@ def test_files_that_came_in_a_form_may_still_be_named() -> None:
         {"name": "n", "label": "Name"},
     ]
     one.session.ask("t1", asked)
-    fields = {"f": FILE, "n": "Ada"}
+    fields = {"f": FILE, "n": "a sha256"}
     send(one.session, "form_submit", {"fields": fields}, source_component="q", id="i2")
     assert one.restored.seen.files == {"abc"}
 

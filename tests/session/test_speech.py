@@ -120,10 +120,20 @@ def test_text_of_another_turn_goes_there() -> None:
 def test_thinking_is_counted_beside_the_part() -> None:
     speaker = Speaker()
     speaker.say("a")
-    assert speaker.say("hm", THINKING).part is None
+    assert speaker.say("hm", THINKING).place == Place(2, "t1/1", 1, "t1", 2)
     assert speaker.say("b").part == "t1/1"
     assert speaker.screen.turns["t1"].thinking == "hm"
     assert speaker.place() == Place(3, "t1/1", 2, "t1", 2)
+
+
+def test_text_knows_the_place_behind_it() -> None:
+    """It is the place of the session, for the one who writes it down alone."""
+    speaker = Speaker()
+    assert speaker.say("one ").place == speaker.place() == Place(1, "t1/1", 4, "t1", 0)
+    assert speaker.say("two").place == speaker.place() == Place(2, "t1/1", 7, "t1", 0)
+    speaker.show("c")
+    assert speaker.say("hm", THINKING).place == speaker.place() == Place(4, None, 0, "t1", 2)
+    assert speaker.say("x").place == speaker.place() == Place(5, "t1/2", 1, "t1", 2)
 
 
 def test_new_turn_begins_with_nothing_said() -> None:
