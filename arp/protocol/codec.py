@@ -7,14 +7,14 @@ first and recoded for the others, so that a component is encoded once, whoever r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import cbor2
 import msgspec
 
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import MAX_DEPTH, Json, check_plain_json
-from arp.protocol.messages import MAX_ID_LENGTH, AgentMessage, RendererMessage
+from arp.protocol.messages import MAX_ID_LENGTH, AgentMessage, RendererMessage, is_told_once
 from arp.protocol.refusal import explain, kind_of
 
 Encoding = Literal["json", "msgpack", "cbor"]
@@ -202,22 +202,33 @@ class _Placed(msgspec.Struct, frozen=True):
     type: str = ""
     seq: int | None = None
     epoch: str | None = None
+    turn_id: str | None = None
 
 
 _PLACED = msgspec.json.Decoder(_Placed | list[_Placed])
 
 
-def place_of(frame: bytes) -> tuple[str | None, int | None]:
-    """Tells where a renderer stands after a JSON frame, for transports that name places themselves.
+class PlaceTold(NamedTuple):
+    """Where a renderer stands after a frame."""
 
-    Returns:
-        The epoch if the frame names a new one, and the last `seq` in it that counts as applied;
-        `render` and `patch` count with their commit.
-    """
+    epoch: str | None
+    """Named by the frame, if it names one."""
+    seq: int | None
+    """The last that counts as applied; `render` and `patch` count with their commit."""
+    is_between: bool
+    """It stands at no place any more: what came last is not told by the log once more."""
+
+
+def place_of(frame: bytes) -> PlaceTold:
+    """Tells where a renderer stands after a JSON frame, for transports that name places."""
     placed = _PLACED.decode(frame)
-    epoch, seq = None, None
+    epoch, seq, is_between = None, None, False
     for one in placed if isinstance(placed, list) else [placed]:
         epoch = one.epoch or epoch
-        if one.seq is not None and one.type not in ("render", "patch", "session"):
-            seq = one.seq
-    return epoch, seq
+        if one.type in ("render", "patch", "session"):
+            continue
+        if one.seq is not None:
+            seq, is_between = one.seq, False
+        elif is_told_once(one.type, one.turn_id):
+            is_between = True
+    return PlaceTold(epoch, seq, is_between)

@@ -71,6 +71,16 @@ CANCEL = "arp.cancel"
 
 FINAL_STATUSES = frozenset(("completed", "failed", "cancelled"))
 
+_TOLD_ONCE = frozenset(("delta", "tool_start", "commit", "input"))
+
+
+def is_told_once(type_name: str, turn_id: str | None) -> bool:
+    """Tells whether a message shows twice, or something else, when it is told twice.
+
+    Without a `seq` of its own such a message leaves a renderer between two places of the log.
+    """
+    return type_name in _TOLD_ONCE or (type_name == "error" and turn_id is not None)
+
 
 class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
     v: int = field(default_factory=lambda: VERSION)

@@ -3,9 +3,10 @@
 Theory of operation. One object outlives many connections. `hello` gives the first frame of each: it
 names the last place that was applied, so that the agent side sends what was missed, or a snapshot.
 A snapshot is built on a screen aside, which takes the old one's place at the commit that carries
-its `seq`; until then the old one shows. Where something came that cannot be applied, the place is
-forgotten (`epoch` is `None`), so that the next `hello` brings a snapshot. Inputs that have not been
-acknowledged are kept, with their ids, for the next connection.
+its `seq`; until then the old one shows. A catch-up is told without places until its last commit:
+between, this renderer stands nowhere (`epoch` is `None`), so that a connection that is lost just
+then is followed by a snapshot, and nothing is told twice. The same where something came that cannot
+be applied. Inputs that have not been acknowledged are kept, with their ids, for the next one.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from arp.protocol.messages import (
     RendererHello,
     Resume,
     SessionReady,
+    is_told_once,
 )
 from arp.protocol.screen import Screen
 
@@ -50,6 +52,7 @@ class RendererConnection:
         self._decoder = agent_decoder(encoding)
         self._aside: Screen | None = None
         self._next_epoch: str | None = None
+        """The epoch that counts with the next place, while there is none."""
 
     @property
     def session_id(self) -> str | None:
@@ -60,7 +63,7 @@ class RendererConnection:
 
     def hello(self) -> bytes:
         """Gives the first frame of a connection; what is pending of the one before is dropped."""
-        self._aside = None
+        self._aside, self._next_epoch = None, self.epoch
         self.screen.drop_pending()
         resume = Resume(self.epoch, self.seq) if self.epoch is not None else None
         return self._encode(msgspec.structs.replace(self._hello, resume=resume))
@@ -74,7 +77,11 @@ class RendererConnection:
         source: str | None = None,
         surface: str = "main",
     ) -> bytes:
-        """Gives the frame of an input, and keeps it until it is acknowledged or refused."""
+        """Gives the frame of an input, and keeps it until it is acknowledged or refused.
+
+        Raises:
+            InvalidMessage: It holds half a surrogate pair, which no encoding has. It is not kept.
+        """
         message = Input(
             input_type=input_type,
             data=data,
@@ -83,8 +90,13 @@ class RendererConnection:
             surface=surface,
             id=input_id,
         )
+        try:
+            frame = self._encode(message)
+        except UnicodeEncodeError:
+            wrong = "input: half a surrogate pair is no text; replace it"
+            raise InvalidMessage(wrong, detail="data") from None
         self.unacknowledged[input_id] = message
-        return self._encode(message)
+        return frame
 
     def resend(self) -> list[bytes]:
         """Gives the frames of every input that is not acknowledged, oldest first."""
@@ -122,6 +134,10 @@ class RendererConnection:
             if refused is not None:
                 self._go_astray()
                 out.append(_told(refused))
+        too_much = (self._aside or self.screen).weigh_pending(len(data))
+        if too_much is not None:
+            self._go_astray()
+            out.append(_told(too_much))
         return out
 
     def _go_astray(self) -> None:
@@ -152,29 +168,47 @@ class RendererConnection:
 
     def _session(self, message: SessionReady) -> None:
         self._hello = msgspec.structs.replace(self._hello, session_id=message.session_id)
-        if message.resume == "replay":
+        if message.resume == "replay" and message.epoch == self.epoch:
             return
         self._aside = Screen()
         self.epoch = None
         self._next_epoch = message.epoch
         if message.resume == "new":
             self._swap(self._aside, message.seq)
+        elif message.resume == "replay":  # of all that there is: no place of it was named
+            self._swap(self._aside, 0)
 
     def _show(self, message: AgentMessage) -> ArpError | None:
         aside = self._aside
         refused = (aside or self.screen).apply(message)
         seq = getattr(message, "seq", None)
-        if seq is None or isinstance(message, Render | Patch):
+        if isinstance(message, Render | Patch):
             return refused
-        if aside is None:
-            self.seq = max(self.seq, seq)
-        elif isinstance(message, Commit):
-            self._swap(aside, seq)
+        if aside is not None:
+            if seq is not None and isinstance(message, Commit):
+                self._swap(aside, seq)
+        elif seq is not None:
+            self._place(seq)
+        elif is_told_once(_type_of(message), getattr(message, "turn_id", None)):
+            self._leave_place()
         return refused
+
+    def _place(self, seq: int) -> None:
+        self.seq = max(self.seq, seq)
+        if self.epoch is None:
+            self.epoch = self._next_epoch
+
+    def _leave_place(self) -> None:
+        if self.epoch is not None:
+            self.epoch, self._next_epoch = None, self.epoch
 
     def _swap(self, screen: Screen, seq: int) -> None:
         self.screen, self._aside = screen, None
         self.epoch, self.seq = self._next_epoch, seq
+
+
+def _type_of(message: AgentMessage) -> str:
+    return str(message.__struct_config__.tag)
 
 
 def _told(error: ArpError) -> ErrorMessage:

@@ -36,6 +36,10 @@ from arp.protocol.tree import Tree
 MAX_ERRORS = 100
 """Errors without a turn that are kept; who draws them draws the newest."""
 
+MAX_PENDING_BYTES = 64 << 20
+"""That wait for their commit: 64 messages of the largest size, more than a catch-up has. A peer
+that never commits must not fill the memory."""
+
 _MOST_DIGITS = 9
 """Of a text part's number; beyond that it is not one of ours."""
 
@@ -81,7 +85,7 @@ class TurnScreen(Struct):
 class Screen:
     """The state that a renderer draws."""
 
-    __slots__ = ("_pending", "_spoiled", "errors", "surfaces", "turns")
+    __slots__ = ("_pending", "_pending_bytes", "_spoiled", "errors", "surfaces", "turns")
 
     def __init__(self) -> None:
         self.turns: dict[str, TurnScreen] = {}
@@ -89,6 +93,7 @@ class Screen:
         self.errors: list[ErrorPayload] = []
         """Those that belong to no turn, the newest 100."""
         self._pending: list[Render | Patch] = []
+        self._pending_bytes = 0
         self._spoiled = False
 
     # -- reading ---------------------------------------------------------------------------------
@@ -156,7 +161,8 @@ class Screen:
             case Delta():
                 self._delta(message, message.seq or seq or 0)
             case Render() | Patch():
-                self._pending.append(message)
+                if not self._spoiled:
+                    self._pending.append(message)
             case Commit():
                 return self._commit(message, message.seq or seq or 0)
             case ErrorMessage(turn_id=None):
@@ -174,7 +180,26 @@ class Screen:
 
     def spoil_pending(self) -> None:
         """Takes note that something is missing before the next commit: that shows nothing then."""
+        self._pending.clear()
         self._spoiled = True
+
+    def weigh_pending(self, size: int) -> ResourceLimit | None:
+        """Counts what waits for its commit, in bytes; of too much nothing is kept or shown.
+
+        Args:
+            size: Of the frame that was applied last.
+
+        Returns:
+            Why the next commit shows nothing, if so.
+        """
+        self._pending_bytes = self._pending_bytes + size if self._pending else 0
+        if self._pending_bytes <= MAX_PENDING_BYTES:
+            return None
+        self.spoil_pending()
+        return ResourceLimit(
+            f"more than {MAX_PENDING_BYTES} bytes came without a commit; they are not shown",
+            detail="commit",
+        )
 
     def _delta(self, message: Delta, seq: int) -> None:
         turn = self.turn(message.turn_id or "")
@@ -198,7 +223,7 @@ class Screen:
             tree.keep()
 
     def _commit(self, message: Commit, seq: int) -> InvalidPatch | ResourceLimit | None:
-        pending = [] if self._spoiled else self._pending
+        pending = self._pending
         self._pending, self._spoiled = [], False
         refused: InvalidPatch | ResourceLimit | None = None
         known = set(self.surfaces)
@@ -242,7 +267,7 @@ class Screen:
                 turn.inputs.append(message)
             case TurnMessage():
                 turn.status, turn.position = message.status, message.position
-            case ErrorMessage():
+            case _:
                 turn.errors.append(message.payload)
                 turn.error_seqs.append(seq)
 

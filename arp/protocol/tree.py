@@ -158,7 +158,7 @@ class Tree:
             case Replace():
                 self._find(op.target)
                 self._replace(op.target, op.component)
-            case Reorder():
+            case _:
                 self._reorder(op)
 
     def append_text(self, component_id: str, path: str, text: str, seq: int = 0) -> None:

@@ -48,7 +48,6 @@ def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = 
             session.screen.apply(message, fact.sequence)
         _follow(session, fact)
         session.log.sequence = session.log.stored = fact.sequence
-    session.drain("")
     return session
 
 

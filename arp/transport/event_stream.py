@@ -50,15 +50,15 @@ class EventWriter:
     def event(self, frame: bytes) -> bytes:
         """Gives one event. JSON has no line breaks of its own, so `data` is one line.
 
-        While a snapshot is on its way the renderer stands nowhere: an empty `id` takes back the one
-        before, so that a stream that breaks off then begins with a snapshot again.
+        While a snapshot or a catch-up is on its way the renderer stands nowhere: an empty `id`
+        takes back the one before, so that a stream that breaks off then begins with a snapshot.
         """
-        epoch, seq = place_of(frame)
+        epoch, seq, is_between = place_of(frame)
         self._epoch = epoch or self._epoch
         name = b""
-        if seq is not None and self._epoch:
+        if seq is not None and self._epoch and not is_between:
             name = f"id: {self._epoch}-{seq}\n".encode()
-        elif epoch is not None and b'"resume":"snapshot"' in frame:
+        elif is_between or (epoch is not None and b'"resume":"snapshot"' in frame):
             name = b"id:\n"
         return name + b"data: " + frame + b"\n\n"
 

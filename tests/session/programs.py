@@ -169,7 +169,7 @@ def state(screen: Screen) -> Json:
 
 def inside(session: Session) -> Json:
     """All that a refused action must leave as it was; what was said before counts as said."""
-    session.log.place()
+    assert session.place.seq == session.sequence
     trees = {
         name: (
             {
@@ -199,11 +199,9 @@ Action = Callable[["Run", Random], None]
 class Run:
     """One session, everybody who watches it, and what the ledger holds."""
 
-    def __init__(
-        self, watching: Sequence[str] = tuple(PROFILES), limits: Limits | None = None
-    ) -> None:
+    def __init__(self, watching: Sequence[str] = tuple(PROFILES)) -> None:
         self.head = Head("s", "epoch")
-        self.limits = limits or Limits()
+        self.limits = Limits()
         self.session = Session(self.head, self.limits)
         self.session.record("session.created", {"epoch": "epoch", "workflow": ""})
         self.ledger: list[bytes] = []

@@ -58,6 +58,24 @@ def test_snapshot_takes_back_the_place_until_it_is_whole() -> None:
     assert ids == ["e1-3", "", "e2-9"]
 
 
+def test_catch_up_takes_back_the_place_until_it_is_whole() -> None:
+    """What is told without a `seq` would be told again, if the stream resumed before it."""
+    writer = EventWriter("e1")
+    parser = SseParser()
+    ids = [
+        one.id
+        for frame in (
+            b'{"type":"delta","seq":3}',
+            b'{"type":"turn","turn_id":"t1","status":"running"}',
+            b'{"type":"delta","payload":{"delta":"more"}}',
+            b'{"type":"render","components":[]}',
+            b'{"type":"commit","seq":9}',
+        )
+        for one in parser.feed(writer.event(frame))
+    ]
+    assert ids == ["e1-3", "e1-3", "", "", "e1-9"]
+
+
 def test_replay_keeps_the_place() -> None:
     """Nothing is missing before what follows."""
     session = {"type": "session", "epoch": "e1", "seq": 9, "resume": "replay"}

@@ -5,13 +5,15 @@
  * `patch` wait in #pending for their `commit` and then apply whole or not at all. A snapshot is
  * built on a second screen, which takes this one's place at the commit that carries a `seq`; until
  * then the old one shows. `seq` counts as applied on arrival, but for render and patch at their
- * commit. A turn's `revision` rises with every change of it, so that a view redraws only what is
- * new. Source: protocol.md 2 to 4.
+ * commit. What shows twice if it is told twice, and has no `seq`, is part of a catch-up: until the
+ * next `seq` this screen stands at no place. A turn's `revision` rises with every change of it, so
+ * that a view redraws only what is new. Source: protocol.md 2 to 4.
  */
 
 import { PatchRefused, applyOp, find, replaceById } from "./tree.js";
 
 const TEXT_PROPS = { "text": "content", "markdown": "content", "code-block": "code" };
+const TOLD_ONCE = new Set(["delta", "tool_start", "commit", "input"]);
 const OVER = new Set(["completed", "failed", "cancelled"]);
 
 /** One turn of the conversation. */
@@ -48,10 +50,11 @@ export class Screen {
   seq = 0;
   #pending = [];
   #next = null;
+  #between = false;
 
-  /** The last place applied, for the next hello; null when there is none yet. */
+  /** The last place applied, for the next hello; null when there is none. */
   get place() {
-    return this.epoch === null ? null : { epoch: this.epoch, seq: this.seq };
+    return this.epoch === null || this.#between ? null : { epoch: this.epoch, seq: this.seq };
   }
 
   /** True while a snapshot is under way. */
@@ -114,6 +117,7 @@ export class Screen {
   #swap() {
     const { turns, surfaces, epoch, seq } = this.#next;
     this.#next = null;
+    this.#between = false;
     Object.assign(this, { turns, surfaces, epoch, seq });
     return { kind: "ready" };
   }
@@ -121,7 +125,12 @@ export class Screen {
   #show(message) {
     const { type, seq } = message;
     const effect = Object.hasOwn(this.#handlers, type) ? this.#handlers[type](message) : null;
-    if (seq > this.seq && type !== "render" && type !== "patch") this.seq = seq;
+    if (type === "render" || type === "patch") return null;
+    if (seq > this.seq) this.seq = seq;
+    if (seq != null) this.#between = false;
+    else if (TOLD_ONCE.has(type) || (type === "error" && message.turn_id != null)) {
+      this.#between = true;
+    }
     return effect ?? null;
   }
 

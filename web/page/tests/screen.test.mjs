@@ -105,6 +105,20 @@ test("seq counts on arrival, but for render and patch at their commit", () => {
     assert.deepEqual(screen.place, { epoch: "e", seq: 8 });
 });
 
+test("a catch-up has no place before its commit, so that nothing of it is told twice", () => {
+    const screen = shown({ ...delta("a"), seq: 7 }, { type: "turn", turn_id: "t", status: "running" });
+    assert.deepEqual(screen.place, { epoch: "e", seq: 7 });
+    feed(screen, delta("b"), render(text("c", "C")));
+    assert.equal(screen.place, null);
+    feed(screen, commit({ seq: 9 }));
+    assert.deepEqual(screen.place, { epoch: "e", seq: 9 });
+    feed(screen, { type: "error", turn_id: "t", payload: { error: "no", code: 18 } });
+    assert.equal(screen.place, null);
+    screen.receive({ type: "session", session_id: "s", epoch: "e", seq: 12, resume: "snapshot" });
+    feed(screen, delta("abc"), commit({ seq: 12 }));
+    assert.deepEqual(screen.place, { epoch: "e", seq: 12 });
+});
+
 test("a snapshot is built aside and takes over at the commit that carries a seq", () => {
     const screen = shown(delta("old"));
     screen.receive({ type: "session", session_id: "s", epoch: "f", seq: 9, resume: "snapshot" });

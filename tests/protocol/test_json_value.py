@@ -1,0 +1,76 @@
+"""What is let in is plain JSON, which survives every encoding unchanged."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import cbor2
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arp.protocol.errors import InvalidMessage
+from arp.protocol.json_value import MAX_DEPTH, MAX_INTEGER, check_plain_json
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-MAX_INTEGER - 1, MAX_INTEGER)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@given(PLAIN)
+def test_plain_json_passes_and_survives_every_encoding(value: Any) -> None:
+    check_plain_json(value)
+    assert msgspec.json.decode(msgspec.json.encode(value)) == value
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(value)) == value
+    assert cbor2.loads(cbor2.dumps(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "$: nan is not a JSON number"),
+        ({"a": float("-inf")}, "$.a: -inf is not a JSON number"),
+        ([2**63], "$[0]: integer beyond 64 bits"),
+        ({"a": [0, -(2**63) - 1]}, "$.a[1]: integer beyond 64 bits"),
+        ({1: 2}, "$: object key 1 is not a string"),
+        ({"x": {None: 2}}, "$.x: object key None is not a string"),
+        ([b"bytes"], "$[0]: bytes is not a JSON value"),
+        ({"when": date(2026, 11, 21)}, "$.when: date is not a JSON value"),
+        ((1, 2), "$: tuple is not a JSON value"),
+    ],
+)
+def test_what_is_no_plain_json_is_refused_with_its_path(value: Any, message: str) -> None:
+    with pytest.raises(InvalidMessage) as refused:
+        check_plain_json(value)
+    assert refused.value.message == message
+
+
+def test_largest_and_smallest_integer_of_64_bits_pass() -> None:
+    check_plain_json([2**63 - 1, -(2**63)])
+
+
+def test_nesting_ends_at_fifty_levels() -> None:
+    check_plain_json(nested(MAX_DEPTH))
+    with pytest.raises(InvalidMessage, match=r"nested deeper than 50 levels$"):
+        check_plain_json(nested(MAX_DEPTH + 1))
+
+
+def test_a_hostile_key_does_not_fill_the_message() -> None:
+    with pytest.raises(InvalidMessage) as refused:
+        check_plain_json({"k" * 10_000: object()}, "message.data")
+    assert refused.value.message == f"message.data.{'k' * 40}: object is not a JSON value"

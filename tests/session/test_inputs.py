@@ -1,0 +1,513 @@
+"""What an input means: an answer, a new turn, a cancel, or nothing at all (protocol.md 2.2)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from arp.protocol.component import Component
+from arp.protocol.errors import (
+    ArpError,
+    InvalidAnswer,
+    InvalidMessage,
+    ResourceLimit,
+    SessionBusy,
+    UnknownObject,
+)
+from arp.protocol.patch import Remove, Update
+from arp.session.effects import Acknowledge, CancelTurn, ResolveQuestion, StartTurn
+from arp.session.inputs import MAX_QUEUE
+from arp.session.session import Session
+from arp.surface.change import PatchChange, RenderChange
+from arp.surface.profile import DRAFT
+from tests.session.conversation import (
+    AT,
+    FULL,
+    TEXT,
+    begun,
+    choices,
+    confirm,
+    facts,
+    form,
+    kinds,
+    new,
+    send,
+    text,
+    user,
+)
+
+FILE = {"id": "f1", "name": "a.csv", "size": 3, "mime": "text/csv", "sha256": "abc"}
+
+
+def refused(session: Session, input_type: str, data: dict[str, Any], **more: Any) -> ArpError:
+    """Why an input is refused; nothing has changed and nothing is recorded."""
+    session.drain(AT)
+    before = copy.deepcopy(
+        (session.screen.canonical(), session.queue, session.seen, session.questions)
+    )
+    with pytest.raises(ArpError) as error:
+        send(session, input_type, data, **more)
+    after = (session.screen.canonical(), session.queue, session.seen, session.questions)
+    assert after == before
+    assert kinds(session) == []
+    return error.value
+
+
+def shows(session: Session, component_id: str, surface: str = "main") -> dict[str, Any]:
+    tree = session.tree(surface)
+    assert tree is not None
+    return tree.component(component_id).props
+
+
+# -- a new turn ------------------------------------------------------------------------------------
+
+
+def test_input_begins_a_turn() -> None:
+    session = new()
+    assert user(session, "hi", "i1") == [Acknowledge("i1", "t1"), StartTurn("t1")]
+    submitted, started = facts(session)
+    assert (submitted.type, submitted.turn_id, submitted.thread_id) == (
+        "turn.submitted",
+        "t1",
+        "main",
+    )
+    assert submitted.payload == {
+        "input": {"input_type": "text", "data": {"text": "hi"}, "id": "i1"}
+    }
+    assert started.type == "turn.started"
+
+
+def test_input_without_an_id_is_not_acknowledged() -> None:
+    assert user(new(), "hi") == [StartTurn("t1")]
+
+
+def test_input_while_a_turn_runs_waits_in_line() -> None:
+    session = begun()
+    assert user(session, "more", "i2") == [Acknowledge("i2", "t2")]
+    assert session.queue == ["t2"]
+
+
+def test_policy_may_refuse_while_a_turn_runs() -> None:
+    session = begun("reject")
+    error = refused(session, "text", {"text": "more"})
+    assert isinstance(error, SessionBusy)
+    session.end_turn("t1", "completed")
+    assert user(session, "more") == [StartTurn("t2")]
+
+
+def test_policy_may_interrupt_the_turn_that_runs() -> None:
+    session = begun("interrupt")
+    assert user(session, "more", "i2") == [Acknowledge("i2", "t2"), CancelTurn("t1")]
+    assert session.queue == ["t2"]
+
+
+def test_line_has_an_end() -> None:
+    """A runaway client must not fill the memory."""
+    session = begun()
+    for _ in range(MAX_QUEUE):
+        user(session, "more")
+    assert isinstance(refused(session, "text", {"text": "more"}), ResourceLimit)
+    session.end_turn("t1", "completed")
+    user(session, "more")
+
+
+@pytest.mark.parametrize(
+    ("input_type", "data"),
+    [
+        ("action", {"action": "refresh", "payload": {"x": 1}}),
+        ("gesture", {"gesture": "pinch", "meta": {}}),
+        ("voice", {"transcript": "hello", "confidence": 0.5, "language": "en"}),
+        ("navigate", {"route": "/home"}),
+    ],
+)
+def test_every_other_input_begins_a_turn_too(input_type: str, data: dict[str, Any]) -> None:
+    session = new()
+    assert send(session, input_type, data) == [StartTurn("t1")]
+    assert session.screen.turns["t1"].inputs[0].data == data
+
+
+@pytest.mark.parametrize("input_type", ["focus", "unfocus", "resize"])
+def test_where_the_user_looks_is_acknowledged_and_not_kept(input_type: str) -> None:
+    session = new()
+    data = {"width": 80, "height": 24} if input_type == "resize" else {}
+    assert send(session, input_type, data, id="i1") == [Acknowledge("i1", None)]
+    assert kinds(session) == []
+
+
+# -- once ------------------------------------------------------------------------------------------
+
+
+def test_same_id_twice_is_one_input() -> None:
+    session = new()
+    user(session, "hi", "i1")
+    facts(session)
+    assert user(session, "something else", "i1") == [Acknowledge("i1", "t1")]
+    assert kinds(session) == []
+
+
+def test_answer_with_a_known_id_is_taken_once() -> None:
+    session = begun()
+    session.ask("t1", confirm())
+    yes = {"action": "confirm"}
+    send(session, "action", yes, source_component="q", id="i2")
+    assert send(session, "action", yes, source_component="q", id="i2") == [Acknowledge("i2", "t1")]
+
+
+# -- shape -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("input_type", "data", "message"),
+    [
+        ("text", {}, "data.text: missing"),
+        ("text", {"text": 5}, "data.text: expected string, got number"),
+        ("action", {"action": ""}, "data.action: expected the name of an action"),
+        ("action", {"action": "x" * 129}, "data.action: expected the name of an action"),
+        ("selection", {"selected": "one"}, "data.selected: expected array, got string"),
+        ("form_submit", {"fields": []}, "data.fields: expected object, got array"),
+        ("gesture", {}, "data.gesture: missing"),
+        ("voice", {"transcript": None}, "data.transcript: expected string, got null"),
+        ("navigate", {"route": 1}, "data.route: expected string, got number"),
+        (
+            "file",
+            {"files": [{"id": "f1"}]},
+            "data.files[0].name: missing; files come by POST as multipart/form-data",
+        ),
+    ],
+)
+def test_data_of_the_wrong_shape_is_refused(
+    input_type: str, data: dict[str, Any], message: str
+) -> None:
+    error = refused(new(), input_type, data)
+    assert isinstance(error, InvalidMessage)
+    assert error.message.startswith(message)
+    assert error.detail == "data"
+
+
+@pytest.mark.parametrize(
+    ("input_type", "data"),
+    [("file", {"files": [FILE]}), ("form_submit", {"fields": {"f": FILE}})],
+)
+def test_file_that_did_not_come_with_an_input_of_this_session_is_refused(
+    input_type: str, data: dict[str, Any]
+) -> None:
+    """An id is no credential."""
+    error = refused(begun(), input_type, data)
+    assert isinstance(error, UnknownObject)
+    assert error.message == "no such file; files come by POST as multipart/form-data"
+
+
+def test_file_that_came_is_taken() -> None:
+    session = new()
+    session.seen.files.add("abc")
+    assert send(session, "file", {"files": [FILE], "text": "look"}) == [StartTurn("t1")]
+
+
+# -- reserved actions ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("payload", [{}, {"payload": {"turn_id": "t1"}}, {"payload": 5}])
+def test_cancel_stops_the_running_turn(payload: dict[str, Any]) -> None:
+    """protocol.md 2.2: `arp.cancel` stops the running turn; the intent is on record first."""
+    session = begun()
+    told = send(session, "action", {"action": "arp.cancel", **payload}, id="i2")
+    assert told == [Acknowledge("i2", "t1"), CancelTurn("t1")]
+    (fact,) = facts(session)
+    assert (fact.type, fact.status, fact.turn_id) == ("run.status", "cancelling", "t1")
+    assert fact.payload == {"inputId": "i2"}
+
+
+def test_cancel_names_a_queued_turn() -> None:
+    session = begun()
+    user(session, "more")
+    facts(session)
+    data = {"action": "arp.cancel", "payload": {"turn_id": "t2"}}
+    assert send(session, "action", data) == []
+    assert session.status_of("t2") == "cancelled"
+    assert facts(session)[0].payload == {}
+
+
+@pytest.mark.parametrize("begin", [new, begun])
+def test_cancel_of_nothing_is_acknowledged_and_remembered(begin: Callable[[], Session]) -> None:
+    session = begin()
+    data = {"action": "arp.cancel", "payload": {"turn_id": "nobody"}}
+    assert send(session, "action", data, id="i2") == [Acknowledge("i2", None)]
+    (fact,) = facts(session)
+    assert (fact.type, fact.status, fact.payload) == ("run.status", "idle", {"inputId": "i2"})
+    assert send(session, "action", data, id="i2") == [Acknowledge("i2", None)]
+    assert send(session, "action", data) == []
+    assert kinds(session) == []
+
+
+def test_cancel_counts_once() -> None:
+    """A repeat must not stop the turn that came after."""
+    session = begun()
+    send(session, "action", {"action": "arp.cancel"}, id="i2")
+    session.end_turn("t1", "cancelled")
+    user(session, "more")
+    assert send(session, "action", {"action": "arp.cancel"}, id="i2") == [Acknowledge("i2", "t1")]
+
+
+def test_other_reserved_actions_are_refused() -> None:
+    error = refused(begun(), "action", {"action": "arp.explode"})
+    assert error.message == "action arp.explode: names that begin with arp. are reserved"
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("component", "input_type", "data", "value"),
+    [
+        (confirm(), "action", {"action": "confirm"}, True),
+        (confirm(), "action", {"action": "deny"}, False),
+        (choices(), "selection", {"selected": ["two"]}, "two"),
+        (form(), "form_submit", {"fields": {"n": "Ada"}}, {"n": "Ada", "p": None}),
+        (Component("q", "text-input", {}), "text", {"text": "said"}, "said"),
+    ],
+)
+@pytest.mark.parametrize("surface", ["main", "side"])
+def test_answer_goes_to_the_agent_that_asked(
+    component: Component, input_type: str, data: dict[str, Any], value: Any, surface: str
+) -> None:
+    session = begun()
+    question = session.ask("t1", component, surface)
+    facts(session)
+    told = send(session, input_type, data, source_component="q", surface=surface, id="i2")
+    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, value)]
+    assert session.questions == {}
+    assert shows(session, "q", surface)["state"] == "answered"
+    _, resolved = facts(session)
+    assert resolved.payload["input"]["id"] == "i2"
+    assert session.screen.turns["t1"].inputs[-1].source_component == "q"
+
+
+def test_answer_that_does_not_fit_is_refused_and_the_question_stays_open() -> None:
+    session = begun()
+    session.ask("t1", choices())
+    error = refused(session, "selection", {"selected": ["three"]}, source_component="q")
+    assert isinstance(error, InvalidAnswer)
+    assert ("main", "q") in session.questions
+
+
+def test_answer_to_what_is_not_there_is_refused() -> None:
+    session = begun()
+    session.ask("t1", choices())
+    for surface in ("side", "main"):
+        error = refused(
+            session, "selection", {"selected": ["one"]}, source_component="x", surface=surface
+        )
+        assert isinstance(error, UnknownObject)
+        assert error.message == f"no component 'x' on surface '{surface}'"
+
+
+def test_selection_may_name_its_source_in_its_data() -> None:
+    session = begun()
+    session.ask("t1", choices("first"))
+    question = session.ask("t1", choices("second"))
+    told = send(session, "selection", {"selected": ["one"], "source": "second"})
+    assert told == [ResolveQuestion(question.action_id, "one")]
+
+
+def test_password_goes_to_the_agent_alone() -> None:
+    """It is in no fact and on no screen."""
+    session = begun()
+    question = session.ask("t1", form())
+    told = send(
+        session, "form_submit", {"fields": {"n": "Ada", "p": "hunter2"}}, source_component="q"
+    )
+    assert told == [ResolveQuestion(question.action_id, {"n": "Ada", "p": "hunter2"})]
+    drained = session.drain(AT)
+    assert not any(b"hunter2" in fact for fact in drained.facts)
+    assert any(b"Ada" in fact for fact in drained.facts)
+    assert "hunter2" not in str(session.screen.canonical())
+
+
+def test_answer_without_a_name_goes_to_the_newest_question_of_its_kind() -> None:
+    session = begun()
+    session.ask("t1", confirm("old"))
+    newest = session.ask("t1", confirm("new"), "side")
+    session.ask("t1", choices("other"))
+    told = send(session, "action", {"action": "confirm"})
+    assert told == [ResolveQuestion(newest.action_id, True)]
+    assert shows(session, "new", "side")["state"] == "answered"
+
+
+@pytest.mark.parametrize(
+    ("input_type", "data"),
+    [("selection", {"selected": ["one"]}), ("form_submit", {"fields": {}})],
+)
+def test_answer_without_a_name_or_a_question_is_refused(
+    input_type: str, data: dict[str, Any]
+) -> None:
+    session = begun()
+    session.ask("t1", confirm())
+    error = refused(session, input_type, data)
+    assert error.message == (
+        f"{input_type}: name the component that it answers in source_component"
+    )
+
+
+def test_question_whose_component_is_gone_is_not_answered_unnamed() -> None:
+    session = begun()
+    session.ask("t1", confirm())
+    session.commit("t1", "main", [PatchChange([Remove("q")])])
+    assert send(session, "action", {"action": "confirm"}) == []
+    assert session.queue == ["t2"]
+
+
+def test_custom_question_is_answered_by_name_alone() -> None:
+    session = begun()
+    question = session.ask("t1", Component("q", "x-acme-poll", {}, 1, text("")))
+    assert send(session, "action", {"action": "vote"}) == []
+    told = send(session, "action", {"action": "vote", "payload": 3}, source_component="q")
+    assert told == [ResolveQuestion(question.action_id, {"action": "vote", "payload": 3})]
+
+
+def test_form_names_its_action() -> None:
+    session = begun()
+    asked = form()
+    asked.props["submit_action"] = "save"
+    session.ask("t1", asked)
+    send(session, "form_submit", {"fields": {"n": "Ada"}, "action": "save"}, source_component="q")
+    _, resolved = facts(session)[-2:]
+    assert resolved.payload["input"]["data"] == {
+        "action": "save",
+        "fields": {"n": "Ada", "p": None},
+    }
+
+
+# -- typed answers ---------------------------------------------------------------------------------
+
+
+def test_typed_line_answers_where_the_question_is_shown_as_text() -> None:
+    """protocol.md 3: the answer as text is understood."""
+    session = begun()
+    question = session.ask("t1", confirm())
+    told = send(session, "text", {"text": "yes"}, by=TEXT, id="i2")
+    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, True)]
+    (_, answer) = session.screen.turns["t1"].inputs
+    assert (answer.input_type, answer.data) == ("action", {"action": "confirm"})
+
+
+@pytest.mark.parametrize("by", [FULL, DRAFT])
+def test_typed_line_is_a_new_turn_where_the_question_has_buttons(by: Any) -> None:
+    """Who says no `hello` shows everything itself."""
+    session = begun()
+    session.ask("t1", confirm())
+    send(session, "text", {"text": "yes"}, by=by)
+    assert session.queue == ["t2"]
+
+
+def test_typed_line_that_is_no_answer_is_a_new_turn() -> None:
+    session = begun()
+    session.ask("t1", confirm())
+    send(session, "text", {"text": "what do you mean?"}, by=TEXT)
+    assert session.queue == ["t2"]
+    assert ("main", "q") in session.questions
+
+
+def test_typed_line_answers_the_newest_question_that_understands_it() -> None:
+    session = begun()
+    first = session.ask("t1", choices("c"))
+    session.ask("t1", confirm("y"))
+    assert send(session, "text", {"text": "two"}, by=TEXT) == [
+        ResolveQuestion(first.action_id, "two")
+    ]
+
+
+# -- answers that nobody waits for -----------------------------------------------------------------
+
+
+def test_answer_to_what_was_only_shown_begins_a_turn() -> None:
+    session = begun()
+    session.commit("t1", "main", [RenderChange([choices()])])
+    session.end_turn("t1", "completed")
+    facts(session)
+    told = send(session, "selection", {"selected": ["one"]}, source_component="q", id="i2")
+    assert told == [Acknowledge("i2", "t2"), StartTurn("t2")]
+    assert shows(session, "q")["state"] == "answered"
+    assert shows(session, "q")["answer"] == "one"
+    again = refused(session, "selection", {"selected": ["two"]}, source_component="q")
+    assert "is already answered" in again.message
+
+
+def test_custom_component_that_was_only_shown_stays_as_it_is() -> None:
+    """Its states are its author's: it may be used again and again."""
+    session = begun()
+    session.commit("t1", "main", [RenderChange([Component("x", "x-acme-dial", {}, 1, text(""))])])
+    for turn in ("t2", "t3"):
+        send(session, "action", {"action": "turn"}, source_component="x")
+        assert session.queue[-1] == turn
+    assert shows(session, "x") == {}
+
+
+def test_answer_after_a_crash_closes_the_question_and_begins_a_turn() -> None:
+    """ledger.md 2: a pending action is still pending, but nobody waits for it."""
+    session = begun()
+    session.ask("t1", form())
+    session.end_turn("t1", "failed", reason="interrupted")
+    facts(session)
+    told = send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")
+    assert told == [StartTurn("t2")]
+    assert session.questions == {}
+    marked, resolved, submitted, _ = facts(session)
+    assert (marked.type, resolved.type) == ("artifact.changed", "action.resolved")
+    assert resolved.payload == {"decision": "answered", "resumes": False}
+    hidden = submitted.payload["input"]["data"]["fields"]
+    assert (hidden["n"], hidden["p"] != "x") == ("Ada", True)
+
+
+def test_answer_that_would_begin_a_turn_needs_room_for_it() -> None:
+    session = begun("reject")
+    session.commit("t1", "main", [RenderChange([choices()])])
+    error = refused(session, "selection", {"selected": ["one"]}, source_component="q")
+    assert isinstance(error, SessionBusy)
+    assert "state" not in shows(session, "q")
+
+
+# -- tabs ------------------------------------------------------------------------------------------
+
+
+def tabs() -> Component:
+    inside = [
+        {"label": name, "component": {"id": name, "type": "text", "props": {"content": name}}}
+        for name in ("one", "two")
+    ]
+    return Component("q", "tabs", {"tabs": inside})
+
+
+def test_tab_turns_for_every_renderer_and_begins_no_turn() -> None:
+    session = begun()
+    session.commit("t1", "main", [RenderChange([tabs()])])
+    facts(session)
+    change = {"action": "tab_change", "payload": {"tab": 1}}
+    told = send(session, "action", change, source_component="q", id="i2")
+    assert told == [Acknowledge("i2", None)]
+    (fact,) = facts(session)
+    assert fact.payload["inputId"] == "i2"
+    assert shows(session, "q")["active_tab"] == 1
+    assert send(session, "action", change, source_component="q", id="i2") == [
+        Acknowledge("i2", None)
+    ]
+    assert kinds(session) == []
+
+
+def test_tab_without_an_id_is_turned_too() -> None:
+    session = begun()
+    session.commit("t1", "main", [RenderChange([tabs()])])
+    facts(session)
+    change = {"action": "tab_change", "payload": {"tab": 1}}
+    assert send(session, "action", change, source_component="q") == []
+    assert "inputId" not in facts(session)[0].payload
+
+
+def test_answered_question_that_has_changed_since_is_judged_as_it_stands() -> None:
+    session = begun()
+    session.ask("t1", choices())
+    session.commit("t1", "main", [PatchChange([Update("q", "props.options", ["three"])])])
+    refused(session, "selection", {"selected": ["one"]}, source_component="q")
+    assert send(session, "selection", {"selected": ["three"]}, source_component="q")

@@ -1,0 +1,119 @@
+"""Facts are numbered without holes, shown at once, and handed over in order."""
+
+from __future__ import annotations
+
+import pytest
+
+from arp.ledger.fact import decode
+from arp.protocol.messages import TurnMessage
+from arp.protocol.screen import Screen
+from arp.session.emission import SAYING, THINKING, Drained, Said
+from arp.session.log import Log
+from arp.surface.snapshot import Place
+from tests.session.conversation import AT
+
+TURN = {"thread_id": "main", "turn_id": "t1"}
+
+
+def log(screen: Screen | None = None) -> Log:
+    out = Log("arp", "s", screen or Screen())
+    out.speech.begin_turn("t1")
+    return out
+
+
+def drained(of: Log) -> list[tuple[int, str, object]]:
+    return [(fact.sequence, fact.type, fact.payload) for fact in map(decode, of.drain(AT).facts)]
+
+
+def test_fact_is_numbered_and_shown_at_once() -> None:
+    screen = Screen()
+    of = log(screen)
+    emission = of.add("turn.started", {}, dict(TURN))
+    running = TurnMessage(session_id="s", seq=1, turn_id="t1", status="running")
+    assert (of.sequence, emission.sequence, emission.messages) == (1, 1, [running])
+    assert screen.turns["t1"].status == "running"
+
+
+def test_fact_that_shows_already_is_not_shown_again() -> None:
+    screen = Screen()
+    of = log(screen)
+    message = TurnMessage(session_id="s", turn_id="t1", status="running")
+    assert of.add("turn.started", {}, dict(TURN), [message]).messages == [message]
+    assert screen.turns == {}
+
+
+def test_neighbouring_text_of_one_kind_and_turn_shares_one_fact() -> None:
+    of = log()
+    for words in ("a", "b"):
+        of.say("t1", words, SAYING)
+    for words in ("h", "m"):
+        of.say("t1", words, THINKING)
+    of.say("t1", "c", SAYING)
+    of.say("t2", "d", SAYING)
+    assert drained(of) == [
+        (1, "model.delta", {"text": "ab"}),
+        (2, "reasoning.delta", {"text": "hm"}),
+        (3, "model.delta", {"text": "c"}),
+        (4, "model.delta", {"text": "d"}),
+    ]
+
+
+def test_other_facts_end_the_text_before_them() -> None:
+    screen = Screen()
+    of = log(screen)
+    of.say("t1", "a", SAYING)
+    of.add("run.status", {}, {})
+    of.say("t1", "b", SAYING)
+    assert [number for number, _, _ in drained(of)] == [1, 2, 3]
+    assert screen.text("t1") == "ab"
+
+
+def test_draining_takes_everything_once() -> None:
+    of = log()
+    assert of.is_empty
+    of.say("t1", "a", SAYING)
+    assert not of.is_empty
+    assert len(drained(of)) == 1
+    assert of.is_empty
+    assert drained(of) == []
+
+
+def test_text_after_draining_is_a_new_fact() -> None:
+    """What is on its way to the ledger is not changed any more."""
+    of = log()
+    of.say("t1", "a", SAYING)
+    of.drain(AT)
+    of.say("t1", "b", SAYING)
+    assert drained(of) == [(2, "model.delta", {"text": "b"})]
+
+
+def test_place_is_where_one_stands_who_was_told_all() -> None:
+    of = log()
+    of.say("t1", "one", SAYING)
+    assert of.place() == Place(1, "t1/1", 3, "t1", 0)
+    assert of.drain(AT).place == Place(1, "t1/1", 3, "t1", 0)
+
+
+def test_lone_text_is_known_as_such() -> None:
+    """There is no commit in it, and nothing that a list of sessions shows."""
+    of = log()
+    of.say("t1", "one", SAYING)
+    said = of.drain(AT)
+    assert isinstance(said, Said)
+    assert (said.sequence, said.place) == (1, Place(1, "t1/1", 3, "t1", 0))
+    assert [fact.payload for fact in map(decode, said.facts)] == [{"text": "one"}]
+    assert said.emissions == [said.text]
+
+
+@pytest.mark.parametrize("kinds", [[], ["run"], ["text", "run"], ["text", "think"]])
+def test_anything_else_is_not_taken_for_a_lone_text(kinds: list[str]) -> None:
+    of = log()
+    for kind in kinds:
+        if kind == "run":
+            of.add("run.status", {}, {})
+        else:
+            of.say("t1", "a", SAYING if kind == "text" else THINKING)
+    drained = of.drain(AT)
+    assert isinstance(drained, Drained)
+    assert (drained.sequence, len(drained.facts)) == (len(kinds), len(kinds))
+    assert drained.place == of.place()

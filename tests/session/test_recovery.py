@@ -1,0 +1,226 @@
+"""A session from its log is the one that wrote it; what a crash left is mended (ledger.md 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from arp.ledger.fact import Fact
+from arp.protocol.component import Component
+from arp.protocol.errors import error_payload
+from arp.protocol.limits import Limits
+from arp.protocol.messages import Delta, DeltaPayload, ToolEnd, ToolEndPayload
+from arp.session.effects import Acknowledge, ResolveQuestion, StartTurn
+from arp.session.recovery import Interrupted, messages_of, recover, restore
+from arp.session.session import Head, Question, Session
+from arp.surface.change import RenderChange
+from tests.session.conversation import choices, confirm, facts, form, kinds, new, send, user
+
+HEAD = Head("s", "e")
+
+FILE = {"id": "f1", "name": "a.csv", "size": 3, "mime": "text/csv", "sha256": "abc"}
+
+
+def again(log: Sequence[Fact]) -> Session:
+    """The session that a log makes."""
+    return restore(HEAD, log, Limits())
+
+
+class Recorded:
+    """A session and all of its facts."""
+
+    def __init__(self) -> None:
+        self.session = new()
+        self.facts: list[Fact] = []
+
+    @property
+    def restored(self) -> Session:
+        self.facts += facts(self.session)
+        return again(self.facts)
+
+
+def talk() -> Recorded:
+    """A session in which turn `t1` runs."""
+    out = Recorded()
+    out.session.record("session.created", {})
+    user(out.session, "hi", "i1")
+    return out
+
+
+# -- what comes back -------------------------------------------------------------------------------
+
+
+def test_restored_session_stands_where_the_log_ends() -> None:
+    session = talk().restored
+    assert (session.sequence, session.log.stored, session.has_recorded) == (3, 3, False)
+    assert (session.running, session.queue) == ("t1", [])
+    session.record("session.updated", {})
+    assert [fact.sequence for fact in facts(session)] == [4]
+
+
+def test_session_without_facts_is_a_new_one() -> None:
+    session = again([])
+    assert (session.sequence, session.active, recover(session)) == (0, False, [])
+
+
+def test_line_comes_back_in_its_order() -> None:
+    one = talk()
+    for words in ("two", "three", "four"):
+        user(one.session, words)
+    one.session.cancel("t3")
+    assert one.restored.queue == ["t2", "t4"]
+    one.session.end_turn("t1", "completed")
+    assert (one.restored.running, one.restored.queue) == ("t2", ["t4"])
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
+def test_turn_that_ended_is_over(status: Any) -> None:
+    one = talk()
+    one.session.end_turn("t1", status)
+    assert one.restored.running is None
+    assert one.restored.status_of("t1") == status
+
+
+def test_open_questions_come_back_with_their_ids() -> None:
+    """A pending action is still pending with the same id."""
+    one = talk()
+    answered = one.session.ask("t1", confirm("a"))
+    kept = one.session.ask("t1", choices("b"), "side")
+    one.session.answer_question(answered, True, None)
+    assert one.restored.questions == {("side", "b"): kept}
+    assert kept == Question(kept.action_id, "b", "side", "t1")
+
+
+def test_inputs_that_were_seen_are_not_taken_twice() -> None:
+    """For the whole life of the session: what began a turn, answered, cancelled or turned a tab."""
+    one = talk()
+    inside = {"id": "x", "type": "text", "props": {"content": "x"}}
+    tabs = Component("tabs", "tabs", {"tabs": [{"label": "one", "component": inside}]})
+    one.session.commit("t1", "main", [RenderChange([tabs])])
+    one.session.ask("t1", confirm())
+    send(one.session, "action", {"action": "confirm"}, source_component="q", id="i2")
+    turn = {"action": "tab_change", "payload": {"tab": 0}}
+    send(one.session, "action", turn, source_component="tabs", id="i3")
+    send(one.session, "action", {"action": "arp.cancel"}, id="i4")
+    send(one.session, "text", {"text": "without an id"})
+    assert one.restored.seen == {"i1": "t1", "i2": "t1", "i3": None, "i4": "t1"}
+    assert user(one.restored, "hi", "i1") == [Acknowledge("i1", "t1")]
+
+
+def test_files_that_came_may_still_be_named() -> None:
+    one = Recorded()
+    one.session.seen.files.add("abc")
+    send(one.session, "file", {"files": [FILE], "text": "look"})
+    assert one.restored.seen.files == {"abc"}
+
+
+def test_files_that_came_in_a_form_may_still_be_named() -> None:
+    one = talk()
+    one.session.seen.files.add("abc")
+    asked = form()
+    asked.props["fields"] = [
+        {"name": "f", "label": "File", "field_type": "file"},
+        {"name": "n", "label": "Name"},
+    ]
+    one.session.ask("t1", asked)
+    fields = {"f": FILE, "n": "a sha256"}
+    send(one.session, "form_submit", {"fields": fields}, source_component="q", id="i2")
+    assert one.restored.seen.files == {"abc"}
+
+
+def test_screen_comes_back() -> None:
+    one = talk()
+    one.session.say("t1", "one ")
+    one.session.commit("t1", "side", [RenderChange([confirm()])])
+    one.session.say("t1", "two")
+    assert one.restored.screen.canonical() == {
+        "turns": {
+            "t1": {
+                "status": "running",
+                "inputs": [["text", {"text": "hi"}]],
+                "tools": [],
+                "thinking": "",
+                "errors": [],
+                "final": False,
+                "output": ["one two"],
+            }
+        },
+        "surfaces": {"side": [{"id": "q", "type": "confirm", "props": {"title": "Sure?"}}]},
+    }
+
+
+def test_restored_session_goes_on() -> None:
+    """Also an open question is answered, and the text goes on in its part."""
+    one = talk()
+    one.session.say("t1", "one ")
+    question = one.session.ask("t1", confirm(), "side")
+    session = one.restored
+    session.say("t1", "two")
+    told = send(session, "action", {"action": "confirm"}, source_component="q", surface="side")
+    assert told == [ResolveQuestion(question.action_id, True)]
+    assert session.screen.text("t1") == "one two"
+
+
+def test_rules_are_those_of_now() -> None:
+    session = restore(HEAD, [], Limits(max_surfaces=3), "reject")
+    assert (session.rules.limits.max_surfaces, session.rules.policy) == (3, "reject")
+
+
+# -- what is mended --------------------------------------------------------------------------------
+
+
+def test_turn_that_a_crash_interrupted_is_closed_and_the_line_goes_on() -> None:
+    one = talk()
+    user(one.session, "two")
+    session = one.restored
+    assert recover(session) == [StartTurn("t2")]
+    error, failed, started = facts(session)
+    assert error.payload == {
+        "error": "the server stopped while this turn ran; ask again to go on",
+        "code": 19,
+        "retryable": True,
+    }
+    assert (failed.type, failed.status_reason) == ("turn.failed", "interrupted")
+    assert (started.type, started.turn_id) == ("turn.started", "t2")
+
+
+def test_line_that_waited_when_nothing_ran_goes_on() -> None:
+    one = talk()
+    one.facts = facts(one.session)[:2]
+    session = one.restored
+    assert session.queue == ["t1"]
+    assert recover(session) == [StartTurn("t1")]
+    assert kinds(session) == ["turn.started"]
+
+
+def test_questions_of_the_interrupted_turn_stay_open() -> None:
+    one = talk()
+    question = one.session.ask("t1", confirm())
+    session = one.restored
+    recover(session)
+    assert session.questions == {("main", "q"): question}
+    (shown,) = session.screen.output("t1")
+    assert shown.props["state"] == "open"
+
+
+def test_interruption_may_be_tried_again() -> None:
+    assert error_payload(Interrupted("stopped")).retryable
+
+
+# -- messages --------------------------------------------------------------------------------------
+
+
+def test_stored_fact_is_shown_as_it_was_first_sent() -> None:
+    one = talk()
+    ids = {"step_id": "c1", "tool_call_id": "c1"}
+    one.session.in_turn("tool.failed", "t1", {"tool": "q", "error": "no"}, **ids)
+    one.session.say("t1", "a")
+    created, _, _, failed, said = facts(one.session)
+    assert messages_of(created) == []
+    end = ToolEndPayload("q", ok=False, call_id="c1", error="no")
+    assert messages_of(failed) == [ToolEnd(session_id="s", seq=4, turn_id="t1", payload=end)]
+    assert messages_of(said) == [
+        Delta(session_id="s", seq=5, turn_id="t1", payload=DeltaPayload("a"))
+    ]

@@ -1,0 +1,482 @@
+"""Turns, questions and surfaces of one session: who may do what now (architecture.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arp.protocol.component import Component
+from arp.protocol.errors import (
+    InvalidComponent,
+    InvalidPatch,
+    ResourceLimit,
+    SessionBusy,
+    SurfaceDestroyed,
+)
+from arp.protocol.messages import Commit, Patch, Render
+from arp.protocol.patch import Append, Reorder, Replace, Update
+from arp.session.effects import CancelTurn, StartTurn
+from arp.session.emission import THINKING, Emission
+from arp.session.session import Session
+from arp.surface.change import PatchChange, RenderChange
+from arp.surface.profile import DRAFT
+from arp.surface.snapshot import Place, SessionName
+from tests.session.conversation import (
+    AT,
+    FULL,
+    TEXT,
+    begun,
+    choices,
+    confirm,
+    facts,
+    form,
+    kinds,
+    new,
+    text,
+    user,
+)
+
+
+def props(session: Session, component_id: str, surface: str = "main") -> dict[str, Any]:
+    tree = session.tree(surface)
+    assert tree is not None
+    return tree.component(component_id).props
+
+
+def last_emission(session: Session) -> Emission:
+    emission = session.drain(AT).emissions[-1]
+    assert isinstance(emission, Emission)
+    return emission
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def test_new_session_is_idle() -> None:
+    session = new()
+    assert session.name == SessionName("s", "e", 0)
+    assert (session.active, session.has_recorded, session.title) == (False, False, "")
+    assert session.status_of("t1") is None
+    assert session.tree("side") is None
+
+
+def test_session_counts_what_it_recorded() -> None:
+    """protocol.md 2.3: `seq` counts facts from 1, without holes."""
+    session = new()
+    session.record("session.created", {})
+    user(session, "hi")
+    assert [fact.sequence for fact in facts(session)] == [1, 2, 3]
+    assert session.name == SessionName("s", "e", 3)
+    assert session.place == Place(3, None, 0, "t1", 0)
+
+
+def test_title_is_the_beginning_of_the_first_text() -> None:
+    session = begun()
+    assert session.title == "hi"
+    long = new()
+    user(long, "  ")
+    user(long, "one\n two " + "x" * 100)
+    assert long.title == "one two " + "x" * 72
+
+
+def test_session_is_active_while_a_crash_would_leave_something_to_mend() -> None:
+    session = begun()
+    assert session.active
+    session.end_turn("t1", "completed")
+    assert not session.active
+
+
+# -- turns -----------------------------------------------------------------------------------------
+
+
+def test_one_turn_runs_and_the_others_wait_in_line() -> None:
+    session = begun()
+    assert user(session, "second") == []
+    assert user(session, "third") == []
+    assert (session.running, session.queue) == ("t1", ["t2", "t3"])
+    assert session.end_turn("t1", "completed") == [StartTurn("t2")]
+    assert (session.running, session.queue) == ("t2", ["t3"])
+    told = [(f.type, f.turn_id, f.payload.get("queued")) for f in facts(session)]
+    assert told == [
+        ("turn.submitted", "t2", None),
+        ("queue.changed", None, ["t2"]),
+        ("turn.submitted", "t3", None),
+        ("queue.changed", None, ["t2", "t3"]),
+        ("turn.completed", "t1", None),
+        ("turn.started", "t2", None),
+        ("queue.changed", None, ["t3"]),
+    ]
+
+
+def test_only_what_is_in_line_begins_and_only_when_nothing_runs() -> None:
+    assert new().begin_next() == []
+    assert begun().begin_next() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "kind", "told"),
+    [
+        ("completed", None, "turn.completed", None),
+        ("failed", None, "turn.failed", "failed"),
+        ("cancelled", None, "turn.failed", "cancelled"),
+        ("failed", "interrupted", "turn.failed", "interrupted"),
+    ],
+)
+def test_turn_ends_with_its_status(status: Any, reason: Any, kind: str, told: str | None) -> None:
+    """ledger.md 2: a cancel is `turn.failed` with `statusReason: "cancelled"`."""
+    session = begun()
+    assert session.end_turn("t1", status, reason=reason) == []
+    (fact,) = facts(session)
+    assert (fact.type, fact.status, fact.status_reason) == (kind, status, told)
+    assert fact.payload == {"status": status}
+    assert session.status_of("t1") == status
+    assert session.screen.turns["t1"].final
+
+
+def test_turn_ends_once() -> None:
+    session = begun()
+    session.end_turn("t1", "completed")
+    facts(session)
+    assert session.end_turn("t1", "failed") == []
+    assert session.end_turn("nobody", "failed") == []
+    assert kinds(session) == []
+
+
+def test_turn_that_fails_says_why_without_internals() -> None:
+    """protocol.md 2.1: never a stack trace, never a secret."""
+    session = begun()
+    session.end_turn("t1", "failed", SessionBusy("try later"))
+    session.drain(AT)
+    user(session, "again")
+    session.end_turn("t2", "failed", RuntimeError("password=hunter2"))
+    _, _, error, _ = facts(session)
+    assert error.type == "runtime.error"
+    assert error.payload == {
+        "error": "internal error; the server's log has it",
+        "code": 19,
+        "retryable": False,
+    }
+    assert [e.error for e in session.screen.turns["t1"].errors] == ["try later"]
+
+
+def test_queued_turn_that_is_over_leaves_the_line() -> None:
+    session = begun()
+    user(session, "second")
+    user(session, "third")
+    facts(session)
+    assert session.end_turn("t2", "cancelled") == []
+    assert (session.running, session.queue) == ("t1", ["t3"])
+    assert kinds(session) == ["turn.failed", "queue.changed"]
+
+
+def test_cancel_asks_the_running_turn_to_stop() -> None:
+    session = begun()
+    assert session.cancel() == [CancelTurn("t1")]
+    assert session.cancel("t1") == [CancelTurn("t1")]
+    assert session.running == "t1"
+
+
+def test_cancel_ends_a_queued_turn_at_once() -> None:
+    session = begun()
+    user(session, "second")
+    assert session.cancel("t2") == []
+    assert session.status_of("t2") == "cancelled"
+
+
+def test_cancel_of_nothing_does_nothing() -> None:
+    assert new().cancel() == []
+    assert begun().cancel("nobody") == []
+
+
+def test_turn_that_is_over_shows_nothing_more() -> None:
+    session = begun()
+    session.check_running("t1")
+    session.end_turn("t1", "completed")
+    with pytest.raises(SurfaceDestroyed, match="turn t1 is over; it can show nothing more"):
+        session.check_running("t1")
+
+
+# -- surfaces --------------------------------------------------------------------------------------
+
+
+def test_commit_is_one_fact_and_shows() -> None:
+    session = begun()
+    ops = PatchChange([Update("a", "props.content", "y")])
+    session.commit("t1", "main", [RenderChange([text("a")], "q"), ops], inputId="i1")
+    (fact,) = facts(session)
+    assert (fact.type, fact.artifact_id, fact.turn_id) == ("artifact.changed", "main", "t1")
+    assert fact.payload == {
+        "surface": "main",
+        "changes": [
+            {
+                "render": [{"id": "a", "type": "text", "props": {"content": "x"}}],
+                "tool": "q",
+            },
+            {"patch": [{"op": "update", "target": "a", "path": "props.content", "value": "y"}]},
+        ],
+        "inputId": "i1",
+    }
+    assert session.screen.output("t1") == [text("a", "y")]
+
+
+def test_text_and_components_keep_the_order_in_which_they_were_made() -> None:
+    session = begun()
+    session.say("t1", "before")
+    session.commit("t1", "main", [RenderChange([text("a")])])
+    session.say("t1", "behind")
+    session.drain(AT)
+    assert [shown.id for shown in session.screen.output("t1")] == ["t1/1", "a", "t1/2"]
+
+
+def test_refused_commit_records_nothing() -> None:
+    """architecture.md: a refused commit changes nothing; what was said before counts as said."""
+    session = begun()
+    session.say("t1", "said")
+    bad = PatchChange([Update("nobody", "props.content", "y")])
+    with pytest.raises(InvalidPatch, match="no component 'nobody'"):
+        session.commit("t1", "side", [RenderChange([text("a")]), bad])
+    assert session.tree("side") is None
+    assert kinds(session) == ["model.delta"]
+    session.commit("t1", "side", [RenderChange([text("a")])])
+    assert session.screen.output("t1", "side") == [text("a")]
+
+
+def test_commit_without_a_turn_has_none_in_its_fact() -> None:
+    session = begun()
+    session.commit("t1", "main", [RenderChange([text("a")])])
+    session.commit(None, "main", [PatchChange([Update("a", "props.content", "y")])])
+    assert [fact.turn_id for fact in facts(session)] == ["t1", None]
+
+
+def test_other_surfaces_have_no_turns() -> None:
+    session = begun()
+    session.commit("t1", "side", [RenderChange([text("a")])])
+    tree = session.tree("side")
+    assert tree is not None
+    assert tree.outputs == {"": ["a"]}
+
+
+def test_limit_of_surfaces() -> None:
+    """protocol.md 4: max_surfaces."""
+    session = begun(max_surfaces=2)
+    for _ in range(2):
+        session.commit("t1", "side", [RenderChange([text("a")])])
+    with pytest.raises(ResourceLimit, match="surface 'more' would be one more than 2") as refused:
+        session.commit("t1", "more", [RenderChange([text("a")])])
+    assert refused.value.detail == "max_surfaces"
+    session.commit("t1", "main", [RenderChange([text("a")])])
+
+
+def test_commit_is_translated_for_those_who_need_it() -> None:
+    session = begun()
+    session.profiles = {FULL, TEXT}
+    session.commit("t1", "main", [RenderChange([Component("k", "code-block", {"code": "x=1"})])])
+    emission = last_emission(session)
+    assert set(emission.translated) == {TEXT}
+    render, commit = emission.translated[TEXT] or []
+    assert isinstance(render, Render)
+    assert [shown.type for shown in render.components] == ["text"]
+    assert commit == Commit(session_id="s", seq=emission.sequence, turn_id="t1")
+
+
+def test_translated_commit_is_not_changed_by_what_comes_after() -> None:
+    session = begun()
+    session.profiles = {DRAFT}
+    table = Component("t", "table", {"headers": ["h"], "rows": [["1"]]})
+    session.commit("t1", "main", [RenderChange([table])])
+    session.drain(AT)
+    session.commit("t1", "main", [PatchChange([Append("t", "props.rows", [["2"]])])])
+    emission = last_emission(session)
+    session.commit("t1", "main", [PatchChange([Append("t", "props.rows", [["3"]])])])
+    told, _ = emission.translated[DRAFT] or []
+    assert isinstance(told, Patch)
+    assert told.ops == [Update("t", "props.rows", [["1"], ["2"]])]
+
+
+def test_commit_that_cannot_be_told_is_a_snapshot_for_that_profile() -> None:
+    session = begun()
+    session.profiles = {TEXT}
+    inside = [{"id": "a", "type": "text", "props": {"content": "a"}}]
+    session.commit("t1", "main", [RenderChange([Component("g", "group", {"children": inside})])])
+    session.end_turn("t1", "completed")
+    user(session, "again")
+    session.commit("t2", "main", [PatchChange([Replace("g", confirm("q"))])])
+    assert last_emission(session).translated == {TEXT: None}
+
+
+def test_text_and_thinking_are_recorded_apart() -> None:
+    session = begun()
+    session.say("t1", "a")
+    session.say("t1", "hm", THINKING)
+    assert kinds(session) == ["model.delta", "reasoning.delta"]
+    assert session.screen.text("t1") == "a"
+
+
+# -- questions -------------------------------------------------------------------------------------
+
+
+def test_question_is_shown_open_and_waits() -> None:
+    session = begun()
+    question = session.ask("t1", confirm())
+    shown, asked = facts(session)
+    assert shown.type == "artifact.changed"
+    assert (asked.type, asked.action_id) == ("action.required", question.action_id)
+    assert asked.payload == {
+        "component": {
+            "id": "q",
+            "type": "confirm",
+            "props": {"title": "Sure?", "state": "open"},
+        },
+        "surface": "main",
+    }
+    assert session.questions == {("main", "q"): question}
+    assert session.status_of("t1") == "waiting"
+
+
+def test_ids_of_questions_are_never_used_twice() -> None:
+    session = begun()
+    first = session.ask("t1", confirm())
+    session.cancel_question(first)
+    second = session.ask("t1", confirm())
+    assert first.action_id != second.action_id
+
+
+def test_open_question_is_not_asked_again_by_its_turn() -> None:
+    session = begun()
+    session.ask("t1", confirm())
+    facts(session)
+    with pytest.raises(InvalidComponent, match="question 'q' is still open"):
+        session.ask("t1", choices())
+    assert kinds(session) == []
+    session.ask("t1", choices("other"))
+    session.ask("t1", choices(), "side")
+
+
+def test_refused_question_is_none() -> None:
+    session = begun()
+    with pytest.raises(InvalidComponent):
+        session.ask("t1", Component("q", "confirm", {}))
+    assert session.questions == {}
+    assert kinds(session) == []
+
+
+def test_question_of_an_earlier_turn_expires_when_its_id_is_asked_again() -> None:
+    """A turn that ended by a crash left it open."""
+    session = begun()
+    before = session.ask("t1", confirm())
+    session.end_turn("t1", "failed", reason="interrupted")
+    assert session.questions == {("main", "q"): before}
+    user(session, "again")
+    facts(session)
+    after = session.ask("t2", choices())
+    _, resolved, required = facts(session)
+    assert (resolved.type, resolved.action_id) == ("action.resolved", before.action_id)
+    assert resolved.payload == {"decision": "expired", "resumes": False}
+    assert required.action_id == after.action_id
+    assert session.questions == {("main", "q"): after}
+
+
+def test_answer_closes_the_question_on_every_renderer() -> None:
+    """protocol.md 2.2: `props.state: "answered"` and `props.answer`."""
+    session = begun()
+    question = session.ask("t1", form())
+    facts(session)
+    told = {"input_type": "form_submit", "data": {}}
+    session.answer_question(question, {"n": "Ada"}, told)
+    _, resolved = facts(session)
+    assert props(session, "q")["state"] == "answered"
+    assert props(session, "q")["answer"] == {"n": "Ada"}
+    assert resolved.payload == {
+        "decision": "answered",
+        "answer": {"n": "Ada"},
+        "input": told,
+        "resumes": True,
+    }
+    assert session.questions == {}
+    assert session.status_of("t1") == "running"
+
+
+def test_answer_that_begins_a_turn_of_its_own_is_not_told_twice() -> None:
+    session = begun()
+    question = session.ask("t1", confirm())
+    session.end_turn("t1", "failed", reason="interrupted")
+    facts(session)
+    session.answer_question(question, True, None)
+    _, resolved = facts(session)
+    assert resolved.payload == {"decision": "answered", "resumes": False}
+
+
+def test_answer_that_does_not_fit_the_component_leaves_the_question_open() -> None:
+    session = begun(max_message_bytes=1024)
+    question = session.ask("t1", form())
+    facts(session)
+    with pytest.raises(ResourceLimit):
+        session.answer_question(question, {"n": "x" * 1024}, None)
+    assert session.questions == {("main", "q"): question}
+    assert props(session, "q")["state"] == "open"
+    assert kinds(session) == []
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+def test_questions_close_with_their_turn(status: Any) -> None:
+    session = begun()
+    session.ask("t1", confirm("one"))
+    session.ask("t1", confirm("two"), "side")
+    facts(session)
+    session.end_turn("t1", status)
+    assert session.questions == {}
+    assert props(session, "one")["state"] == "cancelled"
+    assert props(session, "two", "side")["state"] == "cancelled"
+    assert kinds(session) == [
+        "artifact.changed",
+        "action.resolved",
+        "artifact.changed",
+        "action.resolved",
+        f"turn.{status}",
+    ]
+
+
+def test_question_closes_though_its_component_has_no_room_for_the_word() -> None:
+    session = begun(max_message_bytes=128)
+    question = session.ask("t1", confirm())
+    for length in (44, 45):  # 126 bytes in all, 131 if it were cancelled
+        grow = Update("q", "props.message", "x" * length)
+        session.commit("t1", "main", [PatchChange([grow])])
+    session.cancel_question(question)
+    assert session.questions == {}
+    assert props(session, "q")["state"] == "open"
+
+
+@pytest.mark.parametrize(
+    "instead", [PatchChange([Replace("q", text("q"))]), PatchChange([Replace("q", text("n"))])]
+)
+def test_what_stands_in_the_place_of_a_question_now_is_left_alone(instead: PatchChange) -> None:
+    session = begun()
+    question = session.ask("t1", confirm())
+    session.commit("t1", "main", [instead])
+    before = session.screen.output("t1")
+    session.cancel_question(question)
+    assert session.screen.output("t1") == before
+    assert session.questions == {}
+
+
+def test_custom_component_is_marked_too() -> None:
+    session = begun()
+    custom = Component("q", "x-acme-poll", {}, 1, confirm(""))
+    question = session.ask("t1", custom)
+    session.answer_question(question, {"vote": 1}, None)
+    assert props(session, "q") == {"state": "answered", "answer": {"vote": 1}}
+
+
+def test_mark_on_a_surface_that_there_is_not_does_nothing() -> None:
+    session = begun()
+    session.mark("q", "nowhere", "cancelled", None, "t1")
+    assert kinds(session) == []
+
+
+def test_order_is_kept_of_what_is_moved() -> None:
+    session = begun()
+    session.commit("t1", "main", [RenderChange([text("a"), text("b")])])
+    session.commit("t1", "main", [PatchChange([Reorder("b", None)])])
+    assert [shown.id for shown in session.screen.output("t1")] == ["b", "a"]
