@@ -240,6 +240,23 @@ def test_catch_up_tells_what_came_after_the_place() -> None:
     ]
 
 
+def test_what_came_at_the_place_itself_is_not_told_again() -> None:
+    came: list[Any] = [
+        echo("hi"),
+        tool("c1"),
+        done("c1"),
+        failed(),
+        said("hm", kind="thinking"),
+        show(text("a")),
+        commit(),
+    ]
+    at_the_place = [(5, message) for message in came]
+    ended = screen(*at_the_place, (5, commit(final=True)))
+    assert catch_up(ended, NAME, FULL, Place(5)) == [END]
+    more = screen(*at_the_place, (7, status("waiting")))
+    assert catch_up(more, NAME, FULL, Place(5)) == [status("waiting"), END]
+
+
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
