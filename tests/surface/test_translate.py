@@ -275,6 +275,23 @@ def test_op_that_cannot_pass_tells_the_whole_group_anew(ops: list[PatchOp]) -> N
     assert [shown.id for shown in told.components] == ["g"]
 
 
+def test_op_that_names_what_is_gone_does_not_pass() -> None:
+    """What it meant is known to nobody any more once the ops are told apart."""
+    stage = Stage(group("g", plain("a"), odd("o"), plain("b")), confirm("c"))
+    ops = patch(Reorder("a", "b"), Remove("b"), Update("c", "props.title", "New?"))
+    (told,) = stage.told(GROUPS, ops)
+    assert [shown.id for shown in told.components] == ["g", "c"]
+
+
+@pytest.mark.parametrize("after", [UNSET, None])
+def test_child_of_a_group_that_stands_in_parts_comes_as_a_part(after: Any) -> None:
+    stage = Stage(group("g", plain("a")), text("z"))
+    removed, put = stage.told(TEXT, patch(Insert(text("n"), after, "g")))
+    assert removed == patch(Remove("a"))
+    ids = ["n", "a"] if after is None else ["a", "n"]
+    assert [(op.component.id, op.after) for op in put.ops] == [(ids[0], None), (ids[1], ids[0])]
+
+
 def test_children_that_are_set_whole_are_looked_at() -> None:
     """What stood there before was all native; what stands there now is not."""
     stage = Stage(group("g", plain("a")))
