@@ -49,6 +49,18 @@ def test_text_is_a_fact_like_any_other() -> None:
     )
 
 
+def test_each_text_of_a_session_says_what_is_its_own() -> None:
+    """What is the same in all of them is made once."""
+    facts = writer()
+    texts = [facts.text(AT, 3, "model.delta", "t1", '"a"')]
+    texts.append(facts.text(AT, 4, "reasoning.delta", "t2", '"b"'))
+    read = [(f.event_id, f.type, f.turn_id, f.payload) for f in map(decode, texts)]
+    assert read == [
+        ("s1-3", "model.delta", "t1", {"text": "a"}),
+        ("s1-4", "reasoning.delta", "t2", {"text": "b"}),
+    ]
+
+
 @given(st.text(min_size=1), st.text(), st.sampled_from(["model.delta", "reasoning.delta"]))
 def test_text_written_by_hand_is_the_bytes_of_the_general_way(
     session_id: str, text: str, type_name: str

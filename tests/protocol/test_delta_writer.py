@@ -27,3 +27,13 @@ def test_delta_is_what_the_codec_would_write(
     )
     assert frame == msgspec.json.encode(message)
     assert agent_decoder("json").decode(frame) == [message]
+
+
+def test_each_delta_of_a_session_says_what_is_its_own() -> None:
+    """What is the same in all of them is made once."""
+    writer = DeltaWriter("s")
+    frames = [writer.delta(7, "t1", '"a"', "t1/1"), writer.delta(8, "t2", '"b"')]
+    first, second = [agent_decoder("json").decode(frame)[0] for frame in frames]
+    payload = DeltaPayload("a", "t1/1")
+    assert first == Delta(session_id="s", seq=7, turn_id="t1", payload=payload)
+    assert second == Delta(session_id="s", seq=8, turn_id="t2", payload=DeltaPayload("b"))
