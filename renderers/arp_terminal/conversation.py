@@ -2,6 +2,11 @@
 
 Nothing here draws or reads a terminal, so that a screen with a cursor (`chat`) and a pipe
 (`line_mode`) share it.
+
+Theory of operation. The client's screen may be ahead of the events that were heard. What a line
+that is typed now would mean (which question is asked, whether an answer is awaited, whether all is
+done) is therefore found in one look at the screen, when an event is heard, and stays as it is until
+the next look: it is never put together from two moments.
 """
 
 from __future__ import annotations
@@ -101,8 +106,12 @@ class Conversation:
         """Questions that are not asked: skipped, or an answer is on its way."""
         self._in_flight: InFlight[Asking] = InFlight()
         self._is_lost = False
+        self._waits = False
+        """Whether the agent waited for an answer, as of the last look."""
+        self._rests = True
+        """Whether nothing ran, as of the last look."""
         self._interrupted_at = float("-inf")
-        self._look_for_question()
+        self._look()
 
     @property
     def running(self) -> TurnScreen | None:
@@ -115,13 +124,12 @@ class Conversation:
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs and nothing that was sent is on its way."""
-        return self._in_flight.is_idle(self.client.screen)
+        return self._rests and self._in_flight.is_empty
 
     @property
     def is_awaited(self) -> bool:
         """Whether the agent waits for an answer, be it to a question that came as text."""
-        waits = any(turn.status == "waiting" for turn in self.client.screen.turns.values())
-        return waits and self._in_flight.is_empty
+        return self._waits and self._in_flight.is_empty
 
     @property
     def prompt(self) -> Prompt:
@@ -153,7 +161,7 @@ class Conversation:
         if isinstance(event, ErrorMessage):
             self._error(event)
         if not isinstance(event, Delta):
-            self._look_for_question()
+            self._look()
 
     def _connected(self) -> None:
         if self._is_lost:
@@ -179,6 +187,13 @@ class Conversation:
             self.notes.append(Note("bad", problem.message))
         elif event.turn_id is None or payload.id is not None:
             self.notes.append(Note("bad", payload.error, lasting=True))
+
+    def _look(self) -> None:
+        """Takes in what the screen says now about what may be typed."""
+        screen = self.client.screen
+        self._waits = self._in_flight.is_awaited(screen)
+        self._rests = self._in_flight.is_idle(screen)
+        self._look_for_question()
 
     def _look_for_question(self) -> None:
         """Asks the question that is due; says so if the one before was answered elsewhere."""

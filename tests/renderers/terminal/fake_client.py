@@ -88,6 +88,10 @@ class FakeClient:
         """Applies messages as one batch: all of them before the first is heard."""
         for message in messages:
             self.screen.apply(message)
+        self.hear(*messages)
+
+    def hear(self, *messages: Any) -> None:
+        """Tells of messages that are on the screen already."""
         for message in messages:
             self._events.put_nowait(message)
 

@@ -110,6 +110,17 @@ def test_a_pipe_says_its_lines_one_after_the_other(server: Serving) -> None:
     assert done.stdout.endswith("\n\n  Written.\n")
 
 
+@pytest.mark.parametrize(("level", "answer"), [("standard", "y"), ("minimal", "yes")])
+def test_a_pipe_over_server_sent_events_does_so_too(
+    server: Serving, level: str, answer: str
+) -> None:
+    """There an acknowledgement and what comes of the input travel on two connections."""
+    address = f"http+sse://127.0.0.1:{server.port}"
+    done = piped(command(address, level=level), f"export\n{answer}\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\n\n  Written.\n" in done.stdout
+
+
 def test_a_minimal_terminal_answers_in_words(server: Serving) -> None:
     """Questions come as text; the typed line is the answer."""
     done = piped(command(server.http, level="minimal"), "export\nyes\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arp.client.events import Connected, Disconnected, Event, Skipped
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, ResourceLimit
-from arp.protocol.messages import ErrorMessage
+from arp.protocol.messages import Commit, ErrorMessage
 from arp.protocol.screen import Screen
 from arp_terminal.commands import Command
 from arp_terminal.conversation import Conversation
@@ -284,6 +284,79 @@ async def test_it_is_idle_when_all_that_was_sent_is_done() -> None:
     assert not talk.conversation.is_idle
     talk.end()
     assert talk.conversation.is_idle
+
+
+async def test_a_screen_ahead_of_what_was_heard_does_not_change_what_may_be_typed() -> None:
+    """A line that came just then would be sent as words, past the question that it answers."""
+    talk = Talk()
+    await talk.conversation.enter("export")
+    talk.ack("i1")
+    talk.turn("running")
+    asked = [
+        *talk.rendered(Component("q", "confirm", {"title": "Sure?"})),
+        talk.turn_message("waiting"),
+    ]
+    for message in asked:
+        talk.screen.apply(message)
+    talk.conversation.hear(talk.delta("…"))
+    assert not talk.conversation.is_awaited
+    assert talk.conversation.question_id is None
+    for message in asked:
+        talk.conversation.hear(message)
+    assert talk.conversation.is_awaited
+    assert talk.conversation.question_id == "q"
+
+
+async def test_an_end_that_was_not_heard_leaves_the_conversation_busy() -> None:
+    talk = Talk()
+    await talk.conversation.enter("hello")
+    talk.ack("i1")
+    talk.turn("running")
+    end = [
+        *talk.rendered(Component("next", "choices", {"title": "Next?", "options": ["a"]})),
+        Commit(session_id="s1", turn_id="t1", final=True),
+    ]
+    for message in end:
+        talk.screen.apply(message)
+    assert not talk.conversation.is_idle
+    for message in end:
+        talk.conversation.hear(message)
+    assert talk.conversation.is_idle
+    assert talk.conversation.question_id == "next"
+
+
+async def test_an_answer_that_was_taken_is_not_awaited_before_the_screen_knows_of_it() -> None:
+    """Over server-sent events the acknowledgement may overtake what comes of the answer."""
+    talk = Talk()
+    talk.turn("running")
+    talk.say("Sure? Answer with yes or no.")
+    talk.turn("waiting")
+    assert talk.conversation.is_awaited
+    await talk.conversation.enter("yes")
+    talk.ack("i1")
+    assert not talk.conversation.is_awaited
+    assert not talk.conversation.is_idle
+    talk.input("yes", input_id="i1")
+    assert talk.conversation.is_awaited
+
+
+async def test_a_turn_that_goes_on_has_its_answer_and_may_wait_for_another() -> None:
+    talk = Talk()
+    talk.turn("waiting")
+    await talk.conversation.enter("yes")
+    talk.ack("i1")
+    talk.turn("running")
+    assert not talk.conversation.is_awaited
+    talk.turn("waiting")
+    assert talk.conversation.is_awaited
+
+
+async def test_words_for_another_turn_do_not_answer_the_one_that_waits() -> None:
+    talk = Talk()
+    talk.turn("waiting")
+    await talk.conversation.enter("something else")
+    talk.ack("i1", "t2")
+    assert talk.conversation.is_awaited
 
 
 async def test_a_server_that_acknowledges_nothing_is_done_with_its_final_commit() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 
 from arp.protocol.component import Component
 from arp_terminal.line_mode import line_chat
@@ -13,6 +14,26 @@ from tests.renderers.terminal.fake_client import FakeClient
 
 OPTIONS = Options(width=60, colour=False, max_rows=None)
 WAIT_S = 5
+
+
+class Typed(io.StringIO):
+    """Lines, each of which says when it has been handed over."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__()
+        self.given = [threading.Event() for _ in lines]
+        self._waiting = list(lines)
+
+    def readline(self, size: int | None = -1, /) -> str:
+        if not self._waiting:
+            return ""
+        self.given[len(self.given) - len(self._waiting)].set()
+        return self._waiting.pop(0)
+
+
+async def some_rounds() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 async def talk(client: FakeClient, agent: object, typed: str) -> tuple[str, str]:
@@ -93,6 +114,38 @@ async def test_questions_are_asked_with_their_hints_and_the_next_line_answers() 
         )
         + "\n"
     )
+
+
+async def test_a_line_waits_until_the_question_on_the_screen_was_heard_of() -> None:
+    """The screen is ahead of the events whenever a frame was read and nobody has listened yet."""
+    client = FakeClient()
+    typed = Typed("export\n", "y\n")
+
+    async def agent() -> None:
+        client.ack(await client.arrived.get())
+        client.turn("running")
+        await some_rounds()  # all of that is heard
+        asked = [
+            *client.rendered(Component("q", "confirm", {"title": "Write?"})),
+            client.turn_message("waiting"),
+        ]
+        for message in asked:
+            client.screen.apply(message)
+        client.hear(client.delta("…"))
+        await asyncio.to_thread(typed.given[1].wait, WAIT_S)
+        await some_rounds()  # in which the line would be sent
+        assert len(client.sent) == 1
+        client.hear(*asked)
+        client.ack(await client.arrived.get())
+        client.answer("q", True)
+        client.end()
+
+    job = asyncio.ensure_future(agent())
+    out = io.StringIO()
+    why = await asyncio.wait_for(line_chat(client, OPTIONS, typed, out), WAIT_S)
+    await job
+    assert why == "quit"
+    assert client.sent[1:] == [("action", {"action": "confirm"}, "q")]
 
 
 async def test_input_that_ends_at_a_question_leaves_it_open() -> None:
