@@ -7,6 +7,7 @@
     │   └── UploadUnavailable    files cannot travel here
     └── RemoteError
         ├── ServerRefused        the server will not talk to us, however often we come back
+        ├── SessionDeleted       the session is over: whoever it belongs to has deleted it
         └── ServerUnreachable    nobody answered, this time
 
 `LinkLost` is not for callers: it is how a link tells the driver that it is over, and whether to
@@ -25,6 +26,7 @@ from arp.protocol.errors import (
     LocalError,
     PermissionDenied,
     RemoteError,
+    SessionNotFound,
     Unauthenticated,
 )
 from arp.protocol.messages import ErrorMessage
@@ -50,7 +52,7 @@ RETRY_STATUS = frozenset((408, 425, 429))
 """Refusals of HTTP that are worth another try; so is every 5xx."""
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
-NOT_ALLOWED = 1008
+DELETED, NOT_ALLOWED = 1000, 1008
 
 
 class ClientClosed(LocalError):
@@ -67,6 +69,10 @@ class UploadUnavailable(LocalError):
 
 class ServerRefused(RemoteError):
     """The server will not talk to us, however often we come back."""
+
+
+class SessionDeleted(SessionNotFound):
+    """The session that we were on is over for good; coming back would begin another one."""
 
 
 class ServerUnreachable(RemoteError):
@@ -99,10 +105,15 @@ def lost_by_close(code: int, reason: str) -> LinkLost:
     Source: protocol.md 6.
     """
     told = f"closed with {code}{_why(reason)}"
+    if code == DELETED:
+        error: ArpError = SessionDeleted(
+            f"the session is over: {told}; connect again to begin another one"
+        )
+        return LinkLost(told, error=error)
     if code not in FATAL_CLOSE_CODES:
         return LinkLost(told)
     if code == NOT_ALLOWED:
-        error: ArpError = PermissionDenied(
+        error = PermissionDenied(
             f"the server does not let us in: {told}; check the token, and that the session is yours"
         )
     else:

@@ -14,13 +14,16 @@ import httpx
 import msgspec
 
 from arp.client.address import Address
-from arp.client.errors import LinkLost, ServerRefused, lost_by_status
+from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status
 from arp.client.http_access import lost_by_network, new_http_client, post, read_whole
 from arp.client.link import OPEN_TIMEOUT_S
 from arp.client.options import Access
 from arp.client.sse import EventTooLong, SseParser
 from arp.protocol.codec import encode_json
 from arp.protocol.messages import Input, RendererHello
+
+CLOSED = "close"
+"""The name of the event with which the server says why it ends the stream."""
 
 READ_TIMEOUT_S = 45.0
 """Three of the server's comments, of which one is due every 15 seconds."""
@@ -31,6 +34,13 @@ MOST_ERROR_BYTES = 1 << 16
 """What is read of a page that is no event stream."""
 
 _TIMEOUT = httpx.Timeout(OPEN_TIMEOUT_S, read=READ_TIMEOUT_S)
+
+
+class _Closing(msgspec.Struct, frozen=True):
+    """The data of a `close` event."""
+
+    code: int
+    reason: str = ""
 
 
 class SseLink:
@@ -47,10 +57,13 @@ class SseLink:
         self._parser = SseParser()
         self._frames: deque[bytes] = deque()
         self._address = address
+        self._closed: LinkLost | None = None
 
     async def receive(self) -> bytes:
         """Gives the data of the next event."""
         while not self._frames:
+            if self._closed is not None:
+                raise self._closed
             try:
                 events = self._parser.feed(await anext(self._chunks))
             except StopAsyncIteration:
@@ -61,7 +74,11 @@ class SseLink:
                 ) from None
             except httpx.HTTPError as error:
                 raise lost_by_network(error, self._address.events_url) from None
-            self._frames += [event.data.encode() for event in events]
+            for event in events:
+                if event.name == CLOSED:
+                    self._closed = _lost_by_event(event.data)
+                else:
+                    self._frames.append(event.data.encode())
         return self._frames.popleft()
 
     async def send(self, frame: bytes) -> bytes | None:
@@ -127,6 +144,15 @@ def stream_headers(hello: RendererHello) -> dict[str, str]:
     if hello.resume is not None:
         headers["Last-Event-ID"] = f"{hello.resume.epoch}-{hello.resume.seq}"
     return headers
+
+
+def _lost_by_event(data: str) -> LinkLost:
+    """Says what the server's last event means: it carries what a WebSocket says in its close."""
+    try:
+        closing = msgspec.json.decode(data, type=_Closing)
+    except msgspec.DecodeError:
+        return LinkLost("the server ended the event stream")
+    return lost_by_close(closing.code, closing.reason)
 
 
 async def _check(response: httpx.Response, url: str) -> None:

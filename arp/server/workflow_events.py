@@ -52,6 +52,10 @@ class WorkflowWriter:
         """Gives the events of one frame."""
         return b"".join(self._one(message) for message in self._decoder.decode(frame))
 
+    def end(self, code: int, reason: str) -> bytes:
+        """Gives nothing: the draft has no event for it."""
+        return b""
+
     def _one(self, message: object) -> bytes:
         if getattr(message, "turn_id", None) not in (self._turn_id, None):
             return b""

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from typing import Protocol
 
-from arp.protocol.codec import place_of
+from arp.protocol.codec import encode_json, place_of
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Send
 
@@ -34,6 +34,9 @@ class FrameWriter(Protocol):
 
     def event(self, frame: bytes) -> bytes:
         """Gives what a frame becomes; may be empty."""
+
+    def end(self, code: int, reason: str) -> bytes:
+        """Gives what the stream ends with when the agent side closes it; may be empty."""
 
 
 class EventWriter:
@@ -62,6 +65,10 @@ class EventWriter:
             name = b"id:\n"
         return name + b"data: " + frame + b"\n\n"
 
+    def end(self, code: int, reason: str) -> bytes:
+        """Gives an event of its own name, which says what a WebSocket says in its close frame."""
+        return b"event: close\ndata: " + encode_json({"code": code, "reason": reason}) + b"\n\n"
+
 
 def parse_place(last_event_id: str) -> tuple[str, int] | None:
     """Reads `Last-Event-ID`; `None` if it is none of ours."""
@@ -84,6 +91,8 @@ async def stream(receive: Receive, send: Send, outbox: QueueOutbox, writer: Fram
                 await _body(send, b": \n\n")
                 continue
             if frame is None:
+                if outbox.closed is not None:
+                    await _body(send, writer.end(*outbox.closed))
                 break
             await _body(send, writer.event(frame))
             outbox.sent(frame)

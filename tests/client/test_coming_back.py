@@ -9,6 +9,7 @@ import pytest
 
 from arp.client.callbacks import Callbacks
 from arp.client.client import ArpClient, connect
+from arp.client.errors import SessionDeleted
 from arp.client.events import Disconnected
 from arp.protocol.errors import (
     ArpError,
@@ -70,7 +71,7 @@ async def test_input_sent_while_offline_is_delivered_once_connected() -> None:
             assert client.screen.text("t0") == "EARLY"
 
 
-@pytest.mark.parametrize("code", [1000, 1001, 1011, 1012, 1013])
+@pytest.mark.parametrize("code", [1001, 1011, 1012, 1013])
 async def test_server_that_restarts_is_come_back_to(code: int) -> None:
     async def stop(peer: Peer) -> None:
         await peer.welcome()
@@ -84,6 +85,27 @@ async def test_server_that_restarts_is_come_back_to(code: int) -> None:
             assert lost[-1].reason == f"closed with {code}: restarting"
             assert lost[-1].retry_in_s is not None
             assert (await client.ask("hi")).status == "completed"
+
+
+async def test_session_that_was_deleted_ends_the_client_and_is_not_made_anew() -> None:
+    """Source: protocol.md 5, close codes: 1000 comes back only to a new session."""
+    opened: list[Any] = []
+
+    async def delete(peer: Peer) -> None:
+        opened.append(await peer.welcome())
+        await peer.socket.close(1000, "the session was deleted")
+
+    async with websocket_server(delete) as url, asyncio.timeout(5):
+        client = ArpClient(url, session_id="mine", backoff=AT_ONCE)
+        events = client.events()
+        async with client:
+            lost = await seen(events, lambda event: isinstance(event, Disconnected))
+            with pytest.raises(SessionDeleted, match="the session was deleted") as ended:
+                await client.ask("anyone?")
+    assert lost[-1] == Disconnected("closed with 1000: the session was deleted", None)
+    assert isinstance(ended.value, SessionNotFound)
+    assert client.failure is ended.value
+    assert len(opened) == 1
 
 
 async def test_refusal_ends_the_client_and_everyone_who_waits() -> None:

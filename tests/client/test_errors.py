@@ -5,6 +5,7 @@ import pytest
 from arp.client.errors import (
     LinkLost,
     ServerRefused,
+    SessionDeleted,
     coded_error,
     lost_by_close,
     lost_by_refusal,
@@ -28,7 +29,7 @@ from arp.protocol.errors import (
 )
 
 
-@pytest.mark.parametrize("code", [1000, 1001, 1002, 1005, 1006, 1011, 1012, 1013, 4000])
+@pytest.mark.parametrize("code", [1001, 1002, 1005, 1006, 1011, 1012, 1013, 4000])
 def test_close_codes_that_pass_are_worth_coming_back_for(code: int) -> None:
     lost = lost_by_close(code, "restarting")
     assert lost.error is None
@@ -37,7 +38,13 @@ def test_close_codes_that_pass_are_worth_coming_back_for(code: int) -> None:
 
 @pytest.mark.parametrize(
     ("code", "kind"),
-    [(1003, ServerRefused), (1008, PermissionDenied), (1009, ServerRefused), (1010, ServerRefused)],
+    [
+        (1000, SessionDeleted),
+        (1003, ServerRefused),
+        (1008, PermissionDenied),
+        (1009, ServerRefused),
+        (1010, ServerRefused),
+    ],
 )
 def test_close_codes_that_would_come_again_end_it(code: int, kind: type[ArpError]) -> None:
     lost = lost_by_close(code, "")

@@ -180,6 +180,35 @@ async def test_server_that_is_down_is_worth_coming_back_for(unused_tcp_port: int
     assert lost.value.error is None
 
 
+@pytest.mark.parametrize(
+    ("data", "reason", "ends"),
+    [
+        (b'{"code":1000,"reason":"deleted"}', "closed with 1000: deleted", True),
+        (b'{"code":1012,"reason":"restarting"}', "closed with 1012: restarting", False),
+        (b"bye", "the server ended the event stream", False),
+        (b'{"code":"x"}', "the server ended the event stream", False),
+    ],
+)
+async def test_stream_says_why_it_ends_behind_what_came_before(
+    data: bytes, reason: str, ends: bool
+) -> None:
+    """Source: protocol.md 6."""
+
+    async def serve(request: Request, answer: Answer) -> None:
+        await answer.stream()
+        await answer.raw(b"data: 1\n\nevent: close\ndata: " + data + b"\n\n")
+
+    async with http_server(serve) as url:
+        link = await opened(url)
+        async with asyncio.timeout(5):
+            assert await link.receive() == b"1"
+            with pytest.raises(LinkLost) as lost:
+                await link.receive()
+        await link.aclose()
+    assert lost.value.reason == reason
+    assert (lost.value.error is not None) is ends
+
+
 async def test_stream_that_breaks_off_is_worth_coming_back_for() -> None:
     async def serve(request: Request, answer: Answer) -> None:
         await answer.stream()

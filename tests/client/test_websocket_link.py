@@ -94,7 +94,7 @@ async def test_message_of_several_mebibytes_arrives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "ends"), [(1000, False), (1012, False), (1013, False), (1003, True)]
+    ("code", "ends"), [(1000, True), (1012, False), (1013, False), (1003, True)]
 )
 async def test_close_code_says_whether_to_come_back(code: int, ends: bool) -> None:
     """Source: protocol.md 6."""

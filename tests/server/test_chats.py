@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from arp import App, Turn, ui
+from arp.client.client import connect
+from arp.client.errors import SessionDeleted
 from arp.server.chats import bounded
 from tests.serving import Serving, serving
 
@@ -198,3 +200,17 @@ async def test_failed_turn_shows_no_internals(client: httpx.AsyncClient) -> None
     chat = await client.get("/_api/chats/failed")
     assert "secret" not in chat.text
     assert chat.json()["messages"][1]["status"] == "failed"
+
+
+@pytest.mark.parametrize("scheme", ["http", "http+sse"])
+async def test_a_client_on_a_session_that_is_deleted_ends_and_does_not_make_it_anew(
+    server: Serving, client: httpx.AsyncClient, scheme: str
+) -> None:
+    session_id = f"deleted-{scheme}"
+    address = f"{scheme}://127.0.0.1:{server.port}"
+    async with connect(address, session_id=session_id) as watching:
+        await watching.ask("hello")
+        await client.delete(f"/_api/chats/{session_id}")
+        with pytest.raises(SessionDeleted):
+            await watching.turn_done("never")
+    assert (await client.get(f"/_api/chats/{session_id}")).status_code == 404

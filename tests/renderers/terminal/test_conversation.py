@@ -292,7 +292,7 @@ async def test_a_screen_ahead_of_what_was_heard_does_not_change_what_may_be_type
     await talk.conversation.enter("export")
     talk.ack("i1")
     talk.turn("running")
-    asked = [
+    asked: list[Event] = [
         *talk.rendered(Component("q", "confirm", {"title": "Sure?"})),
         talk.turn_message("waiting"),
     ]
@@ -312,7 +312,7 @@ async def test_an_end_that_was_not_heard_leaves_the_conversation_busy() -> None:
     await talk.conversation.enter("hello")
     talk.ack("i1")
     talk.turn("running")
-    end = [
+    end: list[Event] = [
         *talk.rendered(Component("next", "choices", {"title": "Next?", "options": ["a"]})),
         Commit(session_id="s1", turn_id="t1", final=True),
     ]

@@ -24,7 +24,7 @@ class Typed(io.StringIO):
         self.given = [threading.Event() for _ in lines]
         self._waiting = list(lines)
 
-    def readline(self, size: int | None = -1, /) -> str:
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as StringIO has it
         if not self._waiting:
             return ""
         self.given[len(self.given) - len(self._waiting)].set()
