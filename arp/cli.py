@@ -19,8 +19,10 @@ from arp import __version__
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
     from arp.app import App
+    from arp.protocol.component import Component
     from arp.server.application import Application
     from arp.server.serving import Serving
 
@@ -349,6 +351,7 @@ def connect(url: str, session: str | None, level: str, token: str | None) -> Non
     type=click.Choice(["minimal", "basic", "standard"]),
     default="standard",
     show_default=True,
+    help="What is drawn as it is; the rest as something simpler.",
 )
 @click.option("--width", type=click.IntRange(20, 500), help="Columns.  [default: the terminal's]")
 def render(level: str, width: int | None) -> None:
@@ -361,7 +364,31 @@ def render(level: str, width: int | None) -> None:
         from arp_terminal.pipe import run
     except ModuleNotFoundError as error:
         _missing_terminal(error)
-    raise SystemExit(run(sys.stdin.buffer, level=level, width=width))
+    simplify = degrader(level)
+    raise SystemExit(run(sys.stdin.buffer, level=level, width=width, simplify=simplify))
+
+
+def degrader(level: str) -> Callable[[Component], list[Component]]:
+    """Gives what does for messages from a pipe what an agent side does for a renderer of a level.
+
+    What does not fit its schema cannot be degraded; it is said to be so.
+    """
+    from arp.protocol.capabilities import LEVELS
+    from arp.protocol.component import Component
+    from arp.protocol.errors import ArpError
+    from arp.protocol.validation import check_component
+    from arp.surface.degrade import Supported, degrade
+
+    supported = Supported(dict.fromkeys(LEVELS[level], 1))
+
+    def simpler(component: Component) -> list[Component]:
+        try:
+            return degrade(check_component(component, empty_ids=True), supported)
+        except ArpError as error:
+            told = f"({component.type} cannot be read: {error.message})"
+            return [Component(component.id, "text", {"content": told})]
+
+    return simpler
 
 
 def _missing_terminal(error: ModuleNotFoundError) -> NoReturn:

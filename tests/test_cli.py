@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -335,6 +336,59 @@ def test_server_that_could_not_begin_ends_with_an_error(
     assert run("app.py", "--port", "0").exit_code == 1
 
 
+# -- render --------------------------------------------------------------------------------------
+
+_CHART = {
+    "id": "c",
+    "type": "chart",
+    "props": {
+        "type": "bar",
+        "title": "Rain",
+        "labels": ["Jan", "Feb"],
+        "datasets": [{"label": "mm", "data": [3, 1]}],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [
+        ("minimal", "  Rain\n       mm\n  ---  --\n  Jan   3\n  Feb   1\n"),
+        ("basic", "  Rain\n       mm\n  ───  ──\n  Jan   3\n  Feb   1\n"),
+        ("standard", "  █ mm"),
+    ],
+)
+def test_render_obeys_its_level_as_an_agent_side_does(level: str, shown: str) -> None:
+    """protocol.md 3: chart, then table, then text; whatever the stream holds."""
+    stream = "\n".join(json.dumps(one) for one in (_rendered(_CHART), _committed()))
+    result = CliRunner().invoke(main, ["render", "--level", level], input=stream)
+    assert result.exit_code == 0
+    assert shown in result.stdout
+
+
+def test_render_tells_of_a_component_that_cannot_be_degraded() -> None:
+    """A broken agent gets a broken picture, never a traceback."""
+    broken = {"id": "c", "type": "chart", "props": {"labels": 7}}
+    stream = "\n".join(json.dumps(one) for one in (_rendered(broken), _committed()))
+    result = CliRunner().invoke(main, ["render", "--level", "minimal"], input=stream)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("  (chart cannot be read: component.props")
+
+
+def _rendered(component: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "type": "render",
+        "session_id": "s",
+        "turn_id": "t",
+        "components": [component],
+    }
+
+
+def _committed() -> dict[str, Any]:
+    return {"v": 1, "type": "commit", "session_id": "s", "turn_id": "t", "final": True}
+
+
 # -- help ----------------------------------------------------------------------------------------
 
 
@@ -367,9 +421,7 @@ def test_every_option_says_what_it_does() -> None:
     commands = [main.get_command(context, name) for name in main.list_commands(context)]
     options = [option for command in commands if command for option in command.params]
     silent = [
-        option.name
-        for option in options
-        if isinstance(option, click.Option) and not option.help and option.name != "level"
+        option.name for option in options if isinstance(option, click.Option) and not option.help
     ]
     assert silent == []
 

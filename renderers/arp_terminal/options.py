@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 from msgspec import Struct
+
+from arp.protocol.component import Component
+
+Simplify: TypeAlias = Callable[[Component], Sequence[Component]]
+"""Gives what stands in the place of a component that a renderer does not know; never raises."""
 
 
 class Options(Struct, frozen=True):
@@ -19,6 +27,8 @@ class Options(Struct, frozen=True):
     """Conformance level (protocol.md 7): components beyond it show their fallback."""
     max_rows: int | None = 100
     """Rows of a table that are shown; `None` = all."""
+    simplify: Simplify | None = None
+    """How a component beyond the level is degraded, where no agent side has done it."""
     depth: int = 0
     """How many layout components stand around; drawing stops at `MAX_DEPTH`."""
 

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
+from msgspec.structs import replace
+
 from arp.protocol.codec import agent_decoder
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.messages import AgentMessage
 from arp.protocol.screen import Screen
+from arp_terminal.options import Options, Simplify
 from arp_terminal.safe_text import sanitise_line
 from arp_terminal.scroll import Scroll
 from arp_terminal.terminal import options_for, write_lines
@@ -19,32 +22,33 @@ MAX_LINE_BYTES = 16 << 20
 """Bytes of a line that is read; sixteen times what the protocol lets a message have."""
 
 
-def run(stream: Iterable[str | bytes], *, level: str, width: int | None = None) -> int:
+def run(
+    stream: Iterable[str | bytes],
+    *,
+    level: str,
+    width: int | None = None,
+    simplify: Simplify | None = None,
+) -> int:
     """Draws the messages of `stream` to standard output, each part when it is complete.
 
     Args:
         stream: One JSON message (or an array of them) a line, as `arp serve --stdio` writes them.
-        level: Conformance level; components beyond it show their fallback.
+        level: Conformance level; components beyond it are shown as something simpler.
         width: Cells in a line; `None` = those of the terminal, 80 without one.
+        simplify: Gives what that is; `None` = the component's own fallback.
 
     Returns:
         0, or 1 if a line could not be read; each is told on standard error and passed over.
     """
-    return draw(stream, sys.stdout, sys.stderr, level=level, width=width)
+    options = options_for(sys.stdout, level=level, width=width)
+    return draw(stream, sys.stdout, sys.stderr, replace(options, simplify=simplify))
 
 
-def draw(
-    stream: Iterable[str | bytes],
-    out: TextIO,
-    errors: TextIO,
-    *,
-    level: str,
-    width: int | None = None,
-) -> int:
+def draw(stream: Iterable[str | bytes], out: TextIO, errors: TextIO, options: Options) -> int:
     """Does what `run` does, to the given streams."""
     screen = Screen()
     transcript = Transcript(screen, hold=False)
-    scroll = Scroll(transcript, options_for(out, level=level, width=width))
+    scroll = Scroll(transcript, options)
     decoder = agent_decoder("json")
     failed = False
     for number, line in enumerate(stream, 1):

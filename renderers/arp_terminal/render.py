@@ -17,7 +17,7 @@ from arp.protocol.capabilities import LEVELS
 from arp.protocol.component import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp_terminal import layout
-from arp_terminal.blocks import Fitted
+from arp_terminal.blocks import Fitted, stack
 from arp_terminal.cards import image, key_value, product_cards, progress, status_card
 from arp_terminal.chart import chart
 from arp_terminal.code_block import code_block
@@ -41,8 +41,11 @@ def render(component: Component, options: Options) -> RenderableType:
         return layout.too_deep()
     draw = _DRAWINGS.get(component.type)
     known = draw is not None and component.type in LEVELS.get(options.level, LEVELS["standard"])
+    inner = replace(options, depth=options.depth + 1)
+    if not known and options.simplify is not None:
+        return stack((render(part, inner) for part in options.simplify(component)), gap=1)
     if not known and component.fallback is not None:
-        return render(component.fallback, replace(options, depth=options.depth + 1))
+        return render(component.fallback, inner)
     if draw is not None:
         return _fitted(draw, component.props, options)
     return Text(f"({line(component.type)} cannot be shown in a terminal)", style=DIM)

@@ -6,8 +6,11 @@ import io
 import json
 
 import pytest
+from msgspec.structs import replace
 
+from arp.protocol.component import Component
 from arp_terminal import pipe
+from arp_terminal.terminal import options_for
 from tests.renderers.terminal.drawing import PROMPT, picture
 
 
@@ -17,7 +20,7 @@ def message(kind: str, **fields: object) -> str:
 
 def render(*lines: str | bytes, level: str = "standard") -> tuple[int, str, str]:
     out, errors = io.StringIO(), io.StringIO()
-    code = pipe.draw(lines, out, errors, level=level, width=40)
+    code = pipe.draw(lines, out, errors, options_for(out, level=level, width=40))
     return code, out.getvalue(), errors.getvalue()
 
 
@@ -98,6 +101,18 @@ def test_a_level_shows_fallbacks() -> None:
     fallback = {"id": "", "type": "text", "props": {"content": "a: x, n: 1"}}
     lines = message("render", components=[{**TABLE, "fallback": fallback}]), message("commit")
     assert render(*lines, level="minimal")[1] == "  a: x, n: 1\n"
+
+
+def test_a_level_is_obeyed_as_an_agent_side_would_do_it() -> None:
+    """Whoever draws says what takes a component's place; the rest is drawn as ever."""
+    words = Component("t", "text", {"content": "a: x, n: 1"})
+    options = replace(
+        options_for(io.StringIO(), level="minimal", width=40), simplify=lambda _: [words]
+    )
+    out = io.StringIO()
+    lines = delta("So:"), message("render", components=[TABLE]), message("commit")
+    assert pipe.draw(lines, out, io.StringIO(), options) == 0
+    assert out.getvalue() == "  So:\n\n  a: x, n: 1\n"
 
 
 def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
