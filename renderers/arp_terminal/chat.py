@@ -100,6 +100,7 @@ class ScreenChat:
         """Runs until it is left; gives why. The terminal is as it was, also after an exception."""
         conversation = self._conversation
         events = conversation.client.events()
+        before = self._notes()
         conversation.transcript.adopt(conversation.client.screen)
         app = self._app = Application(
             layout=self._composer.layout(),
@@ -119,7 +120,7 @@ class ScreenChat:
         ]
         for job in jobs:
             job.add_done_callback(self._ended)
-        self._write(self._advance())
+        self._write([*before, *self._advance()])
         try:
             await app.run_async()
         finally:
@@ -193,17 +194,23 @@ class ScreenChat:
         size = self._app.output.get_size()
         room = max(3, size.rows - composer.height(size.columns))
         lines = scroll.advance(room, spinner(self._clock(), scroll.options.unicode))
-        notes, conversation.notes = conversation.notes, []
-        for note in notes:
-            drawn = scroll.paint(draw_note(note, scroll.options))
-            if note.lasting:
-                lines += scroll.note(drawn)
-            else:
-                composer.flash = drawn
+        lines += self._notes()
         composer.show(scroll.tail)
         question = conversation.question_id
         composer.ask(conversation.prompt, changed=question != self._question)
         self._question = question
+        return lines
+
+    def _notes(self) -> list[str]:
+        """Gives the lines of what is to be said for good, and puts the rest at the prompt."""
+        lines: list[str] = []
+        notes, self._conversation.notes = self._conversation.notes, []
+        for note in notes:
+            drawn = self._scroll.paint(draw_note(note, self._scroll.options))
+            if note.lasting:
+                lines += self._scroll.note(drawn)
+            else:
+                self._composer.flash = drawn
         return lines
 
     def _fit(self) -> None:

@@ -99,6 +99,7 @@ def test_a_session_that_is_joined_later_shows_what_was_said(
     with PseudoTerminal(command(server.http, "later"), tmp_path, size=(40, 60)) as terminal:
         terminal.until_shown("Written.")
         assert terminal.paper.count(f"{PROMPT} export") == 1
+        assert terminal.paper[0].endswith("session later  /help")
         assert "  ✓ Write out.csv? → Write" in terminal.paper
 
 
