@@ -21,7 +21,7 @@ from arp.client.errors import LinkLost, lost_by_refusal
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.link import Link
 from arp.client.outbox import Outbox
-from arp.protocol.codec import agent_decoder, recode
+from arp.protocol.codec import recode
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import AgentMessage, Commit, ErrorMessage, Patch, Render, SessionReady
 from arp.protocol.renderer_connection import RendererConnection
@@ -61,7 +61,6 @@ class Driver:
         """Whether this renderer says what it has displayed."""
         self._held: list[AgentMessage] = []
         """What is not applied before its commit, and so not told before it."""
-        self._isolate = agent_decoder(connection.encoding).decode
 
     async def run(self, upload: Callable[[str], Awaitable[None]]) -> ArpError:
         """Connects, and comes back after every loss, until that makes no sense.
@@ -117,7 +116,8 @@ class Driver:
         try:
             loss = await self._serve(link, upload)
         finally:
-            was_ready = self.ready.is_set()
+            # One that leads astray each time is come back to with growing waits.
+            was_ready = self.ready.is_set() and not self.connection.is_astray
             self.ready.clear()
             await link.aclose()
         _log.info("connection closed: %s", loss.reason)
@@ -173,20 +173,21 @@ class Driver:
         _log.debug("< %r", frame[:SHOWN_BYTES])
         seq = self.connection.seq
         messages = self.connection.receive(frame)
-        if any(isinstance(message, Render | Patch) for message in messages):
-            # The screen goes on changing what it was given; listeners get a copy that stays as it
-            # was.
-            messages = self._isolate(frame)
         weight = len(frame) // max(1, len(messages))
         for message in messages:
             self._tell(message, weight)
         committed = any(isinstance(message, Commit) for message in messages)
         if acks and committed and self.connection.seq != seq and self._wants_acks():
             self._outbox.put_ack(self.connection.ack(self.connection.seq))
+        if self.ready.is_set() and self.connection.is_astray and self._offers("resume"):
+            raise LinkLost("the server sent what cannot be applied; its screen is asked for anew")
 
     def _wants_acks(self) -> bool:
+        return self._acks and self._offers("frame-ack")
+
+    def _offers(self, feature: str) -> bool:
         agent = self.connection.agent
-        return self._acks and agent is not None and "frame-ack" in agent.capabilities.features
+        return agent is not None and feature in agent.capabilities.features
 
     def _tell(self, message: AgentMessage, weight: int) -> None:
         match message:

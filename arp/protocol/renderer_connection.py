@@ -6,7 +6,8 @@ A snapshot is built on a screen aside, which takes the old one's place at the co
 its `seq`; until then the old one shows. A catch-up is told without places until its last commit:
 between, this renderer stands nowhere (`epoch` is `None`), so that a connection that is lost just
 then is followed by a snapshot, and nothing is told twice. The same where something came that cannot
-be applied. Inputs that have not been acknowledged are kept, with their ids, for the next one.
+be applied. What stands at a place that was applied already came twice and is passed over. Inputs
+that have not been acknowledged are kept, with their ids, for the next connection.
 """
 
 from __future__ import annotations
@@ -58,6 +59,11 @@ class RendererConnection:
     def session_id(self) -> str | None:
         """The session, once it is known."""
         return self._hello.session_id
+
+    @property
+    def is_astray(self) -> bool:
+        """Whether the screen stands nowhere, and what comes on this connection will not mend it."""
+        return self.epoch is None and self._next_epoch is None
 
     # -- out -------------------------------------------------------------------------------------
 
@@ -119,6 +125,9 @@ class RendererConnection:
 
         A message of an unknown type is passed over. A frame that cannot be read becomes an
         `ErrorMessage`, and so does, behind it, a commit that cannot be applied. Never raises.
+
+        Returns:
+            What was applied. It stays as it is, though the screen goes on changing.
         """
         data = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
         try:
@@ -127,9 +136,13 @@ class RendererConnection:
             self._go_astray()
             self._miss(error.detail)
             return [_told(error)]
+        changes = any(isinstance(message, Render | Patch) for message in messages)
+        told = self._decoder.decode(data) if changes else messages
         out: list[AgentMessage] = []
-        for message in messages:
-            out.append(message)
+        for message, copy in zip(messages, told, strict=True):
+            if self._came_before(message):
+                continue
+            out.append(copy)
             refused = self._apply(message)
             if refused is not None:
                 self._go_astray()
@@ -139,6 +152,11 @@ class RendererConnection:
             self._go_astray()
             out.append(_told(too_much))
         return out
+
+    def _came_before(self, message: AgentMessage) -> bool:
+        """Tells whether a message stands at a place that was applied (protocol.md 2.3)."""
+        seq = None if isinstance(message, SessionReady) else getattr(message, "seq", None)
+        return seq is not None and self._aside is None and seq <= self.seq
 
     def _go_astray(self) -> None:
         """Takes note that the screen is not what the agent side takes it to be."""
