@@ -31,6 +31,7 @@ from arp_terminal.history import history_path, open_history
 from arp_terminal.line_mode import line_chat
 from arp_terminal.notes import Note, draw_note
 from arp_terminal.options import Options
+from arp_terminal.reflow import erase_reflowed, reflows
 from arp_terminal.scroll import Scroll
 from arp_terminal.status import TURNS_PER_S, Status, spinner
 from arp_terminal.terminal import is_dumb, is_terminal, options_for
@@ -68,6 +69,16 @@ async def chat(client: Client, *, place: str = "", level: str = "standard") -> s
         return await screen_chat.run(source, output, depth)
 
 
+class _Application(Application[None]):
+    """An application that looks where its lines are before it erases them for another size."""
+
+    before_erase: Callable[[], None] = staticmethod(lambda: None)
+
+    def _on_resize(self) -> None:
+        self.before_erase()
+        super()._on_resize()
+
+
 class ScreenChat:
     """One conversation on one terminal."""
 
@@ -102,7 +113,7 @@ class ScreenChat:
         events = conversation.client.events()
         before = self._notes()
         conversation.transcript.adopt(conversation.client.screen)
-        app = self._app = Application(
+        app = self._app = _Application(
             layout=self._composer.layout(),
             key_bindings=self._composer.keys(self._enter, self._interrupt, self._leave),
             style=STYLE,
@@ -112,6 +123,7 @@ class ScreenChat:
             erase_when_done=True,
             refresh_interval=None,
         )
+        app.before_erase = self._fit
         app.before_render += lambda _: self._fit()
         jobs = [
             asyncio.create_task(self._listen(events)),
@@ -180,6 +192,7 @@ class ScreenChat:
         """Prints what is settled above the prompt and draws the rest anew."""
         app = self._app
         assert app is not None
+        self._fit()
         lines = self._advance()
         if lines:
             await run_in_terminal(lambda: self._write(lines))
@@ -217,7 +230,10 @@ class ScreenChat:
         """Follows a change of the terminal's width."""
         assert self._app is not None
         width = self._app.output.get_size().columns
-        if width != self._scroll.options.width:
+        before = self._scroll.options.width
+        if width != before:
+            if width < before and reflows(os.environ):
+                erase_reflowed(self._app.renderer, self._app.output, width)
             self._scroll.resize(replace(self._scroll.options, width=width))
             self._dirty.set()
 

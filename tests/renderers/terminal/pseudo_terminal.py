@@ -50,6 +50,7 @@ class PseudoTerminal:
             "XDG_STATE_HOME": str(state),
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
+            "XTERM_VERSION": "pyte",  # which, as xterm, breaks no lines anew
             **env,
         }
         self.process = subprocess.Popen(

@@ -206,6 +206,16 @@ async def endless(agent: FakeClient) -> None:
     agent.end("cancelled")
 
 
+async def long_line(agent: FakeClient) -> None:
+    """A paragraph that grows for as long as a test wants to watch it."""
+    await agent.arrived.get()
+    agent.input("go")
+    agent.turn("running")
+    for number in range(1, 10_000):
+        agent.say(f"word{number} ")
+        await asyncio.sleep(0.02)
+
+
 async def flood(agent: FakeClient) -> None:
     """10,000 deltas, 42 kB of markdown, as fast as a socket would bring them."""
     await agent.arrived.get()
@@ -223,7 +233,17 @@ async def flood(agent: FakeClient) -> None:
 
 SCRIPTS: dict[str, Callable[[FakeClient], Awaitable[None]]] = {
     script.__name__: script
-    for script in (everything, streaming, table, confirm, late_confirm, broken, endless, flood)
+    for script in (
+        everything,
+        streaming,
+        table,
+        confirm,
+        late_confirm,
+        broken,
+        endless,
+        long_line,
+        flood,
+    )
 }
 
 
