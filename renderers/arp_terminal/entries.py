@@ -134,7 +134,9 @@ def _tool(item: Item, telling: Telling) -> Entry:
 
 def _text(item: Item, telling: Telling) -> Entry:
     content: str = telling.components[str(item.ref)].props["content"]
-    piece = content[item.start : item.end].strip("\r\n")
+    piece = content[item.start : item.end].rstrip("\r\n")
+    if not item.fence:
+        piece = piece.lstrip("\r\n")
     if item.start and content[item.start - 1] != "\n":
         piece = piece.lstrip(" ")  # goes on behind a tool: not the indent of a code block
     return Entry(
@@ -143,17 +145,18 @@ def _text(item: Item, telling: Telling) -> Entry:
         item.ref,
         item.start,
         len(piece),
-        lambda options: indented(_drawn_text(piece, options, item.number), INDENT),
+        lambda options: indented(_drawn_text(piece, options, item), INDENT),
         settled=item.end is not None,
         growing=item.end is None,
         tight=item.tight,
     )
 
 
-def _drawn_text(piece: str, options: Options, number: int | None) -> RenderableType:
+def _drawn_text(piece: str, options: Options, item: Item) -> RenderableType:
     if not piece.strip():
         return stack([])
-    return markdown(piece, replace(options, width=options.width - INDENT), number)
+    narrower = replace(options, width=options.width - INDENT)
+    return markdown(piece, narrower, item.number, item.fence)
 
 
 def _component(item: Item, telling: Telling, *, settled: bool) -> Entry:

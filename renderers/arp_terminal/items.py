@@ -27,6 +27,8 @@ class Item(Struct):
     """Of a piece of text: it goes on in a list without an empty line before it."""
     number: int | None = None
     """Of a piece of text: the number of the list item that it begins with."""
+    fence: str = ""
+    """Of a piece of text that begins inside of a code block: the line that opened that."""
 
 
 class Entry(Struct, frozen=True):

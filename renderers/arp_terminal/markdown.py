@@ -6,6 +6,7 @@ its description and its address; nothing is fetched.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from markdown_it import MarkdownIt
@@ -34,7 +35,9 @@ _MARKS: dict[str, Style] = {"strong": BOLD, "em": ITALIC, "s": STRUCK}
 _BULLETS = ("•", "◦", "▪")
 
 
-def markdown(source: str, options: Options, number: int | None = None) -> RenderableType:
+def markdown(
+    source: str, options: Options, number: int | None = None, fence: str = ""
+) -> RenderableType:
     """Draws markdown from an agent; it need not be harmless yet.
 
     Args:
@@ -42,8 +45,9 @@ def markdown(source: str, options: Options, number: int | None = None) -> Render
         options: How to draw.
         number: If the piece begins with a numbered list that goes on from the piece before: its
         first number.
+        fence: If the piece begins inside of a code block: the line that opened it.
     """
-    safe = sanitise(source).expandtabs(4)
+    safe = sanitise(fence + source).expandtabs(4)
     if len(safe) > MAX_SOURCE:
         return Text(safe)
     nodes = SyntaxTreeNode(_PARSER.parse(safe)).children
@@ -51,6 +55,9 @@ def markdown(source: str, options: Options, number: int | None = None) -> Render
         opening = nodes[0].nester_tokens
         if opening is not None:
             opening.opening.attrs["start"] = number
+    if fence and nodes:
+        code = _Blocks(options).code(nodes[0])
+        return stack([code, *map(_Blocks(options).block, nodes[1:])], gap=1)
     return _Blocks(options).stacked(nodes, gap=1)
 
 
@@ -98,8 +105,14 @@ class _Blocks:
 
     def _fence(self, node: SyntaxTreeNode) -> RenderableType:
         language = node.info.split()[0] if node.info.split() else ""
-        code = indented(draw_code(node.content, language, self._options))
-        return stack([Text(language, style=DIM) if language else None, code])
+        return stack([Text(language, style=DIM) if language else None, self.code(node)])
+
+    def code(self, node: SyntaxTreeNode) -> RenderableType | None:
+        """Draws code without the name of its language; nothing if there is none."""
+        language = node.info.split()[0] if node.info.split() else ""
+        if not node.content.strip():
+            return None
+        return indented(draw_code(node.content, language, self._options))
 
     def _quote(self, node: SyntaxTreeNode) -> RenderableType:
         sign = "▎" if self._options.unicode else "|"
@@ -184,6 +197,15 @@ def shown_address(address: str) -> str:
         return line(address)
     kind, _, data = address[5:].partition(",")
     return line(f"embedded {kind.split(';')[0] or 'text/plain'}, {len(data):,} characters")
+
+
+def has_open_mark(source: str) -> bool:
+    """Tells whether a mark in a paragraph is open that text behind it might close."""
+    nodes = SyntaxTreeNode(_PARSER.parse(sanitise(source))).walk()
+    return any(_OPEN_MARK.search(node.content) for node in nodes if node.type == "text")
+
+
+_OPEN_MARK = re.compile(r"[`\[<]|~~|\*(?!\s)|(?<!\w)_(?!\s)")
 
 
 def block_nodes(source: str) -> Iterator[SyntaxTreeNode]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
+import msgspec
 from markdown_it.tree import SyntaxTreeNode
 from msgspec import Struct
 
-from arp_terminal.markdown import MAX_SOURCE, block_nodes
+from arp_terminal.markdown import MAX_SOURCE, block_nodes, has_open_mark
 from arp_terminal.safe_text import sanitise
 
 _ENDED_BY_LINE = frozenset(("heading", "hr"))
 _ENDED_BY_BLANK_LINE = frozenset(
     ("paragraph", "blockquote", "table", "html_block", *_ENDED_BY_LINE)
 )
+_PLAIN_BEGINNING = re.compile(r"[^\W\d_]|\d+[^\W\d_]|\d+[ :,%/-]")
+"""Of a line that can only go on the paragraph: no list, heading, underline or table."""
+_BARE_MARKER = re.compile(r"(?<=\n)[ \t]*([*+-]+|\d+[.)]?)\Z")
+"""What looks like an empty item of a list, until more of its line is there."""
 _LISTS = frozenset(("bullet_list", "ordered_list"))
 
 
@@ -24,9 +31,11 @@ class Cut(Struct, frozen=True):
     """The second half goes on in a list without empty lines."""
     number: int | None = None
     """Of the item of a numbered list with which the second half begins."""
+    fence: str = ""
+    """The line that opened the code block in which the second half begins."""
 
 
-def finished(source: str, number: int | None = None) -> Cut:
+def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
     """Finds the last place behind which nothing can change what stands before.
 
     Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE`
@@ -35,10 +44,16 @@ def finished(source: str, number: int | None = None) -> Cut:
     Args:
         source: Markdown, from a cut on.
         number: `Cut.number` of that cut.
+        fence: `Cut.fence` of that cut.
     """
+    if fence:
+        cut = finished(fence + source)
+        return msgspec.structs.replace(cut, offset=max(0, cut.offset - len(fence)))
     if len(source) > MAX_SOURCE:
         head = source[: source.rfind("\n", 0, MAX_SOURCE) + 1 or MAX_SOURCE]
         return _nonzero(finished(head, number), len(head))
+    if marker := _BARE_MARKER.search(source):
+        return finished(source[: marker.start()], number)
     nodes = list(block_nodes(sanitise(source)))
     if not nodes:
         return Cut(0)
@@ -48,6 +63,48 @@ def finished(source: str, number: int | None = None) -> Cut:
     if last.type in _LISTS and len(last.children) > 1:
         return _before_last_item(last, source, number if len(nodes) == 1 else None)
     return Cut(_offset(source, _first_line(last)))
+
+
+def lines_over(source: str, fence: str = "") -> Cut:
+    """Finds the last line of an unfinished block that nothing can change, for who prints by line.
+
+    Lines of code, and lines of a paragraph behind which another one has begun and in which no mark
+    is open. Of other blocks nothing is over before their end.
+
+    Args:
+        source: Markdown, from a cut on, with one block that is not `finished`.
+        fence: `Cut.fence` of that cut.
+    """
+    if len(source) > MAX_SOURCE or "\n" not in source:
+        return Cut(0)
+    nodes = list(block_nodes(sanitise(fence + source)))
+    if len(nodes) != 1:
+        return Cut(0)
+    if nodes[0].type == "fence":
+        return _code_over(nodes[0], source, fence)
+    return _words_over(source) if nodes[0].type == "paragraph" else Cut(0)
+
+
+def _code_over(node: SyntaxTreeNode, source: str, fence: str) -> Cut:
+    first = _offset(source, _first_line(node))
+    opening, _, _ = source[first:].partition("\n")
+    least = 0 if fence else first + len(opening) + 1
+    end = len(source[: source.rfind("\n") + 1].rstrip())
+    offset = source.find("\n", end) + 1 if end else 0
+    if offset <= least or _is_closed_fence(node, fence + source):
+        return Cut(0)
+    return Cut(offset, tight=True, fence=fence or f"{opening}\n")
+
+
+def _words_over(source: str) -> Cut:
+    offset = source.rfind("\n") + 1
+    while offset:
+        begun = _PLAIN_BEGINNING.match(source, offset)
+        before = source[:offset]
+        if begun and not before.endswith("\\\n") and not has_open_mark(before):
+            return Cut(offset, tight=True)
+        offset = source.rfind("\n", 0, offset - 1) + 1
+    return Cut(0)
 
 
 def _nonzero(cut: Cut, offset: int) -> Cut:

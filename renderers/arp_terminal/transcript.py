@@ -43,7 +43,7 @@ class Transcript:
             screen: What shows; kept up to date by somebody else.
             hold: Whether components of a running turn stay live, for a terminal that can redraw;
             without it
-                they are printed when they are committed.
+                they are printed when they are committed, and text line by line.
         """
         self.screen = screen
         self._hold = hold
@@ -100,7 +100,7 @@ class Transcript:
     def _log(self, key: str, surface: str = "main") -> TurnLog:
         log = self._logs.get(key)
         if log is None:
-            log = self._logs[key] = TurnLog(key, surface)
+            log = self._logs[key] = TurnLog(key, surface, by_line=not self._hold)
         self._open[key] = log
         return log
 

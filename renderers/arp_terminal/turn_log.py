@@ -12,7 +12,7 @@ from arp_terminal.entries import Telling, entry_of, fingerprint, update_of
 from arp_terminal.items import Entry, Item
 from arp_terminal.open_questions import QUESTION_TYPES
 from arp_terminal.options import Options
-from arp_terminal.pieces import finished, is_open_fence
+from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over
 from arp_terminal.questions import is_open
 from arp_terminal.turn import draw_end, is_said
 
@@ -23,9 +23,17 @@ OUTPUT_KINDS = ("text", "component")
 class TurnLog:
     """The items of one turn: `sync` takes in what shows, `entries` gives what is not printed."""
 
-    def __init__(self, key: str, surface: str = "main") -> None:
+    def __init__(self, key: str, surface: str = "main", *, by_line: bool = False) -> None:
+        """Begins with nothing told.
+
+        Args:
+            key: The turn's id, or `@` and the surface's name.
+            surface: Where it shows.
+            by_line: Whether lines of unfinished text are handed out, for who cannot redraw them.
+        """
         self.key = key
         self.surface = surface
+        self._by_line = by_line
         self.items: list[Item] = []
         self.front = 0
         """Items that are printed."""
@@ -142,7 +150,7 @@ class TurnLog:
             if not text.strip():
                 self.items.pop()
                 place -= 1
-            elif is_open_fence(text):
+            elif is_open_fence(last.fence + text):
                 place -= 1
             else:
                 last.end = reached
@@ -190,13 +198,17 @@ class TurnLog:
             self.items.append(item)
         if item.end is not None or reached < len(content):
             return
-        while (cut := finished(content[item.start :], item.number)).offset:
+        while (cut := self._cut(content[item.start :], item)).offset:
             item.end = item.start + cut.offset
-            rest = Item("text", part_id, item.end, None, cut.tight, cut.number)
+            rest = Item("text", part_id, item.end, None, cut.tight, cut.number, cut.fence)
             self.items.insert(self.items.index(item) + 1, rest)
             item = rest
         if not last:
             item.end = len(content)
+
+    def _cut(self, source: str, item: Item) -> Cut:
+        cut = finished(source, item.number, item.fence)
+        return lines_over(source, item.fence) if self._by_line and not cut.offset else cut
 
     def _is_answered_inside(self, component_id: str, screen: Screen) -> bool:
         """Tells whether an answer belongs to this turn: otherwise a new turn begins with it."""

@@ -204,3 +204,37 @@ async def test_a_command_ends_it() -> None:
     assert why == "quit"
     assert client.sent == []
     assert printed == "✗ /copy needs a terminal with a cursor\n"
+
+
+async def test_text_is_printed_line_by_line_while_it_streams() -> None:
+    """Whoever reads the pipe sees a line when nothing can change it any more."""
+    client = FakeClient()
+    out = io.StringIO()
+    seen: list[str] = []
+
+    async def agent() -> None:
+        client.ack(await client.arrived.get())
+        client.turn("running")
+        for piece in (
+            "first\nsec",
+            "ond\nth",
+            "ird\n\n```py\na = 1\n",
+            "b = 2\n",
+            "\n\nc = 3\n```\nend",
+        ):
+            client.say(piece)
+            await some_rounds()
+            seen.append(out.getvalue())
+        client.end()
+
+    job = asyncio.ensure_future(agent())
+    await asyncio.wait_for(line_chat(client, OPTIONS, io.StringIO("go\n"), out), WAIT_S)
+    await job
+    assert seen == [
+        "  first\n",
+        "  first\n  second\n",
+        "  first\n  second\n  third\n\n  py\n    a = 1\n",
+        "  first\n  second\n  third\n\n  py\n    a = 1\n    b = 2\n",
+        "  first\n  second\n  third\n\n  py\n    a = 1\n    b = 2\n\n\n    c = 3\n",
+    ]
+    assert out.getvalue() == f"{seen[-1]}\n  end\n"

@@ -9,7 +9,23 @@ from hypothesis import strategies as st
 from arp_terminal.markdown import MAX_SOURCE, markdown
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.pieces import Cut, finished, is_open_fence
+from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over
+
+WORDS = (
+    "word ",
+    "more\n",
+    "two words\n",
+    "\n",
+    "```\n",
+    "*b*",
+    "*",
+    "- item\n",
+    "# head\n",
+    "x_y",
+    "---\n",
+    "`c` ",
+    "3 * 4 ",
+)
 
 
 @pytest.mark.parametrize(
@@ -101,3 +117,72 @@ def shown(source: str) -> list[str]:
     chosen = Options(colour=False)
     lines = Painter(chosen).lines(markdown(source, chosen))
     return lines if any(lines) else []
+
+
+@pytest.mark.parametrize(
+    ("source", "over"),
+    [
+        ("one line", ""),
+        ("one line\n", ""),
+        ("one\ntwo", "one\n"),
+        ("one\ntwo\nthree", "one\ntwo\n"),
+        ("one\n12:30 two", "one\n"),
+        ("one\n1", ""),
+        ("one\n1. two", ""),
+        ("one\n- two", ""),
+        ("one\n---", ""),
+        ("one\n|", ""),
+        ("an *open\nmark", ""),
+        ("a *closed* one\nmark", "a *closed* one\n"),
+        ("a `b\nc", ""),
+        ("a [b\nc", ""),
+        ("snake_case 2 * 3\nnext", "snake_case 2 * 3\n"),
+        ("good\nan *open\nmark", "good\n"),
+        ("broken\\\nhard", ""),
+        ("```py\na = 1\n", "```py\na = 1\n"),
+        ("```py\na = 1\n\n\nb", "```py\na = 1\n"),
+        ("```py\n", ""),
+        ("```py\n\n", ""),
+        ("- a\n  b\n  c", ""),
+        ("> a\nb", ""),
+    ],
+)
+def test_lines_are_over_when_nothing_can_change_them(source: str, over: str) -> None:
+    assert source[: lines_over(source).offset] == over
+
+
+def test_code_goes_on_behind_a_line_of_it() -> None:
+    assert lines_over("```py\na\nb") == Cut(8, tight=True, fence="```py\n")
+    assert lines_over("b\nc", "```py\n") == Cut(2, tight=True, fence="```py\n")
+    assert lines_over("```\n", "```py\n") == Cut(0)
+    assert finished("b\n```\n", fence="```py\n") == Cut(6)
+    assert finished("b\n```\n\nnext", fence="```py\n") == Cut(7)
+    assert finished("b\nc", fence="```py\n") == Cut(0)
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=30).map("".join))
+def test_text_by_lines_looks_as_it_does_at_once(source: str) -> None:
+    """But for empty lines it is the same paper."""
+    pieces: list[tuple[str, str]] = []
+    rest, fence, place = source, "", 0
+    for end in range(len(source) + 1):
+        rest = source[place:end]
+        while (cut := _cut(rest, fence)).offset:
+            pieces.append((rest[: cut.offset], fence))
+            place += cut.offset
+            rest, fence = rest[cut.offset :], cut.fence
+    pieces.append((rest, fence))
+    painter = Painter(Options(width=40, colour=False))
+    by_line = [
+        line
+        for piece, opened in pieces
+        if piece.strip()
+        for line in painter.lines(markdown(piece.rstrip("\r\n"), painter.options, None, opened))
+    ]
+    at_once = painter.lines(markdown(source.strip("\r\n"), painter.options))
+    assert [line for line in by_line if line] == [line for line in at_once if line]
+
+
+def _cut(source: str, fence: str) -> Cut:
+    cut = finished(source, None, fence)
+    return cut if cut.offset else lines_over(source, fence)
