@@ -26,7 +26,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from arp_terminal.clipboard import copy_sequence
 from arp_terminal.composer import STYLE, Composer
-from arp_terminal.conversation import Client, Conversation
+from arp_terminal.conversation import CONFIRM_LEAVE_S, Client, Conversation
 from arp_terminal.history import history_path, open_history
 from arp_terminal.line_mode import line_chat
 from arp_terminal.notes import Note, draw_note
@@ -98,6 +98,8 @@ class ScreenChat:
         )
         self._dirty = asyncio.Event()
         self._question: str | None = None
+        self._flash_ends = float("inf")
+        """When the note at the prompt goes by itself."""
         self._app: Application[None] | None = None
 
     def greet(self, place: str) -> None:
@@ -185,6 +187,9 @@ class ScreenChat:
         while True:
             await asyncio.sleep(1 / TURNS_PER_S)
             client = self._conversation.client
+            if self._composer.flash and self._clock() >= self._flash_ends:
+                self._composer.flash = []
+                self._dirty.set()
             if self._conversation.running is not None or not client.connected:
                 self._dirty.set()
 
@@ -224,6 +229,7 @@ class ScreenChat:
                 lines += self._scroll.note(drawn)
             else:
                 self._composer.flash = drawn
+                self._flash_ends = self._clock() + CONFIRM_LEAVE_S if note.brief else float("inf")
         return lines
 
     def _fit(self) -> None:

@@ -251,9 +251,9 @@ class Conversation:
             return
         self._interrupted_at = now
         if self.running is None:
-            self.notes.append(Note("info", "Ctrl-C again leaves, so does Ctrl-D"))
+            self.notes.append(Note("info", "Ctrl-C again leaves, so does Ctrl-D", brief=True))
             return
-        self.notes.append(Note("info", "stopping; Ctrl-C again leaves"))
+        self.notes.append(Note("info", "stopping; Ctrl-C again leaves", brief=True))
         await self.enter("/cancel")
 
     async def _say(self, typed: str) -> None:

@@ -29,6 +29,8 @@ class Note(Struct, frozen=True):
     lasting: bool = False
     """It belongs into the conversation; otherwise it stands at the prompt until the next line is
     typed."""
+    brief: bool = False
+    """It is true for two seconds only, and goes by itself."""
 
 
 def draw_note(note: Note, options: Options) -> RenderableType:

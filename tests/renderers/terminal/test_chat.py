@@ -122,6 +122,15 @@ def test_ctrl_c_stops_the_turn_and_twice_leaves(state: Path) -> None:
         assert terminal.paper[-1] == "left: interrupted"
 
 
+def test_the_word_of_how_to_leave_goes_when_it_is_no_longer_true(streaming: Chat) -> None:
+    """A second Ctrl-C leaves within two seconds only."""
+    streaming.until(lambda: streaming.shown.endswith(PROMPT))
+    streaming.type("\x03")
+    streaming.until_shown("Ctrl-C again leaves")
+    streaming.until(lambda: "Ctrl-C again leaves" not in streaming.shown)
+    assert streaming.process.poll() is None
+
+
 def test_ctrl_d_leaves_and_the_terminal_is_as_it_was(streaming: Chat) -> None:
     """T28: echo, line editing, cursor, bracketed paste."""
     streaming.begin("go").until_at_rest("Line 30 of thirty.")
