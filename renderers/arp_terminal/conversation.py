@@ -70,6 +70,15 @@ class Client(Protocol):
     async def cancel(self) -> str: ...  # noqa: D102
 
 
+class Seen(Struct, frozen=True):
+    """What the last look at the screen found."""
+
+    waits: bool = False
+    """The agent waits for an answer."""
+    rests: bool = True
+    """Nothing runs."""
+
+
 class Asking(Struct, frozen=True):
     """The question that is asked now, and how far its dialogue is."""
 
@@ -106,10 +115,7 @@ class Conversation:
         """Questions that are not asked: skipped, or an answer is on its way."""
         self._in_flight: InFlight[Asking] = InFlight()
         self._is_lost = False
-        self._waits = False
-        """Whether the agent waited for an answer, as of the last look."""
-        self._rests = True
-        """Whether nothing ran, as of the last look."""
+        self._seen = Seen()
         self._interrupted_at = float("-inf")
         self._look()
 
@@ -124,12 +130,12 @@ class Conversation:
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs and nothing that was sent is on its way."""
-        return self._rests and self._in_flight.is_empty
+        return self._seen.rests and self._in_flight.is_empty
 
     @property
     def is_awaited(self) -> bool:
         """Whether the agent waits for an answer, be it to a question that came as text."""
-        return self._waits and self._in_flight.is_empty
+        return self._seen.waits and self._in_flight.is_empty
 
     @property
     def prompt(self) -> Prompt:
@@ -191,8 +197,8 @@ class Conversation:
     def _look(self) -> None:
         """Takes in what the screen says now about what may be typed."""
         screen = self.client.screen
-        self._waits = self._in_flight.is_awaited(screen)
-        self._rests = self._in_flight.is_idle(screen)
+        in_flight = self._in_flight
+        self._seen = Seen(in_flight.is_awaited(screen), in_flight.is_idle(screen))
         self._look_for_question()
 
     def _look_for_question(self) -> None:

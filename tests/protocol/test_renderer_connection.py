@@ -32,7 +32,7 @@ from arp.protocol.messages import (
     SessionReady,
     TurnMessage,
 )
-from arp.protocol.patch import Remove
+from arp.protocol.patch import Remove, Update
 from arp.protocol.renderer_connection import RendererConnection
 from tests.protocol.hostile_frames import frames
 from tests.protocol.sample_messages import FROM_AGENT
@@ -52,9 +52,9 @@ def say(text: str, seq: int | None = None) -> Delta:
     return Delta(session_id="s", seq=seq, turn_id="t1", payload=DeltaPayload(text))
 
 
-def show(name: str) -> Render:
+def show(name: str, seq: int = 8) -> Render:
     component = Component(name, "text", {"content": name})
-    return Render(session_id="s", seq=8, turn_id="t1", components=[component])
+    return Render(session_id="s", seq=seq, turn_id="t1", components=[component])
 
 
 def commit(seq: int | None = 8) -> Commit:
@@ -336,7 +336,7 @@ def test_nothing_shows_of_a_commit_of_which_something_is_missing(lost: bytes) ->
     renderer.receive(lost)
     feed(renderer, show("b"), commit())
     assert renderer.screen.output("t1") == []
-    feed(renderer, show("c"), commit(9))
+    feed(renderer, show("c", 9), commit(9))
     assert [part.id for part in renderer.screen.output("t1")] == ["c"]
 
 
@@ -367,11 +367,30 @@ def test_what_waits_for_a_commit_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     assert sent(renderer.hello()).resume is None
 
 
+def test_what_comes_twice_is_applied_and_told_once() -> None:
+    """protocol.md 2.3: each message once, in order; `seq` never falls."""
+    renderer = on_session(say("a", 3), show("b"), commit())
+    assert feed(renderer, say("a", 3), show("b"), commit()) == []
+    (heard,) = feed(renderer, say("c", 9))
+    assert isinstance(heard, Delta)
+    assert [part.id for part in renderer.screen.output("t1")] == ["t1/1", "b", "t1/2"]
+    assert renderer.screen.text("t1") == "ac"
+
+
+def test_what_was_heard_stays_as_it_is_though_the_screen_goes_on() -> None:
+    renderer = on_session()
+    heard, _ = feed(renderer, show("b"), commit())
+    update = Update("b", "props.content", "new")
+    feed(renderer, Patch(session_id="s", seq=9, turn_id="t1", ops=[update]), commit(9))
+    assert isinstance(heard, Render)
+    assert heard.components[0].props == {"content": "b"}
+
+
 def test_what_was_committed_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screen, "MAX_PENDING_BYTES", 2 * len(encode_json(show("a"))))
     renderer = on_session()
-    for name in "abcd":
-        assert told(feed(renderer, show(name), show(name), commit())) == []
+    for seq, name in enumerate("abcd", 5):
+        assert told(feed(renderer, show(name, seq), show(name, seq), commit(seq))) == []
     assert [part.id for part in renderer.screen.output("t1")] == list("abcd")
 
 
