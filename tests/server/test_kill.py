@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from arp.ledger.fact import Fact, decode
 from arp.store.sqlite import SqliteStore
@@ -42,7 +42,7 @@ class Watcher:
                     self.seen.append(message)
                     if message["type"] == "turn":
                         ready.release()
-        except (ConnectionClosed, OSError):
+        except (ConnectionClosed, InvalidHandshake, OSError):
             pass
 
     def newest(self) -> int:

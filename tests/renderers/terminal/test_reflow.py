@@ -70,8 +70,8 @@ def test_terminals_that_leave_their_lines_alone_are_known(
 class Tmux:
     """A window of a terminal that breaks lines anew."""
 
-    def __init__(self, name: str) -> None:
-        self._call = ["tmux", "-L", name, "-f", "/dev/null"]
+    def __init__(self, socket: Path) -> None:
+        self._call = ["tmux", "-S", str(socket), "-f", "/dev/null"]
 
     def do(self, *words: str) -> str:
         done = subprocess.run(
@@ -91,7 +91,7 @@ class Tmux:
 def tmux(tmp_path: Path) -> Iterator[Tmux]:
     if shutil.which("tmux") is None:
         pytest.skip("no tmux here")
-    window = Tmux(f"arp-test-{tmp_path.parent.name}-{tmp_path.name}"[:40])
+    window = Tmux(tmp_path / "tmux")
     shell = f"cd {ROOT} && XDG_STATE_HOME={tmp_path} {' '.join(SCRIPTED)} long_line"
     window.do("new-session", "-d", "-x", "100", "-y", "30", shell)
     try:
