@@ -60,8 +60,8 @@ web:  ## the page needs no build: it is served from arp/server/static/ as it lie
 browser: install  ## the tests that drive a real Chromium
 	$(PYTEST) -m browser $(ARGS)
 
-kill-test: install  ## kills the server 100 times while it works
-	$(PYTEST) -m kill --kills 100 -o timeout=1800 $(ARGS)
+kill-test: install  ## kills the server 100 times while it works (ARGS="--kill-seed N" repeats a run)
+	$(PYTEST) -m kill --kills 100 -rP $(ARGS)
 
 soak: install  ## the property tests with 100 times the examples
 	$(PYTEST) -n 2 -m hypothesis --hypothesis-profile soak -o timeout=1800 $(ARGS)

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from random import randrange
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -49,6 +50,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kills", type=int, default=20, help="how often the kill tests kill the server (20)"
     )
+    parser.addoption(
+        "--kill-seed", type=int, help="the seed that a kill test printed, to repeat its schedule"
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -68,6 +72,13 @@ def kill_rounds(pytestconfig: pytest.Config) -> int:
     """How often a kill test kills its server."""
     rounds: int = pytestconfig.getoption("--kills")
     return rounds
+
+
+@pytest.fixture(scope="session")
+def kill_seed(pytestconfig: pytest.Config) -> int:
+    """What the moments of a kill test come from: `--kill-seed`, or a new one."""
+    seed: int | None = pytestconfig.getoption("--kill-seed")
+    return randrange(2**32) if seed is None else seed
 
 
 def path_of(need: str) -> str:

@@ -14,10 +14,19 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from arp.ledger.fact import Fact, decode
+from arp.protocol.codec import encode_json
+from arp.session.recovery import messages_of
 from arp.store.sqlite import SqliteStore
+from arp.surface.snapshot import RECENT_TURNS
 from tests.server.processes import Process, start
 
 SESSIONS = 20
+ROUND_S = 60.0
+"""The most that one life of the server may take, with reading what it left."""
+
+SHOWS = ("delta", "render", "patch", "turn", "input", "error")
+"""What a fact is told by. A `commit` and a `session` name a place for other ends too."""
+
 AGENT = Path(__file__).with_name("restless.py")
 CAPABILITIES = {"components": ["text", "progress", "confirm"], "features": ["streaming", "input"]}
 
@@ -32,9 +41,10 @@ class Watcher:
     async def watch(self, server: Process, text: str, ready: asyncio.Semaphore) -> None:
         """Says something, then reads until the server is gone."""
         try:
-            async with connect(server.ws, compression=None, ping_interval=None) as socket:
-                hello = {"v": 1, "type": "hello", "session_id": self.session_id}
-                await socket.send(json.dumps({**hello, "capabilities": CAPABILITIES}))
+            async with connect(
+                server.ws, compression=None, ping_interval=None, max_size=None
+            ) as socket:
+                await socket.send(json.dumps(hello(self.session_id)))
                 said = {"v": 1, "type": "input", "input_type": "text", "data": {"text": text}}
                 await socket.send(json.dumps(said))
                 async for frame in socket:
@@ -50,11 +60,21 @@ class Watcher:
         return max((message.get("seq") or 0 for message in self.seen), default=0)
 
 
-async def read_all(store: SqliteStore, session_id: str) -> list[Fact]:
-    facts: list[Fact] = []
-    while chunk := await store.read(session_id, len(facts)):
-        facts.extend(decode(body) for _, body in chunk)
-    return facts
+def hello(session_id: str) -> dict[str, Any]:
+    return {"v": 1, "type": "hello", "session_id": session_id, "capabilities": CAPABILITIES}
+
+
+async def read_logs(ledger: Path, watchers: list[Watcher]) -> dict[str, list[Fact]]:
+    """Gives all facts of every session, as another process finds them."""
+    store = SqliteStore(ledger)
+    await store.open()
+    logs: dict[str, list[Fact]] = {}
+    for session_id in (watcher.session_id for watcher in watchers):
+        facts = logs[session_id] = []
+        while chunk := await store.read(session_id, len(facts)):
+            facts.extend(decode(body) for _, body in chunk)
+    await store.aclose()
+    return logs
 
 
 def check_log(watcher: Watcher, facts: list[Fact]) -> None:
@@ -63,84 +83,107 @@ def check_log(watcher: Watcher, facts: list[Fact]) -> None:
     assert watcher.newest() <= len(facts), "somebody saw what is not durable"
     for message in watcher.seen:
         seq = message.get("seq")
-        if message["type"] == "delta" and seq:
-            fact = facts[seq - 1]
-            assert fact.type == "model.delta"
-            assert fact.payload["text"] == message["payload"]["delta"]
-        elif message["type"] in ("render", "patch") and seq:
-            assert facts[seq - 1].type == "artifact.changed"
+        if seq and message["type"] in SHOWS:
+            told = [as_told(one) for one in messages_of(facts[seq - 1])]
+            assert as_told(message) in told, f"{message} is not what fact {seq} says: {told}"
+    for fact in facts:
+        if fact.type == "runtime.error":
+            assert fact.payload["retryable"], f"turn {fact.turn_id} failed by itself: {fact}"
+
+
+def as_told(message: Any) -> Any:
+    """Gives a message without what may be left out, and the part that a delta goes on with."""
+    plain = message if isinstance(message, dict) else json.loads(encode_json(message))
+    payload = {key: value for key, value in plain.get("payload", {}).items() if key != "target"}
+    return {"surface": "main", **plain, "payload": payload}
 
 
 def check_ends(facts: list[Fact]) -> None:
     """Every turn of an earlier life is closed, as interrupted; its questions are open."""
     submitted = [fact.turn_id for fact in facts if fact.type == "turn.submitted"]
-    ended = {fact.turn_id: fact for fact in facts if fact.type in ("turn.completed", "turn.failed")}
-    for turn_id in submitted:
-        assert turn_id in ended, f"{turn_id} was left open"
-        assert ended[turn_id].status_reason == "interrupted"
-    asked = [fact.action_id for fact in facts if fact.type == "action.required"]
+    ends = [fact for fact in facts if fact.type in ("turn.completed", "turn.failed")]
+    assert sorted(submitted, key=str) == sorted((end.turn_id for end in ends), key=str)
+    assert {end.status_reason for end in ends} <= {"interrupted"}
     assert "action.resolved" not in {fact.type for fact in facts}
-    assert len(asked) == len(set(asked))
+    assert len(asked(facts)) == len(set(asked(facts)))
+
+
+def asked(facts: list[Fact]) -> list[str]:
+    """Names the questions of the turns that a snapshot shows, in the order of the turns."""
+    turns = [fact.turn_id for fact in facts if fact.type == "turn.submitted"][-RECENT_TURNS:]
+    required = [fact for fact in facts if fact.type == "action.required" and fact.turn_id in turns]
+    return [fact.payload["component"]["id"] for fact in required]
 
 
 @pytest.mark.kill
-@pytest.mark.timeout(600)
-async def test_kill_loses_nothing_that_anyone_saw(tmp_path: Path, kill_rounds: int) -> None:
+@pytest.mark.timeout(3600)
+async def test_kill_loses_nothing_that_anyone_saw(
+    tmp_path: Path, kill_rounds: int, kill_seed: int
+) -> None:
     """20 sessions stream; the server dies at a random moment, again and again."""
-    chance = random.Random()
+    print(f"to repeat: --kills {kill_rounds} --kill-seed {kill_seed}")  # noqa: T201
+    chance = random.Random(kill_seed)
     ledger = tmp_path / "ledger.db"
     watchers = [Watcher(f"s{number}") for number in range(SESSIONS)]
-    for _ in range(kill_rounds):
-        server = await start(AGENT, ledger)
-        try:
-            ready = asyncio.Semaphore(0)
-            texts = ["ask" if number % 4 == 0 else "stream" for number in range(SESSIONS)]
-            reading = [
-                asyncio.ensure_future(watcher.watch(server, text, ready))
-                for watcher, text in zip(watchers, texts, strict=True)
-            ]
-            for _ in range(chance.randrange(SESSIONS)):
-                await ready.acquire()
-            await asyncio.sleep(chance.random() * 0.3)
-            await server.kill()
-            await asyncio.gather(*reading)
-        finally:
-            await server.aclose()
-        store = SqliteStore(ledger)
-        await store.open()
+    for number in range(1, kill_rounds + 1):
+        turns, pause_s = chance.randrange(SESSIONS), chance.random() * 0.3
+        print(f"kill {number}: {turns} turns told, then {pause_s:.3f} s")  # noqa: T201
+        async with asyncio.timeout(ROUND_S):
+            await one_life(ledger, watchers, turns, pause_s)
+            logs = await read_logs(ledger, watchers)
         for watcher in watchers:
-            check_log(watcher, await read_all(store, watcher.session_id))
-        await store.aclose()
-    await check_last_life(ledger, watchers)
+            check_log(watcher, logs[watcher.session_id])
+            watcher.seen.clear()
+    async with asyncio.timeout(ROUND_S):
+        await check_last_life(ledger, watchers)
+
+
+async def one_life(ledger: Path, watchers: list[Watcher], turns: int, pause_s: float) -> None:
+    """Starts a server, lets all sessions work, and kills it a while after so many were told."""
+    server = await start(AGENT, ledger)
+    try:
+        ready = asyncio.Semaphore(0)
+        texts = ["ask" if number % 4 == 0 else "stream" for number in range(SESSIONS)]
+        reading = [
+            asyncio.ensure_future(watcher.watch(server, text, ready))
+            for watcher, text in zip(watchers, texts, strict=True)
+        ]
+        for _ in range(turns):
+            await ready.acquire()
+        await asyncio.sleep(pause_s)
+        await server.kill()
+        await asyncio.gather(*reading)
+    finally:
+        await server.aclose()
 
 
 async def check_last_life(ledger: Path, watchers: list[Watcher]) -> None:
     """After the last restart: turns closed, questions open, and one can still be answered."""
+    before = await read_logs(ledger, watchers)
     server = await start(AGENT, ledger)
     try:
         for watcher in watchers:
-            open_questions = await look(server, watcher)
+            shown = await look(server, watcher)
+            assert shown == asked(before[watcher.session_id])
             if watcher is watchers[0]:
-                assert open_questions
-                await answer(server, watcher, open_questions[0])
+                assert shown
+                await answer(server, watcher, shown[0])
     finally:
         assert await server.stop(10) == 0
-    store = SqliteStore(ledger)
-    await store.open()
+    logs = await read_logs(ledger, watchers)
     for watcher in watchers[1:]:
-        check_ends(await read_all(store, watcher.session_id))
-    await store.aclose()
+        check_ends(logs[watcher.session_id])
 
 
 async def look(server: Process, watcher: Watcher) -> list[str]:
     """Comes back and gives the questions that are shown open."""
     shown: dict[str, Any] = {}
-    async with connect(server.ws, compression=None) as socket:
-        hello = {"v": 1, "type": "hello", "session_id": watcher.session_id}
-        await socket.send(json.dumps({**hello, "capabilities": CAPABILITIES}))
+    async with connect(server.ws, compression=None, max_size=None) as socket:
+        await socket.send(json.dumps(hello(watcher.session_id)))
         async for frame in socket:
             message = json.loads(frame)
-            assert message["type"] != "error" or message["payload"].get("retryable"), message
+            if message["type"] == "error" and not message["payload"].get("retryable"):
+                pytest.fail(f"session {watcher.session_id} met {json.dumps(message, indent=1)}")
             for component in message.get("components", ()):
                 shown[component["id"]] = component["props"]
             if message["type"] == "commit" and message.get("seq"):
