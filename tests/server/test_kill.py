@@ -53,7 +53,7 @@ class Watcher:
                     if message["type"] == "turn":
                         ready.release()
         except (ConnectionClosed, InvalidHandshake, OSError):
-            pass
+            pass  # it was killed, maybe before it had answered
 
     def newest(self) -> int:
         """The highest place that it saw."""
