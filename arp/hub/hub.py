@@ -237,7 +237,7 @@ class Hub:
         answer: asyncio.Future[AgentMessage] = asyncio.get_running_loop().create_future()
         try:
             live = await self.open(message.session_id, principal, workflow)
-            live.session.seen.files.update(ref.sha256 for ref in files)
+            live.session.seen.remember_files(ref.sha256 for ref in files)
             watching = [viewer.profile for viewer in live.viewers.values()]
             profile = watching[-1] if watching else DRAFT
             self._take(live, message, profile, lambda ack: settle(answer, ack))

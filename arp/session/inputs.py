@@ -20,6 +20,7 @@ from arp.protocol.messages import CANCEL, FileRef, Input
 from arp.protocol.patch import Update
 from arp.protocol.refusal import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
+from arp.session.seen import files_named
 from arp.session.session import Session, takes_typed_answers
 from arp.surface.answers import answer_value, check_answer, public_answer, understand
 from arp.surface.change import PatchChange
@@ -115,10 +116,13 @@ def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
 
 def _check_shape(message: Input) -> None:
     shape = _SHAPES.get(message.input_type)
-    if shape is None:
-        return
+    if shape is not None:
+        _check_shape_of(message.data, shape)
+
+
+def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
     try:
-        msgspec.convert(message.data, shape)
+        msgspec.convert(data, shape)
     except msgspec.ValidationError as error:
         hint = "; files come by POST as multipart/form-data" if shape is _Files else ""
         raise InvalidMessage(explain(error, shape, "data") + hint, detail="data") from None
@@ -126,14 +130,10 @@ def _check_shape(message: Input) -> None:
 
 def _check_files(session: Session, message: Input) -> None:
     """Refuses files that did not come with an input of this session: an id is no credential."""
-    fields = message.data.get("fields")
-    named = [
-        *(message.data.get("files") or ()),
-        *(fields.values() if isinstance(fields, dict) else ()),
-    ]
-    for ref in named:
-        if isinstance(ref, dict) and ref.get("sha256") not in session.seen.files:
-            raise UnknownObject("no such file; files come by POST as multipart/form-data")
+    if "files" in message.data:
+        _check_shape_of(message.data, _Files)
+    if any(sha256 not in session.seen.files for sha256 in files_named(message.data)):
+        raise UnknownObject("no such file; files come by POST as multipart/form-data")
 
 
 def _reserved(session: Session, message: Input) -> list[Effect]:
@@ -292,8 +292,9 @@ def _told(message: Input) -> JsonObject:
 
 
 def _remember(session: Session, message: Input, turn_id: str | None) -> None:
+    session.seen.remember_files(files_named(message.data))
     if message.id is not None:
-        session.seen[message.id] = turn_id
+        session.seen.remember(message.id, turn_id)
 
 
 def _acknowledge(message: Input, turn_id: str | None) -> list[Effect]:

@@ -16,6 +16,7 @@ from arp.protocol.messages import AgentMessage
 from arp.session.effects import Effect
 from arp.session.policy import Policy
 from arp.session.projection import At, project
+from arp.session.seen import files_named
 from arp.session.session import Head, Question, Session
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id")
@@ -86,7 +87,7 @@ def _follow(session: Session, fact: Fact) -> None:
             _seen(session, payload.get("input"), turn_id)
         case "artifact.changed" | "run.status":
             if "inputId" in payload:
-                session.seen[payload["inputId"]] = fact.turn_id
+                session.seen.remember(payload["inputId"], fact.turn_id)
         case _:
             pass
 
@@ -95,11 +96,8 @@ def _seen(session: Session, told: JsonObject | None, turn_id: str) -> None:
     if told is None:
         return
     if told.get("id") is not None:
-        session.seen[told["id"]] = turn_id
-    data = told["data"]
-    for ref in (*data.get("files", ()), *data.get("fields", {}).values()):
-        if isinstance(ref, dict) and "sha256" in ref:
-            session.seen.files.add(ref["sha256"])
+        session.seen.remember(told["id"], turn_id)
+    session.seen.remember_files(files_named(told["data"]))
 
 
 def _payload(fact: Fact) -> JsonObject:

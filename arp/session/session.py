@@ -39,6 +39,7 @@ from arp.session.emission import SAYING, Drained, Emission, Said
 from arp.session.log import THREAD, Log
 from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
+from arp.session.seen import Seen
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.profile import Profile, supported
 from arp.surface.snapshot import Place, SessionName
@@ -75,17 +76,6 @@ class Rules(Struct, frozen=True):
     limits: Limits = Limits()
     policy: Policy = "queue"
     """What becomes of an input while a turn runs."""
-
-
-class Seen(dict[str, str | None]):
-    """What came in before: the turn of each input that had an id."""
-
-    __slots__ = ("files",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.files: set[str] = set()
-        """SHA-256 of the files that came with inputs: the only ones that an input may name."""
 
 
 class Session:

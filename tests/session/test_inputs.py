@@ -202,7 +202,7 @@ def test_file_that_did_not_come_with_an_input_of_this_session_is_refused(
 
 def test_file_that_came_is_taken() -> None:
     session = new()
-    session.seen.files.add("abc")
+    session.seen.remember_files(["abc"])
     assert send(session, "file", {"files": [FILE], "text": "look"}) == [StartTurn("t1")]
 
 

@@ -111,14 +111,14 @@ def test_inputs_that_were_seen_are_not_taken_twice() -> None:
 
 def test_files_that_came_may_still_be_named() -> None:
     one = Recorded()
-    one.session.seen.files.add("abc")
+    one.session.seen.remember_files(["abc"])
     send(one.session, "file", {"files": [FILE], "text": "look"})
-    assert one.restored.seen.files == {"abc"}
+    assert one.restored.seen.files == {"abc": None}
 
 
 def test_files_that_came_in_a_form_may_still_be_named() -> None:
     one = talk()
-    one.session.seen.files.add("abc")
+    one.session.seen.remember_files(["abc"])
     asked = form()
     asked.props["fields"] = [
         {"name": "f", "label": "File", "field_type": "file"},
@@ -127,7 +127,7 @@ def test_files_that_came_in_a_form_may_still_be_named() -> None:
     one.session.ask("t1", asked)
     fields = {"f": FILE, "n": "a sha256"}
     send(one.session, "form_submit", {"fields": fields}, source_component="q", id="i2")
-    assert one.restored.seen.files == {"abc"}
+    assert one.restored.seen.files == {"abc": None}
 
 
 def test_screen_comes_back() -> None:

@@ -1,0 +1,59 @@
+"""Which inputs took effect before: a window over the newest, so that the memory has a bound.
+
+Theory of operation. An id says nothing about its age, so an old one that was forgotten cannot be
+told from a new one. What is remembered must therefore reach further back than anyone sends again:
+a client sends again what was not acknowledged when its connection was lost, and the window holds
+thousands that came in between. Ids enter in the order of their facts, so that replaying the log
+gives the same window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from arp.protocol.json_value import Json, JsonObject
+
+REMEMBERED = 4096
+"""Ids of inputs, and files, that a session remembers: about half a megabyte at most, and more than
+all renderers of a session send while one of them looks for a lost connection."""
+
+
+class Seen(dict[str, str | None]):
+    """What came in before: the turn of each of the newest inputs that had an id."""
+
+    __slots__ = ("files",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, None] = {}
+        """SHA-256 of the newest files that came with inputs: the only ones that an input may
+        name."""
+
+    def remember(self, input_id: str, turn_id: str | None) -> None:
+        """Takes note of an input that took effect; of too many the oldest is forgotten."""
+        self[input_id] = turn_id
+        while len(self) > REMEMBERED:
+            del self[next(iter(self))]
+
+    def remember_files(self, sha256: Iterable[str]) -> None:
+        """Takes note of files; one that comes again counts as the newest."""
+        for name in sha256:
+            self.files.pop(name, None)
+            self.files[name] = None
+        while len(self.files) > REMEMBERED:
+            del self.files[next(iter(self.files))]
+
+
+def files_named(data: JsonObject) -> Iterator[str]:
+    """Gives the SHA-256 of the files that an input names, in `files` or in the fields of a form.
+
+    Whatever stands there: a file whose hash is no text gives the empty one, which no file has.
+    """
+    files, fields = data.get("files"), data.get("fields")
+    named: list[Json] = [*files] if isinstance(files, list) else []
+    if isinstance(fields, dict):
+        named += fields.values()
+    for ref in named:
+        if isinstance(ref, dict) and "sha256" in ref:
+            sha256 = ref["sha256"]
+            yield sha256 if isinstance(sha256, str) else ""
