@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -16,7 +17,9 @@ from arp.ledger.fact import Fact, decode
 from arp.protocol.errors import ArpError, InternalError, RateLimited, SessionNotFound
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
-from arp.store.store import Store
+from arp.store.store import SessionMeta, Store
+
+logger = logging.getLogger(__name__)
 
 READ_CHUNK = 1000
 """Facts read at once while a session is loaded."""
@@ -111,7 +114,11 @@ class Directory:
         return self._add(session)
 
     async def load(self, session_id: str) -> LiveSession | None:
-        """Reads a session from the store, once however many ask; `None` if there is none."""
+        """Reads a session from the store, once however many ask; `None` if there is none.
+
+        Raises:
+            StoreError, InternalError: It cannot be read, or its facts make no sense.
+        """
         loading = self._loading.get(session_id)
         if loading is None:
             loading = asyncio.ensure_future(self._read(session_id))
@@ -130,10 +137,20 @@ class Directory:
             after = chunk[-1][0]
         if session_id in self.sessions:
             return self.sessions[session_id]
-        head = Head(meta.id, meta.epoch, meta.owner, meta.workflow, created_at=meta.created_at)
-        live = self._add(restore(head, facts, self._settings.limits, self._settings.policy))
+        live = self._add(self._restored(meta, facts))
         self._loaded(live)
         return live
+
+    def _restored(self, meta: SessionMeta, facts: Sequence[Fact]) -> Session:
+        head = Head(meta.id, meta.epoch, meta.owner, meta.workflow, created_at=meta.created_at)
+        try:
+            return restore(head, facts, self._settings.limits, self._settings.policy)
+        except Exception:
+            # Facts that make no sense to this version must not keep the others from being served.
+            logger.exception("session %s cannot be made from its facts", meta.id)
+            raise InternalError(
+                "the session cannot be read; the server's log has it", detail=meta.id
+            ) from None
 
     def _add(self, session: Session) -> LiveSession:
         live = LiveSession(session, self._settings, self._mark)

@@ -21,7 +21,13 @@ from arp.hub.runner import Handler, Runner
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.hub.writer import Writer
-from arp.protocol.errors import ArpError, SessionNotFound, UnknownObject, error_payload
+from arp.protocol.errors import (
+    ArpError,
+    InternalError,
+    SessionNotFound,
+    UnknownObject,
+    error_payload,
+)
 from arp.protocol.messages import (
     AgentMessage,
     ErrorMessage,
@@ -90,8 +96,8 @@ class Hub:
         for session_id in await self.store.open_sessions():
             try:
                 await self.directory.load(session_id)
-            except StoreDamaged as error:
-                logger.error("%s; the others are served", error)
+            except (StoreDamaged, InternalError) as error:
+                logger.error("session %s: %s; the others are served", session_id, error)
 
     def _mend(self, live: LiveSession) -> None:
         """Closes the turn that ran when the session was last in memory; goes on with its queue."""

@@ -6,6 +6,7 @@ import asyncio
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from arp import Turn, ui
@@ -14,10 +15,11 @@ from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
-from arp.protocol.errors import RateLimited, SessionNotFound
+from arp.protocol.errors import InternalError, RateLimited, SessionNotFound
 from arp.protocol.messages import Input
 from arp.store.errors import StoreDamaged
 from arp.store.memory import MemoryStore
+from arp.store.store import Append
 from tests.hub.rig import Box, HeldStore, Renderer, running, settled, started
 from tests.waiting import becomes
 
@@ -260,6 +262,45 @@ async def test_damaged_session_keeps_no_other_from_being_served(
             await again.hello(bad.viewer, bad.hello, Principal(), "agent")
     assert status == "failed"
     assert "facts behind sequence 0 are damaged" in caplog.text
+
+
+async def test_session_whose_facts_make_no_sense_keeps_no_other_from_being_served(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An older version let something pass that this one cannot make a session of."""
+    store = HeldStore()
+    hub = await started(store=store)
+    for name in ("bad", "good"):
+        await Renderer(hub, name).join()
+    await hub.aclose()
+    await store.open()
+    at = (await store.facts("bad"))[-1].sequence
+    start = msgspec.json.encode(strange_fact(at + 1))
+    active = msgspec.structs.replace(store._metas["bad"], active=True)
+    await store.append([Append("bad", at, [start], active)])
+    async with running(store=store) as again:
+        await Renderer(again, "good").join()
+        bad = Renderer(again, "bad")
+        with pytest.raises(InternalError, match="cannot be read"):
+            await again.hello(bad.viewer, bad.hello, Principal(), "agent")
+    assert "session bad cannot be made from its facts" in caplog.text
+    assert "session bad: the session cannot be read" in caplog.text
+
+
+def strange_fact(sequence: int) -> dict[str, Any]:
+    """A turn starts that was never submitted."""
+    return {
+        "schemaVersion": "lime-profile-0.4.0",
+        "runtimeId": "arp",
+        "sessionId": "bad",
+        "threadId": "main",
+        "turnId": "t9",
+        "eventId": f"bad-{sequence}",
+        "timestamp": "2026-01-02T03:04:05.000000Z",
+        "sequence": sequence,
+        "type": "turn.started",
+        "payload": {},
+    }
 
 
 def test_times_sort_as_they_pass() -> None:
