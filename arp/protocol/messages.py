@@ -14,6 +14,7 @@ from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import RendererLimits
+from arp.protocol.mark import Behind
 from arp.protocol.patch import PatchOp
 
 VERSION = 1
@@ -136,6 +137,8 @@ class Delta(_InSession, frozen=True, kw_only=True, tag="delta"):
     """Text to append; takes effect on arrival."""
 
     payload: DeltaPayload
+    behind: Behind | None = None
+    """Of thinking that begins: as in `ToolStart`."""
 
 
 class ToolStartPayload(Struct, frozen=True):
@@ -151,6 +154,8 @@ class ToolStart(_InSession, frozen=True, kw_only=True, tag="tool_start"):
     """A tool begins; takes effect on arrival."""
 
     payload: ToolStartPayload
+    behind: Behind | None = None
+    """Where it stands among the turn's output, if told later; `None` = behind what shows."""
 
 
 class ToolEndPayload(Struct, frozen=True, omit_defaults=True):
@@ -198,6 +203,8 @@ class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
     session_id: str | None = None
     seq: int | None = None
     turn_id: str | None = None
+    behind: Behind | None = None
+    """As in `ToolStart`."""
 
 
 class InputAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
@@ -216,6 +223,8 @@ class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
     data: JsonObject
     source_component: str | None = None
     id: str | None = None
+    behind: Behind | None = None
+    """As in `ToolStart`."""
 
 
 class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):

@@ -17,6 +17,7 @@ from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.mark import END, Behind, Mark, MarkKind, Piece, pieces_of
 from arp.protocol.messages import (
     Commit,
     Delta,
@@ -70,8 +71,8 @@ class TurnScreen(Struct):
     tools: list[ToolRun] = []
     thinking: str = ""
     errors: list[ErrorPayload] = []
-    error_seqs: list[int] = []
-    """The place of each error."""
+    marks: list[Mark] = []
+    """Where inputs, tools, errors and the thinking stand among the output, as they came."""
     usage: JsonObject | None = None
     final: bool = False
     parts: int = 0
@@ -119,6 +120,12 @@ class Screen:
             part.props["content"] for part in self.output(turn_id) if is_text_part(part, turn_id)
         )
 
+    def story(self, turn_id: str) -> list[Piece]:
+        """Gives all of a turn in the order in which it happened: its output, and what is marked."""
+        output, turn = self.output(turn_id), self.turns.get(turn_id)
+        parts = frozenset(part.id for part in output if is_text_part(part, turn_id))
+        return list(pieces_of(output, parts, turn.marks if turn else ()))
+
     def canonical(self) -> Json:
         """Gives all that shows as plain JSON, equal for equal screens however they came about."""
         return {
@@ -133,6 +140,10 @@ class Screen:
                     "output": [
                         item.props["content"] if is_text_part(item, turn.id) else as_object(item)
                         for item in self.output(turn.id)
+                    ],
+                    "story": [
+                        piece.text or f"{piece.kind} {piece.number}"
+                        for piece in self.story(turn.id)
                     ],
                 }
                 for turn in self.turns.values()
@@ -205,6 +216,8 @@ class Screen:
         turn = self.turn(message.turn_id or "")
         payload = message.payload
         if payload.kind == "thinking":
+            if not turn.thinking:
+                self._mark(turn, "thinking", 0, message.behind, seq)
             turn.thinking += payload.delta
             turn.thought = turn.seq = max(turn.seq, seq)
             return
@@ -260,16 +273,25 @@ class Screen:
         turn.seq = max(turn.seq, seq)
         match message:
             case ToolStart(payload=start):
+                self._mark(turn, "tool", len(turn.tools), message.behind, seq)
                 turn.tools.append(ToolRun(start.call_id, start.tool, start.args, seq=seq))
             case ToolEnd(payload=end):
                 _end_tool(turn.tools, end, seq)
             case InputEcho():
+                self._mark(turn, "input", len(turn.inputs), message.behind, seq)
                 turn.inputs.append(message)
             case TurnMessage():
                 turn.status, turn.position = message.status, message.position
             case _:
+                self._mark(turn, "error", len(turn.errors), message.behind, seq)
                 turn.errors.append(message.payload)
-                turn.error_seqs.append(seq)
+
+    def _mark(
+        self, turn: TurnScreen, kind: MarkKind, number: int, behind: Behind | None, seq: int
+    ) -> None:
+        mark = Mark(kind, number, behind or END, seq)
+        self.surfaces["main"].mark(mark, turn.id)
+        turn.marks.append(mark)
 
 
 def is_text_part(component: Component, turn_id: str) -> bool:

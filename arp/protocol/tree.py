@@ -26,6 +26,7 @@ from msgspec import UNSET
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json
+from arp.protocol.mark import END, Behind, Mark, Marks, end_of
 from arp.protocol.node import Node, Removed, apart, as_object, from_object
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.refusal import kind_of
@@ -49,6 +50,7 @@ class Tree:
         "_undo",
         "added",
         "gone",
+        "marks",
         "nodes",
         "outputs",
         "removed",
@@ -60,6 +62,8 @@ class Tree:
         self.nodes: dict[str, Node] = {}
         self.outputs: dict[str, list[str]] = {}
         """Ids of root components in order, by turn (`""` where there are no turns)."""
+        self.marks = Marks()
+        """What stands among the output without being a component."""
         self.removed: dict[str, Removed] = {}
         """What went away and did not come back, oldest first."""
         self.gone: dict[str, Node] = {}
@@ -102,6 +106,7 @@ class Tree:
     def begin(self, seq: int = 0) -> None:
         """Opens the tree for a change that is to be known as `seq`."""
         self._undo.clear()
+        self.marks.stay()
         self.gone.clear()
         self.added = 0
         self._seq = seq
@@ -109,6 +114,7 @@ class Tree:
     def keep(self) -> None:
         """Closes the tree: the change stands."""
         self._undo.clear()
+        self.marks.settle(self.nodes)
         while len(self.removed) > REMEMBERED:
             forgotten = self.removed.pop(next(iter(self.removed)))
             self.restructured = max(self.restructured, forgotten.seq)
@@ -117,6 +123,7 @@ class Tree:
         """Closes the tree as it was before `begin`."""
         while self._undo:
             self._undo.pop()()
+        self.marks.stay()
         self.gone.clear()
         self.added = 0
 
@@ -180,6 +187,18 @@ class Tree:
         while at is not None:
             at.seq = max(seq, at.seq)
             at = at.parent
+
+    def mark(self, mark: Mark, turn: str = "") -> None:
+        """Puts a mark at its place, or behind all that a turn has put out so far.
+
+        Args:
+            mark: Takes its place from here on. One that names a component stays with it.
+            turn: Whose output it stands in.
+        """
+        if mark.behind is END:
+            output = self.outputs.get(turn)
+            mark.behind = end_of(self.nodes[output[-1]]) if output else Behind()
+        self.marks.add(mark)
 
     # -- the ops ---------------------------------------------------------------------------------
 
@@ -344,6 +363,7 @@ class Tree:
                 self._mark("reshaped")
         elif old.parent is None:
             self._mark("restructured")
+            self.marks.leave(old, component.id)
         places[index] = component.id
         self._undo.append(lambda: places.__setitem__(index, target))
         self._touch(added)
@@ -354,6 +374,8 @@ class Tree:
         if node.parent is not None:
             self._touch(node.parent)
         self._forget(node, node.root.id)
+        if node.parent is None:
+            self.marks.leave(node, places[index - 1] if index else None)
         del places[index]
         self._undo.append(lambda: places.insert(index, node.id))
 

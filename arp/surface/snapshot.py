@@ -7,12 +7,13 @@ commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from msgspec import Struct
 
 from arp.protocol.component import Component
+from arp.protocol.mark import Behind, Mark
 from arp.protocol.messages import (
     AgentMessage,
     Commit,
@@ -83,12 +84,7 @@ def _turn(
     screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile
 ) -> list[AgentMessage]:
     session_id, turn_id = name.session_id, turn.id
-    out: list[AgentMessage] = list(_told(turn.inputs, 0))
-    for run in turn.tools:
-        out.extend(_tool(run, session_id, turn_id, since=0))
-    if turn.thinking and profile.takes("thinking"):
-        out.append(_thinking(session_id, turn_id, turn.thinking))
-    out.extend(_errors(turn, session_id, 0))
+    out = list(_marked(screen.surfaces["main"], turn, name, profile, Place()))
     if turn.status is not None:
         out.append(_status(turn, session_id))
     components = _shown(screen.output(turn_id), profile)
@@ -115,7 +111,7 @@ def catch_up(
     renders: list[AgentMessage] = list(_removals(main, name, place.seq))
     finals: list[Commit] = []
     for turn in screen.turns.values():
-        out.extend(_turn_since(turn, name, profile, place))
+        out.extend(_turn_since(main, turn, name, profile, place))
         renders.extend(_output_since(main, turn, name, profile, place))
         out.extend(_rest_of_part(main, turn, name, place))
         if turn.final and turn.seq > place.seq:
@@ -150,21 +146,50 @@ def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
 
 
 def _turn_since(
-    turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
 ) -> list[AgentMessage]:
     if turn.seq <= place.seq:
         return []
-    session_id = name.session_id
-    out: list[AgentMessage] = list(_told(turn.inputs, place.seq)) if profile.said_hello else []
-    for run in turn.tools:
-        out.extend(_tool(run, session_id, turn.id, since=place.seq))
-    if turn.thought > place.seq and profile.takes("thinking"):
-        told = place.thinking if turn.id == place.turn else 0
-        out.append(_thinking(session_id, turn.id, turn.thinking[told:]))
-    out.extend(_errors(turn, session_id, place.seq))
+    out = list(_marked(tree, turn, name, profile, place))
     if turn.status is not None:
-        out.append(_status(turn, session_id))
+        out.append(_status(turn, name.session_id))
     return out
+
+
+def _marked(
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+) -> Iterator[AgentMessage]:
+    """Gives what a turn's marks stand for, in the order in which it came, as far as it is new."""
+    session_id, since = name.session_id, place.seq
+    for mark in turn.marks:
+        behind = _behind(tree, mark, profile) if mark.seq > since else None
+        if behind == Behind() and turn.marks[0].seq > since:
+            behind = None  # nothing of this turn shows there yet
+        match mark.kind:
+            case "input":
+                if mark.seq > since and profile.said_hello:
+                    yield _told(turn.inputs[mark.number], behind)
+            case "tool":
+                yield from _tool(turn.tools[mark.number], session_id, turn.id, behind, since)
+            case "thinking":
+                if turn.thought > since and profile.takes("thinking"):
+                    told = place.thinking if turn.id == place.turn else 0
+                    yield _thinking(session_id, turn.id, turn.thinking[told:], behind)
+            case "error":
+                if mark.seq > since:
+                    payload = turn.errors[mark.number]
+                    yield ErrorMessage(
+                        payload=payload, session_id=session_id, turn_id=turn.id, behind=behind
+                    )
+
+
+def _behind(tree: Tree, mark: Mark, profile: Profile) -> Behind:
+    """Gives the place of a mark by what this profile shows there."""
+    name = mark.behind.component
+    node = tree.nodes.get(name) if name is not None else None
+    if node is None or not may_take_other_ids(node.type, profile):
+        return mark.behind
+    return Behind(shown_as(tree.component(node.id), profile)[-1].id)
 
 
 def _output_since(
@@ -213,39 +238,33 @@ def _shown(components: Iterable[Component], profile: Profile) -> list[Component]
     return [piece for component in components for piece in shown_as(component, profile)]
 
 
-def _told(inputs: Iterable[InputEcho], since: int) -> Iterable[InputEcho]:
-    for echo in inputs:
-        if (echo.seq or 0) > since:
-            yield InputEcho(
-                session_id=echo.session_id,
-                turn_id=echo.turn_id,
-                surface=echo.surface,
-                input_type=echo.input_type,
-                data=echo.data,
-                source_component=echo.source_component,
-                id=echo.id,
-            )
+def _told(echo: InputEcho, behind: Behind | None) -> InputEcho:
+    return InputEcho(
+        session_id=echo.session_id,
+        turn_id=echo.turn_id,
+        surface=echo.surface,
+        input_type=echo.input_type,
+        data=echo.data,
+        source_component=echo.source_component,
+        id=echo.id,
+        behind=behind,
+    )
 
 
-def _tool(run: ToolRun, session_id: str, turn_id: str, *, since: int) -> Iterable[AgentMessage]:
+def _tool(
+    run: ToolRun, session_id: str, turn_id: str, behind: Behind | None, since: int
+) -> Iterator[AgentMessage]:
     if run.seq > since:
         start = ToolStartPayload(run.tool, run.args, run.call_id)
-        yield ToolStart(session_id=session_id, turn_id=turn_id, payload=start)
+        yield ToolStart(session_id=session_id, turn_id=turn_id, payload=start, behind=behind)
     if run.ok is not None and run.ended > since:
         end = ToolEndPayload(run.tool, run.ok, run.call_id, run.error)
         yield ToolEnd(session_id=session_id, turn_id=turn_id, payload=end)
 
 
-def _thinking(session_id: str, turn_id: str, text: str) -> Delta:
-    return Delta(
-        session_id=session_id, turn_id=turn_id, payload=DeltaPayload(text, kind="thinking")
-    )
-
-
-def _errors(turn: TurnScreen, session_id: str, since: int) -> Iterable[ErrorMessage]:
-    for payload, seq in zip(turn.errors, turn.error_seqs, strict=True):
-        if seq > since:
-            yield ErrorMessage(payload=payload, session_id=session_id, turn_id=turn.id)
+def _thinking(session_id: str, turn_id: str, text: str, behind: Behind | None) -> Delta:
+    payload = DeltaPayload(text, kind="thinking")
+    return Delta(session_id=session_id, turn_id=turn_id, payload=payload, behind=behind)
 
 
 def _status(turn: TurnScreen, session_id: str) -> TurnMessage:

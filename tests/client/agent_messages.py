@@ -132,6 +132,15 @@ STORY_SCREEN = {
                 "After.",
                 {"id": "b", "type": "text", "props": {"content": "three"}},
             ],
+            "story": [
+                "input 0",
+                "Let me look.",
+                "tool 0",
+                "component 1",
+                "After.",
+                "component 3",
+                "error 0",
+            ],
         }
     },
     "surfaces": {},

@@ -111,7 +111,7 @@ def after(log: list[Message], seq: int) -> list[Message]:
 SNAPSHOT_AT_9 = [
     STORY[0] | {"seq": None},
     say.status("running", None),
-    STORY[4] | {"seq": None},
+    STORY[4] | {"seq": None, "behind": {"component": "t1/1"}},
     STORY[5] | {"seq": None},
     say.message(
         "render",

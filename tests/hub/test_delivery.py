@@ -75,6 +75,45 @@ async def test_renderer_that_joins_in_the_middle_sees_what_the_first_sees(agent:
     assert [one["payload"].get("target") for one in first.box.of("delta")] == [None] * 4
 
 
+async def test_late_renderer_finds_everything_where_it_happened() -> None:
+    """Tools, thinking, answers, errors: by a snapshot, and by a catch-up of one that was slow."""
+
+    async def agent(turn: Turn) -> None:
+        turn.think("hm ")
+        await turn.say("Let me look")
+        async with turn.tool("first"):
+            await turn.say(", then")
+        turn.show(ui.text("x", id="x"))
+        async with turn.tool("second"):
+            turn.think("so ")
+        await turn.confirm("Sure?", id="q")
+        turn.remove("x")
+        await turn.say("Done.")
+        raise ZeroDivisionError
+
+    features = [*FEATURES, "thinking"]
+    async with running(agent) as hub:
+        first = await Renderer(hub, features=features).join()
+        slow = await Renderer(hub, features=features).join()
+        await first.say("go")
+        await slow.box.has("delta")
+        slow.box.buffered = 1 << 20
+        await first.box.has("turn", status="waiting")
+        await first.send("action", {"action": "confirm"}, source_component="q")
+        await first.ended("t1")
+        late = await Renderer(hub, features=features).join()
+        slow.box.buffered = 0
+        slow.viewer.drained()
+        await slow.box.has("commit", final=True)
+    story = first.screen.canonical()["turns"]["t1"]["story"]
+    assert story == [
+        *("input 0", "thinking 0", "Let me look", "tool 0", ", then", "tool 1"),
+        *("component 1", "input 1", "Done.", "error 0"),
+    ]
+    assert late.screen.canonical() == first.screen.canonical()
+    assert slow.screen.canonical() == first.screen.canonical()
+
+
 async def test_client_that_ignores_target_shows_the_same_text(agent: Stepper) -> None:
     """A plain client appends each delta to what it shows of the turn."""
     async with running(agent) as hub:

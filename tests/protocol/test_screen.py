@@ -333,7 +333,8 @@ def test_inputs_statuses_and_errors_stand_in_their_turn() -> None:
     running = TurnMessage(session_id="s", turn_id="t1", status="running")
     turn = shown(said, queued, failed).turns["t1"]
     assert (turn.inputs, turn.status, turn.position) == ([said], "queued", 2)
-    assert (turn.errors, turn.error_seqs) == ([failed.payload], [4])
+    assert turn.errors == [failed.payload]
+    assert [(mark.kind, mark.seq) for mark in turn.marks] == [("input", 0), ("error", 4)]
     after = shown(queued, running).turns["t1"]
     assert (after.status, after.position) == ("running", None)
 
@@ -375,6 +376,7 @@ def test_canonical_form_holds_all_that_shows() -> None:
                 "errors": [[18, "no"]],
                 "final": True,
                 "output": ["one ", {"id": "a", "type": "text", "props": {"content": "A"}}],
+                "story": ["input 0", "tool 0", "thinking 0", "one ", "component 1", "error 0"],
             }
         },
         "surfaces": {"side": [{"id": "s", "type": "text", "props": {"content": "x"}}]},

@@ -100,5 +100,10 @@ EVERYTHING: dict[str, Any] = {
         },
         "True Ada 36",
     ],
+    "story": [
+        *("input 0", "Let me look. ", "tool 0", "component 1", "component 2", "Done. "),
+        *("component 4", "More. ", "Ask. ", "component 7", "input 1", "component 8", "input 2"),
+        "True Ada 36",
+    ],
 }
 """What `everything` leaves on a screen that shows all components."""

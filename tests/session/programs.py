@@ -36,7 +36,7 @@ from arp.session.inputs import receive
 from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
 from arp.surface.change import Change
-from arp.surface.profile import DRAFT, Profile, profile_of
+from arp.surface.profile import DRAFT, Profile, profile_of, shows
 from arp.surface.snapshot import Place, catch_up, snapshot
 from tests.surface.random_changes import WORDS, change
 
@@ -139,7 +139,7 @@ class Watcher:
                 assert not is_local_error(message), f"{self.name}: {message}"
 
     def state(self) -> Json:
-        return state(self.connection.screen)
+        return state(self.connection.screen, self.profile)
 
 
 def is_local_error(message: AgentMessage) -> bool:
@@ -159,9 +159,16 @@ def encoded(messages: Sequence[AgentMessage], audience: Audience, part: str | No
     ]
 
 
-def state(screen: Screen) -> Json:
-    """All that shows, more exactly than `canonical`: order of turns, places in the queue."""
+def state(screen: Screen, wanted: Profile = DRAFT) -> Json:
+    """All that shows, more exactly than `canonical`: order of turns, places in the queue.
+
+    Who shows the children of a layout in its place may have a tool stand between them, so that for
+    it the order of what is no output is left out.
+    """
     shown = screen.canonical()
+    for turn in shown["turns"].values():
+        if not shows(wanted, "group", 1):
+            del turn["story"]
     order = list(shown["turns"])
     positions = {turn.id: turn.position for turn in screen.turns.values()}
     return copy.deepcopy({**shown, "order": order, "positions": positions})

@@ -145,6 +145,7 @@ def test_screen_comes_back() -> None:
                 "errors": [],
                 "final": False,
                 "output": ["one two"],
+                "story": ["input 0", "one two"],
             }
         },
         "surfaces": {"side": [{"id": "q", "type": "confirm", "props": {"title": "Sure?"}}]},

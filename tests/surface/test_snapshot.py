@@ -15,6 +15,7 @@ import pytest
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload
+from arp.protocol.mark import Behind
 from arp.protocol.messages import (
     AgentMessage,
     Commit,
@@ -72,8 +73,9 @@ def commit(turn: str | None = "t1", **more: Any) -> Commit:
     return Commit(session_id="s", turn_id=turn, **more)
 
 
-def tool(call: str, turn: str = "t1") -> ToolStart:
-    return ToolStart(session_id="s", turn_id=turn, payload=ToolStartPayload("q", "{}", call))
+def tool(call: str, turn: str = "t1", behind: Behind | None = None) -> ToolStart:
+    payload = ToolStartPayload("q", "{}", call)
+    return ToolStart(session_id="s", turn_id=turn, payload=payload, behind=behind)
 
 
 def done(call: str, turn: str = "t1") -> ToolEnd:
@@ -84,13 +86,20 @@ def status(word: Any, turn: str = "t1", position: int | None = None) -> TurnMess
     return TurnMessage(session_id="s", turn_id=turn, status=word, position=position)
 
 
-def echo(words: str, turn: str = "t1", seq: int | None = None) -> InputEcho:
-    data = {"text": words}
-    return InputEcho(session_id="s", turn_id=turn, seq=seq, input_type="text", data=data, id="i")
+def echo(words: str, turn: str = "t1", behind: Behind | None = None) -> InputEcho:
+    return InputEcho(
+        session_id="s",
+        turn_id=turn,
+        input_type="text",
+        data={"text": words},
+        id="i",
+        behind=behind,
+    )
 
 
-def failed(turn: str = "t1") -> ErrorMessage:
-    return ErrorMessage(payload=ErrorPayload("no", 18), session_id="s", turn_id=turn)
+def failed(turn: str = "t1", behind: Behind | None = None) -> ErrorMessage:
+    payload = ErrorPayload("no", 18)
+    return ErrorMessage(payload=payload, session_id="s", turn_id=turn, behind=behind)
 
 
 def screen(*messages: AgentMessage | tuple[int, AgentMessage]) -> Screen:
@@ -137,11 +146,11 @@ def test_snapshot_holds_each_turn_in_compact_form() -> None:
     assert snapshot(shown, NAME, FULL) == [
         READY,
         echo("hi"),
+        said("hm", kind="thinking"),
         tool("c1"),
         done("c1"),
         tool("c2"),
-        said("hm", kind="thinking"),
-        failed(),
+        failed(behind=Behind("a")),
         status("completed"),
         show(part, text("a")),
         commit(final=True, usage={"tokens": 3}),
@@ -229,10 +238,10 @@ def test_catch_up_tells_what_came_after_the_place() -> None:
         (13, status("running")),
     )
     assert catch_up(shown, NAME, FULL, Place(5)) == [
-        echo("yes"),
         done("c1"),
-        tool("c2"),
-        failed(),
+        tool("c2", behind=Behind("b")),
+        failed(behind=Behind("c")),
+        echo("yes", behind=Behind("c")),
         status("running"),
         show(text("b", "y")),
         show(text("c")),
