@@ -212,7 +212,8 @@ export class Screen {
   #input(message) {
     const turn = this.#turn(message.turn_id);
     const known = message.id != null && turn.inputs.some((input) => input.id === message.id);
-    if (!known) turn.inputs = [...turn.inputs, { ...message, behind: turn.output.length }];
+    const after = message.behind ? message.behind.component : turn.output.at(-1)?.id;
+    if (!known) turn.inputs = [...turn.inputs, { ...message, after: after ?? null }];
     return { kind: "told", id: message.id };
   }
 

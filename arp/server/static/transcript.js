@@ -168,7 +168,7 @@ class TurnView {
   }
 
   #drawSaid(turn) {
-    const opening = this.#visible(turn).filter((input) => input.behind === 0);
+    const opening = this.#visible(turn).filter((input) => placeOf(turn, input) === 0);
     const queued =
       turn.status === "queued" &&
       el(
@@ -181,8 +181,11 @@ class TurnView {
 
   #drawOutput(turn) {
     const nodes = this.list.nodes(turn.output, turn.open);
-    const later = this.#visible(turn).filter((input) => input.behind > 0);
-    for (const input of later.reverse()) nodes.splice(input.behind, 0, this.#bubble(input));
+    const later = this.#visible(turn)
+      .map((input) => ({ input, place: placeOf(turn, input) }))
+      .filter(({ place }) => place > 0)
+      .sort((a, b) => a.place - b.place);
+    for (const { input, place } of later.reverse()) nodes.splice(place, 0, this.#bubble(input));
     arrange(this.output, nodes.filter(Boolean));
   }
 
@@ -215,4 +218,9 @@ class TurnView {
       again,
     );
   }
+}
+
+/** How many components of the output an input stands behind; 0 when none of them is there. */
+function placeOf(turn, input) {
+  return turn.output.findIndex((component) => component.id === input.after) + 1;
 }

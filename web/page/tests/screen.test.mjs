@@ -204,3 +204,21 @@ test("another surface has its own tree, and replace sets it whole", () => {
     assert.deepEqual(screen.surfaces.get("side"), [text("b", "B")]);
     assert.equal(screen.surfaceOf("b"), "side");
 });
+
+test("an input stands behind the output of its moment, or where a snapshot says", () => {
+    const input = { type: "input", input_type: "text", data: { text: "more" } };
+    const screen = shown(
+        input,
+        delta("one"),
+        render(text("a", "A")),
+        commit(),
+        input,
+        delta("two"),
+        { ...input, behind: { component: "t/1", characters: 3 } },
+        { ...input, behind: {} },
+    );
+    assert.deepEqual(
+        screen.turns.get("t").inputs.map(({ after }) => after),
+        [null, "a", "t/1", null],
+    );
+});
