@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from arp.protocol.component import Component
+from arp.protocol.mark import Piece
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.entries import Telling, entry_of, fingerprint, update_of
@@ -50,6 +51,7 @@ class TurnLog:
 
     def start_tool(self, screen: Screen) -> None:
         """Puts the next tool behind what was told before it."""
+        self._take_inputs(self.turn(screen))
         self._place(Item("tool", self._taken["tool"]), screen)
         self._taken["tool"] += 1
 
@@ -61,15 +63,21 @@ class TurnLog:
         if component.type not in QUESTION_TYPES:
             self._changed.add(component_id)
         elif not is_open(component.props) and self._is_answered_inside(component_id, screen):
+            self._take_inputs(self.turn(screen))
             self._place(Item("answer", component_id), screen)
 
     def adopt(self, screen: Screen) -> None:
-        """Takes in all of a screen that was made anew, without knowing what happened when."""
-        turn = self.turn(screen)
-        self._take_inputs(turn)
-        for place in range(self._taken["tool"], len(turn.tools)):
-            self.items.append(Item("tool", place))
-        self._taken["tool"] = len(turn.tools)
+        """Takes in all of a screen that was made anew, in the order in which it happened."""
+        turn, output, told = self.turn(screen), self.output(screen), 0
+        for piece in screen.story(self.key) if self.surface == "main" else ():
+            match piece.kind:
+                case "text":
+                    told += len(piece.text)
+                    self.told = max(self.told, told)
+                case "component":
+                    self.announced.add(output[piece.number].id)
+                case "thinking" | "input" | "tool":
+                    self._adopt(piece, turn, screen)
         self._changed.update(self._printed)
         self.sync(screen)
 
@@ -139,9 +147,17 @@ class TurnLog:
 
     # -- taking in -------------------------------------------------------------------------------
 
+    def _adopt(self, piece: Piece, turn: TurnScreen, screen: Screen) -> None:
+        """Puts what is new of the thinking, the inputs and the tools where it happened."""
+        kind = "thought" if piece.kind == "thinking" else piece.kind
+        if piece.number < self._taken[kind]:
+            return
+        self._taken[kind] = piece.number + 1
+        if kind != "input" or is_said(turn, piece.number):
+            self._place(Item(kind, piece.number), screen)
+
     def _place(self, new: Item, screen: Screen) -> None:
         """Puts an item behind what messages have told so far, which may be less than what shows."""
-        self._take_inputs(self.turn(screen))
         reached = self._sync_output(self.output(screen), limited=True)
         last = self.items[-1] if self.items else None
         place = len(self.items)

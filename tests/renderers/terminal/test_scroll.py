@@ -377,8 +377,8 @@ def test_errors_of_a_turn_are_told_but_not_those_that_answer_an_input() -> None:
     assert paper.frame().printed == "  ✗ the agent failed"
 
 
-def test_a_session_that_is_joined_shows_its_tools_before_what_was_said() -> None:
-    """A snapshot does not tell when a tool ran (protocol.md 2.3)."""
+def test_a_session_that_is_joined_shows_its_tools_where_they_ran() -> None:
+    """A snapshot names their places (protocol.md 2.3)."""
     there = Paper()
     there.input("q")
     there.think("hm")
@@ -387,6 +387,6 @@ def test_a_session_that_is_joined_shows_its_tools_before_what_was_said() -> None
     there.end()
     paper = Paper()
     paper.transcript.adopt(there.screen)
-    assert paper.frame().printed == f"{PROMPT} q\n\n  ∴ hm\n\n  ✓ query\n\n  Found."
+    assert paper.frame().printed == f"{PROMPT} q\n\n  ∴ hm\n\n  Found.\n\n  ✓ query"
     paper.transcript.adopt(there.screen)
     assert paper.frame().printed.count("Found.") == 1

@@ -1,0 +1,111 @@
+"""A turn is told in the order in which it happened, also to one that joins when it is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arp.protocol.component import Component
+from arp.protocol.mark import Behind
+from arp.protocol.messages import (
+    Commit,
+    Delta,
+    DeltaPayload,
+    InputEcho,
+    Render,
+    ToolEnd,
+    ToolEndPayload,
+    ToolStart,
+    ToolStartPayload,
+    TurnMessage,
+)
+from arp.protocol.screen import Screen
+from arp_terminal.transcript import Transcript
+
+T: dict[str, Any] = {"session_id": "s", "turn_id": "t1"}
+ASKED = InputEcho(input_type="text", data={"text": "go"}, **T)
+MORE = InputEcho(input_type="text", data={"text": "more"}, **T)
+CARD = Component("x", "text", {"content": "x"})
+
+
+def delta(text: str, kind: str | None = None, behind: Behind | None = None) -> Delta:
+    return Delta(payload=DeltaPayload(text, kind=kind), behind=behind, **T)
+
+
+def tool(name: str, behind: Behind | None = None) -> list[Any]:
+    start = ToolStart(payload=ToolStartPayload(name, "{}", name), behind=behind, **T)
+    return [start, ToolEnd(payload=ToolEndPayload(name, True, name), **T)]
+
+
+def part(name: str, text: str) -> Component:
+    return Component(name, "text", {"content": text, "format": "markdown"})
+
+
+LIVE = [
+    ASKED,
+    delta("hm", "thinking"),
+    delta("Let me look"),
+    *tool("a"),
+    delta(", then."),
+    Render(components=[CARD], **T),
+    Commit(**T),
+    *tool("b"),
+    MORE,
+    delta("Done."),
+    Commit(final=True, **T),
+]
+
+LATER = [
+    ASKED,
+    delta("hm", "thinking"),
+    *tool("a", Behind("t1/1", 11)),
+    *tool("b", Behind("x")),
+    InputEcho(input_type="text", data={"text": "more"}, behind=Behind("x"), **T),
+    TurnMessage(status="completed", **T),
+    Render(components=[part("t1/1", "Let me look, then."), CARD, part("t1/2", "Done.")], **T),
+    Commit(final=True, **T),
+]
+"""The same turn as a snapshot tells it."""
+
+TOLD = [
+    *(("input", 0), ("thought", 0), ("text", "t1/1"), ("tool", 0), ("text", "t1/1")),
+    *(("component", "x"), ("tool", 1), ("input", 1), ("text", "t1/2")),
+]
+
+
+def told(transcript: Transcript) -> list[tuple[str, str | int]]:
+    return [(entry.kind, entry.ref) for entry in transcript.entries() if entry.kind != "end"]
+
+
+def test_turn_that_is_heard_is_told_as_it_happens() -> None:
+    screen = Screen()
+    transcript = Transcript(screen)
+    for message in LIVE:
+        screen.apply(message)
+        transcript.hear(message)
+    assert told(transcript) == TOLD
+
+
+def test_turn_that_a_snapshot_tells_is_in_the_same_order() -> None:
+    screen = Screen()
+    for message in LATER:
+        screen.apply(message)
+    transcript = Transcript(Screen())
+    transcript.adopt(screen)
+    assert told(transcript) == TOLD
+
+
+def test_snapshot_tells_only_what_was_not_told_before() -> None:
+    """A connection was lost in the middle: what is on the paper stays, the rest comes behind it."""
+    before, screen = Screen(), Screen()
+    transcript = Transcript(before)
+    for message in LIVE[:4]:
+        before.apply(message)
+        transcript.hear(message)
+    printed = transcript.entries()[:3]
+    for entry in printed:
+        transcript.printed(entry)
+    for message in LATER:
+        screen.apply(message)
+    transcript.adopt(screen)
+    assert [(entry.kind, entry.ref) for entry in printed] == TOLD[:3]
+    assert told(transcript) == TOLD[3:]
