@@ -11,6 +11,8 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from arp.client.sse import SseParser
+from arp.client.sse_link import stream_url
 from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen
@@ -120,3 +122,51 @@ async def test_stopped_reader_is_bounded_and_catches_up(tmp_path: Path) -> None:
     assert screen.text("t1") == expected
     assert stopped.screen.canonical() == screen.canonical()
     assert grown < MOST_GROWTH, f"grew by {grown} bytes in {frames} frames to catch up"
+
+
+class StoppedStream:
+    """An event stream over plain HTTP/1.0, read only when a test says so."""
+
+    def __init__(self, reader: asyncio.StreamReader, session_id: str) -> None:
+        self.shown = RendererConnection(hello(session_id))
+        self._reader = reader
+        self._parser = SseParser()
+
+    async def read(self) -> None:
+        """Reads a little."""
+        chunk = await self._reader.read(4096)
+        assert chunk, "the stream ended early"
+        for event in self._parser.feed(chunk):
+            self.shown.receive(event.data)
+
+
+@pytest.mark.timeout(120)
+async def test_stream_that_is_not_read_is_bounded_and_catches_up(tmp_path: Path) -> None:
+    """The same over server-sent events, whose only word is that the socket is full."""
+    server = await start(AGENT, tmp_path / "ledger.db")
+    try:
+        await warm_up(server)
+        url = stream_url(f"{server.http}/_arp/v1/events", hello("s")).removeprefix(server.http)
+        reader, writer = await asyncio.open_connection(sock=narrow(server.port), limit=4096)
+        writer.write(f"GET {url} HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        assert b" 200 " in await reader.readline()
+        await reader.readuntil(b"\r\n\r\n")
+        stopped = StoppedStream(reader, "s")
+        while stopped.shown.epoch is None:
+            await stopped.read()
+        there = asyncio.Event()
+        reading = asyncio.ensure_future(read(server, "s", there))
+        await there.wait()
+        before = server.rss()
+        await ask(server, "s")
+        screen = await reading
+        grown = server.rss() - before
+        assert await behind(server) == 1
+        while not (turn := stopped.shown.screen.turns.get("t1")) or not turn.final:
+            await stopped.read()
+        writer.close()
+    finally:
+        await server.aclose()
+    assert screen.text("t1") == TOKEN * DELTAS
+    assert stopped.shown.screen.canonical() == screen.canonical()
+    assert grown < MOST_GROWTH, f"grew by {grown} bytes"
