@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,8 +18,10 @@ from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
 from arp.protocol.errors import InternalError, RateLimited, SessionNotFound
 from arp.protocol.messages import Input
+from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreDamaged
 from arp.store.memory import MemoryStore
+from arp.store.sqlite import SqliteStore
 from arp.store.store import Append
 from tests.hub.rig import Box, HeldStore, Renderer, running, settled, started
 from tests.waiting import becomes
@@ -134,6 +137,46 @@ async def test_idle_session_leaves_the_memory_and_comes_back_the_same() -> None:
     assert same
     assert [one["turn_id"] for one in second.box.of("ack")] == ["t1"]
     assert second.screen.text("t2") == "re two"
+
+
+async def test_question_outlives_a_restart_and_an_idle_time(tmp_path: Path) -> None:
+    """It is open with its id, in a file too, until somebody answers it; then the agent hears it."""
+
+    async def agent(turn: Turn) -> None:
+        if turn.input.input_type == "text":
+            await turn.confirm("Sure?", id="q")
+        await turn.say(f"late {turn.input.data['action']}")
+
+    store = SqliteStore(tmp_path / "ledger.db")
+    await store.open()
+    hub = Hub(store, MemoryBlobs(), {"agent": agent}, HubSettings(stop_grace_s=0.05))
+    await hub.start()
+    first = await Renderer(hub).join()
+    await first.say("go")
+    await first.box.has("turn", status="waiting")
+    stays = evicted(hub)
+    await hub.aclose()
+    again = SqliteStore(tmp_path / "ledger.db")
+    await again.open()
+    hub = Hub(again, MemoryBlobs(), {"agent": agent}, HubSettings(stop_grace_s=0.05))
+    await hub.start()
+    (await Renderer(hub).join()).leave()
+    await settled(hub)
+    gone = evicted(hub)
+    second = await Renderer(hub).join()
+    open_again = second.screen.surfaces["main"].component("q").props["state"]
+    questions = list(hub.sessions["s"].session.questions)
+    await second.send("action", {"action": "confirm"}, source_component="q")
+    await second.ended("t2")
+    await second.send("action", {"action": "deny"}, source_component="q")
+    await second.box.until(lambda: len(second.box.of("error")) == 2)
+    interrupted, refused = second.box.of("error")
+    await hub.aclose()
+    assert (stays, gone, questions) == (0, 1, [("main", "q")])
+    assert open_again == "open"
+    assert second.box.said() == "late confirm"
+    assert (interrupted["turn_id"], interrupted["payload"]["retryable"]) == ("t1", True)
+    assert ("turn_id" in refused, refused["payload"]["code"]) == (False, 11)
 
 
 async def test_session_in_use_stays_in_memory() -> None:
