@@ -6,6 +6,7 @@ StoreError(ArpError)
 ├── StoreDamaged        what is on the disk is not what was written; other sessions go on
 ├── StoreLocked         another process has the file
 ├── StoreUnavailable    no such kind of store, or a file that is not ours to write
+│   └── StoreUnreadable     the disk does not answer a question; the next one may go through
 ├── StoreClosed         used before `open` or after `aclose`
 └── BlobNotFound        no blob of that id
 """
@@ -71,6 +72,12 @@ class StoreLocked(StoreError):
 
 class StoreUnavailable(StoreError):
     """A store that cannot be opened: unknown scheme, foreign file, newer version."""
+
+
+class StoreUnreadable(StoreUnavailable):
+    """A file that was opened cannot be read now: the disk stutters, or another program locks it."""
+
+    retryable = True
 
 
 class StoreClosed(StoreError):

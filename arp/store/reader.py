@@ -14,7 +14,7 @@ from zlib import crc32
 
 import msgspec
 
-from arp.store.errors import StoreDamaged, StoreUnavailable, sqlite_reason
+from arp.store.errors import StoreDamaged, StoreUnavailable, StoreUnreadable, sqlite_reason
 from arp.store.schema import open_reader
 from arp.store.store import SessionMeta, page_limit, split_cursor
 
@@ -27,6 +27,9 @@ Row = tuple[SessionMeta, int]
 
 _THREADS: Final = 2
 """What is asked most is in memory; two let a long list and a resume go on side by side."""
+
+_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""What asking again does not mend."""
 
 _SEGMENTS: Final = """
     SELECT first, last, crc, CAST(facts AS BLOB) FROM segment
@@ -56,7 +59,8 @@ class Reader:
         """Gives what `question` says, without holding up the loop.
 
         Raises:
-            StoreUnavailable: The file cannot be read. What the question raises comes through.
+            StoreUnreadable: The file cannot be read now.
+            StoreUnavailable: It is damaged. What the question raises comes through.
         """
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)
 
@@ -75,15 +79,18 @@ class Reader:
                 connection = open_reader(self._path)
             return question(connection)
         except sqlite3.Error as error:
-            raise self._unavailable(sqlite_reason(error)) from error
+            is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
+            kind = StoreUnavailable if is_damaged else StoreUnreadable
+            raise self._told(kind, sqlite_reason(error)) from error
         except msgspec.DecodeError as error:
-            raise self._unavailable("a row is damaged; restore it from a backup") from error
+            reason = "a row is damaged; restore it from a backup"
+            raise self._told(StoreUnavailable, reason) from error
         finally:
             self._free.put(connection)
 
-    def _unavailable(self, reason: str) -> StoreUnavailable:
+    def _told(self, kind: type[StoreUnavailable], reason: str) -> StoreUnavailable:
         log.error("ledger %s cannot be read: %s", self._path, reason)
-        return StoreUnavailable(f"the ledger cannot be read: {reason}")
+        return kind(f"the ledger cannot be read: {reason}")
 
 
 def read_segments(

@@ -54,3 +54,31 @@ def test_questions_can_be_asked_of_any_connection(tmp_path: Path) -> None:
     with closing(open_ledger(tmp_path / "l.db")) as db:
         assert list_sessions(db, "ann", "chat", "2026~x", 5) == []
         assert find_session(db, "s1") is None
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable"),
+    [
+        (sqlite3.SQLITE_BUSY, True),
+        (sqlite3.SQLITE_IOERR_READ, True),
+        (sqlite3.SQLITE_CORRUPT, False),
+        (sqlite3.SQLITE_NOTADB, False),
+    ],
+)
+async def test_who_asks_is_told_whether_to_ask_again(
+    tmp_path: Path, code: int, retryable: bool
+) -> None:
+    """A renderer that comes back just then must not take a lock of a moment for the end."""
+    path = tmp_path / "l.db"
+    open_ledger(path).close()
+
+    def refuse(_: sqlite3.Connection) -> None:
+        error = sqlite3.OperationalError("no")
+        error.sqlite_errorcode = code
+        raise error
+
+    reader = Reader(path)
+    with pytest.raises(StoreUnavailable, match="the ledger cannot be read") as refused:
+        await reader.ask(refuse)
+    reader.close()
+    assert refused.value.retryable is retryable
