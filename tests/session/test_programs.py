@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,9 @@ from tests.session.programs import (
     state,
     steps,
 )
+
+pytestmark = pytest.mark.timeout(120)
+"""Hundreds of whole sessions each: five seconds on a quiet machine."""
 
 Program = list[tuple[str, int]]
 
