@@ -175,7 +175,7 @@ def _marked(
                 if turn.thought > since and profile.takes("thinking"):
                     told = place.thinking if turn.id == place.turn else 0
                     yield _thinking(session_id, turn.id, turn.thinking[told:], behind)
-            case "error":
+            case _:
                 if mark.seq > since:
                     payload = turn.errors[mark.number]
                     yield ErrorMessage(

@@ -210,6 +210,18 @@ def test_snapshot_tells_a_profile_what_it_shows() -> None:
     assert [shown.id for shown in render.components] == ["a", "b"]
 
 
+def test_place_behind_a_layout_is_named_by_what_stands_there_for_it() -> None:
+    """A renderer without `group` shows the children; the last of them is what it knows."""
+    shown = screen(echo("hi"), show(group("g", "a", "b")), commit(), tool("c"))
+    places = [
+        message.behind
+        for wanted in (FULL, TEXT)
+        for message in snapshot(shown, NAME, wanted)
+        if isinstance(message, ToolStart)
+    ]
+    assert places == [Behind("g"), Behind("b")]
+
+
 # -- catching up -----------------------------------------------------------------------------------
 
 
@@ -300,6 +312,11 @@ def test_new_part_is_told_as_what_it_is() -> None:
     part = Component("t1/2", "text", {"content": "b", "format": "markdown"})
     told = catch_up(shown, NAME, FULL, Place(5, "t1/1", 1, "t1"))
     assert told == [show(text("c")), show(part), END]
+
+
+def test_thinking_that_did_not_go_on_is_not_told() -> None:
+    shown = screen((3, said("one", kind="thinking")), (4, failed()), (7, status("running")))
+    assert catch_up(shown, NAME, FULL, Place(5)) == [status("running"), END]
 
 
 def test_thinking_goes_on_where_it_was_left() -> None:
