@@ -116,7 +116,7 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
     from arp.server.serve import bind, is_private
     from arp.server.serve import serve as run
 
-    if not is_private(host) and app.access.token is None and app.access.authenticate is None:
+    if not is_private(host) and app.access.is_open:
         raise ValueError(f"{host} can be reached by others: give App an Access with a token")
     listener = bind(host, port)
     run(Application(app.served()), listener, lambda: None)
