@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from arp.hub.live import LiveSession
@@ -19,7 +19,7 @@ from arp.store.blobs import Blobs
 
 logger = logging.getLogger(__name__)
 
-Handler: TypeAlias = Callable[[Turn], Awaitable[None]]
+Handler: TypeAlias = Callable[[Turn], Coroutine[Any, Any, None]]
 """An agent: `async def agent(turn: Turn) -> None`."""
 
 CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
@@ -84,6 +84,7 @@ class Runner:
 
     async def _run(self, live: LiveSession, turn: Turn) -> None:
         status: Any = "failed"
+        failed = AgentFailed("the agent failed; the server's log has the reason")
         try:
             await self._work(live.session.head.workflow, turn)
             status = "completed"
@@ -91,6 +92,10 @@ class Runner:
             status = "cancelled"
         except (KeyboardInterrupt, GeneratorExit):
             raise
+        except AgentFailed as error:
+            # The agent itself says what people are to know.
+            failed = error
+            logger.info("agent %r gave up turn %s", live.session.head.workflow, turn.id)
         except BaseException:
             # Whatever an author's code raises, SystemExit included, ends its turn and nothing else.
             logger.exception("agent %r failed in turn %s", live.session.head.workflow, turn.id)
@@ -98,7 +103,6 @@ class Runner:
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(live, turn.id)
         else:
-            failed = AgentFailed("the agent failed; the server's log has the reason")
             self._end(live, turn.id, status, failed if status == "failed" else None, None)
 
     async def _work(self, workflow: str, turn: Turn) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -37,6 +37,14 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_UNWRITTEN = 16 << 10
 """Characters that a turn may say before it waits for the ledger to take them."""
+
+
+class Confirming(TypedDict, total=False):
+    """What `Turn.confirm` takes besides its title and message; `None` is as if it were absent."""
+
+    confirm_label: str | None
+    deny_label: str | None
+    destructive: bool | None
 
 
 class Turn:
@@ -229,7 +237,8 @@ class Turn:
             args: What it is called with; anything that can be written as JSON.
 
         Raises:
-            Whatever the inside raises, after the tool is shown as failed.
+            Whatever the inside raises, after the tool is shown as failed: with the message of a
+            `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its class alone.
         """
         self._settle()
         self._session.check_running(self.id)
@@ -274,9 +283,17 @@ class Turn:
         finally:
             self._waiting.pop(question.action_id, None)
 
-    async def confirm(self, title: str, *, id: str = "", **props: Json) -> bool:
-        """Asks yes or no: `await turn.confirm("Export?", message="12 rows", destructive=False)`."""
-        return bool(await self.ask(Component(id, "confirm", {"title": title, **props})))
+    async def confirm(
+        self, title: str, message: str | None = None, *, id: str = "", **more: Unpack[Confirming]
+    ) -> bool:
+        """Asks yes or no: `await turn.confirm("Delete?", "12 rows", destructive=True)`.
+
+        Raises:
+            ArpError: As `ask`.
+        """
+        props = {"title": title, "message": message, **more}
+        given = {name: value for name, value in props.items() if value is not None}
+        return bool(await self.ask(Component(id, "confirm", given)))
 
     def shown_as(self, component_id: str, *, surface: str = "main") -> dict[str, str]:
         """Tells as what each renderer shows a component: `native`, or a simpler type."""
