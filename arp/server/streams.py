@@ -1,7 +1,7 @@
 """Server-sent events and POST: the same session dialect where a WebSocket cannot go.
 
 `GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url
-JSON. `POST /_arp/v1/input` takes inputs as JSON, or as multipart/form-data with files.
+JSON; who sends none gets everything. `POST /_arp/v1/input` takes inputs as JSON, or as multipart/form-data with files.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.protocol.agent_connection import AgentConnection, Rejected
+from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
 from arp.protocol.messages import AgentMessage, ErrorMessage, FileRef, Input, InputAck
@@ -29,6 +30,12 @@ from arp.transport.websocket import Receive, Scope, Send
 
 if TYPE_CHECKING:
     from arp.server.application import Application
+
+EVERYTHING = {
+    "components": list(VERSIONS),
+    "features": ["streaming", "input", "resume", "multi-surface"],
+}
+"""What a client that says no hello is taken to show (protocol.md 2.2)."""
 
 FIELD_PART = "fields."
 """How a part is named that answers a file field of a form."""
@@ -84,7 +91,7 @@ def _hello(request: Request) -> dict[str, Any]:
         hello = None
     if not isinstance(hello, dict):
         raise InvalidMessage("hello: expected a JSON object as base64url", detail="hello")
-    hello = {"type": "hello", "v": 1, **hello}
+    hello = {"type": "hello", "v": 1, **(hello if text else {"capabilities": EVERYTHING})}
     session_id = request.query_params.get("session_id")
     if session_id is not None:
         hello["session_id"] = session_id
