@@ -213,8 +213,10 @@ def _plainly(value: Any) -> Any:
 
 
 def _log(verbose: int) -> None:
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    """Lets connections be logged, or every frame too; others' debug lines may hold secrets."""
+    level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("arp").setLevel(logging.DEBUG if verbose > 1 else level)
 
 
 def _application(target: str, serving: Serving) -> Application:
@@ -255,7 +257,7 @@ def _load(target: str) -> App:
         raise
     except BaseException as error:
         # Whatever the author's own file raises, sys.exit() included.
-        logging.getLogger(__name__).debug("loading %s", target, exc_info=True)
+        logging.getLogger("arp.cli").debug("loading %s", target, exc_info=True)
         fail(f"{target} cannot be loaded: {_last_line(error)}")
     if not app.handlers:
         fail(f"the App in {target} has no agent; write @app.agent above an async function")
