@@ -96,7 +96,7 @@ class Peer:
                 case Input() if self.principal is not None:
                     await self._hub.receive(self.viewer, event, self.principal, self._workflow)
                 case RendererAck() if self.principal is not None:
-                    self.viewer.acknowledge(event.seq)
+                    self.viewer.acknowledge(event.seq, event.presented)
                 case _:
                     self._refuse(Unauthenticated("say hello with a token first"))
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from arp.hub.live import LiveSession
+from arp.hub.saved import save
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
+from arp.protocol.messages import FileRef
 from arp.session.effects import Effect
 from arp.session.recovery import Interrupted
 from arp.store.blobs import Blobs
@@ -133,10 +136,12 @@ class Runner:
     ) -> None:
         if live.gone.done():
             return
+        usage = None
         if live.turn is not None and live.turn.id == turn_id:
             live.turn.flush()
+            usage = live.turn.used
             live.turn = None
-        effects = live.session.end_turn(turn_id, status, error, reason)
+        effects = live.session.end_turn(turn_id, status, error, reason, usage)
         self._carry_out(live, effects)
 
     async def park(self) -> None:
@@ -168,6 +173,11 @@ class Runner:
         live.session.running = None
         if live.task is not None:
             live.task.cancel()
+
+    async def save_blob(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
+        """Keeps a file of an agent."""
+        most = self._settings.limits.max_upload_bytes
+        return await save(self._blobs, name, content, mime, most)
 
     async def read_blob(self, sha256: str) -> bytes:
         """Gives an uploaded file."""

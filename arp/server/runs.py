@@ -118,6 +118,7 @@ def result_of(live: LiveSession, turn: TurnScreen) -> JsonObject:
         "components": [part for part in screen.output(turn.id) if "/" not in part.id],
         "tools": [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools],
         "errors": turn.errors,
+        "usage": turn.usage,
     }
 
 
