@@ -31,7 +31,7 @@ from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
-from arp.surface.profile import supported
+from arp.surface.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession
@@ -360,10 +360,16 @@ class Turn:
         tree = self._session.tree(surface)
         if tree is None or component_id not in tree.nodes:
             return {}
-        component = tree.component(component_id)
+        component, root = (
+            tree.component(component_id),
+            tree.component(tree.root_of(component_id).id),
+        )
         out: dict[str, str] = {}
         for viewer in self._live.viewers.values():
             kind = how_shown(component, supported(viewer.profile))[component_id]
+            if not fits_in(root, viewer.profile):
+                (whole,) = shown_as(root, viewer.profile)[:1]
+                kind = kind if root.id == component_id and whole.type == root.type else whole.type
             presented = viewer.said.presented.get(component_id, "native")
             if kind == component.type or presented == "failed":
                 kind = presented

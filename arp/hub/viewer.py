@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.codec import Encoding
 from arp.protocol.messages import AgentMessage, Presented, RendererInfo, Resume
-from arp.session.emission import Audience
+from arp.session.emission import Audience, encoded
 from arp.surface.profile import DRAFT, Profile
 from arp.surface.snapshot import Place
 
@@ -99,7 +99,7 @@ class Viewer:
 
     def tell(self, message: AgentMessage) -> None:
         """Sends one message to this renderer alone."""
-        self.outbox.send([recode(encode_json(message), self.encoding)])
+        self.outbox.send(encoded(message, self.audience))
 
     def drained(self) -> None:
         """Is called by the transport when its buffer has become small."""

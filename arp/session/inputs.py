@@ -189,7 +189,7 @@ def _find_question(
 
 def _typed(session: Session, message: Input, profile: Profile) -> tuple[Component, Input] | None:
     for component, named in _open(session, message):
-        if not takes_typed_answers(profile, component.type):
+        if not takes_typed_answers(profile, component):
             continue
         understood = understand(component, message.data["text"])
         if understood is None:

@@ -41,7 +41,7 @@ from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
 from arp.session.seen import Seen
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.profile import Profile, supported
+from arp.surface.profile import Profile, fits_in, supported
 from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
 from arp.surface.translate import Translation
@@ -364,9 +364,11 @@ class Session:
         return [CancelTurn(turn_id)] if turn_id == self.running else []
 
 
-def takes_typed_answers(profile: Profile, component_type: str) -> bool:
+def takes_typed_answers(profile: Profile, component: Component) -> bool:
     """Tells whether a renderer shows a question as text, so that a typed line may be its answer."""
-    return profile.said_hello and component_type not in supported(profile).versions
+    if not profile.said_hello:
+        return False
+    return component.type not in supported(profile).versions or not fits_in(component, profile)
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:
