@@ -19,7 +19,7 @@ from arp.hub.live import LiveSession, settle
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.settings import HubSettings
-from arp.hub.viewer import Said, Viewer
+from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
 from arp.protocol.errors import (
     ArpError,
@@ -203,7 +203,7 @@ class Hub:
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
         """Attaches a renderer to a session that it may see."""
         viewer.profile = profile_of(hello.capabilities)
-        viewer.said = Said(hello.resume, hello.info)
+        viewer.said = About(hello.resume, hello.info)
         viewer.unacknowledged = [] if viewer.profile.takes("frame-ack") else None
         live.attach(viewer)
 

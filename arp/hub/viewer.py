@@ -42,7 +42,7 @@ class Outbox(Protocol):
         """Ends the connection, with a WebSocket close code (protocol.md 6)."""
 
 
-class Said(Struct):
+class About(Struct):
     """What a renderer has said of itself."""
 
     resume: Resume | None = None
@@ -79,7 +79,7 @@ class Viewer:
         """Where it stands while it is behind."""
         self.part: str | None = None
         """A text part that it knows by id."""
-        self.said = Said()
+        self.said = About()
         self.unacknowledged: list[int] | None = None
         """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
 
