@@ -93,9 +93,9 @@ async def test_how_a_renderer_has_drawn_a_component_is_known_to_the_agent(
         await plain.until("commit")
         await plain.send({"v": 1, "type": "ack", "seq": commit["seq"], "presented": {}})
         waiting = await chart.until("turn", status="waiting")
+        await chart.send({"v": 1, "type": "ack", "seq": waiting["seq"]})
         body = {"v": 1, "type": "input", "input_type": "text", "source_component": "q"}
         await chart.send({**body, "data": {"text": "yes"}, "id": "a", "session_id": "acks"})
         await chart.until("ack", id="a")
-        await chart.send({"v": 1, "type": "ack", "seq": waiting["seq"] + 1_000})
         said = await chart.until("delta")
     assert said["payload"]["delta"] == "fallback text"
