@@ -26,6 +26,7 @@ from arp.server.served import Access
 
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect
+    from arp.hub.tool import ToolFailed
     from arp.hub.turn import Turn
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "ErrorCode",
     "HubSettings",
     "Limits",
+    "ToolFailed",
     "Turn",
     "connect",
     "serve",
@@ -48,6 +50,7 @@ __version__ = "0.1.0"
 _LATER: Final = {
     "ArpClient": "arp.client.client",
     "connect": "arp.client.client",
+    "ToolFailed": "arp.hub.tool",
     "Turn": "arp.hub.turn",
 }
 """Names that are loaded when they are asked for, with all that stands under them."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, overload
 
+from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
 from arp.server.served import Access, Served, Workflow
 
@@ -54,12 +55,17 @@ class App:
         """Registers an agent: `@app.agent`, or `@app.agent("name")` where there are several.
 
         The first is the one that a session gets which names none.
+
+        Raises:
+            TypeError: It is no `async def` function; nothing is registered.
+            ValueError: There is one of that name already.
         """
         if callable(name):
-            return self._add(name.__name__, name)
-        return lambda handler: self._add(name, handler)
+            return self._add(getattr(name, "__name__", type(name).__name__), name)
+        return partial(self._add, name)
 
     def _add(self, name: str, handler: Handler) -> Handler:
+        check_handler(name, handler)
         if name in self.handlers:
             raise ValueError(f"there is an agent {name!r} already; give this one another name")
         self.handlers[name] = handler
@@ -116,7 +122,7 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
     from arp.server.serve import bind, is_private
     from arp.server.serve import serve as run
 
-    if not is_private(host) and app.access.token is None and app.access.authenticate is None:
+    if not is_private(host) and app.access.is_open:
         raise ValueError(f"{host} can be reached by others: give App an Access with a token")
     listener = bind(host, port)
     run(Application(app.served()), listener, lambda: None)

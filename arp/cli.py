@@ -19,11 +19,12 @@ from arp import __version__
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from arp.app import App
     from arp.protocol.component import Component
     from arp.server.application import Application
+    from arp.server.served import Access
     from arp.server.serving import Serving
 
 DEFAULT_PORT = 8080
@@ -129,9 +130,9 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
 
 
 def _is_given(name: str, flags: dict[str, Any]) -> bool:
-    """Tells whether a flag stands on the command line; `--port 0` does."""
+    """Tells whether a flag stands on the command line; `--port 0` does, and `--token ""`."""
     value = flags[name]
-    return value is not None and (name == "port" or bool(value))
+    return value is not None and (name in ("port", "token") or bool(value))
 
 
 def _settings(config: Path | None, flags: dict[str, Any]) -> Serving:
@@ -147,23 +148,26 @@ def _settings(config: Path | None, flags: dict[str, Any]) -> Serving:
             found[name] = _checked(name, value, f"ARP_{name.upper()}")
     for name, value in flags.items():
         plain = list(value) if isinstance(value, tuple) else value
-        found[name] = _checked(name, plain, f"--{name}")
+        found[name] = _checked(name, plain, f"--{OUTSIDE.get(name, name)}")
     return Serving(**found)
 
 
 def _from_file(config: Path) -> dict[str, Any]:
     try:
-        table = tomllib.loads(config.read_text(encoding="utf-8")).get("serve", {})
+        whole = tomllib.loads(config.read_text(encoding="utf-8"))
     except OSError as error:
         fail(f"{config}: {error.strerror}")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         fail(f"{config}: {error}")
+    if whole and "serve" not in whole:
+        fail(f"{config}: there is no [serve] table in it; write [serve] and the settings below it")
+    table = whole.get("serve", {})
     if not isinstance(table, dict):
         fail(f"{config}: serve: expected a table; write [serve] and the settings below it")
     found: dict[str, Any] = {}
     for key, value in table.items():
         name: str = CONFIG_NAMES.get(key) or key
-        several = [value] if key in CONFIG_NAMES and isinstance(value, str) else value
+        several = [value] if key in CONFIG_NAMES and not isinstance(value, list) else value
         found[name] = _checked(name, several, f"{config}: [serve] {key}")
     return found
 
@@ -171,13 +175,15 @@ def _from_file(config: Path) -> dict[str, Any]:
 CONFIG_NAMES = {"origin": "origins", "allow-host": "hosts"}
 """Settings that are called otherwise inside; in a file each may be one text or a list."""
 
+OUTSIDE = {inside: name for name, inside in CONFIG_NAMES.items()}
+
 EXPECTED = {
     "host": "an address",
     "port": "a number from 0 to 65535",
     "ledger": "memory: or sqlite:PATH",
-    "token": "a text",
-    "origins": "a text or a list of texts",
-    "hosts": "a text or a list of texts",
+    "token": "a text without spaces and control characters",
+    "origins": "an origin without a path, as https://example.org",
+    "hosts": "a host name without scheme and port, as agents.example.org",
     "stdio": "true or false",
     "verbose": "0, 1 or 2",
 }
@@ -192,18 +198,25 @@ def _checked(name: str, value: Any, where: str) -> Any:
 
     known = {field.name: field.type for field in msgspec.structs.fields(Serving)}
     if name not in known:
-        outside = {"origins": "origin", "hosts": "allow-host"}
-        listed = ", ".join(sorted(outside.get(one, one) for one in known))
+        listed = ", ".join(sorted(OUTSIDE.get(one, one) for one in known))
         fail(f"{where}: there is no such setting; there are {listed}")
     try:
         return msgspec.convert(value, known[name], strict=not isinstance(value, str))
     except msgspec.ValidationError:
-        fail(f"{where}: expected {EXPECTED[name]}, got {value!r:.40}")
+        got = "" if name == "token" else f", got {_plainly(value)!r:.60}"
+        fail(f"{where}: expected {EXPECTED[name]}{got}")
+
+
+def _plainly(value: Any) -> Any:
+    """Gives the one thing in a list, which is what the user wrote."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _log(verbose: int) -> None:
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    """Lets connections be logged, or every frame too; others' debug lines may hold secrets."""
+    level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("arp").setLevel(logging.DEBUG if verbose > 1 else level)
 
 
 def _application(target: str, serving: Serving) -> Application:
@@ -213,13 +226,16 @@ def _application(target: str, serving: Serving) -> Application:
 
     app = _load(target)
     host = serving.host
-    names = [] if host in EVERYWHERE else [host, f"[{host}]"]
-    access = msgspec.structs.replace(
-        app.access,
-        token=serving.token or app.access.token,
-        hosts=(*app.access.hosts, *names, *serving.hosts),
-        origins=(*app.access.origins, *serving.origins),
-    )
+    names = [] if host in EVERYWHERE else [f"[{host}]" if ":" in host else host]
+    try:
+        access = msgspec.structs.replace(
+            app.access,
+            token=serving.token or app.access.token,
+            hosts=(*app.access.hosts, *names, *serving.hosts),
+            origins=(*app.access.origins, *serving.origins),
+        )
+    except ValueError as error:
+        fail(f"--host {host}: {error}")
     ledger = serving.ledger or app.ledger
     if ledger == "memory:" and serving.ledger is None and not serving.stdio:
         ledger = DEFAULT_LEDGER
@@ -241,7 +257,7 @@ def _load(target: str) -> App:
         raise
     except BaseException as error:
         # Whatever the author's own file raises, sys.exit() included.
-        logging.getLogger(__name__).debug("loading %s", target, exc_info=True)
+        logging.getLogger("arp.cli").debug("loading %s", target, exc_info=True)
         fail(f"{target} cannot be loaded: {_last_line(error)}")
     if not app.handlers:
         fail(f"the App in {target} has no agent; write @app.agent above an async function")
@@ -268,27 +284,41 @@ def _serve_http(application: Application, serving: Serving) -> None:
 
     host = serving.host
     access = application.served.access
-    if not is_private(host) and access.token is None and access.authenticate is None:
+    if not is_private(host) and access.is_open:
         fail(
             f"{host} can be reached by others: set --token (or ARP_TOKEN), or give App an Access "
             "with an authenticate hook, or stay on 127.0.0.1"
         )
     listener = _bind(host, serving.port)
-    shown = f"[{host}]" if ":" in host else host
     port = listener.getsockname()[1]
-    address = f"http://{shown}:{port}"
 
     def ready() -> None:
         if serving.port is None and port != DEFAULT_PORT:
             click.echo(f"arp: port {DEFAULT_PORT} is taken, so this is {port}", err=True)
-        click.echo(f"ARP on {address}")
+        click.echo(f"ARP on http://{_in_address(host)}:{port}")
         sys.stdout.flush()
+        for line in _hints(host, port, access):
+            click.echo(f"arp: {line}", err=True)
 
     try:
         served = run(application, listener, ready)
     except StoreError as error:
         fail(str(error))
     leave(0 if served else 1)
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _hints(host: str, port: int, access: Access) -> Iterator[str]:
+    """Says what must be known to get in; never the token itself."""
+    if host in EVERYWHERE and not access.hosts:
+        yield "from other machines it answers only to names that you give: --allow-host NAME"
+    if access.token is not None:
+        here = "127.0.0.1" if host in EVERYWHERE else _in_address(host)
+        page = f"http://{here}:{port}/#token=…"
+        yield f"it wants the token: open {page} with the token in place of …"
 
 
 def _bind(host: str, port: int | None) -> socket.socket:

@@ -101,6 +101,22 @@ def said(result: Result) -> str:
         (["app.py", "--host", "::"], ":: can be reached by others"),
         (["app.py", "--config", "none.toml"], "none.toml: No such file or directory"),
         (["app.py", "--host", "127.0.0.1", "--port", "0", "--token"], "requires an argument"),
+        (
+            ["app.py", "--token", ""],
+            "--token: expected a text without spaces and control characters",
+        ),
+        (
+            ["app.py", "--origin", "example.org"],
+            "--origin: expected an origin without a path, as https://example.org, got 'example.o",
+        ),
+        (["app.py", "--origin", "https://example.org/page"], "without a path, as https://"),
+        (["app.py", "--origin", "*"], "--origin: expected an origin without a path"),
+        (
+            ["app.py", "--allow-host", "http://example.org"],
+            "--allow-host: expected a host name without scheme and port, as agents.example.org",
+        ),
+        (["app.py", "--allow-host", "example.org:80"], "without scheme and port"),
+        (["app.py", "--host", "grün.example", "--token", "t"], "--host grün.example: Access.hosts"),
     ],
 )
 def test_wrong_argument_is_told_in_one_line(run: Run, arguments: list[str], says: str) -> None:
@@ -154,7 +170,11 @@ def test_file_that_cannot_be_served_is_told_in_one_line(run: Run, text: str, say
         ("[serve]\nport = 70000", "[serve] port: expected a number from 0 to 65535, got 70000"),
         ("[serve]\nhost = 5", "[serve] host: expected an address, got 5"),
         ("[serve]\nstdio = 'maybe'", "[serve] stdio: expected true or false, got 'maybe'"),
-        ("[serve]\norigin = [1]", "[serve] origin: expected a text or a list of texts, got [1]"),
+        ("[serve]\norigin = [1]", "[serve] origin: expected an origin without a path, as https:"),
+        ("[serve]\norigin = 5", "[serve] origin: expected an origin without a path, as https:"),
+        ("[serve]\norigin = 'example.org'", "as https://example.org, got 'example.org'"),
+        ("[serve]\ntoken = 'two words'", "[serve] token: expected a text without spaces and"),
+        ("[server]\nport = 0", "there is no [serve] table in it; write [serve] and"),
         ("serve = 3", "serve: expected a table; write [serve] and the settings below it"),
         ("[serve", "(at end of document)"),
         (b"\xff\xfe", "codec can't decode"),
@@ -178,6 +198,13 @@ def test_wrong_environment_is_told_in_one_line(
     """With the variable's name."""
     monkeypatch.setenv("ARP_PORT", port)
     assert said(run("app.py")) == f"ARP_PORT: expected a number from 0 to 65535, got '{port}'"
+
+
+@pytest.mark.parametrize("token", ["two words", "line\nbreak", "\t", "nul\x00"])
+def test_token_that_no_header_carries_is_refused_without_repeating_it(run: Run, token: str) -> None:
+    """A refusal may end in a log; the token must not."""
+    line = said(run("app.py", "--token", token))
+    assert line == "--token: expected a text without spaces and control characters"
 
 
 def test_unknown_command_is_told_in_one_line(run: Run) -> None:
@@ -252,6 +279,31 @@ def test_file_is_less_than_environment_is_less_than_flag(
     assert from_file == ("memory:", "file", ("https://a.example",))
     assert from_environment == ("sqlite:env.db", "env")
     assert from_flags == ("sqlite:flag.db", "flag")
+
+
+TOKEN = "it wants the token: open http://127.0.0.1:PORT/#token=… with the token in place of …"
+NAMES = "from other machines it answers only to names that you give: --allow-host NAME"
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ([], []),
+        (["--token", "sesame"], [TOKEN]),
+        (["--token", "sesame", "--host", "0.0.0.0"], [NAMES, TOKEN]),
+        (["--token", "sesame", "--host", "0.0.0.0", "--allow-host", "a.example.org"], [TOKEN]),
+    ],
+)
+def test_who_starts_it_is_told_how_to_get_in_and_never_the_token(
+    run: Run, served: Served, flags: list[str], says: list[str]
+) -> None:
+    """What the page asks for is what the server told."""
+    result = run("app.py", "--port", "0", *flags)
+    assert served.address is not None
+    port = str(served.address[1])
+    expected = [f"arp: {line}".replace("PORT", port) for line in says]
+    assert result.stderr.splitlines() == expected
+    assert "sesame" not in result.output
 
 
 def test_port_zero_of_a_flag_is_more_than_a_port_of_the_environment(

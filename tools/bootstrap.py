@@ -5,7 +5,8 @@
 
 It needs nothing but a Python, and reads on 3.6 too: a Python older than 3.11 looks for a newer one
 on PATH and hands over to it. Versions come from requirements-dev.txt. What is done is written to
-`.venv/bootstrap.json`, under a digest of all that it depends on.
+`.venv/bootstrap.json`, under a digest of all that it depends on; what a command that failed had to
+say is in `.venv/bootstrap.log`, all of it.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Dict, List, Optional
@@ -115,6 +117,8 @@ def install(root: Path, wanted: str) -> None:
     began = time.monotonic()
     say("installing into .venv: {} the first time, nothing later".format(DURATION[wanted]))
     done = read_done(root)
+    with suppress(OSError):
+        (root / ".venv" / "bootstrap.log").unlink()
     moved = done.get("root", str(root)) != str(root)
     if moved or not is_usable(interpreter(root)):
         make_environment(root)
@@ -180,8 +184,11 @@ def find_uv(root: Path, pip: List[str]) -> Optional[str]:
 
 
 def run_first_that_works(commands: List[List[str]], root: Path) -> Optional[str]:
-    """Runs the commands until one succeeds; `None` then, else the last one's closing lines."""
-    output = ""
+    """Runs the commands until one succeeds; `None` then, else the last one's closing lines.
+
+    Whatever a command that failed has printed is kept in the log, and the lines end with its place.
+    """
+    output, log = "", root / ".venv" / "bootstrap.log"
     for command in commands:
         done = subprocess.run(
             command, cwd=str(root), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
@@ -189,9 +196,22 @@ def run_first_that_works(commands: List[List[str]], root: Path) -> Optional[str]
         if done.returncode == 0:
             return None
         output = done.stdout.decode(errors="replace").strip()
+        keep(log, command, done.returncode, output)
         if command is not commands[-1]:
             say("that failed; trying a second time")
-    return "\n".join("  " + line for line in output.splitlines()[-8:])
+    lines = output.splitlines()[-8:]
+    if log.exists():
+        lines.append("all of it: " + str(log.relative_to(root)))
+    return "\n".join("  " + line for line in lines)
+
+
+def keep(log: Path, command: List[str], exit_code: int, output: str) -> None:
+    """Adds what a failed command printed to the log, as far as the disk lets us."""
+    told = "$ {}\n{}\n(exit code {})\n\n".format(" ".join(command), output, exit_code)
+    with suppress(OSError):
+        log.parent.mkdir(exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(told)
 
 
 if __name__ == "__main__":

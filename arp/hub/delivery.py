@@ -19,9 +19,8 @@ from msgspec import Struct
 from arp.hub.frames import Frames, pack
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
-from arp.protocol.codec import encode_json, recode
 from arp.protocol.messages import AgentMessage, Resume, SessionReady
-from arp.session.emission import Audience, Drained, Said, Text, addressed
+from arp.session.emission import Audience, Drained, Said, Text, addressed, encoded
 from arp.session.session import Session
 from arp.surface.snapshot import Place, catch_up, snapshot
 
@@ -165,7 +164,8 @@ class Delivery:
         if frames:
             packed = frames
             if audience.batch and len(frames) > 1:
-                packed = pack(frames, audience.encoding)
+                most = audience.profile.limits.max_message_bytes
+                packed = pack(frames, audience.encoding, most)
             commits = [one.sequence for one in drained.emissions if one.type in _COMMITS]
             self._send(viewers, packed, commits)
             if commits:
@@ -284,8 +284,10 @@ class Delivery:
     def _encode(viewer: Viewer, messages: list[AgentMessage], part: str | None) -> list[bytes]:
         audience = viewer.audience
         frames = [
-            recode(encode_json(message), viewer.encoding)
+            frame
             for before in messages
             for message in addressed(before, audience, part)
+            for frame in encoded(message, audience)
         ]
-        return pack(frames, viewer.encoding) if audience.batch and frames else frames
+        most = audience.profile.limits.max_message_bytes
+        return pack(frames, viewer.encoding, most) if audience.batch and frames else frames

@@ -11,6 +11,10 @@ MAX_FRAME_BYTES = 256 << 10
 """A frame is closed when it has grown to this; a single larger message still goes whole."""
 
 
+ARRAY_BYTES = MAX_BATCH + 2
+"""What an array adds to its messages: brackets and commas in JSON, less in the others."""
+
+
 class Frames(list[bytes]):
     """Frames that several renderers get."""
 
@@ -22,15 +26,22 @@ class Frames(list[bytes]):
         """What a transport made of them, the same for all."""
 
 
-def pack(frames: Sequence[bytes], encoding: Encoding) -> Frames:
-    """Joins frames of one message each into arrays, as few as the bounds allow."""
+def pack(frames: Sequence[bytes], encoding: Encoding, most: int | None = None) -> Frames:
+    """Joins frames of one message each into arrays, as few as the bounds allow.
+
+    Args:
+        frames: In order.
+        encoding: Of all of them.
+        most: Bytes that the renderer takes in one; `None` = it set no limit.
+    """
     if len(frames) == 1:
         return Frames(frames)
     out = Frames()
     held: list[bytes] = []
     size = 0
+    bound = MAX_FRAME_BYTES if most is None else min(MAX_FRAME_BYTES, most - ARRAY_BYTES)
     for frame in frames:
-        if held and (size + len(frame) > MAX_FRAME_BYTES or len(held) == MAX_BATCH):
+        if held and (size + len(frame) > bound or len(held) == MAX_BATCH):
             out.append(_array(held, encoding))
             held, size = [], 0
         held.append(frame)

@@ -19,7 +19,7 @@ from arp.hub.live import LiveSession, settle
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.settings import HubSettings
-from arp.hub.viewer import Viewer
+from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
 from arp.protocol.errors import (
     ArpError,
@@ -35,6 +35,7 @@ from arp.protocol.messages import (
     Input,
     InputAck,
     RendererHello,
+    Viewport,
 )
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion, StartTurn
 from arp.session.inputs import receive
@@ -42,7 +43,7 @@ from arp.session.recovery import recover
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.store import SessionMeta, Store
-from arp.surface.profile import DRAFT, Profile, profile_of
+from arp.surface.profile import DRAFT, profile_of
 
 logger = logging.getLogger(__name__)
 
@@ -202,7 +203,7 @@ class Hub:
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
         """Attaches a renderer to a session that it may see."""
         viewer.profile = profile_of(hello.capabilities)
-        viewer.resume = hello.resume
+        viewer.said = About(hello.resume, hello.info)
         viewer.unacknowledged = [] if viewer.profile.takes("frame-ack") else None
         live.attach(viewer)
 
@@ -218,7 +219,10 @@ class Hub:
         """Takes an input from a renderer; what is wrong with it is told to that renderer."""
         try:
             live = await self._live_for(viewer, message, principal, workflow)
-            self._take(live, message, viewer.profile, viewer.tell)
+            self._take(live, message, viewer, viewer.tell)
+            if message.input_type == "resize":
+                size = msgspec.convert(message.data, Viewport)
+                viewer.said.info = msgspec.structs.replace(viewer.said.info, viewport=size)
         except (ArpError, StoreError) as error:
             session_id = viewer.live.id if viewer.live else message.session_id
             viewer.tell(
@@ -244,16 +248,19 @@ class Hub:
         try:
             live = await self.open(message.session_id, principal, workflow)
             live.session.seen.remember_files(ref.sha256 for ref in files)
-            watching = [viewer.profile for viewer in live.viewers.values()]
-            profile = watching[-1] if watching else DRAFT
-            self._take(live, message, profile, lambda ack: settle(answer, ack))
+            watching = list(live.viewers.values())
+            newest = watching[-1] if watching else None
+            self._take(live, message, newest, lambda ack: settle(answer, ack))
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
             return ErrorMessage(payload=payload, session_id=message.session_id)
 
-    def _take(self, live: LiveSession, message: Input, profile: Profile, reply: Reply) -> None:
-        effects = receive(live.session, message, profile)
+    def _take(self, live: LiveSession, message: Input, viewer: Viewer | None, reply: Reply) -> None:
+        if viewer is None:
+            effects = receive(live.session, message, DRAFT)
+        else:
+            effects = receive(live.session, message, viewer.profile, viewer.said.info)
         live.used_at = asyncio.get_running_loop().time()
         self.carry_out(live, effects, reply)
 

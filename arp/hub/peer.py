@@ -8,12 +8,14 @@ UNAUTHENTICATED.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
+from arp.hub.trace import is_tracing, log_received, traced
 from arp.hub.viewer import Outbox, Viewer
 from arp.protocol.agent_connection import AgentConnection, Failed, Rejected
 from arp.protocol.capabilities import hello_frame
@@ -21,6 +23,8 @@ from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
 from arp.protocol.messages import ErrorMessage, Input, RendererAck, RendererHello
 from arp.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
 
 CheckToken: TypeAlias = Callable[[str], Awaitable[Principal | None]]
 """Tells to whom a token belongs; `None`: to nobody."""
@@ -53,7 +57,8 @@ class Peer:
         principal: Principal | None,
         check_token: CheckToken,
     ) -> None:
-        self.viewer = Viewer(secrets.token_hex(8), outbox, encoding)
+        viewer_id = secrets.token_hex(8)
+        self.viewer = Viewer(viewer_id, traced(outbox, viewer_id, encoding), encoding)
         self.principal = principal
         self.on_trusted: Callable[[], object] = lambda: None
         """Is called when the peer has shown a token, or is gone."""
@@ -77,7 +82,10 @@ class Peer:
 
     async def receive(self, frame: bytes | str) -> None:
         """Takes one frame. Never raises for what is in it."""
-        for event in self._connection.receive(frame):
+        events = self._connection.receive(frame)
+        if is_tracing():
+            log_received(self.viewer.id, events, len(frame))
+        for event in events:
             match event:
                 case RendererHello():
                     await self._hello(event)
@@ -88,7 +96,7 @@ class Peer:
                 case Input() if self.principal is not None:
                     await self._hub.receive(self.viewer, event, self.principal, self._workflow)
                 case RendererAck() if self.principal is not None:
-                    self.viewer.acknowledge(event.seq)
+                    self.viewer.acknowledge(event.seq, event.presented)
                 case _:
                     self._refuse(Unauthenticated("say hello with a token first"))
 
@@ -96,6 +104,7 @@ class Peer:
         """Is called once, when the connection is gone."""
         self.on_trusted()
         self._hub.detach(self.viewer)
+        logger.info("renderer %s is gone", self.viewer.id)
 
     async def _hello(self, hello: RendererHello) -> None:
         try:
@@ -105,8 +114,14 @@ class Peer:
                 raise Unauthenticated("hello.token: missing or not valid")
             self.on_trusted()
             await self._hub.hello(self.viewer, hello, self.principal, self._workflow)
+            self._log_session()
         except (ArpError, StoreError) as error:
             self._refuse(error)
+
+    def _log_session(self) -> None:
+        if self.viewer.live is not None and self.principal is not None:
+            who = f" as {self.principal.name!r}" if self.principal.name else ""
+            logger.info("renderer %s is on session %r%s", self.viewer.id, self.viewer.live.id, who)
 
     def _refuse(self, error: ArpError, input_id: str | None = None) -> None:
         self.refusal = error

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 
 import msgspec
 
@@ -18,10 +19,9 @@ from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
-from arp.protocol.codec import encode_json, recode
-from arp.protocol.messages import AgentMessage, Patch, Render, Resume
+from arp.protocol.messages import AgentMessage, Delta, Patch, Render, Resume
 from arp.protocol.patch import Append, Insert, Replace
-from arp.session.emission import addressed
+from arp.session.emission import Audience, addressed, encoded
 from arp.session.recovery import messages_of
 from arp.store.errors import StoreError
 from arp.store.store import Store
@@ -85,16 +85,24 @@ class Replayer:
         chunk = await self._store.read(live.session.head.session_id, after, limit)
         if not chunk:
             raise NeedsSnapshot
-        audience = viewer.audience
-        frames = [
-            recode(encode_json(message), viewer.encoding)
-            for _, body in chunk
-            for told in messages_of(decode(body))
-            for message in addressed(_as_it_was(told, viewer.profile), audience)
-        ]
+        audience, most = viewer.audience, viewer.profile.limits.max_message_bytes
+        frames: list[bytes] = []
+        for message in _told(chunk, audience):
+            parts = encoded(message, audience)
+            if len(parts) > 1 and not frames and isinstance(message, Delta):
+                # It may have some of this text already: its place is that of the last piece.
+                raise NeedsSnapshot
+            frames += parts
         if frames and _is_there(viewer, live, resume):
-            viewer.outbox.send(pack(frames, viewer.encoding) if audience.batch else frames)
+            viewer.outbox.send(pack(frames, viewer.encoding, most) if audience.batch else frames)
         return chunk[-1][0]
+
+
+def _told(chunk: list[tuple[int, bytes]], audience: Audience) -> Iterator[AgentMessage]:
+    """Gives the messages that show facts, as they were first told to such an audience."""
+    for _, body in chunk:
+        for told in messages_of(decode(body)):
+            yield from addressed(_as_it_was(told, audience.profile), audience)
 
 
 def _is_there(viewer: Viewer, live: LiveSession, resume: Resume | None) -> bool:
@@ -118,6 +126,7 @@ def _takes_patches(message: Patch, profile: Profile) -> bool:
     if (
         not set(DRAFT.versions) <= set(profile.versions)
         or profile.limits.max_table_rows is not None
+        or profile.limits.max_message_bytes is not None
     ):
         return False
     for op in message.ops:

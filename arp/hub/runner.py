@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from arp.hub.live import LiveSession
+from arp.hub.saved import save
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
+from arp.protocol.messages import FileRef
 from arp.session.effects import Effect
 from arp.session.recovery import Interrupted
 from arp.store.blobs import Blobs
 
 logger = logging.getLogger(__name__)
 
-Handler: TypeAlias = Callable[[Turn], Awaitable[None]]
+Handler: TypeAlias = Callable[[Turn], Coroutine[Any, Any, None]]
 """An agent: `async def agent(turn: Turn) -> None`."""
 
 CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
@@ -84,6 +87,7 @@ class Runner:
 
     async def _run(self, live: LiveSession, turn: Turn) -> None:
         status: Any = "failed"
+        failed = AgentFailed("the agent failed; the server's log has the reason")
         try:
             await self._work(live.session.head.workflow, turn)
             status = "completed"
@@ -91,6 +95,10 @@ class Runner:
             status = "cancelled"
         except (KeyboardInterrupt, GeneratorExit):
             raise
+        except AgentFailed as error:
+            # The agent itself says what people are to know.
+            failed = error
+            logger.info("agent %r gave up turn %s", live.session.head.workflow, turn.id)
         except BaseException:
             # Whatever an author's code raises, SystemExit included, ends its turn and nothing else.
             logger.exception("agent %r failed in turn %s", live.session.head.workflow, turn.id)
@@ -98,7 +106,6 @@ class Runner:
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(live, turn.id)
         else:
-            failed = AgentFailed("the agent failed; the server's log has the reason")
             self._end(live, turn.id, status, failed if status == "failed" else None, None)
 
     async def _work(self, workflow: str, turn: Turn) -> None:
@@ -129,10 +136,12 @@ class Runner:
     ) -> None:
         if live.gone.done():
             return
+        usage = None
         if live.turn is not None and live.turn.id == turn_id:
             live.turn.flush()
+            usage = live.turn.used
             live.turn = None
-        effects = live.session.end_turn(turn_id, status, error, reason)
+        effects = live.session.end_turn(turn_id, status, error, reason, usage)
         self._carry_out(live, effects)
 
     async def park(self) -> None:
@@ -164,6 +173,11 @@ class Runner:
         live.session.running = None
         if live.task is not None:
             live.task.cancel()
+
+    async def save_blob(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
+        """Keeps a file of an agent."""
+        most = self._settings.limits.max_upload_bytes
+        return await save(self._blobs, name, content, mime, most)
 
     async def read_blob(self, sha256: str) -> bytes:
         """Gives an uploaded file."""

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import msgspec
 
 from arp.hub.wording import well_formed
+from arp.protocol.errors import AgentFailed
 from arp.protocol.json_value import Json, JsonObject
 from arp.session.session import Session
 
 PREVIEW_CHARACTERS = 2_000
 """Of a result kept in the ledger; the whole of it is the agent's own."""
+
+
+class ToolFailed(AgentFailed):
+    """A tool could not do what it was asked; the message is shown to everyone.
+
+    An agent that lets it through ends its turn with the same message.
+    """
 
 
 class ToolCall:
@@ -38,6 +48,17 @@ class ToolCall:
             text = repr(value)
         text = well_formed(text)
         self._result = {"preview": text[:PREVIEW_CHARACTERS], "characters": len(text)}
+
+    def fail(self, message: str) -> NoReturn:
+        """Ends the tool as failed, and shows why.
+
+        Args:
+            message: What went wrong, for those who watch.
+
+        Raises:
+            ToolFailed: Always, with the message; catch it around the `async with` to go on.
+        """
+        raise ToolFailed(well_formed(message))
 
     def start(self, args: Json) -> None:
         """Tells everyone that the tool begins."""

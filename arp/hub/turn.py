@@ -9,25 +9,29 @@ the agent next awaits the turn. Inside `async with turn.frame()` nothing is comm
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from arp.hub.saved import blob_path
+from arp.hub.tally import Tally
 from arp.hub.tool import ToolCall
 from arp.hub.wording import well_formed
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import FileRef, InputEcho
+from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
 from arp.session.emission import SAYING, THINKING
+from arp.session.inputs import UNKNOWN
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
-from arp.surface.profile import supported
+from arp.surface.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession
@@ -37,6 +41,14 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_UNWRITTEN = 16 << 10
 """Characters that a turn may say before it waits for the ledger to take them."""
+
+
+class Confirming(TypedDict, total=False):
+    """What `Turn.confirm` takes besides its title and message; `None` is as if it were absent."""
+
+    confirm_label: str | None
+    deny_label: str | None
+    destructive: bool | None
 
 
 class Turn:
@@ -50,7 +62,7 @@ class Turn:
         self._pending: dict[str, list[Change]] = {}
         self._failed: ArpError | None = None
         self._frames = 0
-        self._numbers = {"component": 0, "tool": 0}
+        self._tally = Tally()
         self._tool: str | None = None
         """The last tool that ran: what is shown before the agent speaks again came of it."""
         self._waiting: dict[str, asyncio.Future[Json]] = {}
@@ -81,6 +93,14 @@ class Turn:
         return msgspec.convert(files, list[FileRef])
 
     @property
+    def renderer(self) -> RendererInfo:
+        """What the renderer that began this turn said of itself: locale, time zone, theme, size.
+
+        Each is `None` where it did not say. Others may watch the same session.
+        """
+        return self._session.seen.renderers.get(self.id, UNKNOWN)
+
+    @property
     def state(self) -> dict[str, Any]:
         """A place for the agent's own things, per session, in memory only."""
         return self._runner.state_of(self._live)
@@ -92,6 +112,36 @@ class Turn:
             UnknownObject: There is no such file (any more).
         """
         return await self._runner.read_blob(ref.sha256)
+
+    async def save_file(
+        self, name: str, content: bytes | os.PathLike[str], mime: str = ""
+    ) -> FileRef:
+        """Keeps a file beside the ledger, for `ui.image`, a link, or later turns of this session.
+
+        Args:
+            name: As people see it; no path.
+            content: The bytes, or where a file lies that is copied.
+            mime: What it is; empty = by its name.
+
+        Returns:
+            What names it; `file_url` gives its address.
+
+        Raises:
+            ResourceLimit: It has more than `max_upload_bytes`; nothing is kept.
+            OSError: The file cannot be read; nothing is kept.
+        """
+        self._session.check_running(self.id)
+        ref = await self._runner.save_blob(well_formed(name), content, mime)
+        self._session.check_running(self.id)
+        file = msgspec.to_builtins(ref)
+        self._session.in_turn("output.spilled", self.id, {"file": file}, output_ref=ref.sha256)
+        self._session.seen.remember_files([ref.sha256])
+        self._live.mark()
+        return ref
+
+    def file_url(self, ref: FileRef) -> str:
+        """Gives the address of a file of this session, below that of the server."""
+        return blob_path(self.session_id, ref)
 
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
         """Gives what was said before this turn: ("user" | "assistant", text), oldest first.
@@ -111,6 +161,19 @@ class Turn:
             if answered:
                 entries.append(("assistant", answered))
         return entries[-limit:]
+
+    def usage(self, **used: Json) -> None:
+        """Notes what the turn took: `turn.usage(input_tokens=812, output_tokens=64)`.
+
+        Numbers of several calls add up, of anything else the last is kept. Renderers get all of it
+        with the final commit.
+
+        Raises:
+            ResourceLimit: More than `MAX_USAGE_BYTES`; nothing is noted.
+            TypeError: It cannot be written as JSON; nothing is noted.
+        """
+        self._session.check_running(self.id)
+        self._tally.add(used)
 
     # -- saying and showing ----------------------------------------------------------------------
 
@@ -229,12 +292,13 @@ class Turn:
             args: What it is called with; anything that can be written as JSON.
 
         Raises:
-            Whatever the inside raises, after the tool is shown as failed.
+            Whatever the inside raises, after the tool is shown as failed: with the message of a
+            `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its class alone.
         """
         self._settle()
         self._session.check_running(self.id)
         self._tool = name
-        call = ToolCall(self._session, self.id, self._number("tool"), name)
+        call = ToolCall(self._session, self.id, self._tally.next_tool(), name)
         call.start({} if args is None else args)
         self._live.mark()
         try:
@@ -274,24 +338,50 @@ class Turn:
         finally:
             self._waiting.pop(question.action_id, None)
 
-    async def confirm(self, title: str, *, id: str = "", **props: Json) -> bool:
-        """Asks yes or no: `await turn.confirm("Export?", message="12 rows", destructive=False)`."""
-        return bool(await self.ask(Component(id, "confirm", {"title": title, **props})))
+    async def confirm(
+        self, title: str, message: str | None = None, *, id: str = "", **more: Unpack[Confirming]
+    ) -> bool:
+        """Asks yes or no: `await turn.confirm("Delete?", "12 rows", destructive=True)`.
+
+        Raises:
+            ArpError: As `ask`.
+        """
+        props = {"title": title, "message": message, **more}
+        given = {name: value for name, value in props.items() if value is not None}
+        return bool(await self.ask(Component(id, "confirm", given)))
 
     def shown_as(self, component_id: str, *, surface: str = "main") -> dict[str, str]:
-        """Tells as what each renderer shows a component: `native`, or a simpler type."""
+        """Tells as what each renderer shows a component: `native`, or a simpler type.
+
+        A renderer that acknowledges what it has drawn may say that it could not draw it so:
+        `fallback` or `failed`.
+        """
         self._settle()
         tree = self._session.tree(surface)
         if tree is None or component_id not in tree.nodes:
             return {}
-        component = tree.component(component_id)
+        component, root = (
+            tree.component(component_id),
+            tree.component(tree.root_of(component_id).id),
+        )
         out: dict[str, str] = {}
         for viewer in self._live.viewers.values():
             kind = how_shown(component, supported(viewer.profile))[component_id]
-            out[viewer.id] = "native" if kind == component.type else kind
+            if not fits_in(root, viewer.profile):
+                (whole,) = shown_as(root, viewer.profile)[:1]
+                kind = kind if root.id == component_id and whole.type == root.type else whole.type
+            presented = viewer.said.presented.get(component_id, "native")
+            if kind == component.type or presented == "failed":
+                kind = presented
+            out[viewer.id] = kind
         return out
 
     # -- for the hub -----------------------------------------------------------------------------
+
+    @property
+    def used(self) -> JsonObject | None:
+        """What the agent noted by `usage`."""
+        return self._tally.usage or None
 
     @property
     def has_pending(self) -> bool:
@@ -352,10 +442,6 @@ class Turn:
         self._session.check_running(self.id)
         self._gather(surface, PatchChange([_copied(op)]))
 
-    def _number(self, kind: str) -> int:
-        self._numbers[kind] += 1
-        return self._numbers[kind]
-
     def _named(self, component: Component) -> Component:
         """Gives a copy that shares nothing with the author's, in which everything has an id."""
         return self._with_ids(_copied(component))
@@ -366,7 +452,7 @@ class Turn:
         if children:
             named = [self._with_ids(msgspec.convert(child, Component)) for child in children]
             props = put_children(component.type, own, [_plain(child) for child in named])
-        name = component.id or f"{self.id}-{self._number('component')}"
+        name = component.id or f"{self.id}-{self._tally.next_component()}"
         return msgspec.structs.replace(component, id=name, props=props)
 
     def _end_tool(self, call: ToolCall, error: str | None) -> None:

@@ -8,12 +8,14 @@ way) or *returning* (a catch-up is). From behind it becomes current again by one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from arp.protocol.codec import Encoding, encode_json, recode
-from arp.protocol.messages import AgentMessage, Resume
-from arp.session.emission import Audience
+from msgspec import Struct
+
+from arp.protocol.codec import Encoding
+from arp.protocol.messages import AgentMessage, Presented, RendererInfo, Resume
+from arp.session.emission import Audience, encoded
 from arp.surface.profile import DRAFT, Profile
 from arp.surface.snapshot import Place
 
@@ -40,6 +42,16 @@ class Outbox(Protocol):
         """Ends the connection, with a WebSocket close code (protocol.md 6)."""
 
 
+class About(Struct):
+    """What a renderer has said of itself."""
+
+    resume: Resume | None = None
+    """The place that it had applied when it came."""
+    info: RendererInfo = RendererInfo()
+    presented: dict[str, Presented] = {}
+    """How it has displayed components that are there, where it told (feature `frame-ack`)."""
+
+
 class Viewer:
     """One attached renderer."""
 
@@ -51,7 +63,7 @@ class Viewer:
         "part",
         "place",
         "profile",
-        "resume",
+        "said",
         "state",
         "unacknowledged",
     )
@@ -67,9 +79,18 @@ class Viewer:
         """Where it stands while it is behind."""
         self.part: str | None = None
         """A text part that it knows by id."""
-        self.resume: Resume | None = None
+        self.said = About()
         self.unacknowledged: list[int] | None = None
         """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
+
+    @property
+    def resume(self) -> Resume | None:
+        """The place that it had applied when it came; `None` once that means nothing any more."""
+        return self.said.resume
+
+    @resume.setter
+    def resume(self, resume: Resume | None) -> None:
+        self.said.resume = resume
 
     @property
     def audience(self) -> Audience:
@@ -78,17 +99,24 @@ class Viewer:
 
     def tell(self, message: AgentMessage) -> None:
         """Sends one message to this renderer alone."""
-        self.outbox.send([recode(encode_json(message), self.encoding)])
+        self.outbox.send(encoded(message, self.audience))
 
     def drained(self) -> None:
         """Is called by the transport when its buffer has become small."""
         if self.state == "behind" and self.live is not None:
             self.live.delivery.drained(self)
 
-    def acknowledge(self, seq: int) -> None:
-        """Takes note of the last commit that the renderer has displayed."""
+    def acknowledge(self, seq: int, presented: Mapping[str, Presented] | None = None) -> None:
+        """Takes note of the last commit that the renderer has displayed, and how it did."""
         if self.unacknowledged is None:
             return
+        if presented and self.live is not None:
+            trees = self.live.session.screen.surfaces.values()
+            self.said.presented = {
+                name: how
+                for name, how in (self.said.presented | dict(presented)).items()
+                if any(name in tree.nodes for tree in trees)
+            }
         self.unacknowledged = [place for place in self.unacknowledged if place > seq]
         self.drained()
 

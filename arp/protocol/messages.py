@@ -282,6 +282,19 @@ class Viewport(Struct, frozen=True):
     height: Length
 
 
+class RendererInfo(Struct, frozen=True, omit_defaults=True):
+    """What a renderer tells of the place where it shows things; `None`: it did not say."""
+
+    locale: Preference | None = None
+    """For instance `de-CH` (BCP 47)."""
+    time_zone: Preference | None = None
+    """For instance `Europe/Zurich` (IANA)."""
+    theme: Preference | None = None
+    """For instance `dark`."""
+    viewport: Viewport | None = None
+    """As it was last told, by `hello` or `resize`."""
+
+
 class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
     """What a renderer is, and which session it wants."""
 
@@ -293,6 +306,11 @@ class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
     time_zone: Preference | None = None
     theme: Preference | None = None
     token: str | None = None
+
+    @property
+    def info(self) -> RendererInfo:
+        """What agents may know of the renderer."""
+        return RendererInfo(self.locale, self.time_zone, self.theme, self.viewport)
 
 
 class Input(_Versioned, frozen=True, kw_only=True, tag="input"):

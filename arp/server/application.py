@@ -22,6 +22,7 @@ from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.server.answers import refusal
+from arp.server.blobs import blob_routes
 from arp.server.chats import chat_routes
 from arp.server.guard import Guard, Refused
 from arp.server.metrics import metrics_routes
@@ -64,6 +65,7 @@ class Application:
             *stream_routes(self),
             *chat_routes(self),
             *run_routes(self),
+            *blob_routes(self),
             *metrics_routes(self),
             *page_routes(),
             Route("/health", _health),

@@ -144,7 +144,7 @@ async def _messages(
             "timestamp": ended,
         }
         tools = [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools]
-        state = {"turn_id": turn_id, "status": turn.status, "tools": tools}
+        state = {"turn_id": turn_id, "status": turn.status, "tools": tools, "usage": turn.usage}
         out.append({**answer, "ui_events": events, **state})
     return out
 

@@ -4,6 +4,9 @@ Theory of operation. A browser sends what any page asks it to, also to this mach
 must name a host that is ours (a rebound DNS name does not), and if it says which page sent it, that
 page must be ours or listed. Both hold on loopback too. One function decides for every route, on the
 raw request.
+
+An app without a token and without a hook serves this machine alone. `arp serve` refuses to listen
+elsewhere then; a mounted app cannot know where its server listens, so each request is looked at.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import hmac
 import inspect
 import logging
+from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from arp.hub.directory import Principal
@@ -20,6 +24,12 @@ from arp.transport.websocket import Scope
 logger = logging.getLogger(__name__)
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+ONLY_HERE = (
+    "this app has neither token nor hook, so it serves its own machine alone; "
+    "give App an Access(token=…), or an Access(authenticate=…)"
+)
 
 
 class Refused(NamedTuple):
@@ -35,11 +45,15 @@ class Guard:
     def __init__(self, access: Access) -> None:
         self._token = access.token
         self._authenticate = access.authenticate
+        self._is_open = access.is_open
+        self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
         self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
 
     def check_source(self, scope: Scope) -> Refused | None:
-        """Checks `Host` and `Origin`; `None` if both are right."""
+        """Checks where it comes from, `Host` and `Origin`; `None` if all are right."""
+        if self._is_open and _is_remote(scope):
+            return self._refused_remote()
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
             return Refused(
@@ -53,6 +67,12 @@ class Guard:
         ):
             return None
         return Refused(403, "this origin may not use this server; its origins setting lists more")
+
+    def _refused_remote(self) -> Refused:
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning("somebody elsewhere was refused: %s", ONLY_HERE)
+        return Refused(403, ONLY_HERE)
 
     @staticmethod
     def _is_own(origin: str, host: str) -> bool:
@@ -95,6 +115,21 @@ class Guard:
             logger.exception("the authenticate hook failed")
             return None
         return Principal(name) if name is not None else None
+
+
+def _is_remote(scope: Scope) -> bool:
+    """Tells whether a request surely comes from another machine.
+
+    Over a Unix socket there is no address; what is no IP address was put there by this process.
+    """
+    client = scope.get("client")
+    try:
+        address = ip_address(client[0]) if client else None
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address is not None and not address.is_loopback
 
 
 def _values(scope: Scope, name: bytes, *, lower: bool = True) -> list[str]:

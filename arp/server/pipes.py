@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from arp.hub.directory import Principal
 from arp.hub.peer import Peer
+from arp.server.arrivals import log_arrival
 from arp.server.ending import run_to_end
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.stdio import serve_stdio
@@ -49,7 +50,9 @@ async def _talk(application: Application, stdin: BinaryIO, stdout: BinaryIO) -> 
 
     def make_peer(outbox: QueueOutbox) -> Peer:
         check = application.guard.check_token
-        return Peer(hub, outbox, "json", application.workflow, Principal(), check)
+        peer = Peer(hub, outbox, "json", application.workflow, Principal(), check)
+        log_arrival(peer.viewer, "standard input")
+        return peer
 
     with suppress(asyncio.CancelledError):
         await serve_stdio(stdin, stdout, make_peer, application.aclose)

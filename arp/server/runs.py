@@ -5,6 +5,7 @@ A run's id is `{session_id}.{turn_id}`.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from arp.hub.live import LiveSession
+from arp.hub.trace import traced
 from arp.hub.viewer import Viewer
 from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
 from arp.protocol.errors import SessionNotFound
@@ -20,6 +22,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import RendererCapabilities, RendererHello, Resume
 from arp.protocol.screen import TurnScreen
 from arp.server.answers import json_response
+from arp.server.arrivals import log_arrival
 from arp.server.chats import bounded
 from arp.server.workflow_events import WorkflowWriter
 from arp.surface.snapshot import snapshot
@@ -29,6 +32,8 @@ from arp.transport.websocket import Receive, Scope, Send
 
 if TYPE_CHECKING:
     from arp.server.application import Application
+
+logger = logging.getLogger(__name__)
 
 RECENT_SESSIONS = 20
 """Sessions whose runs a list shows when none is named."""
@@ -113,6 +118,7 @@ def result_of(live: LiveSession, turn: TurnScreen) -> JsonObject:
         "components": [part for part in screen.output(turn.id) if "/" not in part.id],
         "tools": [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools],
         "errors": turn.errors,
+        "usage": turn.usage,
     }
 
 
@@ -131,7 +137,8 @@ async def follow(
     """Streams a turn from its beginning as the draft's events; it needs no reader to go on."""
     hub = await application.hub()
     outbox = QueueOutbox()
-    viewer = Viewer(secrets.token_hex(8), outbox, "json")
+    viewer_id = secrets.token_hex(8)
+    viewer = Viewer(viewer_id, traced(outbox, viewer_id, "json"), "json")
     outbox.viewer = viewer
     head = live.session.head
     begin = turn.inputs[0].seq if turn.inputs else None
@@ -143,9 +150,11 @@ async def follow(
     application.streams.add(outbox)
     try:
         hub.attach(viewer, live, hello)
+        log_arrival(viewer, "workflow stream")
         writer = WorkflowWriter(f"{head.session_id}.{turn.id}", turn.id)
         writer.prime(snapshot(live.session.screen, live.session.name, viewer.profile))
         await stream(receive, send, outbox, writer)
     finally:
         application.streams.discard(outbox)
         hub.detach(viewer)
+        logger.info("renderer %s is gone", viewer.id)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
 from arp.hub.settings import HubSettings
 
@@ -14,6 +15,28 @@ if TYPE_CHECKING:
 
 Authenticate: TypeAlias = Callable[[dict[str, str]], Awaitable[str | None] | str | None]
 """Takes the request's headers (lower-case names), gives the user's name, or `None` to refuse."""
+
+
+Token: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]+\Z", max_length=4096)]
+"""What a header can carry, and a shell and an address line hand over unchanged."""
+
+HostName: TypeAlias = Annotated[
+    str, Meta(pattern=r"^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])\Z")
+]
+"""As it stands in `Host`, without a port; an IPv6 address in brackets."""
+
+Origin: TypeAlias = Annotated[
+    str,
+    Meta(pattern=r"^(?:null|[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%\[\]:-]+/?)\Z"),
+]
+"""As browsers send it: scheme, host, and port where it is not the usual one."""
+
+EXPECTED = {
+    "token": "a text without spaces and control characters",
+    "hosts": "a host name without scheme and port, as agents.example.org",
+    "origins": "an origin without a path, as https://example.org or http://localhost:5173",
+}
+"""What the fields of `Access` take, in words."""
 
 
 class Workflow(Struct, frozen=True):
@@ -26,16 +49,45 @@ class Workflow(Struct, frozen=True):
 
 
 class Access(Struct, frozen=True):
-    """Who may come in."""
+    """Who may come in.
 
-    token: str | None = None
+    Raises:
+        ValueError: A token, host or origin that no request could ever match.
+    """
+
+    token: Token | None = None
     """Everyone must have it."""
     authenticate: Authenticate | None = None
     """Tells who asks; before `token`."""
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[HostName, ...] = ()
     """Names under which the server is reached, besides this machine's own."""
-    origins: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
     """Web origins whose pages may use it, besides its own."""
+
+    def __post_init__(self) -> None:
+        """Refuses what would let nobody in, where it was meant to."""
+        _check("token", self.token, Token | None)
+        for name, values, kind in (
+            ("hosts", self.hosts, HostName),
+            ("origins", self.origins, Origin),
+        ):
+            if isinstance(values, str):
+                raise ValueError(f"Access.{name}: expected a tuple of texts, got {values!r:.60}")
+            for value in values:
+                _check(name, value, kind)
+
+    @property
+    def is_open(self) -> bool:
+        """Tells whether nothing tells one visitor from another."""
+        return self.token is None and self.authenticate is None
+
+
+def _check(name: str, value: object, kind: object) -> None:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        shown = "" if name == "token" else f", got {value!r:.60}"
+        raise ValueError(f"Access.{name}: expected {EXPECTED[name]}{shown}") from None
 
 
 class Served(Struct, frozen=True):

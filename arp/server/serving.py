@@ -6,6 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from arp.server.served import HostName, Origin, Token
+
 
 class Serving(Struct, frozen=True):
     """How an application is served."""
@@ -16,11 +18,11 @@ class Serving(Struct, frozen=True):
     """`None`: the default port, or the next one that is free; 0: any that is free."""
     ledger: Annotated[str, Meta(min_length=1)] | None = None
     """Where facts live; `None`: as the app says, or in a file beside."""
-    token: str | None = None
+    token: Token | None = None
     """Whoever connects must have it."""
-    origins: list[str] = []
+    origins: list[Origin] = []
     """Web origins whose pages may connect."""
-    hosts: list[str] = []
+    hosts: list[HostName] = []
     """Names under which it is reached."""
     stdio: bool = False
     """Over standard input and output, to one renderer."""

@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from arp.hub.peer import Peer
+from arp.server.arrivals import log_arrival
 from arp.store.errors import StoreError
 from arp.transport.websocket import SUBPROTOCOLS, Receive, Scope, Send, SocketOutbox, talk
 
@@ -51,6 +52,7 @@ async def accept_socket(
         if principal is None:
             waiting.add(peer)
             peer.on_trusted = lambda: waiting.discard(peer)
+        log_arrival(peer.viewer, "WebSocket", scope)
         return peer
 
     await receive()

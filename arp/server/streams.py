@@ -1,7 +1,8 @@
 """Server-sent events and POST: the same session dialect where a WebSocket cannot go.
 
 `GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url
-JSON. `POST /_arp/v1/input` takes inputs as JSON, or as multipart/form-data with files.
+JSON; who sends none gets everything. `POST /_arp/v1/input` takes inputs as JSON, or as
+multipart/form-data with files.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from starlette.routing import BaseRoute, Route
 
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
+from arp.hub.trace import is_tracing, log_received
 from arp.protocol.agent_connection import AgentConnection, Rejected
+from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
 from arp.protocol.messages import AgentMessage, ErrorMessage, FileRef, Input, InputAck
 from arp.server.answers import status_of
+from arp.server.arrivals import log_arrival
 from arp.server.uploads import read_body, read_form
 from arp.transport.event_stream import EventWriter, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
@@ -29,6 +33,12 @@ from arp.transport.websocket import Receive, Scope, Send
 
 if TYPE_CHECKING:
     from arp.server.application import Application
+
+EVERYTHING = {
+    "components": list(VERSIONS),
+    "features": ["streaming", "input", "resume", "multi-surface"],
+}
+"""What a client that says no hello is taken to show (protocol.md 2.2)."""
 
 FIELD_PART = "fields."
 """How a part is named that answers a file field of a form."""
@@ -56,6 +66,7 @@ class _Events:
         principal, check = scope["arp"].principal, self._application.guard.check_token
         peer = Peer(hub, outbox, "json", workflow, principal, check)
         outbox.viewer = peer.viewer
+        log_arrival(peer.viewer, "event stream", scope)
         peer.start()
         self._application.streams.add(outbox)
         try:
@@ -84,7 +95,7 @@ def _hello(request: Request) -> dict[str, Any]:
         hello = None
     if not isinstance(hello, dict):
         raise InvalidMessage("hello: expected a JSON object as base64url", detail="hello")
-    hello = {"type": "hello", "v": 1, **hello}
+    hello = {"type": "hello", "v": 1, **(hello if text else {"capabilities": EVERYTHING})}
     session_id = request.query_params.get("session_id")
     if session_id is not None:
         hello["session_id"] = session_id
@@ -128,7 +139,10 @@ class _Inputs:
         connection = AgentConnection("json", hub.settings.limits)
         workflow = _workflow(self._application, request.scope)
         answers: list[AgentMessage] = []
-        for event in connection.receive(frame):
+        events = connection.receive(frame)
+        if is_tracing():
+            log_received("by POST", events, len(frame))
+        for event in events:
             if isinstance(event, Input):
                 principal = request.scope["arp"].principal
                 answers.append(await hub.submit(event, principal, workflow, files))

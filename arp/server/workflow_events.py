@@ -81,6 +81,8 @@ class WorkflowWriter:
         if not commit.final:
             return shown
         self.done = True
+        if commit.usage:
+            shown += _event("usage", commit.usage)
         return shown + b"event: done\ndata: [DONE]\n\n"
 
     def _renders(self, change: Render | Patch) -> list[bytes]:

@@ -18,6 +18,7 @@ from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import AgentMessage, Delta, DeltaPayload, InputEcho, Render
+from arp.session.parcels import parcels
 from arp.surface.profile import Profile
 from arp.surface.snapshot import Place
 
@@ -72,9 +73,10 @@ class Emission:
         if messages is None:
             return None
         return [
-            recode(encode_json(message), audience.encoding)
+            frame
             for before in messages
             for message in addressed(before, audience)
+            for frame in encoded(message, audience)
         ]
 
 
@@ -153,10 +155,32 @@ class Text:
         elif audience.part is not None and audience.part == self.part:
             target = self.part
         frame = self._deltas.delta(self.sequence, self.turn_id, self.json, target, kind)
-        return [frame if audience.encoding == "json" else recode(frame, audience.encoding)]
+        if audience.encoding != "json":
+            frame = recode(frame, audience.encoding)
+        most = audience.profile.limits.max_message_bytes
+        if most is not None and len(frame) > most:
+            return [part for one in self._named(target) for part in encoded(one, audience)]
+        return [frame]
+
+    def _named(self, target: str | None) -> list[AgentMessage]:
+        """Gives what shows it, with the part that it goes to."""
+        if target is None:
+            return self.messages
+        (delta,) = self.messages
+        assert isinstance(delta, Delta)
+        payload = msgspec.structs.replace(delta.payload, target=target)
+        return [msgspec.structs.replace(delta, payload=payload)]
 
 
 Recorded: TypeAlias = Emission | Text
+
+
+def encoded(message: AgentMessage, audience: Audience) -> list[bytes]:
+    """Gives a message that an audience takes as frames; several if it is too large for one."""
+    most = audience.profile.limits.max_message_bytes
+    if most is None:
+        return [recode(encode_json(message), audience.encoding)]
+    return parcels(message, most, audience.encoding)
 
 
 def addressed(

@@ -16,7 +16,7 @@ from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidMessage, ResourceLimit, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import CANCEL, FileRef, Input
+from arp.protocol.messages import CANCEL, FileRef, Input, RendererInfo, Viewport
 from arp.protocol.patch import Update
 from arp.protocol.refusal import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
@@ -25,6 +25,9 @@ from arp.session.session import Session, takes_typed_answers
 from arp.surface.answers import answer_value, check_answer, public_answer, understand
 from arp.surface.change import PatchChange
 from arp.surface.profile import Profile
+
+UNKNOWN = RendererInfo()
+"""A renderer that said nothing of itself."""
 
 MAX_QUEUE = 100
 """Turns in line; a person types fewer, a runaway client must not fill the memory."""
@@ -80,11 +83,14 @@ _SHAPES: dict[str, type[Struct]] = {
     "gesture": _Gesture,
     "voice": _Voice,
     "navigate": _Navigate,
+    "resize": Viewport,
 }
 """`data` of protocol.md 2.2, as far as it does not depend on the component that it answers."""
 
 
-def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
+def receive(
+    session: Session, message: Input, profile: Profile, renderer: RendererInfo = UNKNOWN
+) -> list[Effect]:
     """Takes an input.
 
     Args:
@@ -92,6 +98,7 @@ def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
         message: As it came.
         profile: Of the renderer that it came from: one that shows a question as text answers in
             text.
+        renderer: What that renderer said of itself, for the agent of a turn that begins.
 
     Returns:
         What to do when the facts are durable; first the acknowledgement, if the input has an id.
@@ -110,8 +117,8 @@ def receive(session: Session, message: Input, profile: Profile) -> list[Effect]:
     answered = _find_question(session, message, profile)
     if answered is not None:
         component, fitted = answered
-        return _answer(session, component, fitted)
-    return _new_turn(session, message)
+        return _answer(session, component, fitted, renderer)
+    return _new_turn(session, message, renderer)
 
 
 def _check_shape(message: Input) -> None:
@@ -182,7 +189,7 @@ def _find_question(
 
 def _typed(session: Session, message: Input, profile: Profile) -> tuple[Component, Input] | None:
     for component, named in _open(session, message):
-        if not takes_typed_answers(profile, component.type):
+        if not takes_typed_answers(profile, component):
             continue
         understood = understand(component, message.data["text"])
         if understood is None:
@@ -221,7 +228,9 @@ def _checked(component: Component, message: Input) -> Input:
 # -- what comes of it ------------------------------------------------------------------------------
 
 
-def _answer(session: Session, component: Component, message: Input) -> list[Effect]:
+def _answer(
+    session: Session, component: Component, message: Input, renderer: RendererInfo
+) -> list[Effect]:
     if component.type == "tabs":
         return _tab(session, component, message)
     value = answer_value(component, message.input_type, message.data)
@@ -238,7 +247,7 @@ def _answer(session: Session, component: Component, message: Input) -> list[Effe
         session.answer_question(question, public, None)
     elif component.type in CATALOG:
         session.mark(component.id, message.surface, "answered", public, None)
-    return _new_turn(session, message)
+    return _new_turn(session, message, renderer)
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:
@@ -259,13 +268,17 @@ def _tab(session: Session, component: Component, message: Input) -> list[Effect]
     return _acknowledge(message, None)
 
 
-def _new_turn(session: Session, message: Input) -> list[Effect]:
+def _new_turn(session: Session, message: Input, renderer: RendererInfo) -> list[Effect]:
     _room(session)
     effects: list[Effect] = []
     if session.running is not None and session.rules.policy == "interrupt":
         effects.append(CancelTurn(session.running))
     turn_id = f"t{len(session.screen.turns) + 1}"
-    session.in_turn("turn.submitted", turn_id, {"input": _told(message)})
+    submitted: JsonObject = {"input": _told(message)}
+    if renderer != UNKNOWN:
+        submitted["renderer"] = msgspec.to_builtins(renderer)
+        session.seen.renderers[turn_id] = renderer
+    session.in_turn("turn.submitted", turn_id, submitted)
     _remember(session, message, turn_id)
     session.queue.append(turn_id)
     if session.running is not None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from arp.ledger.fact import Fact
 from arp.protocol.errors import RemoteError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.messages import AgentMessage
+from arp.protocol.messages import AgentMessage, RendererInfo
 from arp.session.effects import Effect
 from arp.session.policy import Policy
 from arp.session.projection import At, project
@@ -69,11 +71,13 @@ def _follow(session: Session, fact: Fact) -> None:
         case "turn.submitted":
             session.queue.append(turn_id)
             _seen(session, payload.get("input"), turn_id)
+            _told_by(session, payload, turn_id)
         case "turn.started":
             session.queue.remove(turn_id)
             session.running = turn_id
         case "turn.completed" | "turn.failed":
             session.running = None if session.running == turn_id else session.running
+            session.seen.renderers.pop(turn_id, None)
             if turn_id in session.queue:
                 session.queue.remove(turn_id)
         case "action.required":
@@ -85,11 +89,18 @@ def _follow(session: Session, fact: Fact) -> None:
                 if question.action_id == fact.action_id:
                     del session.questions[place]
             _seen(session, payload.get("input"), turn_id)
+        case "output.spilled":
+            session.seen.remember_files([payload["file"]["sha256"]])
         case "artifact.changed" | "run.status":
             if "inputId" in payload:
                 session.seen.remember(payload["inputId"], fact.turn_id)
         case _:
             pass
+
+
+def _told_by(session: Session, payload: JsonObject, turn_id: str) -> None:
+    if "renderer" in payload:
+        session.seen.renderers[turn_id] = msgspec.convert(payload["renderer"], RendererInfo)
 
 
 def _seen(session: Session, told: JsonObject | None, turn_id: str) -> None:

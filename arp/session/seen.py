@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import RendererInfo
 
 REMEMBERED = 4096
 """Ids of inputs, and files, that a session remembers: about half a megabyte at most, and more than
@@ -21,13 +22,15 @@ all renderers of a session send while one of them looks for a lost connection.""
 class Seen(dict[str, str | None]):
     """What came in before: the turn of each of the newest inputs that had an id."""
 
-    __slots__ = ("files",)
+    __slots__ = ("files", "renderers")
 
     def __init__(self) -> None:
         super().__init__()
         self.files: dict[str, None] = {}
-        """SHA-256 of the newest files that came with inputs: the only ones that an input may
-        name."""
+        """SHA-256 of the session's newest files, uploaded or saved by its agent: an input may name
+        no others, and nobody gets others from it."""
+        self.renderers: dict[str, RendererInfo] = {}
+        """Of turns that are not over: what the renderer that began each said of itself."""
 
     def remember(self, input_id: str, turn_id: str | None) -> None:
         """Takes note of an input that took effect; of too many the oldest is forgotten."""

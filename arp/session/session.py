@@ -41,7 +41,7 @@ from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
 from arp.session.seen import Seen
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.profile import Profile, supported
+from arp.surface.profile import Profile, fits_in, supported
 from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
 from arp.surface.translate import Translation
@@ -238,6 +238,7 @@ class Session:
         status: Literal["completed", "failed", "cancelled"],
         error: BaseException | None = None,
         reason: str | None = None,
+        usage: JsonObject | None = None,
     ) -> list[Effect]:
         """Ends a turn, once; its open questions close, unless it was interrupted.
 
@@ -246,6 +247,7 @@ class Session:
             status: How it ended.
             error: Shown by its code; what is not an `ArpError` shows no internals.
             reason: `statusReason` of the fact.
+            usage: What it took; told with the final commit.
         """
         if turn_id != self.running and turn_id not in self.queue:
             return []
@@ -258,7 +260,9 @@ class Session:
             self.in_turn("runtime.error", turn_id, {**shown, "retryable": payload.retryable})
         type_name = "turn.completed" if status == "completed" else "turn.failed"
         ids = {"status_reason": reason or status} if status != "completed" else {}
-        self.in_turn(type_name, turn_id, {"status": status}, status=status, **ids)
+        ended: JsonObject = {"status": status, "usage": usage} if usage else {"status": status}
+        self.in_turn(type_name, turn_id, ended, status=status, **ids)
+        self.seen.renderers.pop(turn_id, None)
         if turn_id in self.queue:
             self.queue.remove(turn_id)
             self.record("queue.changed", {"queued": list(self.queue)}, thread_id=THREAD)
@@ -360,9 +364,11 @@ class Session:
         return [CancelTurn(turn_id)] if turn_id == self.running else []
 
 
-def takes_typed_answers(profile: Profile, component_type: str) -> bool:
+def takes_typed_answers(profile: Profile, component: Component) -> bool:
     """Tells whether a renderer shows a question as text, so that a typed line may be its answer."""
-    return profile.said_hello and component_type not in supported(profile).versions
+    if not profile.said_hello:
+        return False
+    return component.type not in supported(profile).versions or not fits_in(component, profile)
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:

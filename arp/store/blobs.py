@@ -61,6 +61,16 @@ class Blobs(Protocol):
             StoreUnavailable: The bytes on the disk are not what was put.
         """
 
+    def path(self, blob_id: str) -> Path | None:
+        """Gives where a blob stands on the disk, if it is there; it need not exist.
+
+        Returns:
+            `None` where blobs are in no file: then `read` gives them.
+
+        Raises:
+            BlobNotFound: It is no id at all.
+        """
+
 
 class BlobStore:
     """`Blobs` in a directory, one file each; for one process, as the ledger beside it."""
@@ -128,6 +138,10 @@ class MemoryBlobs:
         if data is None:
             raise BlobNotFound
         return data
+
+    def path(self, blob_id: str) -> None:
+        """As `Blobs.path`: in no file."""
+        _check_id(blob_id)
 
 
 class _Upload:

@@ -1,4 +1,5 @@
 """What is shown: surfaces with atomic commits, and what each renderer gets of them.
 
-Read in this order: `surface`, `degrade`, `answers`, `profile`, `translate`, `view`.
+Read in this order: `surface`, `degrade`, `fitting`, `answers`, `profile`, `translate`,
+`snapshot`.
 """

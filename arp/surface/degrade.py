@@ -82,6 +82,12 @@ def degrade(component: Component, profile: Supported) -> list[Component]:
     return _taken_apart(component, profile)
 
 
+def as_one_text(component: Component, max_table_rows: int | None = None) -> Component:
+    """Gives all that a component says as one text under its id."""
+    texts = degrade(component, Supported({}, max_table_rows))
+    return _text(component.id, _contents(texts))
+
+
 def how_shown(component: Component, profile: Supported) -> dict[str, str]:
     """Tells as which type each component of a tree is shown.
 
@@ -118,8 +124,7 @@ def _known(component: Component, profile: Supported) -> Component:
         before = from_object(child)
         after = degrade(before, profile)
         if spec.slots != "children" and len(after) != 1:
-            texts = degrade(before, Supported({}, profile.max_table_rows))
-            after = [_text(before.id, _contents(texts))]
+            after = [as_one_text(before, profile.max_table_rows)]
         shown += [child if one is before else as_object(one) for one in after]
     if len(shown) == len(children) and all(a is b for a, b in zip(shown, children, strict=True)):
         return component

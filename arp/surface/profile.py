@@ -13,6 +13,7 @@ from arp.protocol.messages import RendererCapabilities
 from arp.protocol.node import Node, from_object
 from arp.protocol.slots import may_have_parts, take_children
 from arp.surface.degrade import Supported, degrade
+from arp.surface.fitting import fits, room, shrunk
 
 
 class Profile(Struct, frozen=True):
@@ -64,10 +65,20 @@ def shows(profile: Profile, type_name: str, version: int) -> bool:
 
 def is_native(component: Component, profile: Profile) -> bool:
     """Tells whether a component and all in it is shown as it is."""
+    return fits_in(component, profile) and _is_known(component, profile)
+
+
+def fits_in(value: object, profile: Profile) -> bool:
+    """Tells whether a component or an op goes into one message of this profile."""
+    most = room(profile.limits)
+    return most is None or fits(value, most)
+
+
+def _is_known(component: Component, profile: Profile) -> bool:
     if not shows(profile, component.type, component.version):
         return False
     children = take_children(component.type, component.props)[1]
-    return all(is_native(from_object(child), profile) for child in children)
+    return all(_is_known(from_object(child), profile) for child in children)
 
 
 def stands_native(node: Node, profile: Profile) -> bool:
@@ -99,4 +110,8 @@ def shown_as(component: Component, profile: Profile) -> list[Component]:
     """
     if is_native(component, profile):
         return [component]
-    return degrade(component, supported(profile))
+    pieces = degrade(component, supported(profile))
+    most = room(profile.limits)
+    if most is None:
+        return pieces
+    return [shrunk(piece, most, profile.limits.max_table_rows) for piece in pieces]

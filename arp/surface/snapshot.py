@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+import msgspec
 from msgspec import Struct
 
 from arp.protocol.component import Component
@@ -31,9 +32,9 @@ from arp.protocol.messages import (
     TurnMessage,
 )
 from arp.protocol.patch import PatchOp, Remove
-from arp.protocol.screen import Screen, ToolRun, TurnScreen
+from arp.protocol.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
-from arp.surface.profile import Profile, may_take_other_ids, shown_as, shows
+from arp.surface.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
 RECENT_TURNS = 50
 """Turns in a snapshot; older ones are paged over HTTP (protocol.md 2.3)."""
@@ -87,11 +88,31 @@ def _turn(
     out = list(_marked(screen.surfaces["main"], turn, name, profile, Place()))
     if turn.status is not None:
         out.append(_status(turn, session_id))
-    components = _shown(screen.output(turn_id), profile)
+    output, rests = _begun(screen.output(turn_id), turn_id, profile)
+    components = _shown(output, profile)
     if components:
         out.append(Render(session_id=session_id, turn_id=turn_id, components=components))
     out.append(Commit(session_id=session_id, turn_id=turn_id, final=turn.final, usage=turn.usage))
+    for part, rest in rests.items():
+        payload = DeltaPayload(rest, target=part)
+        out.append(Delta(session_id=session_id, turn_id=turn_id, payload=payload))
     return out
+
+
+def _begun(
+    output: list[Component], turn_id: str, profile: Profile
+) -> tuple[list[Component], dict[str, str]]:
+    """Gives the output with text parts that are too large for one message begun, and their rests.
+
+    Nothing of what was said is lost: the rest follows as deltas, which go into any message.
+    """
+    rests: dict[str, str] = {}
+    for place, component in enumerate(output):
+        if is_text_part(component, turn_id) and not fits_in(component, profile):
+            rests[component.id] = component.props["content"]
+            props = {**component.props, "content": ""}
+            output[place] = msgspec.structs.replace(component, props=props)
+    return output, rests
 
 
 def catch_up(
@@ -106,6 +127,8 @@ def catch_up(
     """
     main = screen.surfaces["main"]
     if profile.said_hello and not _tellable(main, profile, place.seq):
+        return None
+    if any(_is_large_part(main, turn, profile, place) for turn in screen.turns.values()):
         return None
     out: list[AgentMessage] = []
     renders: list[AgentMessage] = list(_removals(main, name, place.seq))
@@ -143,6 +166,21 @@ def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
     roots = (tree.nodes[root] for output in tree.outputs.values() for root in output)
     changed = (root.type for root in roots if root.seq > since >= root.born)
     return not any(may_take_other_ids(name, profile) for name in chain(removed, changed))
+
+
+def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, place: Place) -> bool:
+    """Tells whether a text part is new since a place and does not go into one message.
+
+    Its rest would have to follow as deltas, and those are told before the commit.
+    """
+    if profile.limits.max_message_bytes is None:
+        return False
+    news = [
+        tree.component(name)
+        for name in tree.outputs.get(turn.id, ())
+        if tree.nodes[name].seq > place.seq and name != place.part
+    ]
+    return any(is_text_part(one, turn.id) and not fits_in(one, profile) for one in news)
 
 
 def _turn_since(

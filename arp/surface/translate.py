@@ -22,8 +22,10 @@ from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace
 from arp.protocol.tree import Tree
 from arp.protocol.validation import parse_path
 from arp.surface.change import Change, PatchChange, RenderChange
+from arp.surface.fitting import room
 from arp.surface.profile import (
     Profile,
+    fits_in,
     is_native,
     may_take_other_ids,
     shown_as,
@@ -47,6 +49,8 @@ class Translation:
             if may_take_other_ids(root.type, profile)
         }
         """The pieces that touched roots stood as, where that is not their own id alone."""
+        self._tight = self._too_large(changes)
+        """Touched roots that do not fit into one message, before or after."""
 
     def told(self, changes: list[Change], turn: str, seq: int) -> list[Change] | None:
         """Gives the changes for the profile.
@@ -60,12 +64,34 @@ class Translation:
             Changes with the same effect for that renderer (the very same list where nothing
             differs); some components in them are the tree's own. `None` if it needs a snapshot.
         """
-        if self._passes(changes):
+        self._tight |= self._too_large(changes) | self._with_large_ops(changes)
+        if not self._tight and self._passes(changes):
             return changes
         try:
             return self._anew(changes, turn, seq)
         except NeedsSnapshot:
             return None
+
+    # -- what is too large -------------------------------------------------------------------------
+
+    def _too_large(self, changes: Sequence[Change]) -> set[str]:
+        """Gives the touched roots that are there now and stand as something shorter."""
+        if room(self._profile.limits) is None:
+            return set()
+        roots = {root.id for root in _roots(changes, self._tree)}
+        return {root for root in roots if not fits_in(self._tree.component(root), self._profile)}
+
+    def _with_large_ops(self, changes: Sequence[Change]) -> set[str]:
+        """Gives the roots of ops that do not go into a message, though what came of them does."""
+        if room(self._profile.limits) is None:
+            return set()
+        return {
+            self._root(op.component.id if isinstance(op, Insert) else op.target)
+            for change in changes
+            if isinstance(change, PatchChange)
+            for op in change.ops
+            if not fits_in(op, self._profile)
+        }
 
     # -- what goes through as it is ----------------------------------------------------------------
 
@@ -173,6 +199,8 @@ class Translation:
                     verdicts[root] = verdicts.get(root, True) and passes
                     if isinstance(op, Replace):
                         verdicts[self._root(op.component.id)] = False
+        for root in self._tight & set(verdicts):
+            verdicts[root] = False
         return verdicts
 
     def _judged(self, op: PatchOp, updated: set[str]) -> tuple[str, bool]:

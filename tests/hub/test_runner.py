@@ -309,7 +309,7 @@ async def test_agent_may_be_anything_that_gives_an_awaitable() -> None:
     def agent(turn: Turn) -> Awaitable[None]:
         return turn.say("hello")
 
-    async with running(agent) as hub:
+    async with running(cast(Handler, agent)) as hub:
         renderer = await Renderer(hub).join()
         await renderer.say("go")
         status = await renderer.ended("t1")

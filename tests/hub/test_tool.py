@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from arp import Turn, ui
+from arp import ToolFailed, Turn, ui
 from arp.protocol.errors import (
     InvalidComponent,
     InvalidPatch,
@@ -51,6 +51,36 @@ async def test_tool_that_raises_is_shown_as_failed_and_the_error_goes_up() -> No
     assert "secret" not in str(renderer.box.messages)
 
 
+async def test_tool_that_fails_by_its_authors_word_shows_the_word() -> None:
+    """`ToolCall.fail`: caught, the agent goes on."""
+
+    async def agent(turn: Turn) -> None:
+        try:
+            async with turn.tool("query") as tool:
+                tool.fail("no table of that name\ud800")
+        except ToolFailed as error:
+            await turn.say(f"Sorry: {error.message}")
+
+    renderer = await played(agent)
+    end = renderer.box.of("tool_end")[0]["payload"]
+    assert (end["ok"], end["error"]) == (False, "no table of that name\ufffd")
+    assert renderer.box.of("turn")[-1]["status"] == "completed"
+    assert renderer.screen.text("t1") == "Sorry: no table of that name\ufffd"
+
+
+async def test_failed_tool_that_nobody_catches_ends_the_turn_with_its_message() -> None:
+    """The author has said it for everyone; every other exception stays in the log."""
+
+    async def agent(turn: Turn) -> None:
+        async with turn.tool("query") as tool:
+            tool.fail("no table of that name")
+
+    renderer = await played(agent)
+    error = renderer.box.of("error")[0]["payload"]
+    assert error == {"error": "no table of that name", "code": 18}
+    assert renderer.box.of("turn")[-1]["status"] == "failed"
+
+
 async def test_tool_that_is_cancelled_ends_as_such() -> None:
     """Every tool that began has an end."""
 
@@ -77,3 +107,22 @@ async def test_tool_whose_last_change_is_refused_is_failed() -> None:
 
     renderer = await played(agent)
     assert renderer.box.of("tool_end")[0]["payload"]["ok"] is False
+
+
+async def test_confirm_shows_what_it_was_given_and_nothing_more() -> None:
+    """Left out, or `None`: the renderer's own words."""
+
+    async def agent(turn: Turn) -> None:
+        await turn.confirm("Delete?", "12 rows", id="q", destructive=True, deny_label=None)
+
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.box.has("turn", status="waiting")
+    (shown,) = renderer.box.of("render")[0]["components"]
+    assert shown["props"] == {
+        "title": "Delete?",
+        "message": "12 rows",
+        "destructive": True,
+        "state": "open",
+    }

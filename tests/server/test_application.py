@@ -14,8 +14,10 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
-from arp import App, Turn
+from arp import Access, App, Turn
 from arp.client.client import ArpClient
 from arp.server.application import Application
 from arp.server.serve import bind
@@ -134,6 +136,41 @@ async def test_mounted_routes_work_under_the_prefix_and_the_parents_beside(
     }
     assert ran.json()["text"] == "re hi"
     assert foreign.status_code == 421
+
+
+async def test_mounted_app_without_access_serves_nobody_from_elsewhere() -> None:
+    """The parent may listen anywhere; uvicorn tells the address that a proxy here forwarded for."""
+    inner = app().asgi
+    with serving(in_starlette(inner), inner) as parent:
+        base, far = f"127.0.0.1:{parent.port}/deep/agent", {"x-forwarded-for": "203.0.113.9"}
+        async with asyncio.timeout(10), httpx.AsyncClient() as client:
+            page = await client.get(f"http://{base}/", headers=far)
+            ran = await client.post(f"http://{base}/agent", json={"message": "hi"}, headers=far)
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(f"ws://{base}/_arp/v1", additional_headers=far)
+            here = await client.get(f"http://{base}/")
+    assert (page.status_code, ran.status_code, here.status_code) == (403, 403, 200)
+    assert refused.value.response.status_code == 403
+    assert ran.json()["payload"]["error"] == (
+        "this app has neither token nor hook, so it serves its own machine alone; "
+        "give App an Access(token=…), or an Access(authenticate=…)"
+    )
+
+
+async def test_mounted_app_with_a_hook_serves_those_whom_the_hook_knows() -> None:
+    """Also one that knows everybody, where the parent looks after who comes in."""
+    everybody = App(access=Access(authenticate=lambda _: "guest"))
+
+    @everybody.agent
+    async def agent(turn: Turn) -> None:
+        await turn.say("hello")
+
+    inner = everybody.asgi
+    with serving(in_starlette(inner), inner) as parent:
+        url, far = f"http://127.0.0.1:{parent.port}", {"x-forwarded-for": "203.0.113.9"}
+        async with asyncio.timeout(10), httpx.AsyncClient(base_url=url) as client:
+            ran = await client.post("/deep/agent/agent", json={"message": "hi"}, headers=far)
+    assert ran.json()["text"] == "hello"
 
 
 async def test_route_of_the_parent_is_its_own() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -207,3 +208,89 @@ async def test_hook_that_fails_lets_nobody_in(
     assert await guard.principal(scope()) is None
     assert await guard.check_token("a") is None
     assert "the authenticate hook failed" in caplog.text
+
+
+# -- where a request comes from --------------------------------------------------------------------
+
+OPEN, WITH_TOKEN = Guard(Access()), Guard(Access(token="t"))
+
+CLIENTS: list[tuple[Any, int | None]] = [
+    (("127.0.0.1", 50_000), None),
+    (("127.8.8.8", 50_000), None),
+    (("::1", 50_000, 0, 0), None),
+    (("::ffff:127.0.0.1", 50_000), None),
+    (None, None),
+    (("", 0), None),
+    (("testclient", 50_000), None),
+    (("192.168.1.7", 50_000), 403),
+    (("203.0.113.9", 50_000), 403),
+    (("0.0.0.0", 50_000), 403),
+    (("2001:db8::1", 50_000), 403),
+    (("::ffff:203.0.113.9", 50_000), 403),
+]
+
+
+@pytest.mark.parametrize(("client", "expected"), CLIENTS)
+def test_app_without_token_and_hook_serves_its_own_machine_alone(
+    client: Any, expected: int | None
+) -> None:
+    """A `Host` header is what the sender writes; an address is not."""
+    request = scope(("host", "127.0.0.1")) | {"client": client}
+    refused = OPEN.check_source(request)
+    assert (refused.status if refused else None) == expected
+    assert refused is None or "give App an Access(token=" in refused.reason
+    assert WITH_TOKEN.check_source(request) is None
+
+
+def test_first_visitor_from_elsewhere_is_logged_and_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A scanner must not fill the log."""
+    guard = Guard(Access())
+    for _ in range(3):
+        guard.check_source(scope(("host", "127.0.0.1")) | {"client": ("203.0.113.9", 1)})
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "give App an Access(token=" in caplog.text
+
+
+# -- what Access takes -----------------------------------------------------------------------------
+
+
+TEXT: Any = "x.example"
+"""One text, where a tuple belongs."""
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Access(token=""), "Access.token: expected a text without spaces and"),
+        (lambda: Access(token="a b"), "Access.token: expected a text without spaces and"),
+        (lambda: Access(hosts=("http://x",)), "Access.hosts: expected a host name without scheme"),
+        (lambda: Access(hosts=("x:80",)), "without scheme and port, as agents.example.org, got 'x"),
+        (lambda: Access(hosts=TEXT), "Access.hosts: expected a tuple of texts, got 'x.exa"),
+        (lambda: Access(origins=("*",)), "Access.origins: expected an origin without a path"),
+        (lambda: Access(origins=("x.example",)), "got 'x.example'"),
+        (lambda: Access(origins=("https://x.example/a",)), "got 'https://x.example/a'"),
+    ],
+)
+def test_access_that_would_let_nobody_in_is_refused_at_once(make: Any, says: str) -> None:
+    """style.md: what was wrong, where, and what to do."""
+    with pytest.raises(ValueError, match=re.escape(says)):
+        make()
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://example.org",
+        "https://example.org/",
+        "http://localhost:5173",
+        "http://[::1]:8080",
+        "tauri://localhost",
+        "chrome-extension://abcdefghijklmnop",
+        "null",
+    ],
+)
+def test_origins_that_pages_have_are_taken(origin: str) -> None:
+    """Web pages, desktop shells, extensions, sandboxed frames."""
+    assert Access(origins=(origin,)).origins == (origin,)

@@ -136,6 +136,25 @@ async def test_last_event_id_resumes_without_loss_or_repeat(server: Serving) -> 
     assert "".join(text) == "one two\nb"
 
 
+async def test_stream_without_hello_gets_everything(server: Serving) -> None:
+    """protocol.md 2.2: who never says `hello` is taken to support all that the server offered."""
+    query = {"session_id": "plain"}
+    async with (
+        httpx.AsyncClient(base_url=server.http) as client,
+        client.stream("GET", "/_arp/v1/events", params=query) as response,
+    ):
+        stream = Stream(response)
+        ready = await stream.until("session")
+        await said(server, "plain", "x")
+        rendered = await stream.until("render")
+        final = await stream.until("commit", final=True)
+    assert (ready["session_id"], ready["resume"]) == ("plain", "new")
+    assert rendered["components"] == [
+        {"id": "table-t1", "type": "table", "props": {"headers": ["n"], "rows": [[1]]}}
+    ]
+    assert stream.events[-1].id == f"{ready['epoch']}-{final['seq']}"
+
+
 @pytest.mark.parametrize("last", ["", "nonsense", "other-3", "e-99999999999999999999", "-", "é-1"])
 async def test_strange_last_event_id_gets_a_snapshot(server: Serving, last: str) -> None:
     """T31: never silence, never somebody's data."""

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from arp import App, Turn
 from tests.server.scripted import EVERYTHING, app
 from tests.serving import Serving, serving
 
@@ -143,3 +144,24 @@ async def test_bad_workflow_request_gets_a_clear_answer(
     assert response.status_code == status
     assert "error" in response.text
     assert health.status_code == 200
+
+
+async def test_workflow_stream_and_run_tell_what_the_turn_took() -> None:
+    """protocol.md 2.1: `commit` has `usage`; the draft's stream tells it before `done`."""
+    spending = App()
+
+    @spending.agent("spends")
+    async def spends(turn: Turn) -> None:
+        turn.usage(input_tokens=7)
+        await turn.say("x")
+
+    with serving(spending) as server:
+        async with httpx.AsyncClient(base_url=server.http) as client:
+            accept = {"accept": "text/event-stream"}
+            body = {"message": "go", "session_id": "u"}
+            streamed = await client.post("/spends", json=body, headers=accept)
+            run = await client.get("/_api/runs/u.t1")
+            chat = await client.get("/_api/chats/u")
+    assert 'event: usage\ndata: {"input_tokens":7}\n\nevent: done\n' in streamed.text
+    assert run.json()["usage"] == {"input_tokens": 7}
+    assert chat.json()["messages"][-1]["usage"] == {"input_tokens": 7}

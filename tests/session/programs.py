@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.codec import Encoding
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json
@@ -32,6 +32,7 @@ from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen
 from arp.session.effects import CancelTurn, Effect
 from arp.session.emission import Audience, addressed
+from arp.session.emission import encoded as as_frames
 from arp.session.inputs import receive
 from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
@@ -53,8 +54,9 @@ def profile(
     components: dict[str, int] | list[str],
     features: Sequence[str] = FEATURES,
     rows: int | None = None,
+    message_bytes: int | None = None,
 ) -> Profile:
-    limits = RendererLimits(max_table_rows=rows)
+    limits = RendererLimits(max_table_rows=rows, max_message_bytes=message_bytes)
     return profile_of(RendererCapabilities(components, list(features), limits))
 
 
@@ -66,10 +68,12 @@ PROFILES: dict[str, Profile] = {
     "few rows": profile(ALL, rows=2),
     "no append": profile(ALL, ["streaming"]),
     "tabs without group": profile(["text", "tabs", "table"]),
+    "small messages": profile(ALL, message_bytes=800),
+    "small and few": profile(BASIC, ["streaming"], rows=2, message_bytes=850),
     "draft": DRAFT,
 }
 
-ENCODINGS: dict[str, Encoding] = {"core": "msgpack", "basic": "cbor"}
+ENCODINGS: dict[str, Encoding] = {"core": "msgpack", "basic": "cbor", "small and few": "cbor"}
 
 
 class Watcher:
@@ -133,7 +137,9 @@ class Watcher:
         self.part = self.part if place.part == before.part else place.part
 
     def feed(self, frames: Sequence[bytes]) -> None:
+        most = self.profile.limits.max_message_bytes
         for frame in frames:
+            assert most is None or len(frame) <= most, f"{self.name}: {len(frame)} bytes"
             self.frames.append(frame)
             for message in self.connection.receive(frame):
                 assert not is_local_error(message), f"{self.name}: {message}"
@@ -153,9 +159,10 @@ def connection(encoding: Encoding) -> RendererConnection:
 
 def encoded(messages: Sequence[AgentMessage], audience: Audience, part: str | None) -> list[bytes]:
     return [
-        recode(encode_json(message), audience.encoding)
+        frame
         for before in messages
         for message in addressed(before, audience, part)
+        for frame in as_frames(message, audience)
     ]
 
 
@@ -287,21 +294,25 @@ class Run:
                     assert joined == full
 
 
+LONG = "".join(f"{number} wörds, " for number in range(100))
+"""More than some renderers take in one message."""
+
+
 # -- actions ---------------------------------------------------------------------------------------
 
 
 def say(run: Run, chance: Random) -> None:
     if run.session.running:
-        run.session.say(run.session.running, chance.choice(["one ", "two ", "\n\n"]))
+        run.session.say(run.session.running, chance.choice(["one ", "two ", "\n\n", LONG]))
 
 
 def think(run: Run, chance: Random) -> None:
     if run.session.running:
-        run.session.say(run.session.running, chance.choice(["hm ", "so "]), "reasoning.delta")
+        run.session.say(run.session.running, chance.choice(["hm ", "so ", LONG]), "reasoning.delta")
 
 
 def ask_user(run: Run, chance: Random) -> None:
-    text = chance.choice([*WORDS, "yes", "no", "one", "n: Ada"])
+    text = chance.choice([*WORDS, LONG, "yes", "no", "one", "n: Ada"])
     message = Input(input_type="text", data={"text": text}, id=run.input_id(chance))
     run.take(message, chance.choice(list(PROFILES.values())))
 

@@ -116,4 +116,25 @@ def test_a_failed_command_is_followed_by_the_next(bootstrap: ModuleType, tmp_pat
     fails = [sys.executable, "-c", "print('no network'); raise SystemExit(1)"]
     works = [sys.executable, "-c", ""]
     assert bootstrap.run_first_that_works([fails, works], tmp_path) is None
-    assert bootstrap.run_first_that_works([fails, fails], tmp_path) == "  no network"
+    told = bootstrap.run_first_that_works([fails, fails], tmp_path)
+    assert told == "  no network\n  all of it: .venv/bootstrap.log"
+
+
+def test_all_that_a_failed_command_printed_is_kept_in_a_log(
+    bootstrap: ModuleType, tmp_path: Path
+) -> None:
+    script = "print(*range(1, 21), sep='\\n'); raise SystemExit(3)"
+    told = bootstrap.run_first_that_works([[sys.executable, "-c", script]], tmp_path)
+    shown = [*range(13, 21), "all of it: .venv/bootstrap.log"]
+    assert told == "\n".join(f"  {line}" for line in shown)
+    kept = (tmp_path / ".venv" / "bootstrap.log").read_text().splitlines()
+    assert kept[0].startswith(f"$ {sys.executable} -c ")
+    assert kept[1:] == [*map(str, range(1, 21)), "(exit code 3)", ""]
+
+
+def test_where_no_log_can_be_kept_the_closing_lines_still_come(
+    bootstrap: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / ".venv").write_text("in the way")
+    fails = [sys.executable, "-c", "print('no network'); raise SystemExit(1)"]
+    assert bootstrap.run_first_that_works([fails], tmp_path) == "  no network"

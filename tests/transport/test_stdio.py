@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO
 
@@ -14,6 +14,7 @@ import pytest
 from arp import Turn
 from arp.hub.directory import Principal
 from arp.hub.peer import Peer
+from arp.hub.runner import Handler
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.stdio import MAX_LINE_BYTES, lines, serve_stdio
 from tests.hub.rig import started
@@ -86,7 +87,7 @@ def pipe() -> tuple[BinaryIO, BinaryIO]:
 
 @asynccontextmanager
 async def served(
-    agent: Callable[[Turn], Awaitable[None]],
+    agent: Handler,
 ) -> AsyncIterator[tuple[Pipes, asyncio.Task[None]]]:
     pipes = Pipes()
     hub = await started(agent)

@@ -148,7 +148,8 @@ export class Surroundings {
       return this.notice("This chat does not exist, or is not yours. Start a new one.");
     if (code === UNAUTHENTICATED)
       return this.notice(
-        "This server wants a token: open the address that it printed, with #token=… at its end.",
+        "This server wants a token: put #token=… with the token behind this page's address. " +
+          "Whoever started the server has it.",
       );
     return this.notice(error);
   }

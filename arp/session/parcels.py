@@ -1,0 +1,168 @@
+"""Messages in the bytes that a renderer takes: divided where that changes nothing, else shortened.
+
+Components are made to fit before (`arp.surface.fitting`). Here a `render` or a `patch` goes in
+several messages before their one commit, a text in several deltas, of which only the last carries
+the place. What else may be long (an input, the arguments of a tool, an error) is shortened, and
+says so. As a last resort a message is left out, and an `error` stands in its place: never is a
+frame larger than the renderer said.
+
+Source: protocol.md 2.2 (`max_message_bytes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
+from arp.protocol.errors import ErrorCode, ErrorPayload
+from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    Delta,
+    ErrorMessage,
+    InputEcho,
+    Patch,
+    Render,
+    ToolEnd,
+    ToolStart,
+)
+from arp.surface.fitting import longest
+
+FURTHEST = 2**53
+"""The place with the most digits."""
+
+M = TypeVar("M", bound=msgspec.Struct)
+
+
+def parcels(message: AgentMessage, most: int, encoding: Encoding) -> list[bytes]:
+    """Gives a message as frames, none of which has more than `most` bytes."""
+    if _bytes(message, encoding) <= most:
+        return [_frame(message, encoding)]
+    divided = _divided(message)
+    if divided:
+        return [part for one in divided for part in parcels(one, most, encoding)]
+
+    def is_small(shorter: AgentMessage) -> bool:
+        return _bytes(shorter, encoding) <= most
+
+    for shorter in _shorter(message, is_small):
+        if is_small(shorter):
+            return [_frame(shorter, encoding)]
+    return [_frame(_left_out(message, len(_frame(message, encoding))), encoding)]
+
+
+def _frame(message: AgentMessage, encoding: Encoding) -> bytes:
+    return recode(encode_json(message), encoding)
+
+
+def _bytes(message: AgentMessage, encoding: Encoding) -> int:
+    """Gives the size of a message; of one that may be shortened, the most that it can have.
+
+    That is with the furthest place and in the longest encoding. So it is shortened alike for all:
+    for who is there, and for who comes later.
+    """
+    if not isinstance(message, InputEcho | ToolStart | ToolEnd | ErrorMessage):
+        return len(_frame(message, encoding))
+    placed = encode_json(msgspec.structs.replace(message, seq=FURTHEST))
+    return max(len(recode(placed, one)) for one in ENCODINGS)
+
+
+def _divided(message: AgentMessage) -> list[AgentMessage]:
+    """Gives two messages that have the same effect; none if it cannot be divided."""
+    match message:
+        case Render(components=components) if len(components) > 1:
+            half = len(components) // 2
+            first = _changed(message, components=components[:half])
+            return [first, _changed(message, components=components[half:], replace=False)]
+        case Patch(ops=ops) if len(ops) > 1:
+            half = len(ops) // 2
+            return [_changed(message, ops=ops[:half]), _changed(message, ops=ops[half:])]
+        case Delta(payload=payload) if len(payload.delta) > 1:
+            half = len(payload.delta) // 2
+            begin = _changed(payload, delta=payload.delta[:half])
+            end = _changed(payload, delta=payload.delta[half:])
+            return [_changed(message, payload=begin, seq=None), _changed(message, payload=end)]
+        case _:
+            return []
+
+
+def _shorter(
+    message: AgentMessage, is_small: Callable[[AgentMessage], bool]
+) -> Iterator[AgentMessage]:
+    """Gives ever shorter forms of a message."""
+    match message:
+        case Render():
+            yield _changed(message, tool_name=None)
+        case Commit():
+            yield _changed(message, usage=None)
+        case InputEcho():
+            yield from _shorter_input(message, is_small)
+        case ToolStart(payload=start):
+
+            def with_args(args: str) -> ToolStart:
+                quoted = msgspec.json.encode(args).decode()
+                return _changed(message, payload=_changed(start, args=quoted))
+
+            yield with_args(longest(start.args, lambda args: is_small(with_args(args))))
+        case ToolEnd(payload=end):
+
+            def with_reason(error: str) -> ToolEnd:
+                return _changed(message, payload=_changed(end, error=error))
+
+            yield with_reason(longest(end.error or "", lambda text: is_small(with_reason(text))))
+        case ErrorMessage(payload=payload):
+
+            def with_error(error: str) -> ErrorMessage:
+                return _changed(message, payload=_changed(payload, error=error, detail=None))
+
+            yield with_error(longest(payload.error, lambda text: is_small(with_error(text))))
+        case _:
+            pass
+
+
+def _shorter_input(
+    message: InputEcho, is_small: Callable[[AgentMessage], bool]
+) -> Iterator[InputEcho]:
+    data = message.data
+
+    def with_text(text: str, rest: JsonObject) -> InputEcho:
+        return _changed(message, data={**rest, "text": text})
+
+    if isinstance(said := data.get("text"), str):
+        yield with_text(longest(said, lambda text: is_small(with_text(text, data))), data)
+    size = len(encode_json(data))
+    kept = _EMPTY.get(message.input_type, {})
+    yield with_text(f"… an input of {size:,} bytes, not shown", kept)
+
+
+_EMPTY: dict[str, JsonObject] = {
+    "form_submit": {"fields": {}},
+    "selection": {"selected": []},
+    "file": {"files": []},
+    "voice": {"transcript": ""},
+    "action": {"action": "…"},
+}
+"""What renderers look for in `data`, with nothing in it."""
+
+
+def _left_out(message: AgentMessage, size: int) -> ErrorMessage:
+    kind = str(type(message).__struct_config__.tag)
+    payload = ErrorPayload(
+        f"a message of type {kind} with {size} bytes is left out; "
+        "this renderer takes no message so large",
+        int(ErrorCode.RESOURCE_LIMIT),
+        "max_message_bytes",
+    )
+    return ErrorMessage(
+        payload=payload,
+        session_id=getattr(message, "session_id", None),
+        turn_id=getattr(message, "turn_id", None),
+    )
+
+
+def _changed(value: M, **fields: object) -> M:
+    return msgspec.structs.replace(value, **fields)
