@@ -19,7 +19,9 @@ import msgspec
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
 from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.json_value import JsonObject
+from arp.protocol.mark import Behind
 from arp.protocol.messages import (
+    MAX_ID_LENGTH,
     AgentMessage,
     Commit,
     Delta,
@@ -34,6 +36,9 @@ from arp.surface.fitting import longest
 
 FURTHEST = 2**53
 """The place with the most digits."""
+
+_ANYWHERE = Behind("x" * MAX_ID_LENGTH, FURTHEST)
+"""The longest place among a turn's output; only who comes later is told one."""
 
 M = TypeVar("M", bound=msgspec.Struct)
 
@@ -62,13 +67,21 @@ def _frame(message: AgentMessage, encoding: Encoding) -> bytes:
 def _bytes(message: AgentMessage, encoding: Encoding) -> int:
     """Gives the size of a message; of one that may be shortened, the most that it can have.
 
-    That is with the furthest place and in the longest encoding. So it is shortened alike for all:
+    That is with the furthest places and in the longest encoding. So it is shortened alike for all:
     for who is there, and for who comes later.
     """
-    if not isinstance(message, InputEcho | ToolStart | ToolEnd | ErrorMessage):
-        return len(_frame(message, encoding))
-    placed = encode_json(msgspec.structs.replace(message, seq=FURTHEST))
-    return max(len(recode(placed, one)) for one in ENCODINGS)
+    match message:
+        case InputEcho() | ToolStart() | ErrorMessage():
+            variants: list[AgentMessage] = [
+                _changed(message, seq=FURTHEST),
+                _changed(message, seq=FURTHEST, behind=_ANYWHERE),
+            ]
+        case ToolEnd():
+            variants = [_changed(message, seq=FURTHEST)]
+        case _:
+            return len(_frame(message, encoding))
+    placed = [encode_json(variant) for variant in variants]
+    return max(len(recode(one, each)) for one in placed for each in ENCODINGS)
 
 
 def _divided(message: AgentMessage) -> list[AgentMessage]:
