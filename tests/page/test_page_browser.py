@@ -142,19 +142,25 @@ def test_what_is_said_while_the_agent_answers_is_queued(page: Page) -> None:
 
 def test_a_lost_connection_loses_and_doubles_nothing(page: Page) -> None:
     sockets: list[WebSocketRoute] = []
+    dark = False
 
     def through(socket: WebSocketRoute) -> None:
-        sockets.append(socket)
-        socket.connect_to_server()
+        if dark:
+            socket.close(code=1012)
+        else:
+            sockets.append(socket)
+            socket.connect_to_server()
 
     page.route_web_socket("**/_arp/v1", through)
     page.reload()
     page.get_by_text("Connected").wait_for()
     say(page, "count")
     page.locator(".answer p", has_text="20").first.wait_for()
+    dark = True
     sockets[-1].close(code=1012)
     page.locator("#banner", has_text="Connection lost").wait_for()
     say(page, "kept")
+    dark = False
     shown(page, "You said: kept").wait_for(timeout=20_000)
     counted = page.locator(".answer").first.locator(".output p").all_inner_texts()
     assert counted == [str(number) for number in range(1, 301)]
