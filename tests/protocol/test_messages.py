@@ -21,9 +21,11 @@ from arp.protocol.messages import (
     Render,
     RendererCapabilities,
     RendererHello,
+    RendererInfo,
     RendererMessage,
     ToolStart,
     ToolStartPayload,
+    Viewport,
 )
 from tests.protocol.sample_messages import FROM_AGENT, FROM_RENDERER
 
@@ -156,3 +158,16 @@ def test_hello_with_a_value_out_of_bounds_is_refused(wrong: dict[str, Any]) -> N
 
 def test_final_statuses_are_those_after_which_nothing_comes() -> None:
     assert {"completed", "failed", "cancelled"} == FINAL_STATUSES
+
+
+def test_hello_says_what_agents_may_know_of_its_renderer() -> None:
+    """protocol.md 2.2; the token is not among it."""
+    hello = RendererHello(
+        locale="de-CH",
+        time_zone="Europe/Zurich",
+        theme="dark",
+        viewport=Viewport(800, 600),
+        token="secret",
+    )
+    assert hello.info == RendererInfo("de-CH", "Europe/Zurich", "dark", Viewport(800, 600))
+    assert RendererHello().info == RendererInfo()

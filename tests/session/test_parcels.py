@@ -130,6 +130,20 @@ def test_what_was_typed_is_shortened_alike_with_a_place_and_without() -> None:
     assert live.data["text"].endswith(" more characters not shown")
 
 
+def test_render_loses_the_name_of_its_tool_before_anything_else() -> None:
+    """It is a courtesy."""
+    component = Component("c", "text", {"content": "x"})
+    (render,) = told(Render(session_id="s", components=[component], tool_name="t" * 3000))
+    assert (render.components, render.tool_name) == ([component], None)
+
+
+def test_input_whose_text_is_not_what_is_large_says_how_large_it_was() -> None:
+    """Shortening the text would not do."""
+    data = {"text": "short", "params": {"x": "y" * 3000}}
+    (echo,) = told(InputEcho(session_id="s", input_type="text", data=data))
+    assert echo.data == {"text": "… an input of 3,034 bytes, not shown"}
+
+
 def test_what_cannot_be_made_smaller_is_left_out_and_an_error_says_so() -> None:
     """Never a frame above it."""
     op = Update("c", "props.content", "x" * 3000)

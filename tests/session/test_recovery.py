@@ -116,6 +116,12 @@ def test_files_that_came_may_still_be_named() -> None:
     assert one.restored.seen.files == {"abc": None}
 
 
+def test_files_that_the_agent_kept_may_still_be_named() -> None:
+    one = talk()
+    one.session.in_turn("output.spilled", "t1", {"file": FILE}, output_ref="abc")
+    assert one.restored.seen.files == {"abc": None}
+
+
 def test_files_that_came_in_a_form_may_still_be_named() -> None:
     one = talk()
     one.session.seen.remember_files(["abc"])

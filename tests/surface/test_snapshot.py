@@ -15,6 +15,7 @@ import pytest
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload
+from arp.protocol.limits import RendererLimits
 from arp.protocol.mark import Behind
 from arp.protocol.messages import (
     AgentMessage,
@@ -428,3 +429,30 @@ def test_who_knows_only_the_draft_gets_what_can_be_told() -> None:
         main(Reorder("b", None), Update("a", "props.content", "y")), NAME, DRAFT, Place(5)
     )
     assert told == [show(text("b")), show(text("a", "y")), END]
+
+
+# -- renderers that take small messages ------------------------------------------------------------
+
+SMALL = profile_of(RendererCapabilities(["text"], [], RendererLimits(max_message_bytes=1024)))
+SPOKEN = "said " * 200
+
+
+def test_large_text_part_is_begun_and_told_by_deltas_behind_its_turn() -> None:
+    """protocol.md 2.2: what was said goes into messages of any size, so none of it is cut."""
+    shown = screen(said(SPOKEN), commit(final=True))
+    told = snapshot(shown, NAME, SMALL)
+    part = Component("t1/1", "text", {"content": "", "format": "markdown"})
+    assert told[1:] == [
+        show(part),
+        commit(final=True),
+        said(SPOKEN, target="t1/1"),
+        commit(None, seq=20),
+    ]
+
+
+def test_catch_up_that_would_begin_a_large_text_part_is_a_snapshot() -> None:
+    """The rest would take effect before its commit."""
+    shown = screen((5, said(SPOKEN)))
+    assert catch_up(shown, NAME, SMALL, Place(4)) is None
+    assert catch_up(shown, NAME, FULL, Place(4)) is not None
+    assert catch_up(shown, NAME, SMALL, Place(5)) is not None
