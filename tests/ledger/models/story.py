@@ -24,7 +24,7 @@ class Story:
         if created:
             self.tell("session.created", epoch="e1", workflow="agent")
 
-    def tell(self, type_name: str, ids: dict[str, Any] | None = None, **payload: Any) -> Fact:
+    def tell(self, type_name: str, ids: dict[str, Any] | None = None, /, **payload: Any) -> Fact:
         """Tells a lawful fact, by its payload and the ids that it carries."""
         sequence = self.model.sequence + 1
         at, event = self.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), f"s-{sequence}"
@@ -36,7 +36,7 @@ class Story:
         self.at += timedelta(seconds=1)
         return fact
 
-    def in_turn(self, type_name: str, ids: dict[str, Any] | None = None, **payload: Any) -> Fact:
+    def in_turn(self, type_name: str, ids: dict[str, Any] | None = None, /, **payload: Any) -> Fact:
         """Tells a fact of turn `t1`."""
         return self.tell(type_name, IN_TURN | (ids or {}), **payload)
 

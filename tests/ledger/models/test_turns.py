@@ -237,3 +237,10 @@ def test_threads_do_not_mix() -> None:
     assert newest is not None
     assert newest["threadId"] == "main"
     assert story.model.thread("nowhere") is None
+
+
+def test_a_turn_that_is_submitted_twice_is_in_line_once() -> None:
+    story = Story()
+    story.submit("t1")
+    story.submit("t1")
+    assert [turn["turnId"] for turn in story.thread["queuedTurns"]] == ["t1"]
