@@ -16,6 +16,7 @@ import msgspec
 
 from arp.hub.directory import Directory, Principal, utc_now
 from arp.hub.live import LiveSession, settle
+from arp.hub.models import Models
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.settings import HubSettings
@@ -77,6 +78,7 @@ class Hub:
         self._replayer = Replayer(store, self.settings)
         mark = self.writer.mark
         self.directory = Directory(store, self.settings, self._replayer, mark, self._mend, now)
+        self.models = Models(store, self.directory.sessions, self.settings)
         self._sweeper: asyncio.Task[None] | None = None
 
     @property
@@ -93,6 +95,7 @@ class Hub:
             StoreError: The ledger cannot be read; nothing is served.
         """
         self.writer.start()
+        self.models.start()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="arp-sweeper")
         for session_id in await self.store.open_sessions():
             try:
@@ -114,6 +117,7 @@ class Hub:
                 live.after_write(_closing(viewer))
         await self.writer.aclose()
         self._replayer.close()
+        await self.models.aclose()
         if self._sweeper is not None:
             self._sweeper.cancel()
         await self.store.aclose()
@@ -133,6 +137,7 @@ class Hub:
         idle = self.directory.idle(before)
         for live in idle:
             self._forget(live)
+            self.models.rest(live.id)
         return len(idle)
 
     def _forget(self, live: LiveSession, why: ArpError | None = None) -> None:
@@ -165,6 +170,7 @@ class Hub:
         self._drop(live, SessionNotFound("the session was deleted", detail=session_id), 1000)
         await self.writer.room()
         await self.store.delete(session_id)
+        self.models.forget(session_id)
 
     def _drop(self, live: LiveSession, why: ArpError, code: int) -> None:
         self._forget(live, why)

@@ -28,5 +28,9 @@ class HubSettings(Struct, frozen=True):
     """In memory at once; more are refused with RATE_LIMITED."""
     high_water_bytes: Annotated[int, Meta(ge=1024)] = 256 << 10
     """What may wait for one renderer; beyond it, it is behind and gets a catch-up later."""
+    models_in_memory: Annotated[int, Meta(ge=1)] = 64
+    """Read models that are kept at hand; others are made from the store when somebody asks."""
+    model_every_facts: Annotated[int, Meta(ge=1)] = 2_000
+    """After so many facts a session's read model is stored again, behind the log."""
     max_replay: Annotated[int, Meta(ge=0)] = 10_000
     """Facts that a renderer may have missed and still be told one by one; beyond: a snapshot."""

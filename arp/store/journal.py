@@ -27,11 +27,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import msgspec
 
+from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
 from arp.store.schema import open_ledger
 from arp.store.store import Append, SessionMeta, one_line
@@ -46,10 +47,11 @@ _JOURNAL: Final = """
 _INSERT_JOURNAL: Final = "INSERT INTO journal (id, heads, facts, crc) VALUES (?, ?, ?, ?)"
 
 _INSERT_SEGMENTS: Final = """
-    INSERT INTO segment (session, first, last, crc, facts)
+    INSERT INTO segment (session, first, last, crc, facts, head)
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
            json_extract(value, '$[3]'),
-           substr(?2, json_extract(value, '$[4]'), json_extract(value, '$[5]'))
+           substr(?2, json_extract(value, '$[4]'), json_extract(value, '$[5]')),
+           json_extract(value, '$[6]')
     FROM json_each(?1)"""
 
 _DELETE_JOURNAL: Final = """
@@ -64,11 +66,32 @@ _UPSERT_SESSIONS: Final = """
 _DELETE_SESSION: Final = (
     "DELETE FROM segment WHERE session = ?",
     "DELETE FROM session WHERE id = ?",
+    "DELETE FROM model WHERE session = ?",
 )
 
 _LAST_SEGMENT: Final = "SELECT last FROM segment WHERE session = ? ORDER BY first DESC LIMIT 1"
 
+_LAST_HEAD: Final = "SELECT head FROM segment WHERE session = ? ORDER BY first DESC LIMIT 1"
+
+_EPOCH: Final = "SELECT json_extract(meta, '$.epoch') FROM session WHERE id = ?"
+
+_UPSERT_MODEL: Final = """
+    INSERT INTO model (session, name, sequence, crc, data) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (session, name) DO UPDATE
+    SET sequence = excluded.sequence, crc = excluded.crc, data = excluded.data
+    WHERE excluded.sequence >= model.sequence"""
+
 _heads_decoder = msgspec.json.Decoder(list[tuple[str, int, int]])
+
+
+class Model(NamedTuple):
+    """What was made of a session's facts, to be kept."""
+
+    session_id: str
+    name: str
+    sequence: int
+    """Of the last fact that it covers."""
+    data: bytes
 
 
 class Journal:
@@ -84,6 +107,8 @@ class Journal:
         """Written since somebody last set this to 0: how far the write-ahead log has grown."""
         self._connection: sqlite3.Connection | None = None
         self._last: dict[str, int] = {}
+        self._chain: dict[str, bytes | None] = {}
+        """Sessions → the hash of the last fact in their segments; `None` if it is not kept."""
         self._damaged_rows: list[int] = []
         self._next_row = 1
 
@@ -114,7 +139,7 @@ class Journal:
     def abandon(self) -> None:
         """Lets go of the connection. What it had not committed is gone; tails can still be read."""
         connection, self._connection = self._connection, None
-        self._last = {}
+        self._last, self._chain = {}, {}
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
@@ -182,8 +207,23 @@ class Journal:
                 found = True
         self.tails.remove(everything)
         self._last.pop(session_id, None)
+        self._chain.pop(session_id, None)
         self.damaged.pop(session_id, None)
         return found
+
+    def save(self, model: Model) -> SequenceConflict | None:
+        """Keeps a model, unless a newer one is kept; gives why it is refused, or `None`.
+
+        Raises:
+            sqlite3.Error: As `commit`.
+        """
+        session_id, name, sequence, data = model
+        last = self.last_of(session_id)
+        if not 0 < sequence <= last:
+            return SequenceConflict(session_id, sequence, last)
+        self._db.execute(_UPSERT_MODEL, (session_id, name, sequence, crc32(data), data))
+        self.unchecked_bytes += len(data)
+        return None
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -253,7 +293,8 @@ class Journal:
         heads, bodies, offset = [], [], 1
         for session_id, tail in chosen.items():
             body = b"\n".join(tail.facts)
-            heads.append((session_id, tail.first, tail.last, crc32(body), offset, len(body)))
+            place = (session_id, tail.first, tail.last, crc32(body), offset, len(body))
+            heads.append((*place, self._linked(session_id, tail)))
             bodies.append(body)
             offset += len(body)
         if heads:
@@ -261,6 +302,21 @@ class Journal:
         oldest = self.tails.oldest_row_without(chosen, self._next_row)
         self._db.execute(_DELETE_JOURNAL, (oldest, _json(self._damaged_rows)))
         self.unchecked_bytes += offset
+
+    def _linked(self, session_id: str, tail: Tail) -> str | None:
+        """Goes on with a session's chain over a tail; gives the hash of its last fact, in hex."""
+        if session_id in self._chain:
+            before = self._chain[session_id]
+        elif tail.first == 1:
+            row = self._db.execute(_EPOCH, (session_id,)).fetchone()
+            before = genesis(session_id, row[0] if row else "")
+        else:
+            row = self._db.execute(_LAST_HEAD, (session_id,)).fetchone()
+            before = bytes.fromhex(row[0]) if row and row[0] else None
+        if len(self._chain) >= _MAX_KNOWN:
+            self._chain.clear()
+        after = self._chain[session_id] = None if before is None else head(before, tail.facts)
+        return None if after is None else after.hex()
 
     def _clear_damage(self, session_id: str) -> None:
         """Takes the session out of the damaged rows, so that it may begin anew."""

@@ -23,6 +23,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._facts: dict[str, list[bytes]] = {}
         self._metas: dict[str, SessionMeta] = {}
+        self._models: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._is_open = False
 
     async def open(self) -> None:
@@ -86,12 +87,32 @@ class MemoryStore:
         self._check_open()
         facts = self._facts.pop(session_id, None)
         meta = self._metas.pop(session_id, None)
+        self._models = {key: kept for key, kept in self._models.items() if key[0] != session_id}
         return facts is not None or meta is not None
 
     async def open_sessions(self) -> list[str]:
         """As `Store.open_sessions`."""
         self._check_open()
         return sorted(meta.id for meta in self._metas.values() if meta.active)
+
+    async def chain(self, session_id: str, through: int) -> tuple[int, bytes | None]:
+        """As `Store.chain`: none is kept."""
+        self._check_open()
+        return 0, None
+
+    async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
+        """As `Store.save_model`."""
+        self._check_open()
+        last = len(self._facts.get(session_id, ()))
+        if not 0 < sequence <= last:
+            raise SequenceConflict(session_id, sequence, last)
+        if self._models.get((session_id, name), (0, b""))[0] <= sequence:
+            self._models[session_id, name] = sequence, data
+
+    async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
+        """As `Store.load_model`."""
+        self._check_open()
+        return self._models.get((session_id, name))
 
     def _check_open(self) -> None:
         if not self._is_open:

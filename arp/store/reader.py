@@ -42,6 +42,13 @@ _ROWS: Final = """
         (SELECT last FROM segment WHERE session = id ORDER BY first DESC LIMIT 1), 0)
     FROM session """
 
+_CHAIN: Final = """
+    SELECT last, head FROM segment WHERE session = ?1 AND last <= ?2 AND first <= ?2
+    ORDER BY first DESC LIMIT 1"""
+
+_MODEL: Final = """
+    SELECT sequence, crc, CAST(data AS BLOB) FROM model WHERE session = ? AND name = ?"""
+
 _meta_decoder = msgspec.json.Decoder(SessionMeta)
 
 
@@ -150,6 +157,26 @@ def find_session(db: sqlite3.Connection, session_id: str) -> Row | None:
 def active_sessions(db: sqlite3.Connection) -> list[str]:
     """Gives the ids of the sessions whose row says `active`, in order."""
     return [row[0] for row in db.execute("SELECT id FROM session WHERE active ORDER BY id")]
+
+
+def find_chain(db: sqlite3.Connection, session_id: str, through: int) -> tuple[int, bytes | None]:
+    """Gives the newest hash that is kept at or before a sequence; `(0, None)` if none is."""
+    found = db.execute(_CHAIN, (session_id, through)).fetchone()
+    if found is None or found[1] is None:
+        return 0, None
+    return found[0], bytes.fromhex(found[1])
+
+
+def find_model(db: sqlite3.Connection, session_id: str, name: str) -> tuple[int, bytes] | None:
+    """Gives a model with the sequence that it covers; `None` if there is none that is whole."""
+    found = db.execute(_MODEL, (session_id, name)).fetchone()
+    if found is None:
+        return None
+    sequence, crc, data = found
+    if crc32(data) != crc:
+        log.warning("session %s: its model %s is damaged, and made again", session_id, name)
+        return None
+    return sequence, data
 
 
 def _row(meta: str, last: int) -> Row:

@@ -1,8 +1,9 @@
 """The tables of a ledger file, and how a connection to one is made.
 
 `journal` takes what is written: one row per transaction, at the end of the table, whatever sessions
-it is about. `segment` takes it later, sorted: one row per run of facts of one session. `session` is
-the list of sessions. Why there are two homes for facts is told in `journal.py`.
+it is about. `segment` takes it later, sorted: one row per run of facts of one session, with the hash
+of the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of their
+facts. Why there are two homes for facts is told in `journal.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 
 from arp.store.errors import StoreUnavailable, sqlite_reason
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the tables below; stands in `PRAGMA user_version`."""
 
 APPLICATION_ID: Final = 0x41525031
@@ -24,6 +25,15 @@ _BUSY_TIMEOUT_S: Final = 5.0
 
 _BACKSTOP_PAGES: Final = 16_384
 """64 MiB of write-ahead log: only if the checkpointer does not keep up, the writer does it."""
+
+_MODEL: Final = """CREATE TABLE model (
+        session TEXT NOT NULL,
+        name TEXT NOT NULL,
+        sequence INTEGER NOT NULL,  -- of the last fact that it covers
+        crc INTEGER NOT NULL,       -- CRC-32 of data
+        data BLOB NOT NULL,
+        PRIMARY KEY (session, name)
+    )"""
 
 _TABLES: Final = (
     """CREATE TABLE journal (
@@ -38,6 +48,7 @@ _TABLES: Final = (
         last INTEGER NOT NULL,
         crc INTEGER NOT NULL,   -- CRC-32 of facts
         facts BLOB NOT NULL,    -- one JSON object a line
+        head TEXT,              -- hex: the chain's hash of the last fact; NULL = not kept
         PRIMARY KEY (session, first)
     )""",
     """CREATE TABLE session (
@@ -50,7 +61,16 @@ _TABLES: Final = (
     ) WITHOUT ROWID""",
     "CREATE INDEX session_by_owner ON session (owner, updated_at, id)",
     "CREATE INDEX session_active ON session (id) WHERE active",
+    _MODEL,
 )
+
+_CHANGES: Final = {
+    2: ("ALTER TABLE segment ADD COLUMN head TEXT", _MODEL),
+}
+"""Version → what makes a file of the version before one of it.
+
+Of sessions that version 1 began to sort no heads are kept: their chain is made from the first fact.
+"""
 
 
 _PRAGMAS: Final = (
@@ -66,7 +86,7 @@ _PRAGMAS: Final = (
 
 
 def open_ledger(path: Path) -> sqlite3.Connection:
-    """Opens a ledger for writing, and makes the tables if the file is new.
+    """Opens a ledger for writing, makes the tables if it is new, and brings an old one up to date.
 
     Every commit is synced to the disk before it returns. Statements commit by themselves unless
     they stand between BEGIN and COMMIT.
@@ -84,6 +104,8 @@ def open_ledger(path: Path) -> sqlite3.Connection:
         _configure(connection)
         if is_new:
             _make_tables(connection)
+        else:
+            _bring_up(connection)
     except sqlite3.Error as error:
         connection.close()
         raise StoreUnavailable(f"ledger {path}: {sqlite_reason(error)}") from error
@@ -141,6 +163,19 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     for table in _TABLES:
         connection.execute(table)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
+
+
+def _bring_up(connection: sqlite3.Connection) -> None:
+    """Makes a file of an older version one of this version, whole or not at all."""
+    version = _pragma(connection, "user_version")
+    if version == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    for newer in range(version + 1, VERSION + 1):
+        for statement in _CHANGES[newer]:
+            connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 

@@ -15,12 +15,14 @@ import msgspec
 from arp.store.checkpoint import Checkpointer
 from arp.store.directory import make_private_directory
 from arp.store.errors import StoreClosed, StoreDamaged, StoreUnavailable, sqlite_reason
-from arp.store.journal import Journal
+from arp.store.journal import Journal, Model
 from arp.store.lock import FileLock
 from arp.store.reader import (
     Reader,
     Row,
     active_sessions,
+    find_chain,
+    find_model,
     find_session,
     list_sessions,
     read_segments,
@@ -118,6 +120,20 @@ class SqliteStore:
     async def open_sessions(self) -> list[str]:
         """As `Store.open_sessions`."""
         return await self._open_reader.ask(active_sessions)
+
+    async def chain(self, session_id: str, through: int) -> tuple[int, bytes | None]:
+        """As `Store.chain`: one is kept of the last fact of each segment."""
+        return await self._open_reader.ask(lambda db: find_chain(db, session_id, through))
+
+    async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
+        """As `Store.save_model`."""
+        if self._writer is None:
+            raise StoreClosed
+        await self._writer.save(Model(session_id, name, sequence, data))
+
+    async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
+        """As `Store.load_model`."""
+        return await self._open_reader.ask(lambda db: find_model(db, session_id, name))
 
     @property
     def _open_reader(self) -> Reader:

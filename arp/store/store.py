@@ -119,6 +119,41 @@ class Store(Protocol):
     async def open_sessions(self) -> list[str]:
         """Gives the ids of the sessions whose row says `active`, in order of id."""
 
+    async def chain(self, session_id: str, through: int) -> tuple[int, bytes | None]:
+        """Gives the newest hash that is kept of the session's chain, at or before `through`.
+
+        From there the hashes of the facts behind are made with `arp.ledger.chain.links`.
+
+        Returns:
+            The sequence of a fact and its hash; `(0, None)` if none is kept: then the chain begins
+            with `genesis`.
+        """
+
+    async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
+        """Keeps what was made of a session's facts, durably, in the place of what was kept before.
+
+        One that covers less than the one that is kept changes nothing. It goes with the session.
+
+        Args:
+            session_id: Of a session that has facts.
+            name: Of the kind of model; one is kept of each.
+            sequence: Of the last fact that it covers.
+            data: As `load_model` gives it back.
+
+        Raises:
+            SequenceConflict: It covers more than the session has; nothing is kept.
+            StoreUnwritable: The disk refuses; what was kept before is still there.
+
+        Cancel: It may still be kept.
+        """
+
+    async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
+        """Gives the sequence that a model covers and its data, as they were saved together.
+
+        Returns:
+            `None` if none is kept, or it is damaged: it can be made again from the facts.
+        """
+
 
 def split_cursor(before: str) -> tuple[str, str]:
     """Takes a cursor apart into update time and id; never fails, since it comes from the wire."""

@@ -26,8 +26,14 @@ from threading import Thread
 from typing import Final, TypeAlias, TypeVar
 
 from arp.store.checkpoint import Checkpointer
-from arp.store.errors import StoreClosed, StoreError, StoreUnwritable, sqlite_reason
-from arp.store.journal import Journal
+from arp.store.errors import (
+    SequenceConflict,
+    StoreClosed,
+    StoreError,
+    StoreUnwritable,
+    sqlite_reason,
+)
+from arp.store.journal import Journal, Model
 from arp.store.store import Append
 
 log = logging.getLogger(__name__)
@@ -77,7 +83,17 @@ class DeleteCall:
         self.future = future
 
 
-Call: TypeAlias = AppendCall | DeleteCall
+class SaveCall:
+    """One `save_model` that waits."""
+
+    __slots__ = ("future", "model")
+
+    def __init__(self, model: Model, future: asyncio.Future[None]) -> None:
+        self.model = model
+        self.future = future
+
+
+Call: TypeAlias = AppendCall | DeleteCall | SaveCall
 
 
 class Pace:
@@ -135,6 +151,12 @@ class Writer:
         self._put(DeleteCall(session_id, future))
         return future
 
+    def save(self, model: Model) -> asyncio.Future[None]:
+        """Takes a model; the future is done when it is kept, or tells why it is not."""
+        future = self._loop.create_future()
+        self._put(SaveCall(model, future))
+        return future
+
     async def aclose(self) -> None:
         """Serves what waits, then ends the thread. The journal is left open."""
         if not self._is_closing:
@@ -183,10 +205,17 @@ class Writer:
             if isinstance(call, DeleteCall):
                 found = self._attempt(partial(self._journal.delete, call.session_id))
                 outcomes.append((call, self._refusal(call) if found is None else found))
+            elif isinstance(call, SaveCall):
+                outcomes.append((call, self._save(call)))
         self._tell(outcomes)
         if self._journal.unchecked_bytes >= CHECKPOINT_BYTES:
             self._journal.unchecked_bytes = 0
             self._checkpointer.wake()
+
+    def _save(self, call: SaveCall) -> Outcome:
+        refused: list[SequenceConflict | None] | None
+        refused = self._attempt(lambda: [self._journal.save(call.model)])
+        return self._refusal(call) if refused is None else refused[0]
 
     def _attempt(self, action: Callable[[], T]) -> T | None:
         """Gives what `action` gives; `None` if the disk refuses, and `_refused` says why."""

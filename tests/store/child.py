@@ -1,8 +1,8 @@
 """A second process with a ledger: `python -m tests.store.child ROLE PATH`.
 
 Roles: `hold` opens the ledger, says so, and waits to be killed; `append` appends to ten sessions
-until it is killed and says each time what was acknowledged; `small_disk` meets a disk that takes no
-more.
+until it is killed and says each time what was acknowledged; `save` does so with a model;
+`small_disk` meets a disk that takes no more.
 """
 
 from __future__ import annotations
@@ -61,6 +61,18 @@ async def append_to(store: SqliteStore, sessions: list[str]) -> None:
         say(" ".join(f"{name}={last[name]}" for name in sessions))
 
 
+async def save(store: SqliteStore) -> None:
+    """Saves a model of many pages again and again, and says each time what was acknowledged."""
+    writer.CHECKPOINT_BYTES = 100_000  # type: ignore[misc] # as in `append`
+    await store.open()
+    last = (await store.read("s1", limit=10**9) or [(0, b"")])[-1][0]
+    while True:
+        await put(store, last + 1, last + 1)
+        last += 1
+        await store.save_model("s1", "thread", last, b"%d;" % last * 5_000)
+        say(str(last))
+
+
 async def small_disk(store: SqliteStore) -> None:
     """The disk takes no more, reading goes on; it takes more again, writing goes on by itself."""
     await store.open()
@@ -89,7 +101,7 @@ async def small_disk(store: SqliteStore) -> None:
     say(f"stored {last + 500}")
 
 
-ROLES = {"hold": hold, "append": append, "small_disk": small_disk}
+ROLES = {"hold": hold, "append": append, "save": save, "small_disk": small_disk}
 
 if __name__ == "__main__":
     asyncio.run(ROLES[sys.argv[1]](SqliteStore(Path(sys.argv[2]))))

@@ -15,11 +15,24 @@ from arp.store.schema import open_checkpointer, open_ledger, open_reader
 def test_a_new_file_gets_the_tables_and_says_what_it_is(tmp_path: Path) -> None:
     with closing(open_ledger(tmp_path / "new.db")) as db:
         assert db.execute("PRAGMA application_id").fetchone() == (0x41525031,)
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
         tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-        assert tables.fetchall() == [("journal",), ("segment",), ("session",)]
+        assert tables.fetchall() == [("journal",), ("model",), ("segment",), ("session",)]
     with closing(open_ledger(tmp_path / "new.db")) as db:
         assert db.execute("SELECT count(*) FROM journal").fetchone() == (0,)
+
+
+def test_a_change_of_version_that_fails_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(Path(__file__).with_name("version_1.sql").read_text())
+        db.execute("CREATE TABLE model (stands TEXT)")
+    with pytest.raises(StoreUnavailable, match="model"):
+        open_ledger(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        columns = [row[1] for row in db.execute("PRAGMA table_info(segment)")]
+    assert columns == ["session", "first", "last", "crc", "facts"]
 
 
 def test_a_ledger_of_a_newer_version_is_refused_and_not_touched(tmp_path: Path) -> None:
@@ -27,12 +40,12 @@ def test_a_ledger_of_a_newer_version_is_refused_and_not_touched(tmp_path: Path) 
     path = tmp_path / "newer.db"
     open_ledger(path).close()
     with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version = 2")
+        db.execute("PRAGMA user_version = 3")
     before = path.read_bytes()
     with pytest.raises(StoreUnavailable) as refused:
         open_ledger(path)
     assert str(refused.value) == (
-        f"ledger {path} was written by a newer version (tables 2, this one knows 1); "
+        f"ledger {path} was written by a newer version (tables 3, this one knows 2); "
         "upgrade, or name another file: --ledger sqlite:other.db"
     )
     assert path.read_bytes() == before

@@ -1,0 +1,146 @@
+"""`ReadModel`: what a session is now, from its facts, one after the other.
+
+Theory of operation. `fold` takes the facts in order, each once, at a cost that does not grow with
+what came before. `encode` gives all of it as bytes; a model read from them goes on as if it had
+folded everything itself. So a stored model and the facts behind it equal the whole log, and the
+same facts always give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from arp.ledger.fact import Fact
+from arp.ledger.models.document import snapshot_document, thread_document
+from arp.ledger.models.state import MODEL_VERSION, MOST_TRACES, RULES, State
+from arp.protocol.errors import LocalError
+from arp.protocol.json_value import JsonObject
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(State)
+
+
+class FactOutOfOrder(LocalError):
+    """A fact that is not the next one of this session. The model is as it was."""
+
+
+class UnreadableModel(LocalError):
+    """Bytes that are no model of this version. Fold the facts from the first instead."""
+
+
+class ReadModel:
+    """The read models of one session: as large as what is going on, not as its history."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: State | None = None) -> None:
+        self._state = state if state is not None else State(MODEL_VERSION)
+
+    @property
+    def sequence(self) -> int:
+        """Gives the sequence of the newest fact that was folded; 0 if none was."""
+        return self._state.sequence
+
+    @property
+    def state(self) -> State:
+        """Gives everything that is remembered, to be read."""
+        return self._state
+
+    def fold(self, fact: Fact) -> None:
+        """Takes the next fact.
+
+        Whatever its payload says, it is taken: what cannot be understood counts as not said. A type
+        that a newer version added is counted, and changes nothing else.
+
+        Raises:
+            FactOutOfOrder: It is not the next fact, or of another session. Nothing has changed.
+
+        Source: ledger.md 4.
+        """
+        state = self._state
+        sequence = fact.sequence
+        if sequence != state.sequence + 1 or fact.session_id != state.session_id:
+            self._begin(fact)
+        state.sequence = sequence
+        state.updated_at = fact.timestamp
+        state.runtime_id = fact.runtime_id
+        rules = RULES.get(fact.type)
+        name = fact.type if rules is not None else "other"
+        state.facts[name] = state.facts.get(name, 0) + 1
+        if fact.trace_id is not None:
+            _trace(state, fact.trace_id)
+        if fact.thread_id is not None and fact.thread_id not in state.threads.threads:
+            state.threads.of(fact)
+        for part, rule in rules or ():
+            rule(getattr(state, part), fact)
+
+    def fold_all(self, facts: Iterable[Fact]) -> None:
+        """Takes the next facts, as `fold` each."""
+        for fact in facts:
+            self.fold(fact)
+
+    def _begin(self, fact: Fact) -> None:
+        """Takes note of whose facts these are, at the first; refuses what does not fit."""
+        state = self._state
+        if fact.sequence != state.sequence + 1:
+            raise FactOutOfOrder(
+                f"fact {fact.sequence} of session {fact.session_id!r:.80} does not follow "
+                f"{state.sequence}; fold the facts in order, each once"
+            )
+        if state.sequence:
+            raise FactOutOfOrder(
+                f"a fact of session {fact.session_id!r:.80} in the model of "
+                f"{state.session_id!r:.80}; each session has a model of its own"
+            )
+        state.session_id = fact.session_id
+
+    def encode(self) -> bytes:
+        """Gives the model as JSON: the same bytes for the same facts, however they were folded."""
+        return _encoder.encode(self._state)
+
+    @classmethod
+    def decode(cls, data: bytes) -> ReadModel:
+        """Reads a model that `encode` gave.
+
+        Raises:
+            UnreadableModel: It is damaged, or another version wrote it.
+        """
+        try:
+            state = _decoder.decode(data)
+        except msgspec.DecodeError as error:
+            raise UnreadableModel(f"no read model: {error}; fold the facts again") from error
+        if state.version != MODEL_VERSION:
+            raise UnreadableModel(
+                f"a read model of version {state.version}, not of {MODEL_VERSION}; "
+                "fold the facts again"
+            )
+        return cls(state)
+
+    def snapshot(self, now: str | None = None) -> JsonObject:
+        """Gives the session's public document.
+
+        Args:
+            now: RFC 3339; a turn that was long silent by then is `stale`. `None`: nothing is.
+
+        Source: ledger.md 4, `SessionSnapshot`.
+        """
+        return snapshot_document(self._state, now)
+
+    def thread(self, thread_id: str | None = None, now: str | None = None) -> JsonObject | None:
+        """Gives a thread's public document; `None` if there is no such thread.
+
+        Args:
+            thread_id: `None` = the one that was heard of last.
+            now: As for `snapshot`.
+
+        Source: ledger.md 4, `ThreadReadModel`.
+        """
+        return thread_document(self._state, thread_id, now)
+
+
+def _trace(state: State, trace_id: str) -> None:
+    if trace_id not in state.trace_ids:
+        state.trace_ids.append(trace_id)
+        del state.trace_ids[:-MOST_TRACES]

@@ -1,0 +1,304 @@
+"""Threads and their turns: what runs, what waits in line, how the last one ended.
+
+Theory of operation. A turn is *open* from its submission to its end. Which one runs, and the order
+of those in line, follow from `turn.*` alone; `queue.changed` then says the order again, and is
+believed. Whether a running turn is blocked is not here: that depends on what it waits for
+(`requests`), and is put together in `document`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct, field
+
+from arp.ledger.fact import Fact
+from arp.ledger.models.reading import added, part, text, texts
+from arp.ledger.models.span import Spans
+from arp.ledger.models.window import Record, Window
+from arp.protocol.json_value import JsonObject
+
+MOST_TURNS: Final = 50
+"""Ended turns that are kept: the recent window."""
+
+MOST_WAITING: Final = 200
+"""Turns in line: twice what a session takes, since others write facts too."""
+
+MOST_THREADS: Final = 20
+
+UNKNOWN_THREAD: Final = "unavailable"
+"""Names the thread of a session whose facts name none so far."""
+
+
+class Turn(Record, rename="camel", omit_defaults=True, kw_only=True):
+    """One turn of a thread."""
+
+    turn_id: str
+    status: str
+    """queued, running, cancelling, completed, failed or cancelled."""
+    status_reason: str | None = None
+    input_type: str | None = None
+    input: str | None = None
+    """The beginning of what the user said."""
+    submitted_at: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    first_output_at: str | None = None
+    output_characters: int = 0
+    thought_characters: int = 0
+    tool_calls: int = 0
+    model: str | None = None
+    error: str | None = None
+    """What the last `runtime.error` of the turn said."""
+    blocked_by_quota: str | None = None
+    """The quota that stopped it and has not been lifted."""
+    removed: bool = False
+    """A rollback took it out of the thread's history."""
+
+
+class Outcome(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How the turn that ended last did so."""
+
+    turn_id: str
+    status: str
+    sequence: int
+    at: str
+    status_reason: str | None = None
+    error: str | None = None
+
+
+class Thread(Record, rename="camel", omit_defaults=True, kw_only=True):
+    """One thread of a session."""
+
+    thread_id: str
+    title: str | None = None
+    told_status: str | None = None
+    """What `thread.updated` said, until a turn says otherwise."""
+    active_turn_id: str | None = None
+    queue: list[str] = field(default_factory=list)
+    turns: Window[Turn] = field(default_factory=lambda: Window[Turn]())
+    last_outcome: Outcome | None = None
+
+
+class Threads(Struct, rename="camel", omit_defaults=True):
+    """Every thread of a session, and how long its turns took."""
+
+    threads: dict[str, Thread] = {}
+    older: int = 0
+    queue_wait: Spans = field(default_factory=Spans)
+    """From submission to start."""
+    first_output: Spans = field(default_factory=Spans)
+    """From start to the first text."""
+    turn_time: Spans = field(default_factory=Spans)
+    """From start to end."""
+
+    def of(self, fact: Fact) -> Thread:
+        """Gives the thread that a fact names, new if it was never heard of."""
+        name = fact.thread_id or UNKNOWN_THREAD
+        thread = self.threads.get(name)
+        if thread is None:
+            place = fact.sequence
+            thread = Thread(thread_id=name, first_sequence=place, last_sequence=place)
+            self.threads[name] = thread
+            if len(self.threads) > MOST_THREADS:
+                self.older += 1
+                del self.threads[_least(self.threads)]
+        thread.last_sequence = fact.sequence
+        return thread
+
+    def turn(self, fact: Fact) -> Turn | None:
+        """Gives the turn that a fact names, if it is kept; no thread is made for it."""
+        thread = self.threads.get(fact.thread_id or UNKNOWN_THREAD)
+        return thread.turns.get(fact.turn_id) if thread is not None else None
+
+
+def _least(threads: dict[str, Thread]) -> str:
+    """Names the thread to let go: the one longest silent, those where something runs last."""
+    return min(threads, key=lambda name: (_is_busy(threads[name]), threads[name].last_sequence))
+
+
+def _is_busy(thread: Thread) -> bool:
+    return thread.active_turn_id is not None or bool(thread.queue)
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def _thread(threads: Threads, fact: Fact) -> None:
+    thread = threads.of(fact)
+    thread.title = text(fact.payload, "title") or thread.title
+    told = fact.status or text(fact.payload, "status")
+    thread.told_status = told if fact.type == "thread.updated" else thread.told_status
+
+
+def _queue(threads: Threads, fact: Fact) -> None:
+    if isinstance(fact.payload.get("queued"), list):
+        threads.of(fact).queue = texts(fact.payload, "queued", MOST_WAITING)
+
+
+# -- turns -----------------------------------------------------------------------------------------
+
+
+def _submitted(threads: Threads, fact: Fact) -> None:
+    thread, turn_id = threads.of(fact), fact.turn_id or ""
+    said = part(fact.payload, "input")
+    turn = Turn(
+        turn_id=turn_id,
+        status="queued",
+        first_sequence=fact.sequence,
+        last_sequence=fact.sequence,
+        submitted_at=fact.timestamp,
+        input_type=text(said, "input_type"),
+        input=_words(said),
+    )
+    thread.told_status = None
+    thread.turns.begin(turn_id, turn, MOST_WAITING)
+    if turn_id not in thread.queue and len(thread.queue) < MOST_WAITING:
+        thread.queue.append(turn_id)
+
+
+def _words(said: JsonObject) -> str | None:
+    data = part(said, "data")
+    return text(data, "text", "transcript", "action")
+
+
+def _started(threads: Threads, fact: Fact) -> None:
+    thread, turn_id = threads.of(fact), fact.turn_id or ""
+    turn = thread.turns.open.get(turn_id)
+    if turn is None:
+        turn = Turn(turn_id=turn_id, status="running", first_sequence=fact.sequence)
+        thread.turns.begin(turn_id, turn, MOST_WAITING)
+    turn.status, turn.started_at = "running", fact.timestamp
+    turn.last_sequence = fact.sequence
+    threads.queue_wait.add(turn.submitted_at, fact.timestamp)
+    thread.told_status = None
+    thread.active_turn_id = turn_id
+    _out_of_line(thread, turn_id)
+
+
+def _ended(threads: Threads, fact: Fact) -> None:
+    thread, turn_id = threads.of(fact), fact.turn_id or ""
+    turn = thread.turns.open.get(turn_id)
+    if turn is None:
+        turn = Turn(turn_id=turn_id, status="running", first_sequence=fact.sequence)
+        thread.turns.begin(turn_id, turn, MOST_WAITING)
+    turn.status = _end_status(fact)
+    turn.status_reason = fact.status_reason
+    turn.ended_at, turn.last_sequence = fact.timestamp, fact.sequence
+    turn.blocked_by_quota = None
+    threads.turn_time.add(turn.started_at, fact.timestamp)
+    thread.turns.end(turn_id, MOST_TURNS)
+    thread.last_outcome = Outcome(
+        turn_id, turn.status, fact.sequence, fact.timestamp, turn.status_reason, turn.error
+    )
+    if thread.active_turn_id == turn_id:
+        thread.active_turn_id = None
+    _out_of_line(thread, turn_id)
+
+
+def _end_status(fact: Fact) -> str:
+    """A cancel is `turn.failed` with `statusReason: "cancelled"` (ledger.md 2)."""
+    if fact.type == "turn.completed":
+        return "completed"
+    return "cancelled" if fact.status_reason == "cancelled" else "failed"
+
+
+def _out_of_line(thread: Thread, turn_id: str) -> None:
+    if turn_id in thread.queue:
+        thread.queue.remove(turn_id)
+
+
+def _run_status(threads: Threads, fact: Fact) -> None:
+    turn = threads.turn(fact)
+    if turn is not None and turn.ended_at is None and fact.status == "cancelling":
+        turn.status = "cancelling"
+        turn.last_sequence = fact.sequence
+
+
+def _removed(threads: Threads, fact: Fact) -> None:
+    thread = threads.of(fact)
+    for turn_id in texts(fact.payload, "removedTurns", MOST_TURNS):
+        turn = thread.turns.get(turn_id)
+        if turn is not None:
+            turn.removed = True
+
+
+# -- what happens in a turn ------------------------------------------------------------------------
+
+
+def _said(threads: Threads, fact: Fact) -> None:
+    turn = threads.turn(fact)
+    if turn is None:
+        return
+    said = fact.payload.get("text")
+    turn.output_characters = added(turn.output_characters, len(said) if type(said) is str else 0)
+    turn.last_sequence = fact.sequence
+    if turn.first_output_at is None:
+        turn.first_output_at = fact.timestamp
+        threads.first_output.add(turn.started_at, fact.timestamp)
+
+
+def _thought(threads: Threads, fact: Fact) -> None:
+    turn = threads.turn(fact)
+    if turn is not None:
+        said = fact.payload.get("text")
+        more = len(said) if type(said) is str else 0
+        turn.thought_characters = added(turn.thought_characters, more)
+        turn.last_sequence = fact.sequence
+
+
+def _model(threads: Threads, fact: Fact) -> None:
+    turn = threads.turn(fact)
+    if turn is not None:
+        turn.model = text(fact.payload, "model") or turn.model
+        turn.blocked_by_quota = None
+
+
+def _tool(threads: Threads, fact: Fact) -> None:
+    turn = threads.turn(fact)
+    if turn is not None:
+        turn.tool_calls += 1
+        turn.last_sequence = fact.sequence
+
+
+def _error(threads: Threads, fact: Fact) -> None:
+    turn = threads.turn(fact)
+    if turn is not None:
+        turn.error = text(fact.payload, "error", "message") or turn.error
+
+
+def _blocked(threads: Threads, fact: Fact) -> None:
+    turn = threads.turn(fact)
+    if turn is not None and turn.ended_at is None:
+        turn.blocked_by_quota = text(fact.payload, "quota") or "unknown"
+
+
+def _unblocked(threads: Threads, fact: Fact) -> None:
+    lifted = text(fact.payload, "limit")
+    for thread in threads.threads.values():
+        turn = thread.turns.open.get(thread.active_turn_id or "")
+        if turn is not None and turn.blocked_by_quota == lifted:
+            turn.blocked_by_quota = None
+
+
+RULES: Final[dict[str, Callable[[Threads, Fact], None]]] = {
+    "thread.started": _thread,
+    "thread.updated": _thread,
+    "queue.changed": _queue,
+    "turn.submitted": _submitted,
+    "turn.started": _started,
+    "turn.completed": _ended,
+    "turn.failed": _ended,
+    "run.status": _run_status,
+    "history.rollback.completed": _removed,
+    "model.requested": _model,
+    "model.completed": _model,
+    "model.delta": _said,
+    "reasoning.delta": _thought,
+    "tool.started": _tool,
+    "runtime.error": _error,
+    "quota.blocked": _blocked,
+    "limit.changed": _unblocked,
+}
+"""Type of a fact → what it changes here."""

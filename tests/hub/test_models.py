@@ -1,0 +1,295 @@
+"""Read models on demand: as far as the log is durable, from where they were, never in its way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import arp.hub.models as models_module
+from arp import Turn
+from arp.hub.directory import Principal
+from arp.hub.models import NAME, SHORT, Models
+from arp.hub.settings import HubSettings
+from arp.ledger.fact import Fact, encode
+from arp.ledger.models.read_model import ReadModel
+from arp.store.errors import StoreDamaged, StoreUnwritable
+from arp.store.memory import MemoryStore
+from arp.store.store import Append
+from tests.hub.rig import Renderer, running, settled
+from tests.ledger.histories import long_history
+from tests.waiting import becomes
+
+
+class SpiedStore(MemoryStore):
+    """A memory store that tells from where facts were read, and refuses what a test says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: list[int] = []
+        self.damaged: set[str] = set()
+        self.full = False
+
+    async def read(
+        self, session_id: str, after: int = 0, limit: int = 1000
+    ) -> list[tuple[int, bytes]]:
+        """As `Store.read`."""
+        self.reads.append(after)
+        if session_id in self.damaged:
+            raise StoreDamaged(session_id, after)
+        return await super().read(session_id, after, limit)
+
+    async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
+        """As `Store.save_model`."""
+        if self.full:
+            raise StoreUnwritable("ledger.db", "the disk is full")
+        await super().save_model(session_id, name, sequence, data)
+
+    async def sequence_of(self, session_id: str) -> int | None:
+        """Gives how far the stored model of a session reaches."""
+        stored = await self.load_model(session_id, NAME)
+        return stored[0] if stored else None
+
+
+HISTORY: Sequence[Fact] = long_history(700)
+"""Of a session `s`."""
+
+
+def rebuilt(facts: Sequence[Fact]) -> bytes:
+    model = ReadModel()
+    model.fold_all(facts)
+    return model.encode()
+
+
+@pytest.fixture
+async def store() -> SpiedStore:
+    store = SpiedStore()
+    await store.open()
+    return store
+
+
+async def write(store: MemoryStore, facts: Sequence[Fact]) -> None:
+    await store.append([Append("s", facts[0].sequence - 1, [encode(fact) for fact in facts])])
+
+
+def models_of(store: MemoryStore, **settings: Any) -> Models:
+    return Models(store, {}, HubSettings(**settings))
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+async def test_a_model_tells_what_is_durable() -> None:
+    async def agent(turn: Turn) -> None:
+        async with turn.tool("query", {}):
+            await turn.say("Hello")
+
+    async with running(agent) as hub:
+        user = await Renderer(hub).join()
+        await user.say("Hi there")
+        await user.ended("t1")
+        model = await hub.models.read("s")
+        thread = model.thread("main")
+    assert thread is not None
+    assert thread["status"] == "completed"
+    (turn,) = thread["turns"]
+    assert turn["input"] == "Hi there"
+    assert turn["outputCharacters"] == 5
+    (call,) = thread["toolCalls"]
+    assert (call["tool"], call["status"], call["turnId"]) == ("query", "completed", "t1")
+
+
+async def test_a_model_goes_on_from_where_it_was(store: SpiedStore) -> None:
+    models = models_of(store)
+    await write(store, HISTORY[:100])
+    assert (await models.read("s")).encode() == rebuilt(HISTORY[:100])
+    store.reads.clear()
+    await write(store, HISTORY[100:150])
+    assert (await models.read("s")).encode() == rebuilt(HISTORY[:150])
+    assert store.reads[0] == 100
+
+
+async def test_however_many_ask_at_once_each_fact_is_folded_once(store: SpiedStore) -> None:
+    models = models_of(store)
+    await write(store, HISTORY)
+    read = await asyncio.gather(*[models.read("s") for _ in range(3)])
+    assert {model.encode() for model in read} == {rebuilt(HISTORY)}
+    assert store.reads.count(0) == 1
+
+
+async def test_no_more_models_are_in_memory_than_allowed(store: SpiedStore) -> None:
+    models = models_of(store, models_in_memory=1)
+    await write(store, HISTORY[:10])
+    await models.read("s")
+    await models.read("other")
+    store.reads.clear()
+    await models.read("s")
+    assert store.reads[0] == 0
+
+
+async def test_a_model_that_could_not_be_read_to_the_end_is_made_anew(store: SpiedStore) -> None:
+    models = models_of(store)
+    await write(store, HISTORY[:50])
+    await models.read("s")
+    store.damaged.add("s")
+    with pytest.raises(StoreDamaged):
+        await models.read("s")
+    store.damaged.clear()
+    assert (await models.read("s")).encode() == rebuilt(HISTORY[:50])
+
+
+# -- storing ---------------------------------------------------------------------------------------
+
+
+async def test_a_stored_model_saves_reading_what_it_covers(store: SpiedStore) -> None:
+    models = models_of(store)
+    await write(store, HISTORY[:400])
+    models.rest("s")
+    await models.keep_up()
+    assert await store.sequence_of("s") == 400
+    await write(store, HISTORY[400:])
+    store.reads.clear()
+    again = models_of(store)
+    assert (await again.read("s")).encode() == rebuilt(HISTORY)
+    assert min(store.reads) == 400
+
+
+async def test_no_model_is_stored_of_a_short_log(store: SpiedStore) -> None:
+    models = models_of(store)
+    await write(store, HISTORY[: SHORT - 1])
+    models.rest("s")
+    await models.keep_up()
+    assert await store.sequence_of("s") is None
+
+
+async def test_what_was_read_from_far_behind_is_stored(store: SpiedStore) -> None:
+    models = models_of(store, model_every_facts=300)
+    await write(store, HISTORY[:300])
+    await models.read("s")
+    await models.keep_up()
+    assert await store.sequence_of("s") == 300
+    await write(store, HISTORY[300:310])
+    await models.read("s")
+    await models.keep_up()
+    assert await store.sequence_of("s") == 300
+
+
+@pytest.mark.parametrize("what", ["nonsense", "another version", "another session", "less"])
+async def test_a_stored_model_that_does_not_fit_is_passed_over(
+    store: SpiedStore, what: str
+) -> None:
+    await write(store, HISTORY[:20])
+    model = ReadModel()
+    model.fold_all(long_history(700)[:20])
+    good = model.encode()
+    data = {
+        "nonsense": b"nonsense",
+        "another version": good.replace(b'"version":1', b'"version":0'),
+        "another session": good.replace(b'"sessionId":"s"', b'"sessionId":"z"'),
+        "less": rebuilt(HISTORY[:10]),
+    }[what]
+    await store.save_model("s", NAME, 20, data)
+    assert (await models_of(store).read("s")).encode() == rebuilt(HISTORY[:20])
+
+
+async def test_a_session_in_memory_is_stored_after_so_many_facts() -> None:
+    async def agent(turn: Turn) -> None:
+        for _ in range(5):
+            async with turn.tool("query"):
+                pass
+
+    store = SpiedStore()
+    settings = HubSettings(model_every_facts=20)
+    async with running(agent, store=store, settings=settings) as hub:
+        user = await Renderer(hub).join()
+        await hub.models.keep_up()
+        before = await store.sequence_of("s")
+        await user.say("Go")
+        await user.ended("t1")
+        await hub.models.keep_up()
+        after = await store.sequence_of("s")
+    assert before is None
+    assert after is not None
+    assert after >= 20
+
+
+async def test_a_session_that_leaves_the_memory_is_stored() -> None:
+    async def agent(turn: Turn) -> None:
+        for _ in range(SHORT // 3):
+            async with turn.tool("query"):
+                pass
+
+    store = SpiedStore()
+    async with running(agent, store=store) as hub:
+        user = await Renderer(hub).join()
+        await user.say("Go")
+        await user.ended("t1")
+        user.leave()
+        await settled(hub)
+        assert hub.evict(asyncio.get_running_loop().time() + 1) == 1
+        await hub.models.keep_up()
+        stored = await store.sequence_of("s")
+        last = len(await store.read("s"))
+    assert stored == last
+
+
+async def test_a_full_disk_costs_nothing_but_the_stored_model(
+    store: SpiedStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    models = models_of(store)
+    await write(store, HISTORY)
+    store.full = True
+    models.rest("s")
+    await models.keep_up()
+    assert "the model of session s is not stored" in caplog.text
+    store.full = False
+    models.rest("s")
+    await models.keep_up()
+    assert await store.sequence_of("s") == len(HISTORY)
+
+
+async def test_one_damaged_log_does_not_keep_others_from_being_stored(
+    store: SpiedStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    models = models_of(store)
+    await write(store, HISTORY)
+    store.damaged.add("broken")
+    await store.append([Append("senseless", 0, [b"{}"])])
+    for session_id in ("broken", "senseless", "s"):
+        models.rest(session_id)
+    await models.keep_up()
+    assert await store.sequence_of("s") == len(HISTORY)
+    assert "the model of session senseless cannot be made" in caplog.text
+
+
+async def test_models_are_stored_by_themselves(
+    store: SpiedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models_module, "ROUND_S", 0.001)
+    models = models_of(store)
+    await write(store, HISTORY)
+    models.rest("s")
+    models.start()
+    stored = store._models
+    await becomes(lambda: ("s", NAME) in stored)
+    await models.aclose()
+    await models.aclose()
+
+
+async def test_nothing_is_left_of_a_session_that_was_deleted() -> None:
+    """A new one under the same id begins anew."""
+    async with running() as hub:
+        user = await Renderer(hub).join()
+        await user.say("First")
+        await user.ended("t1")
+        assert (await hub.models.read("s")).sequence > 3
+        await hub.delete("s", Principal())
+        assert (await hub.models.read("s")).sequence == 0
+        user = await Renderer(hub).join()
+        await user.say("Second")
+        await user.ended("t1")
+        thread = (await hub.models.read("s")).thread()
+    assert thread is not None
+    assert [turn["input"] for turn in thread["turns"]] == ["Second"]
