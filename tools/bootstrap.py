@@ -117,12 +117,13 @@ def install(root: Path, wanted: str) -> None:
     began = time.monotonic()
     say("installing into .venv: {} the first time, nothing later".format(DURATION[wanted]))
     done = read_done(root)
-    with suppress(OSError):
-        (root / ".venv" / "bootstrap.log").unlink()
     moved = done.get("root", str(root)) != str(root)
     if moved or not is_usable(interpreter(root)):
         make_environment(root)
         done = {}
+    else:
+        with suppress(OSError):
+            (root / ".venv" / "bootstrap.log").unlink()
     install_packages(root, EXTRAS[wanted])
     done.update({"root": str(root), wanted: digest(root)})
     if wanted == "dev":
@@ -141,8 +142,13 @@ def is_usable(python: Path) -> bool:
 
 
 def make_environment(root: Path) -> None:
-    """Makes an empty `.venv`, in place of one that does not work."""
+    """Makes an empty `.venv`, in place of one that does not work.
+
+    A link is taken away first: what it leads to belongs to somebody else, and is left as it is.
+    """
     place = str(root / ".venv")
+    if os.path.islink(place):
+        os.unlink(place)
     uv = shutil.which("uv")
     if find_spec("ensurepip") and find_spec("venv"):
         commands = [[sys.executable, "-m", "venv", "--clear", place]]

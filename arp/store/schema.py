@@ -1,9 +1,9 @@
 """The tables of a ledger file, and how a connection to one is made.
 
 `journal` takes what is written: one row per transaction, at the end of the table, whatever sessions
-it is about. `segment` takes it later, sorted: one row per run of facts of one session, with the hash
-of the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of their
-facts. Why there are two homes for facts is told in `journal.py`.
+it is about. `segment` takes it later, sorted: one row per run of facts of one session, with the
+hash of the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of
+their facts. Why there are two homes for facts is told in `journal.py`.
 """
 
 from __future__ import annotations

@@ -138,3 +138,16 @@ def test_where_no_log_can_be_kept_the_closing_lines_still_come(
     (tmp_path / ".venv").write_text("in the way")
     fails = [sys.executable, "-c", "print('no network'); raise SystemExit(1)"]
     assert bootstrap.run_first_that_works([fails], tmp_path) == "  no network"
+
+
+def test_what_a_link_leads_to_is_left_as_it_is(bootstrap: ModuleType, tmp_path: Path) -> None:
+    others = tmp_path / "others" / ".venv"
+    others.mkdir(parents=True)
+    (others / "kept").touch()
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / ".venv").symlink_to(others)
+    bootstrap.make_environment(root)
+    assert not (root / ".venv").is_symlink()
+    assert (root / ".venv" / "bin" / "python").exists()
+    assert (others / "kept").exists()
