@@ -141,7 +141,9 @@ class Runner:
             live.turn.flush()
             usage = live.turn.used
             live.turn = None
-        effects = live.session.end_turn(turn_id, status, error, reason, usage)
+        effects = live.session.end_turn(
+            turn_id, status, error, reason, usage, goes_on=not self._parking
+        )
         self._carry_out(live, effects)
 
     async def park(self) -> None:

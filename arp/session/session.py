@@ -239,6 +239,7 @@ class Session:
         error: BaseException | None = None,
         reason: str | None = None,
         usage: JsonObject | None = None,
+        goes_on: bool = True,
     ) -> list[Effect]:
         """Ends a turn, once; its open questions close, unless it was interrupted.
 
@@ -248,6 +249,7 @@ class Session:
             error: Shown by its code; what is not an `ArpError` shows no internals.
             reason: `statusReason` of the fact.
             usage: What it took; told with the final commit.
+            goes_on: The next in line begins; else it waits, as when the server stops.
         """
         if turn_id != self.running and turn_id not in self.queue:
             return []
@@ -268,7 +270,7 @@ class Session:
             self.record("queue.changed", {"queued": list(self.queue)}, thread_id=THREAD)
         if self.running == turn_id:
             self.running = None
-        return self.begin_next()
+        return self.begin_next() if goes_on else []
 
     # -- questions -------------------------------------------------------------------------------
 

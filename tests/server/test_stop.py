@@ -214,3 +214,23 @@ async def until(socket: ClientConnection, last: Callable[[Any], Any]) -> list[An
     while not told or not last(told[-1]):
         told.append(json.loads(await socket.recv()))
     return told
+
+
+async def test_what_waits_in_line_runs_after_a_restart(tmp_path: Path) -> None:
+    """It has not begun, so nothing of it is interrupted."""
+    ledger = tmp_path / "ledger.db"
+    said = {"v": 1, "type": "input", "input_type": "text", "data": {"text": "quick"}}
+    async with asyncio.timeout(30):
+        async with serving(ledger) as server, dial(server) as socket:
+            await begin(socket, "s", "ask")
+            await socket.send(json.dumps({**said, "id": "second"}))
+            await until(socket, lambda one: one["type"] == "ack" and one.get("id") == "second")
+            await server.ended(signal.SIGTERM, 10)
+        before = [fact.type for fact in await facts_of(ledger, "s")]
+        async with serving(ledger) as server, dial(server) as socket:
+            await socket.send(json.dumps({**HELLO, "session_id": "s"}))
+            await until(socket, lambda one: one.get("final") and one.get("turn_id") == "t2")
+            await server.ended(signal.SIGTERM, 10)
+    ends = [fact.type for fact in await facts_of(ledger, "s") if fact.turn_id == "t2"]
+    assert before.count("turn.started") == 1
+    assert ends[-1] == "turn.completed"
