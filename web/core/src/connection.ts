@@ -1,0 +1,146 @@
+/**
+ * A renderer's end of one session, without I/O: frames in, messages out, and the screen kept.
+ *
+ * Theory of operation. One object outlives many links. `hello` is the first message of each: it
+ * names the last place that was applied, so that the agent side sends what was missed, or a
+ * snapshot. A snapshot is built on a screen aside, which takes the old one's place at the commit
+ * that carries its `seq`; until then the old one shows. Where something came that cannot be applied
+ * the place is forgotten (`epoch` is `null`), so that the next `hello` brings a snapshot.
+ * Source: protocol.md 2.3.
+ */
+
+import { ERROR_CODES } from "./generated/tables.js";
+import type { AgentHello, AgentMessage, RendererHello, SessionReady } from "./generated/wire.js";
+import { Screen } from "./screen.js";
+import { readFrame } from "./shape.js";
+
+/** Speaks the session dialect for one renderer on one session. */
+export class RendererConnection {
+  screen = new Screen();
+  /** Of the session's log; `null` while this screen stands at no place of it. */
+  epoch: string | null = null;
+  /** The last place applied. */
+  seq = 0;
+  agent: AgentHello | null = null;
+  sessionId: string | null;
+  readonly #hello: RendererHello;
+  #aside: Screen | null = null;
+  #nextEpoch: string | null = null;
+  /** Between a hello and its answer: what still comes is of before, and comes again. */
+  #asked = false;
+
+  constructor(hello: RendererHello) {
+    this.#hello = hello;
+    this.sessionId = hello.session_id ?? null;
+  }
+
+  /** True until the screen shows the session: before the first answer, and during a snapshot. */
+  get loading(): boolean {
+    return this.#aside !== null || (this.epoch === null && !this.isDraft);
+  }
+
+  /** Whether the agent side knows the draft alone: it answers no hello, and acknowledges nothing. */
+  get isDraft(): boolean {
+    return this.agent !== null && !this.agent.capabilities.features?.includes("resume");
+  }
+
+  /** The first message of a link; what is pending of the one before is dropped. */
+  hello(): RendererHello {
+    this.#aside = null;
+    this.#asked = true;
+    this.screen.dropPending();
+    const hello: RendererHello = { ...this.#hello, type: "hello", v: 1 };
+    delete hello.session_id;
+    if (this.sessionId !== null) hello.session_id = this.sessionId;
+    if (this.epoch !== null) hello.resume = { epoch: this.epoch, seq: this.seq };
+    return hello;
+  }
+
+  /** Turns to another session, with an empty screen; the next `hello` says so. */
+  turnTo(sessionId: string | null): void {
+    this.sessionId = sessionId;
+    this.#aside = null;
+    this.screen = new Screen();
+    this.epoch = null;
+    this.seq = 0;
+  }
+
+  /**
+   * Takes one frame, applies it to the screen, and gives its messages in order. A message of an
+   * unknown type is passed over. A frame that cannot be read becomes an `error`, and so does,
+   * behind it, a commit that cannot be applied. Never throws.
+   */
+  receive(frame: unknown): AgentMessage[] {
+    const { messages, fault, type } = readFrame(frame);
+    if (fault !== null) {
+      this.#goAstray();
+      this.#miss(type);
+      return [local(ERROR_CODES.INVALID_MESSAGE, fault)];
+    }
+    const out: AgentMessage[] = [];
+    for (const message of messages) {
+      if (this.#isStale(message)) continue;
+      out.push(message);
+      const refused = this.#apply(message);
+      if (refused === null) continue;
+      this.#goAstray();
+      out.push(local(ERROR_CODES.INVALID_PATCH, refused));
+    }
+    return out;
+  }
+
+  #isStale({ type, ...message }: AgentMessage): boolean {
+    if (type === "hello" || type === "session" || this.isDraft) return false;
+    const { session_id } = message as { session_id?: string | null };
+    return session_id != null && (this.#asked || session_id !== this.sessionId);
+  }
+
+  #goAstray(): void {
+    this.epoch = this.#nextEpoch = null;
+  }
+
+  /** Takes care that nothing of a commit shows of which something is missing. */
+  #miss(type: string | null): void {
+    const screen = this.#aside ?? this.screen;
+    if (type === "commit") screen.dropPending();
+    else if (type === null || type === "render" || type === "patch") screen.spoilPending();
+  }
+
+  #apply(message: AgentMessage): string | null {
+    if (message.type === "hello") this.agent = message;
+    else if (message.type === "session") this.#session(message);
+    else if (message.type !== "ack") return this.#show(message);
+    return null;
+  }
+
+  #session({ session_id, epoch, seq, resume }: SessionReady): void {
+    this.sessionId = session_id;
+    this.#asked = false;
+    if (resume === "replay") return;
+    this.#aside = new Screen();
+    this.epoch = null;
+    this.#nextEpoch = epoch;
+    if (resume === "new") this.#swap(seq);
+  }
+
+  #show(message: Exclude<AgentMessage, { type: "hello" | "session" | "ack" }>): string | null {
+    const refused = (this.#aside ?? this.screen).apply(message);
+    const { seq } = message;
+    if (seq == null || message.type === "render" || message.type === "patch") return refused;
+    if (this.#aside === null) this.seq = Math.max(this.seq, seq);
+    else if (message.type === "commit") this.#swap(seq);
+    return refused;
+  }
+
+  #swap(seq: number): void {
+    this.screen = this.#aside as Screen;
+    this.#aside = null;
+    this.epoch = this.#nextEpoch;
+    this.seq = seq;
+  }
+}
+
+/** An error that this side makes; it has no `session_id`. */
+function local(code: number, error: string): AgentMessage {
+  return { type: "error", v: 1, payload: { error, code } };
+}

@@ -1,0 +1,337 @@
+/**
+ * What a renderer shows: the conversation and the surfaces, kept from the messages alone.
+ *
+ * Theory of operation. `delta`, tools, `turn`, `input` and `error` take effect on arrival. `render`
+ * and `patch` wait for their `commit` and then apply whole or not at all. What is asked for
+ * (`turn`, `surface`) are values that never change and are the same object until something in them
+ * does. `dirty` names what has changed since somebody last emptied it. The rules are those of
+ * `arp/protocol/screen.py`; shared cases hold both to them. Source: protocol.md 2.
+ */
+
+import type {
+  AgentMessage,
+  Commit,
+  Component,
+  Delta,
+  ErrorPayload,
+  InputEcho,
+  Json,
+  JsonObject,
+  Patch,
+  Render,
+  TurnMessage,
+} from "./generated/wire.js";
+import { Change, Tree } from "./tree.js";
+
+export type TurnStatus = TurnMessage["status"];
+
+/** One use of a tool. */
+export interface ToolRun {
+  readonly callId: string;
+  readonly tool: string;
+  /** JSON, as a string. */
+  readonly args: string;
+  /** `null` while it runs. */
+  readonly ok: boolean | null;
+  readonly error: string | null;
+}
+
+/** One turn of the conversation, as it stands. */
+export interface TurnState {
+  readonly id: string;
+  readonly status: TurnStatus | null;
+  /** 1 = next, while queued. */
+  readonly position: number | null;
+  /** What the user said or did: what began the turn, then answers to its questions. */
+  readonly inputs: readonly InputEcho[];
+  /** Text parts and components in order; see `isTextPart`. */
+  readonly output: readonly Component[];
+  readonly tools: readonly ToolRun[];
+  readonly thinking: string;
+  readonly errors: readonly ErrorPayload[];
+  readonly usage: JsonObject | null;
+  /** Its output is complete. */
+  readonly final: boolean;
+}
+
+/** Changes of one of these; `turn:ID` and `surface:NAME` besides. */
+export type Key = "turns" | "surfaces" | "errors" | `turn:${string}` | `surface:${string}`;
+
+const MOST_ERRORS = 100;
+const NONE: readonly never[] = [];
+
+type Rest = Omit<TurnState, "output">;
+
+/** The state that a renderer draws. */
+export class Screen {
+  /** What has changed; whoever reads it empties it. */
+  readonly dirty = new Set<Key>();
+  #turns = new Map<string, Rest>();
+  #states = new Map<string, TurnState>();
+  #ids: readonly string[] = NONE;
+  #surfaces = new Map<string, Tree>();
+  #errors: readonly ErrorPayload[] = NONE;
+  #pending: (Render | Patch)[] = [];
+  #spoiled = false;
+
+  constructor() {
+    this.#surface("main");
+  }
+
+  /** The ids of the turns, oldest first. */
+  get turnIds(): readonly string[] {
+    if (this.#ids.length !== this.#turns.size) this.#ids = [...this.#turns.keys()];
+    return this.#ids;
+  }
+
+  /** Errors that belong to no turn, the newest 100. */
+  get errors(): readonly ErrorPayload[] {
+    return this.#errors;
+  }
+
+  /** The names of the surfaces besides `main` on which something shows. */
+  get surfaceNames(): string[] {
+    return [...this.#surfaces].filter(([name, tree]) => name !== "main" && tree.output("").length)
+      .map(([name]) => name)
+      .sort();
+  }
+
+  /** A turn; `undefined` if there is none of that id. */
+  turn(id: string): TurnState | undefined {
+    const rest = this.#turns.get(id);
+    if (rest === undefined) return undefined;
+    let state = this.#states.get(id);
+    if (state === undefined) {
+      state = { ...rest, output: (this.#surfaces.get("main") as Tree).output(id) };
+      this.#states.set(id, state);
+    }
+    return state;
+  }
+
+  /** What shows on a surface besides `main`. */
+  surface(name: string): readonly Component[] {
+    return this.#surfaces.get(name)?.output("") ?? NONE;
+  }
+
+  /** The component with this id, on any level, and its surface. */
+  find(id: string): { readonly surface: string; readonly component: Component } | undefined {
+    for (const [surface, tree] of this.#surfaces) {
+      if (tree.nodes.has(id)) return { surface, component: tree.whole(id) };
+    }
+    return undefined;
+  }
+
+  /**
+   * Takes one message; what shows nothing is passed over. Gives why a commit could not be applied,
+   * if so: then nothing of it is, and this screen is not what the agent side takes it to be.
+   */
+  apply(message: AgentMessage): string | null {
+    switch (message.type) {
+      case "delta":
+        this.#delta(message);
+        break;
+      case "render":
+      case "patch":
+        this.#pending.push(message);
+        break;
+      case "commit":
+        return this.#commit(message);
+      case "error":
+        this.#error(message.payload, message.turn_id);
+        break;
+      case "tool_start": {
+        const { tool, args, call_id: callId = "" } = message.payload;
+        const run: ToolRun = { callId, tool, args, ok: null, error: null };
+        this.#edit(message.turn_id, ({ tools }) => ({ tools: [...tools, run] }));
+        break;
+      }
+      case "tool_end": {
+        const { payload } = message;
+        this.#edit(message.turn_id, ({ tools }) => ({ tools: ended(tools, payload) }));
+        break;
+      }
+      case "input":
+        this.#edit(message.turn_id, ({ inputs }) => ({ inputs: [...inputs, message] }));
+        break;
+      case "turn": {
+        const { status, position = null } = message;
+        this.#edit(message.turn_id, () => ({ status, position }));
+        break;
+      }
+    }
+    return null;
+  }
+
+  /** Forgets what has come without its commit: that will not come. */
+  dropPending(): void {
+    this.#pending = [];
+    this.#spoiled = false;
+  }
+
+  /** Takes note that something is missing before the next commit: that shows nothing then. */
+  spoilPending(): void {
+    this.#spoiled = true;
+  }
+
+  /** All that shows as plain JSON, equal for equal screens however they came about. */
+  canonical(): JsonObject {
+    const turns: JsonObject = {};
+    for (const id of this.turnIds) turns[id] = canonicalTurn(this.turn(id) as TurnState);
+    const surfaces: JsonObject = {};
+    for (const name of this.surfaceNames) surfaces[name] = this.surface(name) as unknown as Json;
+    return { turns, surfaces };
+  }
+
+  #edit(turnId: string | null | undefined, edit: (turn: Rest) => Partial<Rest>): void {
+    const id = turnId ?? "";
+    const turn = this.#turns.get(id) ?? newTurn(id);
+    if (!this.#turns.has(id)) this.dirty.add("turns");
+    this.#turns.set(id, { ...turn, ...edit(turn) });
+    this.#touch(id);
+  }
+
+  #touch(turnId: string): void {
+    this.#states.delete(turnId);
+    this.dirty.add(`turn:${turnId}`);
+  }
+
+  #surface(name: string): Tree {
+    let tree = this.#surfaces.get(name);
+    if (tree === undefined) {
+      tree = new Tree((output) => {
+        if (name === "main") this.#touch(output);
+        else this.dirty.add(`surface:${name}`).add("surfaces");
+      });
+      this.#surfaces.set(name, tree);
+    }
+    return tree;
+  }
+
+  #delta({ turn_id, surface = "main", payload }: Delta): void {
+    const { delta, target, kind } = payload;
+    if (kind === "thinking") {
+      this.#edit(turn_id, ({ thinking }) => ({ thinking: thinking + delta }));
+      return;
+    }
+    const turnId = turn_id ?? "";
+    if (!this.#turns.has(turnId)) this.#edit(turnId, () => ({}));
+    const tree = this.#surface(surface);
+    const output = outputOf(turnId, surface);
+    const ids = tree.outputs.get(output) ?? NONE;
+    const last = ids.at(-1);
+    if (target != null) tree.appendText(target, delta);
+    else if (last !== undefined && partNumber(last, turnId)) tree.appendText(last, delta);
+    else {
+      const id = nextPart(tree, turnId, ids);
+      const change = new Change(tree);
+      change.upsert({ id, type: "text", props: { content: delta, format: "markdown" } }, output);
+      change.keep();
+    }
+  }
+
+  #error(payload: ErrorPayload, turnId: string | null | undefined): void {
+    if (turnId != null) {
+      this.#edit(turnId, ({ errors }) => ({ errors: [...errors, payload] }));
+      return;
+    }
+    this.#errors = [...this.#errors.slice(1 - MOST_ERRORS), payload];
+    this.dirty.add("errors");
+  }
+
+  #commit({ turn_id, final = false, usage = null }: Commit): string | null {
+    const pending = this.#spoiled ? [] : this.#pending;
+    this.dropPending();
+    let refused: string | null = null;
+    const changes = new Map<string, Change>();
+    try {
+      for (const message of pending) {
+        const { surface = "main" } = message;
+        let change = changes.get(surface);
+        if (change === undefined) {
+          change = new Change(this.#surfaces.get(surface) ?? new Tree());
+          changes.set(surface, change);
+        }
+        applyTo(change, message, outputOf(message.turn_id ?? "", surface));
+      }
+    } catch (error) {
+      refused = error instanceof Error ? error.message : "does not fit";
+    }
+    if (refused === null) for (const [name, change] of changes) change.keep(this.#surface(name));
+    if (turn_id != null) {
+      this.#edit(turn_id, (turn) => ({ final: turn.final || final, usage: usage ?? turn.usage }));
+    }
+    return refused;
+  }
+}
+
+function applyTo(change: Change, message: Render | Patch, output: string): void {
+  if (message.type === "patch") {
+    for (const op of message.ops) change.patch(op, output);
+    return;
+  }
+  if (message.replace) change.clear();
+  for (const component of message.components) change.upsert(component, output);
+}
+
+function newTurn(id: string): Rest {
+  return {
+    id,
+    status: null,
+    position: null,
+    inputs: NONE,
+    tools: NONE,
+    thinking: "",
+    errors: NONE,
+    usage: null,
+    final: false,
+  };
+}
+
+function ended(
+  tools: readonly ToolRun[],
+  { tool, ok, call_id, error = null }: { tool: string; ok: boolean; call_id?: string; error?: string | null },
+): readonly ToolRun[] {
+  const at = tools.findIndex(
+    (run) => run.ok === null && (call_id ? run.callId === call_id : run.tool === tool),
+  );
+  return at < 0 ? tools : tools.with(at, { ...(tools[at] as ToolRun), ok, error });
+}
+
+/** Tells whether a root component of a turn is text that was said, not a component. */
+export function isTextPart(component: Component, turnId: string): boolean {
+  const { id, type, props } = component;
+  return type === "text" && partNumber(id, turnId) > 0 && typeof props.content === "string";
+}
+
+/** The number of a text part of this turn; 0 for any other component. */
+function partNumber(id: string, turnId: string): number {
+  const at = id.lastIndexOf("/");
+  const number = id.slice(at + 1);
+  const ours = id.slice(0, Math.max(at, 0)) === turnId && /^[0-9]{1,9}$/.test(number);
+  return ours ? Number(number) : 0;
+}
+
+function nextPart(tree: Tree, turnId: string, ids: readonly string[]): string {
+  const before = ids.findLast((id) => partNumber(id, turnId));
+  let number = before === undefined ? 1 : partNumber(before, turnId) + 1;
+  while (tree.nodes.has(`${turnId}/${number}`)) number += 1;
+  return `${turnId}/${number}`;
+}
+
+function outputOf(turnId: string, surface: string): string {
+  return surface === "main" ? turnId : "";
+}
+
+function canonicalTurn(turn: TurnState): JsonObject {
+  return {
+    status: turn.status,
+    inputs: turn.inputs.map((echo) => [echo.input_type, echo.data]),
+    tools: turn.tools.map((run) => [run.tool, run.args, run.ok, run.error]),
+    thinking: turn.thinking,
+    errors: turn.errors.map((error) => [error.code, error.error]),
+    final: turn.final,
+    output: turn.output.map((item) =>
+      isTextPart(item, turn.id) ? (item.props.content as string) : (item as unknown as Json),
+    ),
+  };
+}
