@@ -27,9 +27,10 @@ export function readFrame(text: unknown): Frame {
   let plain: unknown;
   try {
     plain = JSON.parse(text as string);
-    const alone = !Array.isArray(plain);
+    const items = Array.isArray(plain) ? plain : [plain];
+    const alone = items.length === 1;
     const messages: AgentMessage[] = [];
-    for (const item of alone ? [plain] : (plain as unknown[])) {
+    for (const item of items) {
       const type = isObject(item) ? item.type : undefined;
       if (typeof type !== "string") return unread("message.type: expected a string");
       const shape = MESSAGE_SHAPES.get(type);
