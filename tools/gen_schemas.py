@@ -53,6 +53,7 @@ def files() -> dict[str, str]:
     written["schemas/messages/renderer.json"] = messages("renderer", RendererMessage)
     written["web/core/src/generated/wire.ts"] = typescript.wire_types()
     written["web/core/src/generated/tables.ts"] = typescript.tables()
+    written["web/core/src/generated/codes.ts"] = typescript.codes()
     return written
 
 

@@ -6,7 +6,7 @@ Types are read from the structs of `arp.protocol`, so that both languages know t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from msgspec import inspect as shapes
@@ -137,35 +137,56 @@ def _props_by_type() -> str:
 
 def tables() -> str:
     """Gives what the core looks up while it runs: shapes of messages, the catalog, error codes."""
+    catalog = CATALOG.items()
     return "".join(
         [
             HEAD,
-            "\n/**\n * What each message of the agent side must look like. `s` string, `i` whole",
-            " number, `n` number,\n * `b` boolean, `o` object, `a` anything; `?` may be absent,",
-            " `~` may be absent or null.\n */\n",
-            _const("MESSAGES", _by_tag(AgentMessage)),
-            "\n/** What each patch op must look like. */\n",
-            _const("OPS", _by_tag(PatchOp)),
-            "\n/** What every component must look like. */\n",
-            _const("COMPONENT", _fields(shapes.type_info(Component))),
-            "\n/** The core components, in the order of the catalog, with the newest version. */\n",
-            _const("VERSIONS", {name: spec.version for name, spec in CATALOG.items()}),
-            "\n/** The next type of each chain of fallbacks. */\n",
-            _const("FALLS_BACK_TO", {n: s.falls_back_to for n, s in CATALOG.items()}),
-            "\n/** Where the children of a component stand in its props. */\n",
-            _const("SLOTS", {n: s.slots for n, s in CATALOG.items() if s.slots}),
-            "\n/** The prop that a delta extends. */\n",
-            _const("TEXT_PATHS", {n: s.text_path for n, s in CATALOG.items() if s.text_path}),
-            "\n/** The `input_type` that answers a component. */\n",
-            _const("ANSWERED_BY", {n: s.answered_by for n, s in CATALOG.items() if s.answered_by}),
-            "\n/** The codes of errors. */\n",
-            _const("ERROR_CODES", {code.name: int(code) for code in ErrorCode}),
+            _const(
+                "What each message of the agent side must look like: fields with their path, then "
+                "`:` required, `?` may be absent, `~` may be absent or null, then `s` string, `i` "
+                "whole number, `n` number, `b` boolean, `o` object, `a` anything, `c` component, "
+                "`p` patch op, `|a|b|` one of these words; `[]` array and `{}` object of such.",
+                "MESSAGES",
+                _by_tag(AgentMessage),
+            ),
+            _const("What each patch op must look like.", "OPS", _by_tag(PatchOp)),
+            _const("What a component must look like.", "COMPONENT", _fields(_component())),
+            _const(
+                "The core components, in the order of the catalog, with the newest version.",
+                "VERSIONS",
+                {name: spec.version for name, spec in catalog},
+            ),
+            _const(
+                "Where the children of a component stand in its props.",
+                "SLOTS",
+                {name: spec.slots for name, spec in catalog if spec.slots},
+            ),
+            _const(
+                "The prop that a delta extends.",
+                "TEXT_PATHS",
+                {name: spec.text_path for name, spec in catalog if spec.text_path},
+            ),
+            _const(
+                "The `input_type` that answers a component.",
+                "ANSWERED_BY",
+                {name: spec.answered_by for name, spec in catalog if spec.answered_by},
+            ),
         ]
     )
 
 
-def _const(name: str, value: object) -> str:
-    return f"export const {name} = {json.dumps(value, indent=2)} as const;\n"
+def codes() -> str:
+    """Gives the codes of errors, each by itself, so that bundles hold those that are used."""
+    named = [f"export const {code.name} = {int(code)};\n" for code in ErrorCode]
+    return "".join([HEAD, "\n", *named])
+
+
+def _const(told: str, name: str, value: object) -> str:
+    return f"\n{_comment(told, '')}export const {name} = {json.dumps(value, indent=2)} as const;\n"
+
+
+def _component() -> Any:
+    return shapes.type_info(Component)
 
 
 def _by_tag(union: Any) -> dict[str, object]:
@@ -173,41 +194,48 @@ def _by_tag(union: Any) -> dict[str, object]:
     return {str(kind.tag): _fields(kind) for kind in kinds}
 
 
-def _fields(kind: Any) -> dict[str, object]:
-    return {
-        field.name + _mark(field): _shape(field.type)
-        for field in kind.fields
-        if not (_mark(field) == "~" and _shape(field.type) == "a")
-    }
+def _fields(kind: Any) -> str:
+    return " ".join(_field(kind, ""))
+
+
+def _field(kind: Any, path: str) -> Iterator[str]:
+    """Gives the fields of a struct; of one in it, which must be required, as paths."""
+    for field in kind.fields:
+        inner = field.type
+        if isinstance(inner, shapes.StructType) and inner.cls is not Component:
+            assert field.required, f"{field.name}: an optional struct has no shape yet"
+            yield from _field(inner, f"{path}{field.name}.")
+        elif field.required or not isinstance(inner, shapes.AnyType):
+            yield f"{path}{field.name}{_mark(field)}{_shape(inner)}"
 
 
 def _mark(field: Any) -> str:
-    is_nullable = isinstance(field.type, shapes.UnionType) and field.type.includes_none
     if field.required:
-        return "!" if is_nullable else ""
-    return "~" if is_nullable or isinstance(field.type, shapes.AnyType) else "?"
+        return ":"
+    is_nullable = isinstance(field.type, shapes.UnionType) and field.type.includes_none
+    return "~" if is_nullable else "?"
 
 
-def _shape(kind: Any) -> object:
+def _shape(kind: Any) -> str:
     match kind:
         case shapes.Metadata():
             return _shape(kind.type)
         case shapes.UnionType():
             kinds = [one for one in kind.types if not isinstance(one, shapes.NoneType)]
             if all(isinstance(one, shapes.StructType) and one.tag for one in kinds):
-                return "op"
+                return "p"
             (only,) = kinds
             return _shape(only)
         case shapes.LiteralType():
             return "|" + "|".join(map(str, kind.values)) + "|"
         case shapes.ListType():
-            return [_shape(kind.item_type)]
+            return "[]" + _shape(kind.item_type)
         case shapes.DictType():
             item = _shape(kind.value_type)
-            return "o" if item == "a" else {"*": item}
-        case shapes.StructType():
-            return "component" if kind.cls is Component else _fields(kind)
-        case _ if isinstance(kind, type(...)):
-            return "component"  # msgspec's mark for a struct inside itself
+            return "o" if item == "a" else "{}" + item
+        case shapes.StructType() if kind.cls is Component:
+            return "c"
+        case _ if kind is ...:
+            return "c"  # msgspec's mark for a struct inside itself
         case _:
             return _SHAPES[type(kind)]

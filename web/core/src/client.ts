@@ -10,8 +10,15 @@ import { parseAddress, type Address } from "./address.js";
 import { answerOfValue, type InputType } from "./answers.js";
 import { Calls, type ArpClientCallbacks } from "./callbacks.js";
 import { RendererConnection } from "./connection.js";
-import { Driver } from "./driver.js";
-import { ERROR_CODES } from "./generated/tables.js";
+import { createDriver, type Driver } from "./driver.js";
+import {
+  INVALID_MESSAGE,
+  PERMISSION_DENIED,
+  RESOURCE_LIMIT,
+  SESSION_NOT_FOUND,
+  UNAUTHENTICATED,
+  VERSION_MISMATCH,
+} from "./generated/codes.js";
 import type {
   AgentCapabilities,
   AgentMessage,
@@ -24,8 +31,9 @@ import type {
 } from "./generated/wire.js";
 import { newId, rendererHello, resolveOptions, type ArpClientOptions, type Resolved } from "./options.js";
 import { Outbox, type Attachment, type Outgoing } from "./outbox.js";
+import type { Screen } from "./screen.js";
 import { activeTurn, Store, type Status } from "./store.js";
-import { createSessionAPI, type SessionAPI } from "./sessions.js";
+import { ArpError, createSessionAPI, type SessionAPI } from "./sessions.js";
 import { sender, upload } from "./upload.js";
 import { onWake } from "./wake.js";
 
@@ -40,29 +48,18 @@ export interface SendOptions {
   id?: string;
 }
 
-/** An input that the agent side, or this one, refused. */
-export class InputRefused extends Error {
-  readonly payload: ErrorPayload;
-
-  constructor(payload: ErrorPayload) {
-    super(payload.error);
-    this.name = "InputRefused";
-    this.payload = payload;
-  }
-}
-
 interface Waiter {
   resolve(turnId: string | null): void;
-  reject(error: InputRefused): void;
+  reject(error: ArpError): void;
 }
 
 /** Coming back would meet the same answer. */
 const FATAL = new Set<number>([
-  ERROR_CODES.VERSION_MISMATCH,
-  ERROR_CODES.SESSION_NOT_FOUND,
-  ERROR_CODES.INVALID_MESSAGE,
-  ERROR_CODES.UNAUTHENTICATED,
-  ERROR_CODES.PERMISSION_DENIED,
+  VERSION_MISMATCH,
+  SESSION_NOT_FOUND,
+  INVALID_MESSAGE,
+  UNAUTHENTICATED,
+  PERMISSION_DENIED,
 ]);
 const RETRY_UPLOAD_MS = 3000;
 /** Room for the session, which joins an input when it is sent. */
@@ -95,7 +92,7 @@ export class ArpClient {
     this.#calls = new Calls(callbacks);
     this.#outbox = new Outbox(resolved.storage, this.address.base, () => this.store?.mark("outgoing"));
     this.#outbox.open(resolved.sessionId, false);
-    this.#driver = new Driver({
+    this.#driver = createDriver({
       address: this.address,
       world: resolved,
       random: resolved.random,
@@ -137,9 +134,9 @@ export class ArpClient {
     return this.#connection.sessionId;
   }
 
-  /** All that shows, as plain JSON. */
-  canonical(): JsonObject {
-    return this.#connection.screen.canonical();
+  /** What shows now; `store` is for those who watch. */
+  get screen(): Screen {
+    return this.#connection.screen;
   }
 
   /** A component by its id, wherever it stands. */
@@ -149,9 +146,12 @@ export class ArpClient {
 
   // -- the connection ----------------------------------------------------------------------------
 
-  /** Connects, and from then on comes back by itself; does nothing while there is a connection. */
+  /**
+   * Connects, and from then on comes back by itself. While it waits to come back, or after a
+   * refusal, it tries at once; while there is a connection this does nothing.
+   */
   connect(): void {
-    this.#stopListening ??= onWake(() => this.#wake());
+    this.#stopListening ??= onWake(() => this.#driver.wake());
     this.#driver.connect();
   }
 
@@ -164,12 +164,6 @@ export class ArpClient {
     this.#driver.disconnect();
   }
 
-  /** Tries again now instead of at the end of the wait, also after a refusal. */
-  retry(): void {
-    this.#stopListening ??= onWake(() => this.#wake());
-    this.#driver.connect();
-  }
-
   /** Turns to another session; `null` begins a new one. The screen is empty until it is told. */
   setSessionId(sessionId: string | null): void {
     if (sessionId === this.sessionId && sessionId !== null) return;
@@ -178,8 +172,7 @@ export class ArpClient {
     this.#committed = this.#acknowledged = 0;
     this.store.look();
     this.#changed();
-    if (this.connected && this.#driver.isSocket) this.#driver.send(this.#connection.hello());
-    else this.#driver.restart();
+    this.#driver.restart();
   }
 
   // -- what the user does ------------------------------------------------------------------------
@@ -191,19 +184,12 @@ export class ArpClient {
   }
 
   sendAction(componentId: string, action: string, payload?: unknown): string {
-    const data: JsonObject = { action };
-    if (payload !== undefined) data.payload = payload as Json;
+    const data = { action, payload } as JsonObject; // what is undefined is not sent
     return this.send("action", data, componentId === "" ? {} : { source: componentId });
   }
 
   sendFormSubmit(fields: Record<string, unknown>, action?: string, options: SendOptions = {}): string {
-    const data: JsonObject = { fields: fields as JsonObject };
-    if (action !== undefined) data.action = action;
-    return this.send("form_submit", data, options);
-  }
-
-  sendSelection(componentId: string, selected: readonly Json[]): string {
-    return this.send("selection", { selected: [...selected] }, { source: componentId });
+    return this.send("form_submit", { fields, action } as JsonObject, options);
   }
 
   /** Answers a question, unless an answer is on its way; see `answerOfValue` for the value. */
@@ -222,13 +208,19 @@ export class ArpClient {
 
   /** Sends any input. */
   send(inputType: InputType, data: JsonObject, options: SendOptions = {}): string {
-    const { source, surface, files = [], id = newId() } = options;
-    const message: Input = { type: "input", v: 1, input_type: inputType, data, id };
-    if (source !== undefined) message.source_component = source;
-    if (surface !== undefined && surface !== "main") message.surface = surface;
+    const { source = null, surface = "main", files = [], id = newId() } = options;
+    const message: Input = {
+      type: "input",
+      v: 1,
+      input_type: inputType,
+      data,
+      source_component: source,
+      surface,
+      id,
+    };
     this.#outbox.add(id, message, files.map(attachment));
     const tooLong = this.#tooLong(message);
-    if (tooLong !== null) this.#refused(id, { error: tooLong, code: ERROR_CODES.RESOURCE_LIMIT, id });
+    if (tooLong !== null) this.#refused(id, { error: tooLong, code: RESOURCE_LIMIT, id });
     this.#pump();
     return id;
   }
@@ -237,7 +229,7 @@ export class ArpClient {
   acknowledged(id: string): Promise<string | null> {
     return new Promise((resolve, reject) => {
       const error = this.#outbox.get(id)?.error;
-      if (error != null) reject(new InputRefused(error));
+      if (error != null) reject(new ArpError(error));
       else this.#waiters.set(id, [...(this.#waiters.get(id) ?? []), { resolve, reject }]);
     });
   }
@@ -316,16 +308,16 @@ export class ArpClient {
     if (payload.id != null) {
       this.#refused(payload.id, payload);
     } else if (this.#driver.state.phase === "connecting") {
-      if (FATAL.has(payload.code) && !payload.retryable) this.#driver.refuse(payload);
-      else this.#driver.lose(payload.error);
+      const isFatal = FATAL.has(payload.code) && !payload.retryable;
+      this.#driver.lose({ reason: payload.error, ...(isFatal && { refusal: payload }) });
     } else if (isOutside && this.#connection.epoch === null && !this.#connection.isDraft) {
-      this.#driver.lose(payload.error); // astray: the next hello brings a snapshot
+      this.#driver.lose({ reason: payload.error }); // astray: the next hello brings a snapshot
     }
   }
 
   #refused(id: string, error: ErrorPayload): void {
     this.#outbox.change(id, { phase: "refused", error });
-    for (const waiter of this.#waiters.get(id) ?? []) waiter.reject(new InputRefused(error));
+    for (const waiter of this.#waiters.get(id) ?? []) waiter.reject(new ArpError(error));
     this.#waiters.delete(id);
   }
 
@@ -339,7 +331,7 @@ export class ArpClient {
   #pump(): void {
     if (!this.connected) return;
     for (const { id, message, files } of this.#outbox.takeWaiting()) {
-      const named: Input = this.sessionId === null ? message : { ...message, session_id: this.sessionId };
+      const named: Input = { ...message, session_id: this.sessionId };
       if (files.length > 0) void this.#upload(id, named, files);
       else if (!this.#driver.send(named)) return this.#outbox.rewind();
       else if (this.#connection.isDraft) this.#outbox.remove(id);
@@ -390,12 +382,6 @@ export class ArpClient {
     this.#outbox.rewind();
     this.#acknowledged = 0;
     this.#calls.offline();
-  }
-
-  #wake(): void {
-    this.#driver.wake(() => {
-      if (this.#driver.isSocket) this.#driver.send(this.#connection.hello());
-    });
   }
 
   #newStatus(): Status {

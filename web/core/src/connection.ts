@@ -9,7 +9,7 @@
  * Source: protocol.md 2.3.
  */
 
-import { ERROR_CODES } from "./generated/tables.js";
+import { INVALID_MESSAGE, INVALID_PATCH } from "./generated/codes.js";
 import type { AgentHello, AgentMessage, RendererHello, SessionReady } from "./generated/wire.js";
 import { Screen } from "./screen.js";
 import { readFrame } from "./shape.js";
@@ -26,8 +26,6 @@ export class RendererConnection {
   readonly #hello: RendererHello;
   #aside: Screen | null = null;
   #nextEpoch: string | null = null;
-  /** Between a hello and its answer: what still comes is of before, and comes again. */
-  #asked = false;
 
   constructor(hello: RendererHello) {
     this.#hello = hello;
@@ -47,13 +45,9 @@ export class RendererConnection {
   /** The first message of a link; what is pending of the one before is dropped. */
   hello(): RendererHello {
     this.#aside = null;
-    this.#asked = true;
     this.screen.dropPending();
-    const hello: RendererHello = { ...this.#hello, type: "hello", v: 1 };
-    delete hello.session_id;
-    if (this.sessionId !== null) hello.session_id = this.sessionId;
-    if (this.epoch !== null) hello.resume = { epoch: this.epoch, seq: this.seq };
-    return hello;
+    const { epoch, seq, sessionId: session_id } = this;
+    return { ...this.#hello, session_id, resume: epoch === null ? null : { epoch, seq } };
   }
 
   /** Turns to another session, with an empty screen; the next `hello` says so. */
@@ -75,24 +69,17 @@ export class RendererConnection {
     if (fault !== null) {
       this.#goAstray();
       this.#miss(type);
-      return [local(ERROR_CODES.INVALID_MESSAGE, fault)];
+      return [local(INVALID_MESSAGE, fault)];
     }
     const out: AgentMessage[] = [];
     for (const message of messages) {
-      if (this.#isStale(message)) continue;
       out.push(message);
       const refused = this.#apply(message);
       if (refused === null) continue;
       this.#goAstray();
-      out.push(local(ERROR_CODES.INVALID_PATCH, refused));
+      out.push(local(INVALID_PATCH, `a commit that does not fit: ${refused}`));
     }
     return out;
-  }
-
-  #isStale({ type, ...message }: AgentMessage): boolean {
-    if (type === "hello" || type === "session" || this.isDraft) return false;
-    const { session_id } = message as { session_id?: string | null };
-    return session_id != null && (this.#asked || session_id !== this.sessionId);
   }
 
   #goAstray(): void {
@@ -115,7 +102,6 @@ export class RendererConnection {
 
   #session({ session_id, epoch, seq, resume }: SessionReady): void {
     this.sessionId = session_id;
-    this.#asked = false;
     if (resume === "replay") return;
     this.#aside = new Screen();
     this.epoch = null;

@@ -3,7 +3,7 @@
  * it compiles with the name of the package swapped. What this package itself speaks is `Wire`.
  */
 
-import type { FALLS_BACK_TO } from "./generated/tables.js";
+import type { VERSIONS } from "./generated/tables.js";
 
 export const ARP_VERSION = 1;
 
@@ -237,4 +237,4 @@ export interface StepEvent {
 }
 
 /** Every component type of the catalog. */
-export type BuiltInComponentType = keyof typeof FALLS_BACK_TO;
+export type BuiltInComponentType = keyof typeof VERSIONS;

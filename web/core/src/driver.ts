@@ -11,8 +11,7 @@
 
 import type { Address, Transport } from "./address.js";
 import type { ErrorPayload, RendererHello, RendererMessage } from "./generated/wire.js";
-import type { Link, Loss, Surroundings } from "./link.js";
-import { openEvents } from "./sse_link.js";
+import type { Link, Listener, Loss, Surroundings } from "./link.js";
 import { openSocket } from "./websocket_link.js";
 
 export type Phase = "idle" | "connecting" | "online" | "waiting" | "refused";
@@ -49,10 +48,8 @@ const FIRST_STEP_MS = 1000;
 const LAST_STEP_MS = 16_000;
 const HANDSHAKE_MS = 10_000;
 const STABLE_MS = 5000;
-/** A connection that was silent for so long may be dead without our knowing… */
-const QUIET_MS = 20_000;
-/** … and has so long to say anything. */
-const PROBE_MS = 5000;
+/** A connection that was silent for so long may be dead without our knowing. */
+const QUIET_MS = 30_000;
 
 const IDLE: LinkState = {
   phase: "idle",
@@ -64,187 +61,162 @@ const IDLE: LinkState = {
 };
 
 /** The links of one session, one at a time. */
-export class Driver {
-  state: LinkState = IDLE;
-  readonly #options: DriverOptions;
-  #link: Link | null = null;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #probe: ReturnType<typeof setTimeout> | undefined;
-  #heard = 0;
-  /** Counts links, so that what an old one tells late is passed over. */
-  #round = 0;
-  #untried: Transport[] = [];
-  readonly #worked = new Set<Transport>();
-  #since = 0;
-  /** Another transport failed in this try in a way that may pass. */
-  #mayReturn = false;
-
-  constructor(options: DriverOptions) {
-    this.#options = options;
-  }
-
+export interface Driver {
+  readonly state: LinkState;
+  /** Whether the link can say which renderer displayed what (feature `frame-ack`). */
+  readonly isSocket: boolean;
   /** Connects now, unless there is a link already. */
-  connect(): void {
-    if (this.#link !== null || this.state.phase === "connecting") return;
-    const { transports } = this.#options.address;
-    this.#untried = [...transports].sort((a, b) => Number(this.#worked.has(b)) - Number(this.#worked.has(a)));
-    this.#mayReturn = false;
-    this.#open();
-  }
-
+  connect(): void;
   /** Ends the connection for good; `connect` begins a new one. */
-  disconnect(): void {
-    this.#drop();
-    this.#enter({ ...IDLE });
-  }
-
-  /** Drops the link and comes back at once: the next hello decides what is told. */
-  restart(): void {
-    if (this.state.phase === "idle") return;
-    this.#drop();
-    this.#enter({ phase: "idle" });
-    this.connect();
-  }
-
-  /** Drops the link and comes back after a wait. */
-  lose(reason: string): void {
-    this.#lost({ reason });
-  }
-
-  /** The server does not want us. */
-  refuse(refusal: ErrorPayload): void {
-    this.#drop();
-    this.#enter({ phase: "refused", refusal, reason: refusal.error, retryAt: null });
-  }
-
+  disconnect(): void;
+  /** Drops the link, if there is one, and comes back at once. */
+  restart(): void;
+  /** Drops the link and comes back after a wait, or not at all if the server does not want us. */
+  lose(loss: Loss): void;
   /** The server has answered our hello. */
-  welcome(): void {
-    const { transport } = this.state;
-    if (transport === null || this.state.phase === "online") return;
-    clearTimeout(this.#timer);
-    this.#worked.add(transport);
-    this.#since = Date.now();
-    this.#enter({ phase: "online", retryAt: null, reason: null, refusal: null });
-  }
-
+  welcome(): void;
   /**
-   * The machine woke up or the network is back: a wait ends, and a connection that may have died
-   * unseen is asked; it has a few seconds to say anything.
-   *
-   * @param ask Sends something that the server answers.
+   * The machine woke up or the network is back: a wait ends, and a connection that was silent for
+   * long may have died unseen, so it is made anew.
    */
-  wake(ask: () => void): void {
-    if (this.state.phase === "waiting") this.connect();
-    const isQuiet = Date.now() - this.#heard > QUIET_MS;
-    if (this.state.phase !== "online" || this.#probe !== undefined || !isQuiet) return;
-    this.#probe = setTimeout(() => this.restart(), PROBE_MS);
-    ask();
-  }
-
+  wake(): void;
   /** Sends if the session is up; `false` if it is not, and then nothing has been sent. */
-  send(message: RendererMessage): boolean {
-    if (this.state.phase !== "online" || this.#link === null) return false;
-    try {
-      this.#link.send(message);
-      return true;
-    } catch (error) {
-      this.#lost({ reason: String(error) });
-      return false;
+  send(message: RendererMessage): boolean;
+}
+
+/** Loaded only where WebSocket does not get through. */
+const sseOpener = async () => (await import("./sse_link.js")).openEvents;
+
+/** Makes a driver; it connects when it is told to. */
+export function createDriver(options: DriverOptions): Driver {
+  let state = IDLE;
+  let link: Link | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Counts links, so that what an old one tells late is passed over. */
+  let round = 0;
+  let untried: Transport[] = [];
+  /** Another transport failed in this try in a way that may pass. */
+  let mayReturn = false;
+  const worked = new Set<Transport>();
+  let onlineSince = 0;
+  let heardAt = 0;
+
+  const enter = (change: Partial<LinkState>) => {
+    state = { ...state, ...change };
+    options.changed(state);
+  };
+
+  const after = (ms: number, action: () => void) => {
+    clearTimeout(timer);
+    timer = setTimeout(action, ms);
+  };
+
+  const drop = () => {
+    round += 1;
+    clearTimeout(timer);
+    const old = link;
+    link = null;
+    old?.close();
+  };
+
+  const lose = ({ reason, unavailable = false, refusal }: Loss) => {
+    const { phase, attempt } = state;
+    drop();
+    if (unavailable && phase === "connecting" && untried.length > 0) {
+      mayReturn ||= refusal === undefined;
+      void open();
+    } else if (refusal !== undefined && !(unavailable && mayReturn)) {
+      enter({ phase: "refused", reason, refusal, retryAt: null });
+    } else {
+      const held = phase === "online" && Date.now() - onlineSince >= STABLE_MS;
+      const tries = held ? 0 : attempt;
+      if (tries >= options.maxAttempts) return enter({ ...IDLE, reason });
+      const step = Math.min(LAST_STEP_MS, FIRST_STEP_MS * 2 ** tries);
+      const wait = Math.round(options.random() * step);
+      after(wait, connect);
+      enter({ phase: "waiting", reason, attempt: tries + 1, retryAt: Date.now() + wait });
     }
-  }
+  };
 
-  /** Whether the link can take another hello, and acknowledgements. */
-  get isSocket(): boolean {
-    return this.#link?.isSocket ?? false;
-  }
-
-  #open(): void {
-    const transport = this.#untried.shift();
-    if (transport === undefined) return;
-    const round = ++this.#round;
-    this.#enter({ phase: "connecting", transport, retryAt: null });
-    this.#setTimer(HANDSHAKE_MS, () =>
-      this.#lost({ reason: "no answer to our hello", unavailable: true }),
-    );
-    const isOurs = () => round === this.#round;
-    const begin = (token: string | null) => {
-      if (!isOurs()) return;
-      const { address, world, hello } = this.#options;
-      const open = transport === "websocket" ? openSocket : openEvents;
-      this.#link = open({
-        address,
-        world,
-        token,
-        hello: hello(),
-        listener: {
-          frame: (text) => {
-            if (!isOurs()) return;
-            this.#answered();
-            this.#options.frame(text);
-          },
-          alive: () => isOurs() && this.#answered(),
-          lost: (loss) => isOurs() && this.#lost(loss),
-        },
-      });
-      if (this.#link === null) this.#lost({ reason: "no WebSocket here", unavailable: true });
+  const open = async () => {
+    const transport = untried.shift() as Transport;
+    const ours = ++round;
+    const { address, world, hello } = options;
+    enter({ phase: "connecting", transport, retryAt: null });
+    after(HANDSHAKE_MS, () => lose({ reason: "no answer to our hello", unavailable: true }));
+    const listener: Listener = {
+      frame(text) {
+        listener.alive();
+        if (ours === round) options.frame(text);
+      },
+      alive() {
+        heardAt = Date.now();
+      },
+      lost(loss) {
+        if (ours === round) lose(loss);
+      },
     };
-    const failed = (error: unknown) => isOurs() && this.#lost({ reason: String(error) });
     try {
-      const token = this.#options.token();
-      if (token instanceof Promise) token.then(begin).catch(failed);
-      else begin(token);
+      const token = await options.token();
+      const opener = transport === "websocket" ? openSocket : await sseOpener();
+      if (ours !== round) return;
+      link = opener({ address, world, token, hello: hello(), listener });
     } catch (error) {
-      failed(error);
+      listener.lost({ reason: String(error), unavailable: true });
     }
-  }
+  };
 
-  #answered(): void {
-    this.#heard = Date.now();
-    clearTimeout(this.#probe);
-    this.#probe = undefined;
-  }
+  const connect = () => {
+    if (state.phase === "connecting" || state.phase === "online") return;
+    const known = (transport: Transport) => Number(worked.has(transport));
+    untried = [...options.address.transports].sort((a, b) => known(b) - known(a));
+    mayReturn = false;
+    void open();
+  };
 
-  #lost({ reason, unavailable, refusal }: Loss): void {
-    const { phase, attempt } = this.state;
-    this.#drop();
-    if (unavailable && phase === "connecting" && this.#untried.length > 0) {
-      this.#mayReturn ||= refusal === undefined;
-      this.#enter({ reason });
-      this.#open();
-      return;
-    }
-    if (refusal !== undefined && !(unavailable && this.#mayReturn)) {
-      this.refuse(refusal);
-      return;
-    }
-    const held = phase === "online" && Date.now() - this.#since >= STABLE_MS;
-    const tries = held ? 0 : attempt;
-    if (tries >= this.#options.maxAttempts) {
-      this.#enter({ ...IDLE, reason, attempt: tries });
-      return;
-    }
-    const step = Math.min(LAST_STEP_MS, FIRST_STEP_MS * 2 ** Math.min(tries, 10));
-    const wait = Math.round(this.#options.random() * step);
-    this.#setTimer(wait, () => this.connect());
-    this.#enter({ phase: "waiting", reason, attempt: tries + 1, retryAt: Date.now() + wait });
-  }
+  const restart = () => {
+    const { phase } = state;
+    if (phase !== "online" && phase !== "connecting") return;
+    drop();
+    state = { ...state, phase: "idle" };
+    connect();
+  };
 
-  #drop(): void {
-    this.#round += 1;
-    clearTimeout(this.#timer);
-    this.#answered();
-    const link = this.#link;
-    this.#link = null;
-    link?.close();
-  }
-
-  #enter(change: Partial<LinkState>): void {
-    this.state = { ...this.state, ...change };
-    this.#options.changed(this.state);
-  }
-
-  #setTimer(ms: number, action: () => void): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(action, ms);
-  }
+  return {
+    get state() {
+      return state;
+    },
+    get isSocket() {
+      return link?.isSocket ?? false;
+    },
+    connect,
+    disconnect() {
+      drop();
+      enter(IDLE);
+    },
+    restart,
+    lose,
+    welcome() {
+      const { phase, transport } = state;
+      if (phase !== "connecting" || transport === null) return;
+      clearTimeout(timer);
+      worked.add(transport);
+      onlineSince = Date.now();
+      enter({ phase: "online", reason: null, refusal: null });
+    },
+    wake() {
+      if (state.phase === "waiting") connect();
+      else if (Date.now() - heardAt > QUIET_MS) restart();
+    },
+    send(message) {
+      if (state.phase !== "online" || link === null) return false;
+      try {
+        link.send(message);
+        return true;
+      } catch (error) {
+        lose({ reason: String(error) });
+        return false;
+      }
+    },
+  };
 }

@@ -2,9 +2,9 @@
 
 export type * as Wire from "./generated/wire.js";
 export type { Json, JsonObject, Component, CoreProps, ErrorPayload, FileRef } from "./generated/wire.js";
-export { ERROR_CODES, FALLS_BACK_TO, VERSIONS } from "./generated/tables.js";
+export { VERSIONS } from "./generated/tables.js";
 
-export { ArpClient, InputRefused } from "./client.js";
+export { ArpClient } from "./client.js";
 export type { SendOptions } from "./client.js";
 export type { ArpClientOptions } from "./options.js";
 export { newId } from "./options.js";
@@ -24,7 +24,7 @@ export type { Attachment, Outgoing, SendPhase, Storage } from "./outbox.js";
 
 export { connectSSE, streamSSE } from "./stream_sse.js";
 export type { SSECallbacks, StreamSSEOptions, ToolEvent } from "./stream_sse.js";
-export { createSessionAPI, RequestFailed } from "./sessions.js";
+export { ArpError, createSessionAPI } from "./sessions.js";
 export type {
   HistoryMessage,
   SessionAPI,

@@ -4,10 +4,17 @@
  */
 
 import type { Address } from "./address.js";
+import {
+  INVALID_MESSAGE,
+  PERMISSION_DENIED,
+  RESOURCE_LIMIT,
+  UNAUTHENTICATED,
+} from "./generated/codes.js";
 import type { ErrorPayload, RendererHello, RendererMessage } from "./generated/wire.js";
+import { readFrame } from "./shape.js";
 
 export interface Link {
-  /** Whether it can say who displayed what (feature `frame-ack`), and take another hello. */
+  /** Whether it can say which renderer displayed what (feature `frame-ack`). */
   readonly isSocket: boolean;
   send(message: RendererMessage): void;
   close(): void;
@@ -49,4 +56,34 @@ export interface Opening {
 /** The header that lets us in. */
 export function authorization(token: string | null): { Authorization?: string } {
   return token === null ? {} : { Authorization: `Bearer ${token}` };
+}
+
+const CODES = new Map<number, number>([
+  [401, UNAUTHENTICATED],
+  [403, PERMISSION_DENIED],
+  [413, RESOURCE_LIMIT],
+]);
+
+/** The error in an HTTP answer; one is made where it has none. */
+export async function errorOf(response: Response): Promise<ErrorPayload> {
+  const { status } = response;
+  const { messages } = readFrame(await response.text());
+  const told = messages.find((message) => message.type === "error");
+  return told?.payload ?? { error: `HTTP ${status}`, code: CODES.get(status) ?? INVALID_MESSAGE };
+}
+
+/** Another try may meet another answer. */
+export function isPassing({ status }: Response): boolean {
+  return status >= 500 || status === 408 || status === 425 || status === 429;
+}
+
+/**
+ * What a POST was answered, as a frame. What the server did not say itself is said for it: an error
+ * that names the input. `null` if it is worth trying again.
+ */
+export async function answerOf(response: Response, id: string | null): Promise<string | null> {
+  if (response.ok) return response.text();
+  const error = await errorOf(response);
+  if (isPassing(response) && !error.id) return null;
+  return JSON.stringify({ type: "error", v: 1, payload: { ...error, id: error.id ?? id } });
 }

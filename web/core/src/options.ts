@@ -81,18 +81,18 @@ export function resolveOptions(given: string | ArpClientOptions): Resolved {
 /** What this renderer is. */
 export function rendererHello({ renderer, sessionId }: Resolved): RendererHello {
   const { components = VERSIONS, limits, viewport, theme, locale, timeZone } = renderer;
-  const hello: RendererHello = {
+  const own = new Intl.DateTimeFormat().resolvedOptions();
+  // What is undefined is not sent.
+  return {
     type: "hello",
     v: 1,
-    capabilities: { components: { ...components }, features: FEATURES, ...(limits && { limits }) },
-  };
-  const { locale: ownLocale, timeZone: ownZone } = new Intl.DateTimeFormat().resolvedOptions();
-  hello.locale = locale ?? ownLocale;
-  hello.time_zone = timeZone ?? ownZone;
-  if (sessionId !== null) hello.session_id = sessionId;
-  if (viewport) hello.viewport = viewport;
-  if (theme !== undefined) hello.theme = theme;
-  return hello;
+    session_id: sessionId,
+    capabilities: { components, features: FEATURES, limits },
+    viewport,
+    theme,
+    locale: locale ?? own.locale,
+    time_zone: timeZone ?? own.timeZone,
+  } as RendererHello;
 }
 
 /** A fresh id of 128 random bits; works on plain http too. */

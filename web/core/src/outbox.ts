@@ -91,14 +91,6 @@ export class Outbox {
     return item;
   }
 
-  /** Puts something else in the place of an item that waits: `false` if it has left already. */
-  edit(id: string, message: Input): boolean {
-    const item = this.get(id);
-    if (item === undefined || item.phase === "sent" || item.phase === "accepted") return false;
-    this.change(id, { message });
-    return true;
-  }
-
   /** The items to send now, oldest first; they count as sent. */
   takeWaiting(): readonly Outgoing[] {
     const waiting = this.items.filter(({ phase }) => phase === "waiting");

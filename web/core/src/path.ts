@@ -9,7 +9,10 @@ import { isObject } from "./shape.js";
 /** Names and indexes, without the leading `props`. */
 export type Path = readonly (string | number)[];
 
-/** A change that does not fit what shows. It leads to a refused commit, never out of this package. */
+/**
+ * A change that does not fit what shows; its text is what did not: a path, an id. It leads to a
+ * refused commit, never out of this package.
+ */
 export class Refused extends Error {}
 
 const MOST_SEGMENTS = 16;
@@ -19,15 +22,15 @@ const MOST_CHARACTERS = 64;
 export function parsePath(path: string): Path {
   const [root, ...names] = path.split(".");
   if (root !== "props" || names.length === 0 || names.length > MOST_SEGMENTS) {
-    throw new Refused(`path ${path} does not lead into props`);
+    throw new Refused(path);
   }
   return names.map((name) => {
     const forbidden = name === "constructor" || name === "prototype" || name.startsWith("_");
     if (forbidden || name === "" || lengthOf(name) > MOST_CHARACTERS) {
-      throw new Refused(`path ${path}: the segment ${name} is not allowed`);
+      throw new Refused(path);
     }
     if (!/^[0-9]+$/.test(name)) return name;
-    if (name.length > 9) throw new Refused(`path ${path}: the index is too large`);
+    if (name.length > 9) throw new Refused(path);
     return Number(name);
   });
 }
@@ -37,15 +40,15 @@ export function setPath(value: Json, path: Path, next: (old: Json | undefined) =
   const [first, ...rest] = path as [string | number, ...(string | number)[]];
   const isLast = rest.length === 0;
   if (Array.isArray(value)) {
-    if (typeof first !== "number" || first >= value.length) throw new Refused(`no item ${first}`);
+    if (typeof first !== "number" || first >= value.length) throw new Refused(`item ${first}`);
     const old = value[first] as Json;
     return value.with(first, isLast ? next(old) : setPath(old, rest, next));
   }
   const key = String(first);
-  if (!isObject(value)) throw new Refused(`nothing named ${key} can be set there`);
+  if (!isObject(value)) throw new Refused(key);
   const has = Object.hasOwn(value, key);
   if (isLast) return { ...value, [key]: next(has ? value[key] : undefined) };
-  if (!has) throw new Refused(`there is no ${key}`);
+  if (!has) throw new Refused(key);
   return { ...value, [key]: setPath(value[key] as Json, rest, next) };
 }
 
@@ -53,15 +56,15 @@ export function setPath(value: Json, path: Path, next: (old: Json | undefined) =
 export function extended(old: Json | undefined, { value, offset, path }: Append): Json {
   if (typeof value === "string" && (old == null || typeof old === "string")) {
     const before = old ?? "";
-    if (offset != null && offset !== lengthOf(before)) throw new Refused(`${path}: wrong offset`);
+    if (offset != null && offset !== lengthOf(before)) throw new Refused(`${path}: offset`);
     return before + value;
   }
   if (Array.isArray(value) && (old == null || Array.isArray(old))) {
     const before = old ?? [];
-    if (offset != null && offset !== before.length) throw new Refused(`${path}: wrong offset`);
+    if (offset != null && offset !== before.length) throw new Refused(`${path}: offset`);
     return [...before, ...value];
   }
-  throw new Refused(`${path}: cannot be extended by this`);
+  throw new Refused(path);
 }
 
 /** The length of a text as the wire counts it: in code points. */

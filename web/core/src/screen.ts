@@ -15,7 +15,6 @@ import type {
   Delta,
   ErrorPayload,
   InputEcho,
-  Json,
   JsonObject,
   Patch,
   Render,
@@ -71,6 +70,7 @@ export class Screen {
   #ids: readonly string[] = NONE;
   #surfaces = new Map<string, Tree>();
   #errors: readonly ErrorPayload[] = NONE;
+  #names: readonly string[] = NONE;
   #pending: (Render | Patch)[] = [];
   #spoiled = false;
 
@@ -90,10 +90,12 @@ export class Screen {
   }
 
   /** The names of the surfaces besides `main` on which something shows. */
-  get surfaceNames(): string[] {
-    return [...this.#surfaces].filter(([name, tree]) => name !== "main" && tree.output("").length)
-      .map(([name]) => name)
+  get surfaceNames(): readonly string[] {
+    const names = [...this.#surfaces.keys()]
+      .filter((name) => name !== "main" && this.surface(name).length > 0)
       .sort();
+    if (names.join("\0") !== this.#names.join("\0")) this.#names = names;
+    return this.#names;
   }
 
   /** A turn; `undefined` if there is none of that id. */
@@ -171,15 +173,6 @@ export class Screen {
   /** Takes note that something is missing before the next commit: that shows nothing then. */
   spoilPending(): void {
     this.#spoiled = true;
-  }
-
-  /** All that shows as plain JSON, equal for equal screens however they came about. */
-  canonical(): JsonObject {
-    const turns: JsonObject = {};
-    for (const id of this.turnIds) turns[id] = canonicalTurn(this.turn(id) as TurnState);
-    const surfaces: JsonObject = {};
-    for (const name of this.surfaceNames) surfaces[name] = this.surface(name) as unknown as Json;
-    return { turns, surfaces };
   }
 
   #edit(turnId: string | null | undefined, edit: (turn: Rest) => Partial<Rest>): void {
@@ -320,18 +313,4 @@ function nextPart(tree: Tree, turnId: string, ids: readonly string[]): string {
 
 function outputOf(turnId: string, surface: string): string {
   return surface === "main" ? turnId : "";
-}
-
-function canonicalTurn(turn: TurnState): JsonObject {
-  return {
-    status: turn.status,
-    inputs: turn.inputs.map((echo) => [echo.input_type, echo.data]),
-    tools: turn.tools.map((run) => [run.tool, run.args, run.ok, run.error]),
-    thinking: turn.thinking,
-    errors: turn.errors.map((error) => [error.code, error.error]),
-    final: turn.final,
-    output: turn.output.map((item) =>
-      isTextPart(item, turn.id) ? (item.props.content as string) : (item as unknown as Json),
-    ),
-  };
 }

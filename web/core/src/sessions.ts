@@ -2,8 +2,7 @@
 
 import type { ChatMessage, ChatSession, ChatSessionDetail } from "./draft_types.js";
 import type { ErrorPayload } from "./generated/wire.js";
-import { authorization } from "./link.js";
-import { readFrame } from "./shape.js";
+import { authorization, errorOf } from "./link.js";
 
 export interface WorkflowInfo {
   name: string;
@@ -35,18 +34,19 @@ export interface SessionPage {
   next: string | null;
 }
 
-/** An HTTP request that failed. */
-export class RequestFailed extends Error {
-  /** 0 if there was no answer. */
-  readonly status: number;
-  /** What the server said, if it did. */
-  readonly payload: ErrorPayload | null;
+/** Something that the server refused, or that did not reach it. */
+export class ArpError extends Error {
+  override readonly name = "ArpError";
 
-  constructor(status: number, payload: ErrorPayload | null, message: string) {
-    super(payload?.error ?? message);
-    this.name = "RequestFailed";
-    this.status = status;
+  /** What the server said; `code` 0 if there was no answer. */
+  readonly payload: ErrorPayload;
+  /** Of HTTP, where that was asked. */
+  readonly status: number;
+
+  constructor(payload: ErrorPayload, status = 0) {
+    super(payload.error);
     this.payload = payload;
+    this.status = status;
   }
 }
 
@@ -56,7 +56,7 @@ export interface SessionAPI {
   getSession(sessionId: string): Promise<ChatSessionDetail | null>;
   deleteSession(sessionId: string): Promise<boolean>;
   listWorkflows(): Promise<WorkflowInfo[]>;
-  // These reject with `RequestFailed`, so that "no chats" and "no server" are told apart.
+  // These reject with `ArpError`, so that "no chats" and "no server" are told apart.
   page(query?: { workflow?: string; before?: string; limit?: number }): Promise<SessionPage>;
   history(sessionId: string, query?: { before?: string; limit?: number }): Promise<HistoryMessage[]>;
   remove(sessionId: string): Promise<void>;
@@ -90,12 +90,10 @@ export function createSessionAPI(baseUrl: string, options: SessionAPIOptions = {
         headers: { ...authorization(token ?? null), ...headers, ...(init.headers as object) },
       });
     } catch (error) {
-      throw new RequestFailed(0, null, error instanceof Error ? error.message : String(error));
+      throw new ArpError({ error: String(error), code: 0 });
     }
     if (response.ok) return response;
-    const { messages } = readFrame(await response.text());
-    const told = messages.find((message) => message.type === "error");
-    throw new RequestFailed(response.status, told?.payload ?? null, `HTTP ${response.status}`);
+    throw new ArpError(await errorOf(response), response.status);
   };
   const get = async <T>(path: string, query: Query = {}): Promise<T> =>
     (await request(path + search(query))).json() as Promise<T>;

@@ -17,41 +17,41 @@ export interface Frame {
   readonly type: string | null;
 }
 
-type Shape = string | readonly Shape[] | { readonly [field: string]: Shape };
+/** A field: its path, its mark, what it holds. */
+type Field = readonly [path: readonly string[], mark: string, kind: string];
+type Fields = readonly Field[];
 
-const MESSAGE_SHAPES = new Map<string, Shape>(Object.entries(MESSAGES));
-const OP_SHAPES = new Map<string, Shape>(Object.entries(OPS));
+const MESSAGE_FIELDS = fieldsByTag(MESSAGES);
+const OP_FIELDS = fieldsByTag(OPS);
+const COMPONENT_FIELDS = fieldsOf(COMPONENT);
 
 /** Reads a frame: all of it or nothing. */
 export function readFrame(text: unknown): Frame {
-  let plain: unknown;
   try {
-    plain = JSON.parse(text as string);
+    const plain: unknown = JSON.parse(text as string);
     const items = Array.isArray(plain) ? plain : [plain];
-    const alone = items.length === 1;
     const messages: AgentMessage[] = [];
     for (const item of items) {
       const type = isObject(item) ? item.type : undefined;
-      if (typeof type !== "string") return unread("message.type: expected a string");
-      const shape = MESSAGE_SHAPES.get(type);
-      if (shape === undefined) continue;
-      const where = misfit(item, shape, type);
-      if (where !== null) return unread(`${where}: does not fit`, alone ? type : null);
+      if (typeof type !== "string") return unread("message");
+      const fields = MESSAGE_FIELDS.get(type);
+      if (fields === undefined) continue;
+      if (!fits(item, fields)) return unread(type, items.length === 1 ? type : null);
       messages.push(item as unknown as AgentMessage);
     }
     return { messages, fault: null, type: null };
   } catch {
-    return unread("message is not JSON");
+    return unread("frame");
   }
 }
 
-function unread(fault: string, type: string | null = null): Frame {
-  return { messages: [], fault, type };
+function unread(what: string, type: string | null = null): Frame {
+  return { messages: [], fault: `a ${what} that cannot be read`, type };
 }
 
 /** Tells whether a value is a component as far as the wire's structure goes. */
 export function isComponent(value: unknown): value is Component {
-  return misfit(value, "component", "") === null;
+  return fits(value, COMPONENT_FIELDS);
 }
 
 /** Tells whether a value is a JSON object. */
@@ -59,62 +59,53 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The place that does not fit; `null` if all of it does. */
-function misfit(value: unknown, shape: Shape, where: string): string | null {
-  if (typeof shape === "string") return fitsWord(value, shape, where);
-  if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) return where;
-    for (const item of value) {
-      const found = misfit(item, shape[0] as Shape, where);
-      if (found !== null) return found;
-    }
-    return null;
-  }
-  return isObject(value) ? misfitOfFields(value, shape as { [field: string]: Shape }, where) : where;
+function fieldsByTag(table: { readonly [tag: string]: string }): Map<string, Fields> {
+  return new Map(Object.entries(table).map(([tag, told]) => [tag, fieldsOf(told)]));
 }
 
-function misfitOfFields(
-  value: JsonObject,
-  fields: { readonly [field: string]: Shape },
-  where: string,
-): string | null {
-  for (const [marked, shape] of Object.entries(fields)) {
-    let found: string | null = null;
-    if (marked === "*") {
-      for (const item of Object.values(value)) found ??= misfit(item, shape, where);
-    } else {
-      const mark = marked.at(-1) as string;
-      const name = mark === "?" || mark === "~" ? marked.slice(0, -1) : marked;
-      const item = Object.hasOwn(value, name) ? value[name] : undefined;
-      const absent = item === undefined ? mark === "?" || mark === "~" : item === null && mark === "~";
-      if (!absent) found = misfit(item, shape, `${where}.${name}`);
-    }
-    if (found !== null) return found;
-  }
-  return null;
+function fieldsOf(told: string): Fields {
+  return told.split(" ").map((field) => {
+    const [, path, mark, kind] = /^([^:?~]+)(.)(.+)/.exec(field) as string[];
+    return [(path as string).split("."), mark as string, kind as string];
+  });
 }
 
-function fitsWord(value: unknown, word: string, where: string): string | null {
-  switch (word) {
-    case "s":
-      return typeof value === "string" ? null : where;
+function fits(value: unknown, fields: Fields): boolean {
+  return (
+    isObject(value) &&
+    fields.every(([path, mark, kind]) => {
+      let item: unknown = value;
+      for (const name of path) item = isObject(item) && Object.hasOwn(item, name) ? item[name] : undefined;
+      if (item === undefined || (item === null && mark === "~")) return mark !== ":";
+      return isKind(item, kind);
+    })
+  );
+}
+
+const TYPES: { readonly [kind: string]: string } = { s: "string", n: "number", b: "boolean" };
+
+function isKind(value: unknown, kind: string): boolean {
+  const inner = kind.slice(2);
+  switch (kind[0]) {
     case "i":
-      return Number.isInteger(value) ? null : where;
-    case "n":
-      return typeof value === "number" ? null : where;
-    case "b":
-      return typeof value === "boolean" ? null : where;
+      return Number.isInteger(value);
     case "o":
-      return isObject(value) ? null : where;
+      return isObject(value);
     case "a":
-      return value === undefined ? where : null;
-    case "component":
-      return misfit(value, COMPONENT, where);
-    case "op": {
-      const shape = isObject(value) && OP_SHAPES.get(value.op as string);
-      return shape ? misfit(value, shape, where) : where;
+      return true;
+    case "c":
+      return isComponent(value);
+    case "p": {
+      const fields = isObject(value) && OP_FIELDS.get(value.op as string);
+      return fields ? fits(value, fields) : false;
     }
-    default: // a set of words
-      return typeof value === "string" && word.includes(`|${value}|`) ? null : where;
+    case "[":
+      return Array.isArray(value) && value.every((item) => isKind(item, inner));
+    case "{":
+      return isObject(value) && Object.values(value).every((item) => isKind(item, inner));
+    case "|":
+      return typeof value === "string" && kind.includes(`|${value}|`);
+    default:
+      return typeof value === TYPES[kind];
   }
 }

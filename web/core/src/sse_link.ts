@@ -4,15 +4,12 @@
  * Source: protocol.md 6.
  */
 
-import { ERROR_CODES } from "./generated/tables.js";
-import type { ErrorPayload, RendererHello, RendererMessage } from "./generated/wire.js";
-import { authorization, type Link, type Loss, type Opening } from "./link.js";
-import { readFrame } from "./shape.js";
+import type { RendererHello, RendererMessage } from "./generated/wire.js";
+import { answerOf, authorization, errorOf, isPassing, type Link, type Loss, type Opening } from "./link.js";
 import { readEvents } from "./sse_parser.js";
 
 /** Three of the server's comments, of which one is due every 15 s. */
 const SILENCE_MS = 45_000;
-const RETRY = new Set([408, 425, 429]);
 
 /** Opens a stream that begins with a hello. */
 export function openEvents({ address, hello, token, world, listener }: Opening): Link {
@@ -91,42 +88,10 @@ export function streamUrl(url: string, hello: RendererHello): string {
   return `${url}${url.includes("?") ? "&" : "?"}${query}`;
 }
 
-/**
- * What a POST was answered, as a frame. What the server did not say itself is said for it: an error
- * that names the input. `null` if it is worth trying again.
- */
-export async function answerOf(response: Response, id: string | null): Promise<string | null> {
-  const text = await response.text();
-  const { messages } = readFrame(text);
-  if (messages.some(({ type }) => type === "ack" || type === "error")) {
-    const named = messages.map((message) =>
-      message.type === "error" && message.payload.id == null && id !== null
-        ? { ...message, payload: { ...message.payload, id } }
-        : message,
-    );
-    return JSON.stringify(named);
-  }
-  if (response.ok || RETRY.has(response.status) || response.status >= 500) {
-    return response.ok ? "[]" : null;
-  }
-  const payload: ErrorPayload = { error: `HTTP ${response.status}`, code: codeOf(response.status) };
-  if (id !== null) payload.id = id;
-  return JSON.stringify({ type: "error", v: 1, payload });
-}
-
 /** What an answer that is no stream means. */
 async function lossOf(response: Response): Promise<Loss> {
-  const text = await response.text();
-  const told = readFrame(text).messages.find((message) => message.type === "error");
+  const error = await errorOf(response);
   const { status } = response;
-  const reason = told?.payload.error ?? `HTTP ${status}`;
-  if (RETRY.has(status) || status >= 500) return { reason, unavailable: true };
-  const refusal = told?.payload ?? { error: reason, code: codeOf(status) };
-  return { reason, refusal, unavailable: status !== 401 && status !== 403 };
-}
-
-function codeOf(status: number): number {
-  if (status === 401) return ERROR_CODES.UNAUTHENTICATED;
-  if (status === 403) return ERROR_CODES.PERMISSION_DENIED;
-  return status === 413 ? ERROR_CODES.RESOURCE_LIMIT : ERROR_CODES.INVALID_MESSAGE;
+  const loss = { reason: error.error, unavailable: status !== 401 && status !== 403 };
+  return isPassing(response) ? loss : { ...loss, refusal: error };
 }

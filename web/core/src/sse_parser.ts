@@ -13,8 +13,6 @@ export interface SseEvent {
 
 /** Takes a stream in any pieces. */
 export class SseParser {
-  /** How long to wait before coming back, in ms, if the stream said so. */
-  retryMs: number | null = null;
   #buffer = "";
   #event = "";
   #data: string[] = [];
@@ -45,7 +43,6 @@ export class SseParser {
     if (field === "data") this.#data.push(value);
     else if (field === "event") this.#event = value;
     else if (field === "id" && !value.includes("\0")) this.#id = value;
-    else if (field === "retry" && /^[0-9]+$/.test(value)) this.retryMs = Number(value);
     return [];
   }
 

@@ -50,7 +50,7 @@ export class Store {
     this.status = cell("status", () => sources.status());
     this.turnIds = cell("turns", () => sources.screen().turnIds);
     this.errors = cell("errors", () => sources.screen().errors);
-    this.surfaceNames = cell("surfaces", kept(() => sources.screen().surfaceNames));
+    this.surfaceNames = cell("surfaces", () => sources.screen().surfaceNames);
     this.outgoing = cell("outgoing", () => sources.outgoing());
   }
 
@@ -106,14 +106,4 @@ export function activeTurn(screen: Screen): string | null {
     else if (turn.status !== "queued") break;
   }
   return found;
-}
-
-/** Gives the array of before as long as it says the same. */
-function kept(get: () => readonly string[]): () => readonly string[] {
-  let last: readonly string[] = [];
-  return () => {
-    const now = get();
-    if (now.length !== last.length || now.some((name, at) => name !== last[at])) last = now;
-    return last;
-  };
 }

@@ -168,7 +168,7 @@ export class Change {
       const props = { ...whole.props, [String(path[0])]: op.value };
       this.#replace(op.target, { ...whole, props });
     } else {
-      throw new Refused(`${op.path}: children are patched by their own ids`);
+      throw new Refused(op.path); // children are patched by their own ids
     }
   }
 
@@ -176,7 +176,7 @@ export class Change {
     const node = this.#find(op.target);
     const path = parsePath(op.path);
     if (slotNames(node.own.type).includes(String(path[0]))) {
-      throw new Refused(`${op.path}: add children with insert`);
+      throw new Refused(op.path);
     }
     this.#setProp(op.target, node, path, (old) => extended(old, op));
   }
@@ -187,7 +187,7 @@ export class Change {
   }
 
   #insert({ component, after, parent }: Insert, output: string): void {
-    if (this.#get(component.id)) throw new Refused(`${component.id} is there already`);
+    if (this.#get(component.id)) throw new Refused(component.id);
     let holder = parent ?? null;
     if (holder === null && after != null) {
       const sibling = this.#find(after);
@@ -196,7 +196,7 @@ export class Change {
     }
     if (holder !== null) {
       const node = this.#find(holder);
-      if (SLOTS_OF.get(node.own.type) !== "children") throw new Refused(`${holder} is no group`);
+      if (SLOTS_OF.get(node.own.type) !== "children") throw new Refused(holder);
       output = node.output;
     }
     this.#place(component, output, holder, after);
@@ -204,7 +204,7 @@ export class Change {
 
   #reorder({ target, after }: Reorder): void {
     const node = this.#find(target);
-    if (after === target) throw new Refused(`${target} cannot stand behind itself`);
+    if (after === target) throw new Refused(target);
     const rest = this.#freeList(node).filter((id) => id !== target);
     this.#setList(node.output, node.parent, placed(rest, target, after ?? null));
   }
@@ -232,8 +232,8 @@ export class Change {
 
   #add(component: Component, output: string, parent: string | null, level: number): void {
     const { id } = component;
-    if (level > MOST_LEVELS) throw new Refused(`${id} is nested deeper than ${MOST_LEVELS} levels`);
-    if (this.#get(id)) throw new Refused(`the id ${id} is used twice`);
+    if (level > MOST_LEVELS) throw new Refused(id);
+    if (this.#get(id)) throw new Refused(id);
     const [own, children] = apart(plain(component));
     this.#nodes.set(id, { own, children: children.map((c) => c.id), parent, output, whole: null });
     for (const child of children) this.#add(child, output, id, level + 1);
@@ -250,7 +250,7 @@ export class Change {
 
   #find(id: string): Node {
     const node = this.#get(id);
-    if (!node) throw new Refused(`no component ${id} on this surface`);
+    if (!node) throw new Refused(id);
     return node;
   }
 
@@ -272,7 +272,7 @@ export class Change {
 
   #freeList({ output, parent }: Node): readonly string[] {
     if (parent !== null && SLOTS_OF.get(this.#find(parent).own.type) !== "children") {
-      throw new Refused(`${parent} gives its children fixed places`);
+      throw new Refused(parent);
     }
     return this.#list(output, parent);
   }
@@ -287,7 +287,7 @@ export class Change {
 function placed(list: readonly string[], id: string, after?: string | null): readonly string[] {
   if (after === undefined) return [...list, id];
   const at = after === null ? 0 : list.indexOf(after) + 1;
-  if (at === 0 && after !== null) throw new Refused(`${after} does not stand in that list`);
+  if (at === 0 && after !== null) throw new Refused(after);
   return list.toSpliced(at, 0, id);
 }
 
@@ -311,7 +311,7 @@ function plain({ id, type, props, version, fallback }: Component): Component {
 function apart(component: Component): [Component, Component[]] {
   let fallbacks = 0;
   for (let next = component.fallback; next != null; next = next.fallback) fallbacks += 1;
-  if (fallbacks > MOST_FALLBACKS) throw new Refused(`${component.id}: too many fallbacks`);
+  if (fallbacks > MOST_FALLBACKS) throw new Refused(component.id);
   const names = slotNames(component.type);
   if (names.length === 0) return [component, []];
   const props = { ...component.props };
@@ -329,7 +329,7 @@ function apart(component: Component): [Component, Component[]] {
       children.push(...items(found));
     }
   }
-  if (!children.every(isComponent)) throw new Refused(`${component.id}: its props hold no children`);
+  if (!children.every(isComponent)) throw new Refused(component.id);
   return [{ ...component, props }, children];
 }
 
@@ -337,7 +337,7 @@ function apart(component: Component): [Component, Component[]] {
 function items(value: Json | undefined): Json[] {
   if (Array.isArray(value)) return value;
   const isEmpty = value === "" || (isObject(value) && Object.keys(value).length === 0);
-  if (value !== undefined && !isEmpty) throw new Refused("its props hold no children");
+  if (value !== undefined && !isEmpty) throw new Refused("children");
   return [];
 }
 

@@ -4,9 +4,8 @@
  */
 
 import type { Input } from "./generated/wire.js";
-import { authorization } from "./link.js";
+import { answerOf, authorization } from "./link.js";
 import type { Attachment } from "./outbox.js";
-import { answerOf } from "./sse_link.js";
 
 export interface Upload {
   readonly url: string;

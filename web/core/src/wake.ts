@@ -7,11 +7,9 @@ export function onWake(wake: () => void): () => void {
     if (document?.visibilityState !== "hidden") wake();
   };
   addEventListener?.("online", wake);
-  addEventListener?.("pageshow", seen);
   document?.addEventListener("visibilitychange", seen);
   return () => {
     removeEventListener?.("online", wake);
-    removeEventListener?.("pageshow", seen);
     document?.removeEventListener("visibilitychange", seen);
   };
 }

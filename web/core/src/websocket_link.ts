@@ -1,16 +1,19 @@
 /** A WebSocket as a link: one text frame is one frame. Source: protocol.md 1 and 6. */
 
-import { ERROR_CODES } from "./generated/tables.js";
+import { PERMISSION_DENIED, RESOURCE_LIMIT } from "./generated/codes.js";
 import type { RendererMessage } from "./generated/wire.js";
 import type { Link, Opening } from "./link.js";
 
 const SUBPROTOCOL = "arp.session.v1.json";
-const NOT_ALLOWED = 1008;
-const TOO_BIG = 1009;
+/** Close codes after which coming back makes no sense, as errors. */
+const REFUSALS = new Map<number, number>([
+  [1008, PERMISSION_DENIED],
+  [1009, RESOURCE_LIMIT],
+]);
 
 /** Opens a socket and says hello on it. */
-export function openSocket({ address, hello, token, world, listener }: Opening): Link | null {
-  if (world.WebSocket === undefined) return null;
+export function openSocket({ address, hello, token, world, listener }: Opening): Link {
+  if (world.WebSocket === undefined) throw new TypeError("no WebSocket here");
   const socket = new world.WebSocket(address.socket, SUBPROTOCOL);
   let opened = false;
   const send = (message: RendererMessage) => socket.send(JSON.stringify(message));
@@ -22,12 +25,9 @@ export function openSocket({ address, hello, token, world, listener }: Opening):
   socket.onerror = () => undefined; // its close says all there is to know
   socket.onclose = ({ code, reason }) => {
     const told = reason || `the connection closed (${code})`;
-    if (code !== NOT_ALLOWED && code !== TOO_BIG) {
-      listener.lost({ reason: told, unavailable: !opened });
-      return;
-    }
-    const name = code === NOT_ALLOWED ? "PERMISSION_DENIED" : "RESOURCE_LIMIT";
-    listener.lost({ reason: told, refusal: { error: told, code: ERROR_CODES[name] } });
+    const refused = REFUSALS.get(code);
+    if (refused === undefined) listener.lost({ reason: told, unavailable: !opened });
+    else listener.lost({ reason: told, refusal: { error: told, code: refused } });
   };
   return {
     isSocket: true,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { canonical } from "../src/canonical.js";
 import { RendererConnection } from "../src/index.js";
 
 type Step = { receive: unknown } | { raw: string } | { hello: { resume: unknown } } | { expect: Expected };
@@ -35,7 +36,7 @@ function run(steps: readonly Step[]): void {
     } else if ("hello" in step) {
       expect(renderer.hello().resume ?? null).toEqual(step.hello.resume);
     } else {
-      expect(renderer.screen.canonical()).toEqual(step.expect.screen);
+      expect(canonical(renderer.screen)).toEqual(step.expect.screen);
       expect(faults).toBe(step.expect.faults ?? 0);
       if (step.expect.place === undefined) continue;
       const { epoch, seq } = renderer;

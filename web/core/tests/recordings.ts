@@ -2,6 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { canonical } from "../src/canonical.js";
 import { RendererConnection } from "../src/index.js";
 import type { JsonObject } from "../src/index.js";
 import { PYTHON } from "./server.js";
@@ -43,5 +44,5 @@ export function take(heard: RendererConnection, frame: string | null): Omit<Step
 export function stateOf({ screen }: RendererConnection): JsonObject {
   const positions: JsonObject = {};
   for (const id of screen.turnIds) positions[id] = screen.turn(id)?.position ?? null;
-  return { ...screen.canonical(), order: [...screen.turnIds], positions };
+  return { ...canonical(screen), order: [...screen.turnIds], positions };
 }
