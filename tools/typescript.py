@@ -14,6 +14,7 @@ from msgspec import inspect as shapes
 from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorCode
+from arp.protocol.mark import Behind
 from arp.protocol.messages import AgentMessage, FileRef, RendererMessage
 from arp.protocol.patch import PatchOp
 from tools.doc_tables import attribute_docs, summary
@@ -36,6 +37,9 @@ _SHAPES: dict[type, str] = {
     shapes.BoolType: "b",
     shapes.AnyType: "a",
 }
+
+_NAMED: dict[type, str] = {Component: "c", Behind: "h"}
+"""Structs that have a shape of their own."""
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -145,12 +149,13 @@ def tables() -> str:
                 "What each message of the agent side must look like: fields with their path, then "
                 "`:` required, `?` may be absent, `~` may be absent or null, then `s` string, `i` "
                 "whole number, `n` number, `b` boolean, `o` object, `a` anything, `c` component, "
-                "`p` patch op, `|a|b|` one of these words; `[]` array and `{}` object of such.",
+                "`h` place, `p` patch op, `|a|b|` one of these; `[]` array, `{}` object of such.",
                 "MESSAGES",
                 _by_tag(AgentMessage),
             ),
             _const("What each patch op must look like.", "OPS", _by_tag(PatchOp)),
-            _const("What a component must look like.", "COMPONENT", _fields(_component())),
+            _const("What a component must look like.", "COMPONENT", _own(Component)),
+            _const("What a place among the output must look like.", "BEHIND", _own(Behind)),
             _const(
                 "The core components, in the order of the catalog, with the newest version.",
                 "VERSIONS",
@@ -185,8 +190,8 @@ def _const(told: str, name: str, value: object) -> str:
     return f"\n{_comment(told, '')}export const {name} = {json.dumps(value, indent=2)} as const;\n"
 
 
-def _component() -> Any:
-    return shapes.type_info(Component)
+def _own(struct: type) -> str:
+    return _fields(shapes.type_info(struct))
 
 
 def _by_tag(union: Any) -> dict[str, object]:
@@ -202,7 +207,7 @@ def _field(kind: Any, path: str) -> Iterator[str]:
     """Gives the fields of a struct; of one in it, which must be required, as paths."""
     for field in kind.fields:
         inner = field.type
-        if isinstance(inner, shapes.StructType) and inner.cls is not Component:
+        if isinstance(inner, shapes.StructType) and inner.cls not in _NAMED:
             assert field.required, f"{field.name}: an optional struct has no shape yet"
             yield from _field(inner, f"{path}{field.name}.")
         elif field.required or not isinstance(inner, shapes.AnyType):
@@ -233,8 +238,8 @@ def _shape(kind: Any) -> str:
         case shapes.DictType():
             item = _shape(kind.value_type)
             return "o" if item == "a" else "{}" + item
-        case shapes.StructType() if kind.cls is Component:
-            return "c"
+        case shapes.StructType() if kind.cls in _NAMED:
+            return _NAMED[kind.cls]
         case _ if kind is ...:
             return "c"  # msgspec's mark for a struct inside itself
         case _:

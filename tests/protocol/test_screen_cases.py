@@ -37,7 +37,11 @@ def test_the_screen_is_what_the_case_says(case: dict[str, Any]) -> None:
 
 
 def check(renderer: RendererConnection, expected: dict[str, Any], faults: int) -> None:
-    assert renderer.screen.canonical() == expected["screen"]
+    shown = renderer.screen.canonical()
+    for name, turn in expected["screen"]["turns"].items():
+        if "story" not in turn:
+            shown["turns"].get(name, {}).pop("story", None)
+    assert shown == expected["screen"]
     assert faults == expected.get("faults", 0)
     if "place" in expected:
         here = {"epoch": renderer.epoch, "seq": renderer.seq}

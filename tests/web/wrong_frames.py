@@ -16,7 +16,7 @@ Message = dict[str, Any]
 IDS = (*"aabbccddefghij", "t1/1", "t1/2", "t1/01", "t2/1", "/1", "constructor", "__proto__", "")
 TURNS = ("t1", "t1", "t2", None)
 SURFACES = ("main", "main", "main", "side")
-TEXTS = ("", "x", "Salz & 🧂", "два", "line\nline")
+TEXTS = ("", "x", "Salz & 🧂", "🧂🧂🧂", "два", "line\nline")
 WRONG: tuple[Any, ...] = (None, True, 3, 1.5, -1, "x", [], {}, [1], {"a": 1}, [{}], [[]])
 GARBAGE = ("{", "[]", "null", "1", '"x"', "[[]]", '{"type":null}', "{}", "[{}]", "nope", "[null]")
 PATHS = (
@@ -92,6 +92,11 @@ def _message(chance: Random) -> Message:
             message["turn_id"] = turn
         if surface != "main":
             message["surface"] = surface
+        if chance.random() < 0.1:
+            message["behind"] = {
+                "component": chance.choice(IDS),
+                "characters": chance.randint(-1, 9),
+            }
     if chance.random() < 0.06:
         _spoil(message, chance)
     return message

@@ -26,10 +26,8 @@ const ENDPOINT = "/_arp/v1";
 export function parseAddress(url: string, only: Transport | "auto" = "auto"): Address {
   const { document } = globalThis as { document?: { baseURI: string } };
   const parsed = new URL(url, document?.baseURI);
-  const secure = /^(?:wss|https):$/.test(parsed.protocol) ? "s" : "";
-  if (!/^(?:ws|http)s?:$/.test(parsed.protocol)) {
-    throw new TypeError(`arp: ${url} is no address of a server; write http://HOST:PORT`);
-  }
+  const [, secure] = /^(?:ws|http)(s?):$/.exec(parsed.protocol) ?? [];
+  if (secure === undefined) throw new TypeError(`arp: ${url} is not http://HOST:PORT`);
   const path = parsed.pathname.replace(/\/+$/, "");
   const prefix = path.endsWith(ENDPOINT) ? path.slice(0, -ENDPOINT.length) : path;
   const at = (scheme: string, tail: string) =>

@@ -5,15 +5,14 @@ import type { Component, Input, Json, JsonObject } from "./generated/wire.js";
 
 export type InputType = Input["input_type"];
 
+export type QuestionState = "open" | "answered" | "expired" | "cancelled";
+
 const ANSWERS = new Map<string, InputType>(Object.entries(ANSWERED_BY));
 
-/** Where a question stands; `null` for what is none. */
-export function questionState(
-  component: Component,
-): "open" | "answered" | "expired" | "cancelled" | null {
-  if (!ANSWERS.has(component.type) || component.type === "tabs") return null;
-  const { state } = component.props;
-  return state === "answered" || state === "expired" || state === "cancelled" ? state : "open";
+/** Where a question stands; `null` for what is none. Only an open one can be answered. */
+export function questionState({ type, props }: Component): QuestionState | null {
+  if (!ANSWERS.has(type) || type === "tabs") return null;
+  return (props.state as QuestionState | null | undefined) ?? "open";
 }
 
 /**

@@ -51,8 +51,8 @@ export class Calls {
     this.#isOnline = true;
     this.#inSnapshot = session?.resume === "snapshot";
     this.#held = [];
-    const { components = [], features = [], ...more } = agent?.capabilities ?? {};
-    guarded(this.#callbacks.onConnect, { components, features, ...more }, session);
+    const capabilities = { components: [], features: [], ...agent?.capabilities };
+    guarded(this.#callbacks.onConnect, capabilities, session);
   }
 
   offline(): void {

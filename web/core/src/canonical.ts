@@ -1,6 +1,7 @@
 /** What shows as plain JSON: for tests and conformance cases. Source: schemas/README.md. */
 
 import type { Json, JsonObject } from "./generated/wire.js";
+import { storyOf } from "./story.js";
 import { isTextPart, type Screen, type TurnState } from "./screen.js";
 
 /** All that shows, equal for equal screens however they came about. */
@@ -23,5 +24,6 @@ function canonicalTurn(turn: TurnState): JsonObject {
     output: turn.output.map((item) =>
       isTextPart(item, turn.id) ? (item.props.content as string) : (item as unknown as Json),
     ),
+    story: storyOf(turn).map(({ kind, number, text }) => text || `${kind} ${number}`),
   };
 }

@@ -81,9 +81,7 @@ export function guarded<A extends unknown[]>(
   try {
     call?.(...given);
   } catch (error) {
-    const { reportError } = globalThis as { reportError?: (error: unknown) => void };
-    if (reportError) reportError(error);
-    else console.error(error);
+    (globalThis.reportError ?? console.error)(error);
   }
 }
 

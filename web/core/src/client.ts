@@ -34,7 +34,6 @@ import { Outbox, type Attachment, type Outgoing } from "./outbox.js";
 import type { Screen } from "./screen.js";
 import { activeTurn, Store, type Status } from "./store.js";
 import { ArpError, createSessionAPI, type SessionAPI } from "./sessions.js";
-import { sender, upload } from "./upload.js";
 import { onWake } from "./wake.js";
 
 /** What goes with an input. */
@@ -48,10 +47,7 @@ export interface SendOptions {
   id?: string;
 }
 
-interface Waiter {
-  resolve(turnId: string | null): void;
-  reject(error: ArpError): void;
-}
+type Waiter = (turnId: string | null, error?: ErrorPayload) => void;
 
 /** Coming back would meet the same answer. */
 const FATAL = new Set<number>([
@@ -228,28 +224,26 @@ export class ArpClient {
   /** Waits until the agent side has an input for good; gives the turn that it began or answered. */
   acknowledged(id: string): Promise<string | null> {
     return new Promise((resolve, reject) => {
-      const error = this.#outbox.get(id)?.error;
-      if (error != null) reject(new ArpError(error));
-      else this.#waiters.set(id, [...(this.#waiters.get(id) ?? []), { resolve, reject }]);
+      const waiter: Waiter = (turnId, error) => (error ? reject(new ArpError(error)) : resolve(turnId));
+      const refusal = this.#outbox.get(id)?.error;
+      if (refusal) waiter(null, refusal);
+      else this.#waiters.set(id, [...(this.#waiters.get(id) ?? []), waiter]);
     });
   }
 
-  /** Sends a refused input again. */
+  /** Sends a refused input again, with a new id. */
   resend(id: string): string | null {
-    const item = this.#outbox.get(id);
-    if (item?.phase !== "refused") return null;
-    this.#outbox.remove(id);
-    const again = newId();
-    this.#outbox.add(again, { ...item.message, id: again }, item.files);
-    this.#pump();
-    return again;
+    if (this.#outbox.get(id)?.phase !== "refused") return null;
+    const { message, files } = this.discard(id) as Outgoing;
+    const { input_type, data, source_component: source, surface = "main" } = message;
+    return this.send(input_type, data, { ...(source && { source }), surface, files });
   }
 
   /** Takes back an input that has not been sent yet, or was refused; gives it. */
   discard(id: string): Outgoing | null {
     const item = this.#outbox.get(id);
-    this.#uploads.get(id)?.abort();
     if (item === undefined || item.phase === "accepted") return null;
+    this.#uploads.get(id)?.abort();
     this.#outbox.remove(id);
     return item;
   }
@@ -257,11 +251,11 @@ export class ArpClient {
   // -- frames ------------------------------------------------------------------------------------
 
   #receive(text: unknown): void {
-    const screen = this.#connection.screen;
-    const messages = this.#connection.receive(text);
-    for (const message of messages) this.#hear(message);
+    for (const message of this.#connection.receive(text)) this.#hear(message);
     this.store.look();
-    if (screen !== this.#connection.screen || this.#isNews()) this.#changed();
+    const { loading, screen } = this.#connection;
+    const status = this.#status;
+    if (status?.loading !== loading || status.activeTurn !== activeTurn(screen)) this.#changed();
   }
 
   #hear(message: AgentMessage): void {
@@ -274,12 +268,12 @@ export class ArpClient {
         this.#welcome(message);
         break;
       case "ack":
-        this.#settle(message.id, message.turn_id ?? null);
+        this.#settle(message.id, message.turn_id);
         this.#outbox.accepted(message.id);
         break;
       case "input":
         if (message.id == null) break;
-        this.#settle(message.id, message.turn_id ?? null);
+        this.#settle(message.id, message.turn_id);
         this.#outbox.remove(message.id);
         break;
       case "commit":
@@ -310,19 +304,18 @@ export class ArpClient {
     } else if (this.#driver.state.phase === "connecting") {
       const isFatal = FATAL.has(payload.code) && !payload.retryable;
       this.#driver.lose({ reason: payload.error, ...(isFatal && { refusal: payload }) });
-    } else if (isOutside && this.#connection.epoch === null && !this.#connection.isDraft) {
+    } else if (isOutside && this.#connection.isAstray && !this.#connection.isDraft) {
       this.#driver.lose({ reason: payload.error }); // astray: the next hello brings a snapshot
     }
   }
 
   #refused(id: string, error: ErrorPayload): void {
     this.#outbox.change(id, { phase: "refused", error });
-    for (const waiter of this.#waiters.get(id) ?? []) waiter.reject(new ArpError(error));
-    this.#waiters.delete(id);
+    this.#settle(id, null, error);
   }
 
-  #settle(id: string, turnId: string | null): void {
-    for (const waiter of this.#waiters.get(id) ?? []) waiter.resolve(turnId);
+  #settle(id: string, turnId: string | null = null, error?: ErrorPayload): void {
+    for (const waiter of this.#waiters.get(id) ?? []) waiter(turnId, error);
     this.#waiters.delete(id);
   }
 
@@ -344,27 +337,28 @@ export class ArpClient {
     this.#uploads.set(id, abort);
     let frame: string | null = null;
     try {
+      const { upload } = await import("./upload.js"); // loaded with the first file
       const { signal } = abort;
       const progress = (part: number) => this.#outbox.change(id, { progress: part });
-      const request = { url: this.address.input, token: await token(), message, files, signal, progress };
-      frame = await upload(request, sender(fetcher));
+      const url = this.address.input;
+      frame = await upload({ url, token: await token(), message, files, signal, progress }, fetcher);
     } catch {
       // The network failed: tried again below.
     }
     this.#uploads.delete(id);
-    if (abort.signal.aborted) this.#outbox.change(id, { phase: "waiting", progress: 0 });
-    else if (frame !== null) this.#receive(frame);
-    else {
-      this.#outbox.change(id, { phase: "waiting", progress: 0 });
-      setTimeout(() => this.#pump(), RETRY_UPLOAD_MS);
+    if (frame !== null && !abort.signal.aborted) {
+      this.#receive(frame);
+      return;
     }
+    this.#outbox.change(id, { phase: "waiting", progress: 0 });
+    if (!abort.signal.aborted) setTimeout(() => this.#pump(), RETRY_UPLOAD_MS);
   }
 
   #tooLong(message: Input): string | null {
     const limit = this.capabilities?.limits?.max_message_bytes;
     const size = new TextEncoder().encode(JSON.stringify(message)).length + ROOM_BYTES;
     if (typeof limit !== "number" || size <= limit) return null;
-    return `This is ${size} bytes long; the server takes ${limit}.`;
+    return `${size} bytes; the server takes ${limit}`;
   }
 
   /** Says how far this screen has come, once it shows. */
@@ -388,11 +382,6 @@ export class ArpClient {
     const { state } = this.#driver;
     const { sessionId, loading, screen } = this.#connection;
     return { ...state, sessionId, loading, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
-  }
-
-  #isNews(): boolean {
-    const { loading, screen } = this.#connection;
-    return this.#status?.loading !== loading || this.#status.activeTurn !== activeTurn(screen);
   }
 
   #changed(): void {

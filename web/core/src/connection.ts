@@ -4,15 +4,20 @@
  * Theory of operation. One object outlives many links. `hello` is the first message of each: it
  * names the last place that was applied, so that the agent side sends what was missed, or a
  * snapshot. A snapshot is built on a screen aside, which takes the old one's place at the commit
- * that carries its `seq`; until then the old one shows. Where something came that cannot be applied
- * the place is forgotten (`epoch` is `null`), so that the next `hello` brings a snapshot.
+ * that carries its `seq`; until then the old one shows. A catch-up is told without places until its
+ * last commit: between, this renderer stands nowhere (`epoch` is `null`), so that a link that is lost
+ * just then is followed by a snapshot. The same where something came that cannot be applied. What
+ * stands at a place that was applied already came twice and is passed over.
  * Source: protocol.md 2.3.
  */
 
-import { INVALID_MESSAGE, INVALID_PATCH } from "./generated/codes.js";
+import { INVALID_MESSAGE, INVALID_PATCH, RESOURCE_LIMIT } from "./generated/codes.js";
 import type { AgentHello, AgentMessage, RendererHello, SessionReady } from "./generated/wire.js";
 import { Screen } from "./screen.js";
 import { readFrame } from "./shape.js";
+
+/** Without a place of their own these leave us between two: told twice, they show twice. */
+const TOLD_ONCE = new Set(["delta", "tool_start", "commit", "input"]);
 
 /** Speaks the session dialect for one renderer on one session. */
 export class RendererConnection {
@@ -34,7 +39,12 @@ export class RendererConnection {
 
   /** True until the screen shows the session: before the first answer, and during a snapshot. */
   get loading(): boolean {
-    return this.#aside !== null || (this.epoch === null && !this.isDraft);
+    return this.#aside !== null || (this.isAstray && !this.isDraft);
+  }
+
+  /** Whether the screen stands nowhere, and what comes on this link will not mend it. */
+  get isAstray(): boolean {
+    return this.epoch === null && this.#nextEpoch === null;
   }
 
   /** Whether the agent side knows the draft alone: it answers no hello, and acknowledges nothing. */
@@ -45,6 +55,7 @@ export class RendererConnection {
   /** The first message of a link; what is pending of the one before is dropped. */
   hello(): RendererHello {
     this.#aside = null;
+    this.#nextEpoch = this.epoch;
     this.screen.dropPending();
     const { epoch, seq, sessionId: session_id } = this;
     return { ...this.#hello, session_id, resume: epoch === null ? null : { epoch, seq } };
@@ -55,7 +66,7 @@ export class RendererConnection {
     this.sessionId = sessionId;
     this.#aside = null;
     this.screen = new Screen();
-    this.epoch = null;
+    this.#goAstray();
     this.seq = 0;
   }
 
@@ -73,13 +84,23 @@ export class RendererConnection {
     }
     const out: AgentMessage[] = [];
     for (const message of messages) {
+      if (this.#cameBefore(message)) continue;
       out.push(message);
       const refused = this.#apply(message);
       if (refused === null) continue;
       this.#goAstray();
       out.push(local(INVALID_PATCH, `a commit that does not fit: ${refused}`));
     }
+    if ((this.#aside ?? this.screen).weighPending(String(frame).length)) {
+      this.#goAstray();
+      out.push(local(RESOURCE_LIMIT, "too much came without a commit"));
+    }
     return out;
+  }
+
+  #cameBefore(message: AgentMessage): boolean {
+    if (message.type === "session" || !("seq" in message) || message.seq == null) return false;
+    return this.#aside === null && message.seq <= this.seq;
   }
 
   #goAstray(): void {
@@ -102,19 +123,27 @@ export class RendererConnection {
 
   #session({ session_id, epoch, seq, resume }: SessionReady): void {
     this.sessionId = session_id;
-    if (resume === "replay") return;
+    if (resume === "replay" && epoch === this.epoch) return;
     this.#aside = new Screen();
     this.epoch = null;
     this.#nextEpoch = epoch;
     if (resume === "new") this.#swap(seq);
+    else if (resume === "replay") this.#swap(0); // of all that there is: we named no place
   }
 
   #show(message: Exclude<AgentMessage, { type: "hello" | "session" | "ack" }>): string | null {
+    const { type, seq, turn_id } = message;
     const refused = (this.#aside ?? this.screen).apply(message);
-    const { seq } = message;
-    if (seq == null || message.type === "render" || message.type === "patch") return refused;
-    if (this.#aside === null) this.seq = Math.max(this.seq, seq);
-    else if (message.type === "commit") this.#swap(seq);
+    if (type === "render" || type === "patch") return refused;
+    if (this.#aside !== null) {
+      if (seq != null && type === "commit") this.#swap(seq);
+    } else if (seq != null) {
+      this.seq = Math.max(this.seq, seq);
+      this.epoch ??= this.#nextEpoch;
+    } else if (TOLD_ONCE.has(type) || (type === "error" && turn_id != null)) {
+      this.#nextEpoch = this.epoch ?? this.#nextEpoch;
+      this.epoch = null;
+    }
     return refused;
   }
 

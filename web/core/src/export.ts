@@ -68,6 +68,7 @@ function checkedTurn(turn: Partial<TurnState> | null): TurnState {
     tools: list(turn?.tools).filter(isObject),
     thinking: typeof turn?.thinking === "string" ? turn.thinking : "",
     errors: list(turn?.errors).filter(isObject),
+    marks: list(turn?.marks).filter(isObject),
     usage: turn?.usage ?? null,
     final: true,
   };

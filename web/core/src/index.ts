@@ -10,13 +10,15 @@ export type { ArpClientOptions } from "./options.js";
 export { newId } from "./options.js";
 export type { ArpClientCallbacks } from "./callbacks.js";
 export { questionState } from "./answers.js";
-export type { InputType } from "./answers.js";
+export type { InputType, QuestionState } from "./answers.js";
 
 export { Store } from "./store.js";
 export type { Status } from "./store.js";
 export type { Cell, Schedule } from "./cells.js";
 export { isTextPart, Screen } from "./screen.js";
-export type { ToolRun, TurnState, TurnStatus } from "./screen.js";
+export { storyOf } from "./story.js";
+export type { Piece } from "./story.js";
+export type { Mark, ToolRun, TurnState, TurnStatus } from "./screen.js";
 export { RendererConnection } from "./connection.js";
 export type { LinkState, Phase } from "./driver.js";
 export type { Transport } from "./address.js";

@@ -8,6 +8,7 @@ import {
   INVALID_MESSAGE,
   PERMISSION_DENIED,
   RESOURCE_LIMIT,
+  SESSION_NOT_FOUND,
   UNAUTHENTICATED,
 } from "./generated/codes.js";
 import type { ErrorPayload, RendererHello, RendererMessage } from "./generated/wire.js";
@@ -56,6 +57,23 @@ export interface Opening {
 /** The header that lets us in. */
 export function authorization(token: string | null): { Authorization?: string } {
   return token === null ? {} : { Authorization: `Bearer ${token}` };
+}
+
+/** Close codes after which coming back makes no sense, as errors. */
+const REFUSALS = new Map<number, number>([
+  [1000, SESSION_NOT_FOUND],
+  [1003, INVALID_MESSAGE],
+  [1008, PERMISSION_DENIED],
+  [1009, RESOURCE_LIMIT],
+]);
+
+/** What it means that the server closed a connection. */
+export function lossByClose(code: number, reason: string): Loss {
+  const told = reason || `closed with ${code}`;
+  const refused = REFUSALS.get(code);
+  return refused === undefined
+    ? { reason: told }
+    : { reason: told, refusal: { error: told, code: refused } };
 }
 
 const CODES = new Map<number, number>([

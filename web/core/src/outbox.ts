@@ -66,7 +66,7 @@ export class Outbox {
     const key = this.#prefix + (sessionId ?? "");
     if (key === this.#key && this.items.length > 0) return;
     const here = moves ? this.items : [];
-    if (moves && key !== this.#key) this.#write(null);
+    if (moves && key !== this.#key) this.#write([]);
     this.#key = key;
     const kept = this.#read().filter(({ id }) => !here.some((item) => item.id === id));
     this.#set([...kept, ...here]);
@@ -132,40 +132,31 @@ export class Outbox {
 
   /** After a snapshot: what was accepted before stands in it, or is too old to show. */
   dropAccepted(): void {
-    if (this.items.some(({ phase }) => phase === "accepted")) {
-      this.#set(this.items.filter(({ phase }) => phase !== "accepted"));
-    }
+    this.#set(this.items.filter(({ phase }) => phase !== "accepted"));
   }
 
   #set(items: readonly Outgoing[]): void {
     this.items = items;
-    const kept = items.filter(({ phase, files }) => phase !== "accepted" && files.length === 0);
-    this.#write(
-      kept.map(({ id, message, phase, error }) => ({
-        id,
-        message,
-        phase: phase === "refused" ? phase : "waiting",
-        error,
-      })),
-    );
+    this.#write(items.filter(({ phase, files }) => phase !== "accepted" && files.length === 0));
     this.#changed();
   }
 
-  #write(kept: readonly object[] | null): void {
+  #write(kept: readonly Outgoing[]): void {
     try {
-      if (kept?.length) this.#storage?.setItem(this.#key, JSON.stringify(kept));
+      if (kept.length > 0) this.#storage?.setItem(this.#key, JSON.stringify(kept));
       else this.#storage?.removeItem(this.#key);
     } catch {
       // Full or forbidden: what is here lasts until the reload.
     }
   }
 
+  /** What was kept; whatever was sent before the reload is sent again. */
   #read(): Outgoing[] {
     try {
-      const kept: unknown = JSON.parse(this.#storage?.getItem(this.#key) ?? "[]");
-      return (kept as Outgoing[])
+      const kept = JSON.parse(this.#storage?.getItem(this.#key) ?? "[]") as Outgoing[];
+      return kept
         .filter(({ id, message }) => typeof id === "string" && message.type === "input")
-        .map(({ id, message, phase, error }) => ({ id, message, files: [], phase, progress: 0, error }));
+        .map((item) => ({ ...item, phase: item.phase === "refused" ? "refused" : "waiting" }));
     } catch {
       return [];
     }

@@ -40,7 +40,7 @@ export function setPath(value: Json, path: Path, next: (old: Json | undefined) =
   const [first, ...rest] = path as [string | number, ...(string | number)[]];
   const isLast = rest.length === 0;
   if (Array.isArray(value)) {
-    if (typeof first !== "number" || first >= value.length) throw new Refused(`item ${first}`);
+    if (typeof first !== "number" || first >= value.length) throw new Refused(String(first));
     const old = value[first] as Json;
     return value.with(first, isLast ? next(old) : setPath(old, rest, next));
   }
@@ -56,12 +56,12 @@ export function setPath(value: Json, path: Path, next: (old: Json | undefined) =
 export function extended(old: Json | undefined, { value, offset, path }: Append): Json {
   if (typeof value === "string" && (old == null || typeof old === "string")) {
     const before = old ?? "";
-    if (offset != null && offset !== lengthOf(before)) throw new Refused(`${path}: offset`);
+    if (offset != null && offset !== lengthOf(before)) throw new Refused(path);
     return before + value;
   }
   if (Array.isArray(value) && (old == null || Array.isArray(old))) {
     const before = old ?? [];
-    if (offset != null && offset !== before.length) throw new Refused(`${path}: offset`);
+    if (offset != null && offset !== before.length) throw new Refused(path);
     return [...before, ...value];
   }
   throw new Refused(path);

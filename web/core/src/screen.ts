@@ -10,9 +10,11 @@
 
 import type {
   AgentMessage,
+  Behind,
   Commit,
   Component,
   Delta,
+  ErrorMessage,
   ErrorPayload,
   InputEcho,
   JsonObject,
@@ -20,6 +22,7 @@ import type {
   Render,
   TurnMessage,
 } from "./generated/wire.js";
+import { lengthOf } from "./path.js";
 import { Change, Tree } from "./tree.js";
 
 export type TurnStatus = TurnMessage["status"];
@@ -35,6 +38,17 @@ export interface ToolRun {
   readonly error: string | null;
 }
 
+/** The place of an input, a tool or an error, or of where thinking began. */
+export interface Mark {
+  readonly kind: "input" | "thinking" | "tool" | "error";
+  /** Which of its kind in this turn, from 0. */
+  readonly number: number;
+  /** The root component or text part behind which it stands; `null` = before all. */
+  readonly component: string | null;
+  /** Unicode characters of that text part that stand before it; `null` = all of them. */
+  readonly characters: number | null;
+}
+
 /** One turn of the conversation, as it stands. */
 export interface TurnState {
   readonly id: string;
@@ -48,6 +62,8 @@ export interface TurnState {
   readonly tools: readonly ToolRun[];
   readonly thinking: string;
   readonly errors: readonly ErrorPayload[];
+  /** Where inputs, thinking, tools and errors stand among the output; see `storyOf`. */
+  readonly marks: readonly Mark[];
   readonly usage: JsonObject | null;
   /** Its output is complete. */
   readonly final: boolean;
@@ -57,9 +73,17 @@ export interface TurnState {
 export type Key = "turns" | "surfaces" | "errors" | `turn:${string}` | `surface:${string}`;
 
 const MOST_ERRORS = 100;
+/** What may wait for its commit, in characters: a peer that never commits must not fill the memory. */
+const MOST_PENDING = 64 << 20;
 const NONE: readonly never[] = [];
 
 type Rest = Omit<TurnState, "output">;
+
+/** What a message says of the place of what it tells. */
+interface Marking {
+  readonly turn_id?: string | null;
+  readonly behind?: Behind | null;
+}
 
 /** The state that a renderer draws. */
 export class Screen {
@@ -72,7 +96,10 @@ export class Screen {
   #errors: readonly ErrorPayload[] = NONE;
   #names: readonly string[] = NONE;
   #pending: (Render | Patch)[] = [];
+  #pendingSize = 0;
   #spoiled = false;
+  /** The turns that have marks behind a root component. */
+  readonly #marked = new Map<string, Set<string>>();
 
   constructor() {
     this.#surface("main");
@@ -134,17 +161,20 @@ export class Screen {
         break;
       case "render":
       case "patch":
-        this.#pending.push(message);
+        if (!this.#spoiled) this.#pending.push(message);
         break;
       case "commit":
         return this.#commit(message);
       case "error":
-        this.#error(message.payload, message.turn_id);
+        this.#error(message);
         break;
       case "tool_start": {
         const { tool, args, call_id: callId = "" } = message.payload;
         const run: ToolRun = { callId, tool, args, ok: null, error: null };
-        this.#edit(message.turn_id, ({ tools }) => ({ tools: [...tools, run] }));
+        this.#edit(message.turn_id, ({ tools, marks }) => ({
+          tools: [...tools, run],
+          marks: [...marks, this.#mark("tool", tools, message)],
+        }));
         break;
       }
       case "tool_end": {
@@ -153,7 +183,10 @@ export class Screen {
         break;
       }
       case "input":
-        this.#edit(message.turn_id, ({ inputs }) => ({ inputs: [...inputs, message] }));
+        this.#edit(message.turn_id, ({ inputs, marks }) => ({
+          inputs: [...inputs, message],
+          marks: [...marks, this.#mark("input", inputs, message)],
+        }));
         break;
       case "turn": {
         const { status, position = null } = message;
@@ -172,7 +205,21 @@ export class Screen {
 
   /** Takes note that something is missing before the next commit: that shows nothing then. */
   spoilPending(): void {
+    this.#pending = [];
     this.#spoiled = true;
+  }
+
+  /**
+   * Counts what waits for its commit; of too much nothing is kept or shown.
+   *
+   * @param size Of the frame that was applied last.
+   * @returns Whether it is too much.
+   */
+  weighPending(size: number): boolean {
+    this.#pendingSize = this.#pending.length > 0 ? this.#pendingSize + size : 0;
+    const isTooMuch = this.#pendingSize > MOST_PENDING;
+    if (isTooMuch) this.spoilPending();
+    return isTooMuch;
   }
 
   #edit(turnId: string | null | undefined, edit: (turn: Rest) => Partial<Rest>): void {
@@ -191,19 +238,57 @@ export class Screen {
   #surface(name: string): Tree {
     let tree = this.#surfaces.get(name);
     if (tree === undefined) {
-      tree = new Tree((output) => {
-        if (name === "main") this.#touch(output);
-        else this.dirty.add(`surface:${name}`).add("surfaces");
-      });
+      tree =
+        name === "main"
+          ? new Tree((output) => this.#touch(output), (root, heir) => this.#inherit(root, heir))
+          : new Tree(() => this.dirty.add(`surface:${name}`).add("surfaces"));
       this.#surfaces.set(name, tree);
     }
     return tree;
   }
 
-  #delta({ turn_id, surface = "main", payload }: Delta): void {
+  /** The mark of the next of its kind: at the place that its message names, or behind all. */
+  #mark(kind: Mark["kind"], before: ArrayLike<unknown>, { turn_id, behind }: Marking): Mark {
+    const turnId = turn_id ?? "";
+    const last = (this.#surfaces.get("main") as Tree).outputs.get(turnId)?.at(-1);
+    const place = behind ? { component: null, characters: null, ...behind } : this.#endOf(last);
+    this.#watch(place.component, turnId);
+    return { kind, number: before.length, ...place };
+  }
+
+  /** The place behind a root component as it is now; text may still join a text part. */
+  #endOf(id: string | null = null): Required<Behind> {
+    const node = id !== null && (this.#surfaces.get("main") as Tree).nodes.get(id);
+    const content = node && id?.includes("/") ? node.own.props.content : null;
+    return { component: id, characters: typeof content === "string" ? lengthOf(content) : null };
+  }
+
+  #watch(root: string | null | undefined, turnId: string): void {
+    if (root == null) return;
+    const turns = this.#marked.get(root) ?? new Set();
+    this.#marked.set(root, turns.add(turnId));
+  }
+
+  /** Hands on the marks behind a root component that is gone. */
+  #inherit(root: string, heir: string | null): void {
+    const place = this.#endOf(heir);
+    for (const turnId of this.#marked.get(root) ?? []) {
+      this.#watch(heir, turnId);
+      this.#edit(turnId, ({ marks }) => ({
+        marks: marks.map((mark) => (mark.component === root ? { ...mark, ...place } : mark)),
+      }));
+    }
+    this.#marked.delete(root);
+  }
+
+  #delta(message: Delta): void {
+    const { turn_id, surface = "main", payload } = message;
     const { delta, target, kind } = payload;
     if (kind === "thinking") {
-      this.#edit(turn_id, ({ thinking }) => ({ thinking: thinking + delta }));
+      this.#edit(turn_id, ({ thinking, marks }) => ({
+        thinking: thinking + delta,
+        marks: thinking ? marks : [...marks, this.#mark("thinking", "", message)],
+      }));
       return;
     }
     const turnId = turn_id ?? "";
@@ -222,9 +307,13 @@ export class Screen {
     }
   }
 
-  #error(payload: ErrorPayload, turnId: string | null | undefined): void {
-    if (turnId != null) {
-      this.#edit(turnId, ({ errors }) => ({ errors: [...errors, payload] }));
+  #error(message: ErrorMessage): void {
+    const { payload, turn_id } = message;
+    if (turn_id != null) {
+      this.#edit(turn_id, ({ errors, marks }) => ({
+        errors: [...errors, payload],
+        marks: [...marks, this.#mark("error", errors, message)],
+      }));
       return;
     }
     this.#errors = [...this.#errors.slice(1 - MOST_ERRORS), payload];
@@ -232,7 +321,7 @@ export class Screen {
   }
 
   #commit({ turn_id, final = false, usage = null }: Commit): string | null {
-    const pending = this.#spoiled ? [] : this.#pending;
+    const pending = this.#pending;
     this.dropPending();
     let refused: string | null = null;
     const changes = new Map<string, Change>();
@@ -275,6 +364,7 @@ function newTurn(id: string): Rest {
     tools: NONE,
     thinking: "",
     errors: NONE,
+    marks: NONE,
     usage: null,
     final: false,
   };

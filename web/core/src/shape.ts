@@ -4,7 +4,7 @@
  * Source: protocol.md 2.
  */
 
-import { COMPONENT, MESSAGES, OPS } from "./generated/tables.js";
+import { BEHIND, COMPONENT, MESSAGES, OPS } from "./generated/tables.js";
 import type { AgentMessage, Component, JsonObject } from "./generated/wire.js";
 
 /** What a frame held. */
@@ -24,6 +24,7 @@ type Fields = readonly Field[];
 const MESSAGE_FIELDS = fieldsByTag(MESSAGES);
 const OP_FIELDS = fieldsByTag(OPS);
 const COMPONENT_FIELDS = fieldsOf(COMPONENT);
+const BEHIND_FIELDS = fieldsOf(BEHIND);
 
 /** Reads a frame: all of it or nothing. */
 export function readFrame(text: unknown): Frame {
@@ -95,6 +96,8 @@ function isKind(value: unknown, kind: string): boolean {
       return true;
     case "c":
       return isComponent(value);
+    case "h":
+      return fits(value, BEHIND_FIELDS);
     case "p": {
       const fields = isObject(value) && OP_FIELDS.get(value.op as string);
       return fields ? fits(value, fields) : false;

@@ -5,7 +5,7 @@
  */
 
 import type { RendererHello, RendererMessage } from "./generated/wire.js";
-import { answerOf, authorization, errorOf, isPassing, type Link, type Loss, type Opening } from "./link.js";
+import { answerOf, authorization, errorOf, isPassing, lossByClose, type Link, type Loss, type Opening } from "./link.js";
 import { readEvents } from "./sse_parser.js";
 
 /** Three of the server's comments, of which one is due every 15 s. */
@@ -42,9 +42,15 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
     const isStream = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
     if (!response.ok || !isStream || response.body === null) return lose(await lossOf(response));
     heard();
-    await readEvents(response.body, ({ data }) => {
-      if (!abort.signal.aborted) listener.frame(data);
-    }, heard);
+    await readEvents(
+      response.body,
+      ({ event, data }) => {
+        if (abort.signal.aborted) return;
+        if (event === "close") lose(lossByEvent(data));
+        else listener.frame(data);
+      },
+      heard,
+    );
     return lose({ reason: "the server ended the stream" });
   };
   read().catch((error: unknown) => lose({ reason: String(error), unavailable: watchdog === undefined }));
@@ -73,6 +79,16 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
     },
     close,
   };
+}
+
+/** The server's last event carries what a WebSocket says in its close. */
+function lossByEvent(data: string): Loss {
+  try {
+    const { code, reason } = JSON.parse(data) as { code: number; reason?: string };
+    return lossByClose(code, reason ?? "");
+  } catch {
+    return { reason: "the server ended the stream" };
+  }
 }
 
 /** The address of a renderer's stream; a POST could not say which renderer displayed what. */

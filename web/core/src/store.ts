@@ -25,8 +25,6 @@ export interface Sources {
   flushed(): void;
 }
 
-const ACTIVE = new Set(["running", "waiting"]);
-
 /** The cells of one client. */
 export class Store {
   readonly status: Cell<Status>;
@@ -101,9 +99,9 @@ export function activeTurn(screen: Screen): string | null {
   const ids = screen.turnIds;
   let found: string | null = null;
   for (let at = ids.length - 1; at >= 0; at -= 1) {
-    const turn = screen.turn(ids[at] as string) as TurnState;
-    if (ACTIVE.has(turn.status ?? "")) found = turn.id;
-    else if (turn.status !== "queued") break;
+    const { id, status } = screen.turn(ids[at] as string) as TurnState;
+    if (status === "running" || status === "waiting") found = id;
+    else if (status !== "queued") break;
   }
   return found;
 }

@@ -36,6 +36,11 @@ interface Node {
   whole: Component | null;
 }
 
+type Leave = (root: string, heir: string | null) => void;
+
+/** A root component that left its place in an output, and what stands in it, or before it. */
+type Left = readonly [root: string, output: string, heir: string | null];
+
 const NONE: readonly never[] = [];
 
 /** What shows on one surface. */
@@ -46,10 +51,12 @@ export class Tree {
   readonly outputs = new Map<string, readonly string[]>();
   readonly #shown = new Map<string, readonly Component[]>();
   readonly #touch: (output: string) => void;
+  readonly #leave: Leave;
 
-  /** `touch` is told which outputs change. */
-  constructor(touch: (output: string) => void = () => undefined) {
+  /** `touch` is told which outputs change, `leave` which root went away and what stands for it. */
+  constructor(touch: (output: string) => void = () => {}, leave: Leave = () => {}) {
     this.#touch = touch;
+    this.#leave = leave;
   }
 
   /** The root components of one output, in order; the same array until one of them changes. */
@@ -64,9 +71,7 @@ export class Tree {
 
   /** The component with this id, children inside; it is there. */
   whole(id: string): Component {
-    const node = this.nodes.get(id) as Node;
-    node.whole ??= withChildren(node.own, node.children.map((child) => this.whole(child)));
-    return node.whole;
+    return whole(id, (one) => this.nodes.get(one) as Node);
   }
 
   /** Adds text to what a component says, if it is there and says text. */
@@ -84,7 +89,11 @@ export class Tree {
   }
 
   /** Puts a finished change in. */
-  take(nodes: Map<string, Node | null>, lists: Map<string, readonly string[]>): void {
+  take(
+    nodes: Map<string, Node | null>,
+    lists: Map<string, readonly string[]>,
+    left: readonly Left[],
+  ): void {
     const changed = new Set<string>(lists.keys());
     for (const [id, node] of nodes) {
       if (node === null) this.nodes.delete(id);
@@ -98,6 +107,10 @@ export class Tree {
       this.#shown.delete(name);
       this.#touch(name);
     }
+    for (const [root, output, heir] of left) {
+      const there = this.nodes.get(root);
+      if (there?.parent !== null || there.output !== output) this.#leave(root, heir);
+    }
   }
 }
 
@@ -106,6 +119,7 @@ export class Change {
   readonly #tree: Tree;
   readonly #nodes = new Map<string, Node | null>();
   readonly #lists = new Map<string, readonly string[]>();
+  readonly #left: Left[] = [];
 
   constructor(tree: Tree) {
     this.#tree = tree;
@@ -113,7 +127,7 @@ export class Change {
 
   /** Makes the change; in another tree, if that one is to take the place of an empty one. */
   keep(tree = this.#tree): void {
-    tree.take(this.#nodes, this.#lists);
+    tree.take(this.#nodes, this.#lists, this.#left);
   }
 
   /** Replaces the component with this id, or adds it at the end of the output. */
@@ -124,8 +138,11 @@ export class Change {
 
   /** Removes everything. */
   clear(): void {
+    for (const name of [...this.#tree.outputs.keys(), ...this.#lists.keys()]) {
+      for (const id of this.#list(name, null)) this.#left.push([id, name, null]);
+      this.#lists.set(name, NONE);
+    }
     for (const id of [...this.#tree.nodes.keys(), ...this.#nodes.keys()]) this.#nodes.set(id, null);
-    for (const name of [...this.#tree.outputs.keys(), ...this.#lists.keys()]) this.#lists.set(name, NONE);
   }
 
   /** Applies one op; `output` takes what is inserted at its top level. */
@@ -164,9 +181,9 @@ export class Change {
     if (!slots.includes(String(path[0])) || isLabel(node.own.type, path)) {
       this.#setProp(op.target, node, path, () => op.value);
     } else if (path.length === 1) {
-      const whole = this.#whole(op.target);
-      const props = { ...whole.props, [String(path[0])]: op.value };
-      this.#replace(op.target, { ...whole, props });
+      const old = whole(op.target, (id) => this.#find(id));
+      const props = { ...old.props, [String(path[0])]: op.value };
+      this.#replace(op.target, { ...old, props });
     } else {
       throw new Refused(op.path); // children are patched by their own ids
     }
@@ -210,10 +227,11 @@ export class Change {
   }
 
   #remove(target: string): void {
-    const node = this.#find(target);
-    const rest = this.#freeList(node).filter((id) => id !== target);
+    const { output, parent } = this.#find(target);
+    const list = this.#freeList({ output, parent });
     this.#forget(target);
-    this.#setList(node.output, node.parent, rest);
+    this.#setList(output, parent, list.filter((id) => id !== target));
+    if (parent === null) this.#left.push([target, output, list[list.indexOf(target) - 1] ?? null]);
   }
 
   #replace(target: string, component: Component): void {
@@ -222,6 +240,7 @@ export class Change {
     this.#add(component, output, parent, this.#level(parent) + 1);
     const list = this.#list(output, parent);
     this.#setList(output, parent, list.with(list.indexOf(target), component.id));
+    if (parent === null && component.id !== target) this.#left.push([target, output, component.id]);
   }
 
   #place(component: Component, output: string, parent: string | null, after?: string | null): void {
@@ -254,11 +273,6 @@ export class Change {
     return node;
   }
 
-  #whole(id: string): Component {
-    const node = this.#find(id);
-    return node.whole ?? withChildren(node.own, node.children.map((child) => this.#whole(child)));
-  }
-
   #level(id: string | null): number {
     let level = 0;
     for (; id !== null; id = this.#find(id).parent) level += 1;
@@ -270,7 +284,7 @@ export class Change {
     return this.#lists.get(output) ?? this.#tree.outputs.get(output) ?? NONE;
   }
 
-  #freeList({ output, parent }: Node): readonly string[] {
+  #freeList({ output, parent }: Pick<Node, "output" | "parent">): readonly string[] {
     if (parent !== null && SLOTS_OF.get(this.#find(parent).own.type) !== "children") {
       throw new Refused(parent);
     }
@@ -281,6 +295,12 @@ export class Change {
     if (parent === null) this.#lists.set(output, list);
     else this.put(parent, { ...this.#find(parent), children: list });
   }
+}
+
+function whole(id: string, get: (id: string) => Node): Component {
+  const node = get(id);
+  node.whole ??= withChildren(node.own, node.children.map((child) => whole(child, get)));
+  return node.whole;
 }
 
 /** Puts an id into a list: `null` = first, absent = last, else behind that one. */

@@ -18,7 +18,7 @@ export interface Upload {
 }
 
 /** Sends a body and tells how much has left; gives the answer. */
-export type Send = (url: string, init: RequestInit, progress: (part: number) => void) => Promise<Response>;
+type Send = (url: string, init: RequestInit, progress: (part: number) => void) => Promise<Response>;
 
 /**
  * Posts an input with its files.
@@ -27,17 +27,17 @@ export type Send = (url: string, init: RequestInit, progress: (part: number) => 
  */
 export async function upload(
   { url, token, message, files, signal, progress }: Upload,
-  send: Send,
+  fetcher: typeof fetch,
 ): Promise<string | null> {
   const body = new FormData();
   body.append("message", JSON.stringify(message));
   for (const { part, file } of files) body.append(part, file, file.name);
   const init = { method: "POST", body, headers: authorization(token), signal };
-  return answerOf(await send(url, init, progress), message.id ?? null);
+  return answerOf(await sender(fetcher)(url, init, progress), message.id ?? null);
 }
 
 /** By XMLHttpRequest, which alone can tell progress; where there is none, by `fetch`. */
-export function sender(fetcher: typeof fetch): Send {
+function sender(fetcher: typeof fetch): Send {
   if (typeof XMLHttpRequest === "undefined") return (url, init) => fetcher(url, init);
   return (url, { method = "POST", body, headers, signal }, progress) =>
     new Promise((resolve, reject) => {

@@ -17,6 +17,7 @@ const TURN: TurnState = {
   tools: [{ callId: "c", tool: "query", args: '{"a":1}', ok: true, error: null }],
   thinking: "hm",
   errors: [{ error: "it broke", code: 18 }],
+  marks: [{ kind: "input", number: 0, component: null, characters: null }],
   usage: null,
   final: true,
 };

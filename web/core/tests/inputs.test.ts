@@ -250,10 +250,12 @@ test("files go over HTTP, are tried again, and tell their progress", async () =>
   await connect(client);
   const file = new File(["a,b"], "data.csv", { type: "text/csv" });
   const id = client.sendText("Look", { files: [file, { part: "fields.photo", file }] });
-  await vi.advanceTimersByTimeAsync(0);
-  expect(client.store.outgoing.get()).toMatchObject([{ phase: "waiting" }]);
+  const stands = (state: object) =>
+    vi.waitFor(() => expect(client.store.outgoing.get()).toMatchObject([state]));
+  await stands({ phase: "waiting" });
+  expect(bodies).toHaveLength(1);
   await vi.advanceTimersByTimeAsync(3000);
-  expect(client.store.outgoing.get()).toMatchObject([{ phase: "accepted", progress: 1 }]);
+  await stands({ phase: "accepted", progress: 1 });
   expect(bodies).toHaveLength(2);
   const [, body] = bodies as [FormData, FormData];
   expect(JSON.parse(body.get("message") as string)).toMatchObject({
@@ -271,9 +273,10 @@ test("an upload that the server refuses says why", async () => {
   const client = made({ fetch: answer as typeof fetch });
   await connect(client);
   client.sendText("", { files: [new File(["x"], "x")] });
-  await vi.advanceTimersByTimeAsync(0);
-  expect(client.store.outgoing.get()).toMatchObject([
-    { phase: "refused", error: { error: "HTTP 413", code: 4 } },
-  ]);
+  await vi.waitFor(() =>
+    expect(client.store.outgoing.get()).toMatchObject([
+      { phase: "refused", error: { error: "HTTP 413", code: 4 } },
+    ]),
+  );
   expect(client.connected).toBe(true);
 });

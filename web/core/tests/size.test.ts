@@ -8,8 +8,8 @@ import { expect, test } from "vitest";
 const SOURCE = new URL("../src/", import.meta.url);
 const KIB = 1024;
 
-/** Loaded when they are needed: the fallback transport, and the draft's workflow stream. */
-const LATER = /(sse_link|workflow_stream)\.js$/;
+/** Loaded when they are needed: the fallback transport, uploads, the draft's workflow stream. */
+const LATER = /(sse_link|upload|workflow_stream)\.js$/;
 
 /** Bytes of an entry as Vite's bundler makes it, gzipped. */
 async function gzipped(entry: string): Promise<number> {

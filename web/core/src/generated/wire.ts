@@ -41,6 +41,14 @@ export interface DeltaPayload {
   kind?: string | null;
 }
 
+/** A place among the output of a turn. */
+export interface Behind {
+  /** The root component or text part behind which something stands; `null` = before all. */
+  component?: string | null;
+  /** Unicode characters of that text part that stand before it; `null` = all of them. */
+  characters?: number | null;
+}
+
 /** Text to append; takes effect on arrival. */
 export interface Delta {
   type: "delta";
@@ -50,6 +58,8 @@ export interface Delta {
   turn_id?: string | null;
   surface?: string;
   payload: DeltaPayload;
+  /** Of thinking that begins: as in `ToolStart`. */
+  behind?: Behind | null;
 }
 
 /** A tool begins. */
@@ -69,6 +79,8 @@ export interface ToolStart {
   turn_id?: string | null;
   surface?: string;
   payload: ToolStartPayload;
+  /** Where it stands among the turn's output, if told later; `null` = behind what shows. */
+  behind?: Behind | null;
 }
 
 /** A tool is done. */
@@ -209,6 +221,8 @@ export interface ErrorMessage {
   session_id?: string | null;
   seq?: number | null;
   turn_id?: string | null;
+  /** As in `ToolStart`. */
+  behind?: Behind | null;
 }
 
 /** The input with this id is accepted and durable. */
@@ -233,6 +247,8 @@ export interface InputEcho {
   data: JsonObject;
   source_component?: string | null;
   id?: string | null;
+  /** As in `ToolStart`. */
+  behind?: Behind | null;
 }
 
 /** What the agent is doing. */
