@@ -135,11 +135,6 @@ export class ArpClient {
     return this.#connection.screen;
   }
 
-  /** A component by its id, wherever it stands. */
-  find(componentId: string): Component | undefined {
-    return this.#connection.screen.find(componentId)?.component;
-  }
-
   // -- the connection ----------------------------------------------------------------------------
 
   /**

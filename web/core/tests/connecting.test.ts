@@ -161,6 +161,29 @@ test("close code 1008 ends it, 1012 does not", async () => {
   expect(client.store.status.get()).toMatchObject({ phase: "refused", reason: "no" });
 });
 
+test("close code 1000 says that the session is deleted: coming back would begin another", async () => {
+  const client = await online();
+  FakeSocket.last.close(1000, "deleted");
+  expect(client.store.status.get()).toMatchObject({ phase: "refused", refusal: { code: 8 } });
+});
+
+test("a lost link in the middle of a catch-up brings a snapshot, behind its end a replay", async () => {
+  const client = await online();
+  FakeSocket.last.tell(delta("x", 4), delta("y"));
+  expect(client.store.status.get()).toMatchObject({ phase: "online", loading: false });
+  FakeSocket.last.close(1006);
+  await vi.advanceTimersByTimeAsync(500);
+  FakeSocket.last.onopen?.();
+  expect(FakeSocket.last.of("hello")[0]?.resume).toBeNull();
+  FakeSocket.last.welcome({ resume: "snapshot" });
+  FakeSocket.last.tell({ type: "commit", v: 1, session_id: "s", seq: 9 });
+  FakeSocket.last.tell(delta("z"), message("commit", 12));
+  FakeSocket.last.close(1006);
+  await vi.advanceTimersByTimeAsync(1000);
+  FakeSocket.last.onopen?.();
+  expect(FakeSocket.last.of("hello")[0]?.resume).toEqual({ epoch: "e", seq: 12 });
+});
+
 test("maxReconnectAttempts ends it", async () => {
   const client = made({ maxReconnectAttempts: 2 });
   FakeSocket.isReachable = false;
