@@ -10,7 +10,7 @@ BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
 BENCH = stream paced fanout patch idle start
 
-.PHONY: help demo test install fix check lint types gen bench web browser kill-test soak lowest coverage
+.PHONY: help demo test install fix check lint types gen bench web web-test browser kill-test soak lowest coverage
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -34,6 +34,7 @@ fix: install  ## formats the code and repairs what can be repaired by itself
 check: lint types  ## what must hold before a commit, tests aside
 	$(PYTEST) -q tests/structure
 	$(VENV)/python -m tools.gen_docs --check
+	$(VENV)/python -m tools.gen_schemas --check
 
 lint: install  ## style, format, and which room may import which
 	$(VENV)/python -m ruff check
@@ -44,8 +45,9 @@ types: install  ## mypy over everything, basedpyright over floors 1 to 3
 	$(VENV)/python -m mypy
 	$(VENV)/basedpyright
 
-gen: install  ## writes what is generated: tables of the docs, pinned versions (UPGRADE=1: the newest)
+gen: install  ## writes what is generated: docs, schemas, types, pinned versions (UPGRADE=1: the newest)
 	$(VENV)/python -m tools.gen_docs
+	$(VENV)/python -m tools.gen_schemas
 	$(VENV)/uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev \
 	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
 	  pyproject.toml -o requirements-dev.txt
@@ -54,8 +56,16 @@ bench: install  ## ratios against a bare server, one after the other (BENCH=stre
 	@for bench in $(BENCH); do \
 	  echo "== $$bench" && $(VENV)/python -m tests.bench.$$bench $(ARGS) || exit 1; done
 
-web:  ## the page needs no build: it is served from arp/server/static/ as it lies there
-	@echo "arp: nothing to build: edit arp/server/static/ and reload the page"
+web: web/node_modules  ## builds the web packages
+	npm --prefix web run build
+
+web-test: install web  ## types and tests of the web packages, against a real server too
+	npm --prefix web run types
+	npm --prefix web test
+
+web/node_modules: web/package-lock.json
+	npm --prefix web ci
+	@touch $@
 
 browser: install  ## the tests that drive a real Chromium
 	$(PYTEST) -m browser $(ARGS)

@@ -14,7 +14,9 @@ from tests.structure.source_tree import ROOT, committed_files
 # Each pattern has a letter in brackets, so that it does not find itself.
 REGISTRIES = re.compile(r"npmj[s]\.(org|com)|pyp[i]\.org|pythonhoste[d]|registry\.yarnpk[g]")
 MACHINE_PATHS = re.compile(r"(?<![\w.])/(wor[k]|roo[t])/")
-LOCKED_TO_A_HOST = re.compile(r'"resolve[d]":|(url|registry|index-url)\s*[=:]\s*"?https?://')
+LOCKED_TO_A_HOST = re.compile(
+    r'"resolve[d]": "(?!\w+")|(url|registry|index-url)\s*[=:]\s*"?https?://'
+)
 LOCK_FILES = {"package-lock.json", "pylock.toml", "requirements-dev.txt", "uv.lock"}
 
 

@@ -1,0 +1,95 @@
+"""Writes what other languages know the wire by, and tells whether any of it is out of date.
+
+    python -m tools.gen_schemas            writes it
+    python -m tools.gen_schemas --check    fails if that would change a byte
+
+`schemas/components/` has the props of every core component as JSON Schema, `schemas/messages/` the
+messages of both directions, `web/core/src/generated/` the same as TypeScript.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from arp.protocol.catalog import CATALOG, ComponentSpec
+from arp.protocol.component import Component
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import AgentMessage, RendererMessage
+from tools import typescript
+
+ROOT = Path(__file__).resolve().parent.parent
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+END = r"(?![\s\S])"
+"""The end of the text in every dialect of patterns; `\\Z` is Python's own."""
+
+
+def main(arguments: list[str]) -> int:
+    """Writes or checks every file; returns the exit code."""
+    check = "--check" in arguments
+    stale = []
+    for name, text in files().items():
+        path = ROOT / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(name)
+            if not check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(f"schemas: {name} {'is out of date; run make gen' if check else 'written'}")
+    return 1 if stale and check else 0
+
+
+def files() -> dict[str, str]:
+    """Gives every generated file by its path from the root."""
+    written = {f"schemas/components/{spec.name}.json": props(spec) for spec in CATALOG.values()}
+    written["schemas/messages/agent.json"] = messages("agent", AgentMessage)
+    written["schemas/messages/renderer.json"] = messages("renderer", RendererMessage)
+    written["web/core/src/generated/wire.ts"] = typescript.wire_types()
+    written["web/core/src/generated/tables.ts"] = typescript.tables()
+    written["web/core/src/generated/codes.ts"] = typescript.codes()
+    return written
+
+
+def props(spec: ComponentSpec) -> str:
+    """Gives the schema of one component's props."""
+    kinds: list[Any] = [spec.props]
+    if spec.slots is not None:
+        kinds.append(Component)
+    (own, *_), parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    head = {"$schema": DIALECT, "$id": f"urn:arp:component:{spec.name}:{spec.version}"}
+    return _text({**head, **own, "$defs": parts})
+
+
+def messages(side: str, union: Any) -> str:
+    """Gives the schema of the messages of one direction."""
+    kinds = get_args(union)
+    refs, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    head = {"$schema": DIALECT, "$id": f"urn:arp:messages:{side}:1"}
+    title = f"A message of the {side} side, session dialect"
+    return _text({**head, "title": title, "oneOf": list(refs), "$defs": parts})
+
+
+def _text(schema: JsonObject) -> str:
+    return json.dumps(_tidied(schema), indent=2, ensure_ascii=False) + "\n"
+
+
+def _tidied(part: Json, name: str = "") -> Json:
+    """Gives a schema with one-line descriptions, and patterns that mean the same in ECMAScript."""
+    if isinstance(part, dict):
+        return {key: _tidied(value, key) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_tidied(item) for item in part]
+    if name == "description" and isinstance(part, str):
+        return " ".join(part.partition("\n\n")[0].split())
+    return part.replace(r"\Z", END) if name == "pattern" else part
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

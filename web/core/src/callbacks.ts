@@ -1,0 +1,112 @@
+/**
+ * Functions that a client calls as things happen, for programs that append to what they show. What
+ * a snapshot brings is not told by them: it stands in the store. A callback that throws is
+ * reported, and the next is called all the same.
+ */
+
+import { guarded } from "./cells.js";
+import type { RendererConnection } from "./connection.js";
+import type { ArpCapabilities, ToolRenderEvent } from "./draft_types.js";
+import type {
+  AgentMessage,
+  Commit,
+  Component,
+  ErrorPayload,
+  Render,
+  SessionReady,
+} from "./generated/wire.js";
+
+export interface ArpClientCallbacks {
+  /** At every connection that has a session; `session` is `null` on a server of the draft. */
+  onConnect?: (capabilities: ArpCapabilities, session: SessionReady | null) => void;
+  /** A connection that had a session is over; the client comes back by itself, if it can. */
+  onDisconnect?: () => void;
+  /** Text of the answer, as it comes; not what the agent thinks. */
+  onDelta?: (text: string, turnId: string | null) => void;
+  onThinking?: (text: string, turnId: string | null) => void;
+  /** A tool's name, and its arguments as a JSON string. */
+  onToolStart?: (tool: string, args: string, callId: string) => void;
+  onToolEnd?: (tool: string, ok: boolean, callId: string, error: string | null) => void;
+  /** One component that is shown or replaced; at its commit. */
+  onRender?: (event: ToolRenderEvent, component: Component) => void;
+  onError?: (error: string, payload: ErrorPayload) => void;
+  /** A turn's output is complete. */
+  onDone?: (turnId: string | null, commit: Commit) => void;
+  /** Every message of the agent side, when it has been applied. */
+  onMessage?: (message: AgentMessage) => void;
+}
+
+/** Calls the callbacks that a message is for. */
+export class Calls {
+  readonly #callbacks: ArpClientCallbacks;
+  #isOnline = false;
+  #inSnapshot = false;
+  #held: Render[] = [];
+
+  constructor(callbacks: ArpClientCallbacks) {
+    this.#callbacks = callbacks;
+  }
+
+  welcome({ agent }: RendererConnection, session: SessionReady | null): void {
+    this.#isOnline = true;
+    this.#inSnapshot = session?.resume === "snapshot";
+    this.#held = [];
+    const capabilities = { components: [], features: [], ...agent?.capabilities };
+    guarded(this.#callbacks.onConnect, capabilities, session);
+  }
+
+  offline(): void {
+    this.#held = [];
+    this.#inSnapshot = false;
+    if (!this.#isOnline) return;
+    this.#isOnline = false;
+    guarded(this.#callbacks.onDisconnect);
+  }
+
+  hear(message: AgentMessage): void {
+    guarded(this.#callbacks.onMessage, message);
+    if (!this.#inSnapshot) this.#tell(message, (message as { turn_id?: string | null }).turn_id ?? null);
+    else if (message.type === "commit") this.#inSnapshot = message.seq == null;
+  }
+
+  #tell(message: AgentMessage, turnId: string | null): void {
+    const { onDelta, onThinking, onToolStart, onToolEnd, onRender, onError, onDone } =
+      this.#callbacks;
+    switch (message.type) {
+      case "delta": {
+        const { delta, kind, target } = message.payload;
+        if (kind === "thinking") guarded(onThinking, delta, turnId);
+        else if (target == null || target.includes("/")) guarded(onDelta, delta, turnId);
+        break;
+      }
+      case "tool_start": {
+        const { tool, args, call_id: callId = "" } = message.payload;
+        guarded(onToolStart, tool, args, callId);
+        break;
+      }
+      case "tool_end": {
+        const { tool, ok, call_id: callId = "", error = null } = message.payload;
+        guarded(onToolEnd, tool, ok, callId, error);
+        break;
+      }
+      case "render":
+        this.#held.push(message);
+        break;
+      case "commit": {
+        const held = this.#held;
+        this.#held = [];
+        for (const { components, tool_name: tool } of held) {
+          for (const component of components) {
+            const { type, props } = component;
+            guarded(onRender, { tool: tool ?? "", component: type, props }, component);
+          }
+        }
+        if (message.final) guarded(onDone, turnId, message);
+        break;
+      }
+      case "error":
+        guarded(onError, message.payload.error, message.payload);
+        break;
+    }
+  }
+}

@@ -1,0 +1,390 @@
+/**
+ * The client: one renderer on one session, for as long as it is wanted.
+ *
+ * It brings the parts together: frames from the driver go to the connection, which keeps the
+ * screen; inputs go through the outbox, which keeps them until the agent side tells them back; the
+ * store tells whoever watches; callbacks are called as things happen.
+ */
+
+import { parseAddress, type Address } from "./address.js";
+import { answerOfValue, type InputType } from "./answers.js";
+import { Calls, type ArpClientCallbacks } from "./callbacks.js";
+import { RendererConnection } from "./connection.js";
+import { createDriver, type Driver } from "./driver.js";
+import {
+  INVALID_MESSAGE,
+  PERMISSION_DENIED,
+  RESOURCE_LIMIT,
+  SESSION_NOT_FOUND,
+  UNAUTHENTICATED,
+  VERSION_MISMATCH,
+} from "./generated/codes.js";
+import type {
+  AgentCapabilities,
+  AgentMessage,
+  Component,
+  ErrorPayload,
+  Input,
+  Json,
+  JsonObject,
+  SessionReady,
+} from "./generated/wire.js";
+import { newId, rendererHello, resolveOptions, type ArpClientOptions, type Resolved } from "./options.js";
+import { Outbox, type Attachment, type Outgoing } from "./outbox.js";
+import type { Screen } from "./screen.js";
+import { activeTurn, Store, type Status } from "./store.js";
+import { ArpError, createSessionAPI, type SessionAPI } from "./sessions.js";
+import { onWake } from "./wake.js";
+
+/** What goes with an input. */
+export interface SendOptions {
+  /** The component that it answers. */
+  source?: string;
+  surface?: string;
+  /** Files, which go over HTTP; `part` names the field of a form. */
+  files?: readonly (File | Attachment)[];
+  /** An id of yours; the same one twice is one input. */
+  id?: string;
+}
+
+type Waiter = (turnId: string | null, error?: ErrorPayload) => void;
+
+/** Coming back would meet the same answer. */
+const FATAL = new Set<number>([
+  VERSION_MISMATCH,
+  SESSION_NOT_FOUND,
+  INVALID_MESSAGE,
+  UNAUTHENTICATED,
+  PERMISSION_DENIED,
+]);
+const RETRY_UPLOAD_MS = 3000;
+/** Room for the session, which joins an input when it is sent. */
+const ROOM_BYTES = 256;
+
+/** A renderer without a screen of its own. */
+export class ArpClient {
+  /** What to watch. */
+  readonly store: Store;
+  /** Lists over HTTP, from the same server with the same token. */
+  readonly sessions: SessionAPI;
+  readonly address: Address;
+  readonly #options: Resolved;
+  readonly #connection: RendererConnection;
+  readonly #driver: Driver;
+  readonly #outbox: Outbox;
+  readonly #calls: Calls;
+  readonly #waiters = new Map<string, Waiter[]>();
+  readonly #uploads = new Map<string, AbortController>();
+  #status: Status | null = null;
+  #stopListening: (() => void) | null = null;
+  #committed = 0;
+  #acknowledged = 0;
+
+  constructor(options: string | ArpClientOptions, callbacks: ArpClientCallbacks = {}) {
+    const resolved = resolveOptions(options);
+    this.#options = resolved;
+    this.address = parseAddress(resolved.url, resolved.transport);
+    this.#connection = new RendererConnection(rendererHello(resolved));
+    this.#calls = new Calls(callbacks);
+    this.#outbox = new Outbox(resolved.storage, this.address.base, () => this.store?.mark("outgoing"));
+    this.#outbox.open(resolved.sessionId, false);
+    this.#driver = createDriver({
+      address: this.address,
+      world: resolved,
+      random: resolved.random,
+      maxAttempts: resolved.maxReconnectAttempts,
+      hello: () => this.#connection.hello(),
+      token: resolved.token,
+      frame: (text) => this.#receive(text),
+      changed: (state) => {
+        this.#changed();
+        if (state.phase !== "online" && state.phase !== "connecting") this.#offline();
+      },
+    });
+    this.store = new Store(
+      {
+        screen: () => this.#connection.screen,
+        status: () => (this.#status ??= this.#newStatus()),
+        outgoing: () => this.#outbox.items,
+        flushed: () => this.#displayed(),
+      },
+      resolved.schedule,
+    );
+    this.sessions = createSessionAPI(this.address.base, resolved);
+  }
+
+  // -- reading -----------------------------------------------------------------------------------
+
+  /** Whether there is a connection with a session. */
+  get connected(): boolean {
+    return this.#driver.state.phase === "online";
+  }
+
+  /** What the agent side can do; `null` until it has said so. */
+  get capabilities(): AgentCapabilities | null {
+    return this.#connection.agent?.capabilities ?? null;
+  }
+
+  /** The session; `null` until the server has named it. */
+  get sessionId(): string | null {
+    return this.#connection.sessionId;
+  }
+
+  /** What shows now; `store` is for those who watch. */
+  get screen(): Screen {
+    return this.#connection.screen;
+  }
+
+  // -- the connection ----------------------------------------------------------------------------
+
+  /**
+   * Connects, and from then on comes back by itself. While it waits to come back, or after a
+   * refusal, it tries at once; while there is a connection this does nothing.
+   */
+  connect(): void {
+    this.#stopListening ??= onWake(() => this.#driver.wake());
+    this.#driver.connect();
+  }
+
+  /** Ends the connection. What is not sent yet is kept for the next one. */
+  disconnect(): void {
+    this.#stopListening?.();
+    this.#stopListening = null;
+    for (const upload of this.#uploads.values()) upload.abort();
+    this.#uploads.clear();
+    this.#driver.disconnect();
+  }
+
+  /** Turns to another session; `null` begins a new one. The screen is empty until it is told. */
+  setSessionId(sessionId: string | null): void {
+    if (sessionId === this.sessionId && sessionId !== null) return;
+    this.#connection.turnTo(sessionId);
+    this.#outbox.open(sessionId, false);
+    this.#committed = this.#acknowledged = 0;
+    this.store.look();
+    this.#changed();
+    this.#driver.restart();
+  }
+
+  // -- what the user does ------------------------------------------------------------------------
+  // Each gives the input's id. While there is no connection it waits, also over a reload.
+
+  sendText(text: string, options: SendOptions = {}): string {
+    const isFile = options.files !== undefined && options.files.length > 0;
+    return this.send(isFile ? "file" : "text", { text }, options);
+  }
+
+  sendAction(componentId: string, action: string, payload?: unknown): string {
+    const data = { action, payload } as JsonObject; // what is undefined is not sent
+    return this.send("action", data, componentId === "" ? {} : { source: componentId });
+  }
+
+  sendFormSubmit(fields: Record<string, unknown>, action?: string, options: SendOptions = {}): string {
+    return this.send("form_submit", { fields, action } as JsonObject, options);
+  }
+
+  /** Answers a question, unless an answer is on its way; see `answerOfValue` for the value. */
+  answer(component: Component, value: Json, options: SendOptions = {}): string {
+    const pending = this.#outbox.answerTo(component.id);
+    if (pending !== undefined) return pending.id;
+    const surface = this.#connection.screen.find(component.id)?.surface ?? "main";
+    const [inputType, data] = answerOfValue(component, value);
+    return this.send(inputType, data, { surface, ...options, source: component.id });
+  }
+
+  /** Stops the running turn. */
+  stop(): string {
+    return this.send("action", { action: "arp.cancel" });
+  }
+
+  /** Sends any input. */
+  send(inputType: InputType, data: JsonObject, options: SendOptions = {}): string {
+    const { source = null, surface = "main", files = [], id = newId() } = options;
+    const message: Input = {
+      type: "input",
+      v: 1,
+      input_type: inputType,
+      data,
+      source_component: source,
+      surface,
+      id,
+    };
+    this.#outbox.add(id, message, files.map(attachment));
+    const tooLong = this.#tooLong(message);
+    if (tooLong !== null) this.#refused(id, { error: tooLong, code: RESOURCE_LIMIT, id });
+    this.#pump();
+    return id;
+  }
+
+  /** Waits until the agent side has an input for good; gives the turn that it began or answered. */
+  acknowledged(id: string): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = (turnId, error) => (error ? reject(new ArpError(error)) : resolve(turnId));
+      const refusal = this.#outbox.get(id)?.error;
+      if (refusal) waiter(null, refusal);
+      else this.#waiters.set(id, [...(this.#waiters.get(id) ?? []), waiter]);
+    });
+  }
+
+  /** Sends a refused input again, with a new id. */
+  resend(id: string): string | null {
+    if (this.#outbox.get(id)?.phase !== "refused") return null;
+    const { message, files } = this.discard(id) as Outgoing;
+    const { input_type, data, source_component: source, surface = "main" } = message;
+    return this.send(input_type, data, { ...(source && { source }), surface, files });
+  }
+
+  /** Takes back an input that has not been sent yet, or was refused; gives it. */
+  discard(id: string): Outgoing | null {
+    const item = this.#outbox.get(id);
+    if (item === undefined || item.phase === "accepted") return null;
+    this.#uploads.get(id)?.abort();
+    this.#outbox.remove(id);
+    return item;
+  }
+
+  // -- frames ------------------------------------------------------------------------------------
+
+  #receive(text: unknown): void {
+    for (const message of this.#connection.receive(text)) this.#hear(message);
+    this.store.look();
+    const { loading, screen } = this.#connection;
+    const status = this.#status;
+    if (status?.loading !== loading || status.activeTurn !== activeTurn(screen)) this.#changed();
+  }
+
+  #hear(message: AgentMessage): void {
+    switch (message.type) {
+      case "hello":
+        if (this.#connection.isDraft) this.#welcome(null);
+        this.#changed();
+        break;
+      case "session":
+        this.#welcome(message);
+        break;
+      case "ack":
+        this.#settle(message.id, message.turn_id);
+        this.#outbox.accepted(message.id);
+        break;
+      case "input":
+        if (message.id == null) break;
+        this.#settle(message.id, message.turn_id);
+        this.#outbox.remove(message.id);
+        break;
+      case "commit":
+        this.#committed = Math.max(this.#committed, message.seq ?? 0);
+        this.store.mark("commit");
+        break;
+      case "error":
+        this.#wrong(message.payload, message.session_id == null);
+        break;
+    }
+    this.#calls.hear(message);
+  }
+
+  #welcome(session: SessionReady | null): void {
+    const isSnapshot = session?.resume === "snapshot";
+    this.#outbox.open(this.sessionId, this.#options.sessionId === null);
+    if (isSnapshot) this.#outbox.dropAccepted();
+    this.#driver.welcome();
+    this.#changed();
+    this.#calls.welcome(this.#connection, session);
+    this.#pump();
+  }
+
+  /** An error: of an input, of our hello, of what we could not read, or for people. */
+  #wrong(payload: ErrorPayload, isOutside: boolean): void {
+    if (payload.id != null) {
+      this.#refused(payload.id, payload);
+    } else if (this.#driver.state.phase === "connecting") {
+      const isFatal = FATAL.has(payload.code) && !payload.retryable;
+      this.#driver.lose({ reason: payload.error, ...(isFatal && { refusal: payload }) });
+    } else if (isOutside && this.#connection.isAstray && !this.#connection.isDraft) {
+      this.#driver.lose({ reason: payload.error }); // astray: the next hello brings a snapshot
+    }
+  }
+
+  #refused(id: string, error: ErrorPayload): void {
+    this.#outbox.change(id, { phase: "refused", error });
+    this.#settle(id, null, error);
+  }
+
+  #settle(id: string, turnId: string | null = null, error?: ErrorPayload): void {
+    for (const waiter of this.#waiters.get(id) ?? []) waiter(turnId, error);
+    this.#waiters.delete(id);
+  }
+
+  // -- out ---------------------------------------------------------------------------------------
+
+  #pump(): void {
+    if (!this.connected) return;
+    for (const { id, message, files } of this.#outbox.takeWaiting()) {
+      const named: Input = { ...message, session_id: this.sessionId };
+      if (files.length > 0) void this.#upload(id, named, files);
+      else if (!this.#driver.send(named)) return this.#outbox.rewind();
+      else if (this.#connection.isDraft) this.#outbox.remove(id);
+    }
+  }
+
+  async #upload(id: string, message: Input, files: readonly Attachment[]): Promise<void> {
+    const { token, fetch: fetcher } = this.#options;
+    const abort = new AbortController();
+    this.#uploads.set(id, abort);
+    let frame: string | null = null;
+    try {
+      const { upload } = await import("./upload.js"); // loaded with the first file
+      const { signal } = abort;
+      const progress = (part: number) => this.#outbox.change(id, { progress: part });
+      const url = this.address.input;
+      frame = await upload({ url, token: await token(), message, files, signal, progress }, fetcher);
+    } catch {
+      // The network failed: tried again below.
+    }
+    this.#uploads.delete(id);
+    if (frame !== null && !abort.signal.aborted) {
+      this.#receive(frame);
+      return;
+    }
+    this.#outbox.change(id, { phase: "waiting", progress: 0 });
+    if (!abort.signal.aborted) setTimeout(() => this.#pump(), RETRY_UPLOAD_MS);
+  }
+
+  #tooLong(message: Input): string | null {
+    const limit = this.capabilities?.limits?.max_message_bytes;
+    const size = new TextEncoder().encode(JSON.stringify(message)).length + ROOM_BYTES;
+    if (typeof limit !== "number" || size <= limit) return null;
+    return `${size} bytes; the server takes ${limit}`;
+  }
+
+  /** Says how far this screen has come, once it shows. */
+  #displayed(): void {
+    const features = this.capabilities?.features;
+    if (this.#committed <= this.#acknowledged || !features?.includes("frame-ack")) return;
+    if (!this.#driver.isSocket) return;
+    this.#acknowledged = this.#committed;
+    this.#driver.send({ type: "ack", v: 1, seq: this.#committed });
+  }
+
+  // -- the state ---------------------------------------------------------------------------------
+
+  #offline(): void {
+    this.#outbox.rewind();
+    this.#acknowledged = 0;
+    this.#calls.offline();
+  }
+
+  #newStatus(): Status {
+    const { state } = this.#driver;
+    const { sessionId, loading, screen } = this.#connection;
+    return { ...state, sessionId, loading, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
+  }
+
+  #changed(): void {
+    this.#status = null;
+    this.store?.mark("status");
+  }
+}
+
+function attachment(given: File | Attachment): Attachment {
+  return "part" in given ? given : { part: "file", file: given };
+}

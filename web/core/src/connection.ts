@@ -1,0 +1,161 @@
+/**
+ * A renderer's end of one session, without I/O: frames in, messages out, and the screen kept.
+ *
+ * Theory of operation. One object outlives many links. `hello` is the first message of each: it
+ * names the last place that was applied, so that the agent side sends what was missed, or a
+ * snapshot. A snapshot is built on a screen aside, which takes the old one's place at the commit
+ * that carries its `seq`; until then the old one shows. A catch-up is told without places until its
+ * last commit: between, this renderer stands nowhere (`epoch` is `null`), so that a link that is lost
+ * just then is followed by a snapshot. The same where something came that cannot be applied. What
+ * stands at a place that was applied already came twice and is passed over.
+ * Source: protocol.md 2.3.
+ */
+
+import { INVALID_MESSAGE, INVALID_PATCH, RESOURCE_LIMIT } from "./generated/codes.js";
+import type { AgentHello, AgentMessage, RendererHello, SessionReady } from "./generated/wire.js";
+import { Screen } from "./screen.js";
+import { readFrame } from "./shape.js";
+
+/** Without a place of their own these leave us between two: told twice, they show twice. */
+const TOLD_ONCE = new Set(["delta", "tool_start", "commit", "input"]);
+
+/** Speaks the session dialect for one renderer on one session. */
+export class RendererConnection {
+  screen = new Screen();
+  /** Of the session's log; `null` while this screen stands at no place of it. */
+  epoch: string | null = null;
+  /** The last place applied. */
+  seq = 0;
+  agent: AgentHello | null = null;
+  sessionId: string | null;
+  readonly #hello: RendererHello;
+  #aside: Screen | null = null;
+  #nextEpoch: string | null = null;
+
+  constructor(hello: RendererHello) {
+    this.#hello = hello;
+    this.sessionId = hello.session_id ?? null;
+  }
+
+  /** True until the screen shows the session: before the first answer, and during a snapshot. */
+  get loading(): boolean {
+    return this.#aside !== null || (this.isAstray && !this.isDraft);
+  }
+
+  /** Whether the screen stands nowhere, and what comes on this link will not mend it. */
+  get isAstray(): boolean {
+    return this.epoch === null && this.#nextEpoch === null;
+  }
+
+  /** Whether the agent side knows the draft alone: it answers no hello, and acknowledges nothing. */
+  get isDraft(): boolean {
+    return this.agent !== null && !this.agent.capabilities.features?.includes("resume");
+  }
+
+  /** The first message of a link; what is pending of the one before is dropped. */
+  hello(): RendererHello {
+    this.#aside = null;
+    this.#nextEpoch = this.epoch;
+    this.screen.dropPending();
+    const { epoch, seq, sessionId: session_id } = this;
+    return { ...this.#hello, session_id, resume: epoch === null ? null : { epoch, seq } };
+  }
+
+  /** Turns to another session, with an empty screen; the next `hello` says so. */
+  turnTo(sessionId: string | null): void {
+    this.sessionId = sessionId;
+    this.#aside = null;
+    this.screen = new Screen();
+    this.#goAstray();
+    this.seq = 0;
+  }
+
+  /**
+   * Takes one frame, applies it to the screen, and gives its messages in order. A message of an
+   * unknown type is passed over. A frame that cannot be read becomes an `error`, and so does,
+   * behind it, a commit that cannot be applied. Never throws.
+   */
+  receive(frame: unknown): AgentMessage[] {
+    const { messages, fault, type } = readFrame(frame);
+    if (fault !== null) {
+      this.#goAstray();
+      this.#miss(type);
+      return [local(INVALID_MESSAGE, fault)];
+    }
+    const out: AgentMessage[] = [];
+    for (const message of messages) {
+      if (this.#cameBefore(message)) continue;
+      out.push(message);
+      const refused = this.#apply(message);
+      if (refused === null) continue;
+      this.#goAstray();
+      out.push(local(INVALID_PATCH, `a commit that does not fit: ${refused}`));
+    }
+    if ((this.#aside ?? this.screen).weighPending(String(frame).length)) {
+      this.#goAstray();
+      out.push(local(RESOURCE_LIMIT, "too much came without a commit"));
+    }
+    return out;
+  }
+
+  #cameBefore(message: AgentMessage): boolean {
+    if (message.type === "session" || !("seq" in message) || message.seq == null) return false;
+    return this.#aside === null && message.seq <= this.seq;
+  }
+
+  #goAstray(): void {
+    this.epoch = this.#nextEpoch = null;
+  }
+
+  /** Takes care that nothing of a commit shows of which something is missing. */
+  #miss(type: string | null): void {
+    const screen = this.#aside ?? this.screen;
+    if (type === "commit") screen.dropPending();
+    else if (type === null || type === "render" || type === "patch") screen.spoilPending();
+  }
+
+  #apply(message: AgentMessage): string | null {
+    if (message.type === "hello") this.agent = message;
+    else if (message.type === "session") this.#session(message);
+    else if (message.type !== "ack") return this.#show(message);
+    return null;
+  }
+
+  #session({ session_id, epoch, seq, resume }: SessionReady): void {
+    this.sessionId = session_id;
+    if (resume === "replay" && epoch === this.epoch) return;
+    this.#aside = new Screen();
+    this.epoch = null;
+    this.#nextEpoch = epoch;
+    if (resume === "new") this.#swap(seq);
+    else if (resume === "replay") this.#swap(0); // of all that there is: we named no place
+  }
+
+  #show(message: Exclude<AgentMessage, { type: "hello" | "session" | "ack" }>): string | null {
+    const { type, seq, turn_id } = message;
+    const refused = (this.#aside ?? this.screen).apply(message);
+    if (type === "render" || type === "patch") return refused;
+    if (this.#aside !== null) {
+      if (seq != null && type === "commit") this.#swap(seq);
+    } else if (seq != null) {
+      this.seq = Math.max(this.seq, seq);
+      this.epoch ??= this.#nextEpoch;
+    } else if (TOLD_ONCE.has(type) || (type === "error" && turn_id != null)) {
+      this.#nextEpoch = this.epoch ?? this.#nextEpoch;
+      this.epoch = null;
+    }
+    return refused;
+  }
+
+  #swap(seq: number): void {
+    this.screen = this.#aside as Screen;
+    this.#aside = null;
+    this.epoch = this.#nextEpoch;
+    this.seq = seq;
+  }
+}
+
+/** An error that this side makes; it has no `session_id`. */
+function local(code: number, error: string): AgentMessage {
+  return { type: "error", v: 1, payload: { error, code } };
+}

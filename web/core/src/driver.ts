@@ -1,0 +1,222 @@
+/**
+ * Keeps one session connected: opens links, comes back when one is lost, by another way if need be.
+ *
+ * Theory of operation. Phases: `idle` (not asked to connect), `connecting` (a link is opening, or
+ * the server has not answered our hello yet), `online`, `waiting` (until the next try) and `refused`
+ * (the server does not want us: only the user tries again). Each try goes through the transports in
+ * turn, those first that have worked; a link that never was leads to the next at once. The wait
+ * before try n is a random part of 1, 2, 4, 8, 16 s, so that clients of a server that went away do
+ * not all come back at once. A connection that held for a while starts the steps anew.
+ */
+
+import type { Address, Transport } from "./address.js";
+import type { ErrorPayload, RendererHello, RendererMessage } from "./generated/wire.js";
+import type { Link, Listener, Loss, Surroundings } from "./link.js";
+import { openSocket } from "./websocket_link.js";
+
+export type Phase = "idle" | "connecting" | "online" | "waiting" | "refused";
+
+/** Where the connection stands. */
+export interface LinkState {
+  readonly phase: Phase;
+  readonly transport: Transport | null;
+  /** Tries since a connection held. */
+  readonly attempt: number;
+  /** When the next try is due, in ms since the epoch; while `waiting`. */
+  readonly retryAt: number | null;
+  /** How the last connection ended. */
+  readonly reason: string | null;
+  /** Why the server does not want us; while `refused`. */
+  readonly refusal: ErrorPayload | null;
+}
+
+export interface DriverOptions {
+  readonly address: Address;
+  readonly world: Surroundings;
+  /** A random number from 0 to 1. */
+  readonly random: () => number;
+  readonly maxAttempts: number;
+  /** The first message of a link: asked for at each try, since it names the place to go on from. */
+  hello(): RendererHello;
+  token(): string | null | Promise<string | null>;
+  /** Takes a frame. */
+  frame(text: unknown): void;
+  changed(state: LinkState): void;
+}
+
+const FIRST_STEP_MS = 1000;
+const LAST_STEP_MS = 16_000;
+const HANDSHAKE_MS = 10_000;
+const STABLE_MS = 5000;
+/** A connection that was silent for so long may be dead without our knowing. */
+const QUIET_MS = 30_000;
+
+const IDLE: LinkState = {
+  phase: "idle",
+  transport: null,
+  attempt: 0,
+  retryAt: null,
+  reason: null,
+  refusal: null,
+};
+
+/** The links of one session, one at a time. */
+export interface Driver {
+  readonly state: LinkState;
+  /** Whether the link can say which renderer displayed what (feature `frame-ack`). */
+  readonly isSocket: boolean;
+  /** Connects now, unless there is a link already. */
+  connect(): void;
+  /** Ends the connection for good; `connect` begins a new one. */
+  disconnect(): void;
+  /** Drops the link, if there is one, and comes back at once. */
+  restart(): void;
+  /** Drops the link and comes back after a wait, or not at all if the server does not want us. */
+  lose(loss: Loss): void;
+  /** The server has answered our hello. */
+  welcome(): void;
+  /**
+   * The machine woke up or the network is back: a wait ends, and a connection that was silent for
+   * long may have died unseen, so it is made anew.
+   */
+  wake(): void;
+  /** Sends if the session is up; `false` if it is not, and then nothing has been sent. */
+  send(message: RendererMessage): boolean;
+}
+
+/** Loaded only where WebSocket does not get through. */
+const sseOpener = async () => (await import("./sse_link.js")).openEvents;
+
+/** Makes a driver; it connects when it is told to. */
+export function createDriver(options: DriverOptions): Driver {
+  let state = IDLE;
+  let link: Link | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Counts links, so that what an old one tells late is passed over. */
+  let round = 0;
+  let untried: Transport[] = [];
+  /** Another transport failed in this try in a way that may pass. */
+  let mayReturn = false;
+  const worked = new Set<Transport>();
+  let onlineSince = 0;
+  let heardAt = 0;
+
+  const enter = (change: Partial<LinkState>) => {
+    state = { ...state, ...change };
+    options.changed(state);
+  };
+
+  const after = (ms: number, action: () => void) => {
+    clearTimeout(timer);
+    timer = setTimeout(action, ms);
+  };
+
+  const drop = () => {
+    round += 1;
+    clearTimeout(timer);
+    const old = link;
+    link = null;
+    old?.close();
+  };
+
+  const lose = ({ reason, unavailable = false, refusal }: Loss) => {
+    const { phase, attempt } = state;
+    drop();
+    if (unavailable && phase === "connecting" && untried.length > 0) {
+      mayReturn ||= refusal === undefined;
+      void open();
+    } else if (refusal !== undefined && !(unavailable && mayReturn)) {
+      enter({ phase: "refused", reason, refusal, retryAt: null });
+    } else {
+      const held = phase === "online" && Date.now() - onlineSince >= STABLE_MS;
+      const tries = held ? 0 : attempt;
+      if (tries >= options.maxAttempts) return enter({ ...IDLE, reason });
+      const step = Math.min(LAST_STEP_MS, FIRST_STEP_MS * 2 ** tries);
+      const wait = Math.round(options.random() * step);
+      after(wait, connect);
+      enter({ phase: "waiting", reason, attempt: tries + 1, retryAt: Date.now() + wait });
+    }
+  };
+
+  const open = async () => {
+    const transport = untried.shift() as Transport;
+    const ours = ++round;
+    const { address, world, hello } = options;
+    enter({ phase: "connecting", transport, retryAt: null });
+    after(HANDSHAKE_MS, () => lose({ reason: "no answer to our hello", unavailable: true }));
+    const listener: Listener = {
+      frame(text) {
+        listener.alive();
+        if (ours === round) options.frame(text);
+      },
+      alive() {
+        heardAt = Date.now();
+      },
+      lost(loss) {
+        if (ours === round) lose(loss);
+      },
+    };
+    try {
+      const token = await options.token();
+      const opener = transport === "websocket" ? openSocket : await sseOpener();
+      if (ours !== round) return;
+      link = opener({ address, world, token, hello: hello(), listener });
+    } catch (error) {
+      listener.lost({ reason: String(error), unavailable: true });
+    }
+  };
+
+  const connect = () => {
+    if (state.phase === "connecting" || state.phase === "online") return;
+    const known = (transport: Transport) => Number(worked.has(transport));
+    untried = [...options.address.transports].sort((a, b) => known(b) - known(a));
+    mayReturn = false;
+    void open();
+  };
+
+  const restart = () => {
+    const { phase } = state;
+    if (phase !== "online" && phase !== "connecting") return;
+    drop();
+    state = { ...state, phase: "idle" };
+    connect();
+  };
+
+  return {
+    get state() {
+      return state;
+    },
+    get isSocket() {
+      return link?.isSocket ?? false;
+    },
+    connect,
+    disconnect() {
+      drop();
+      enter(IDLE);
+    },
+    restart,
+    lose,
+    welcome() {
+      const { phase, transport } = state;
+      if (phase !== "connecting" || transport === null) return;
+      clearTimeout(timer);
+      worked.add(transport);
+      onlineSince = Date.now();
+      enter({ phase: "online", reason: null, refusal: null });
+    },
+    wake() {
+      if (state.phase === "waiting") connect();
+      else if (Date.now() - heardAt > QUIET_MS) restart();
+    },
+    send(message) {
+      if (state.phase !== "online" || link === null) return false;
+      try {
+        link.send(message);
+        return true;
+      } catch (error) {
+        lose({ reason: String(error) });
+        return false;
+      }
+    },
+  };
+}

@@ -1,0 +1,250 @@
+/**
+ * What was shown, as text to keep: Markdown, JSON, and tables as CSV, TSV and Markdown. An entry of
+ * its own (`@agent-rendering/core/export`), so that it loads when somebody asks for it.
+ */
+
+import type { Component, Json, JsonObject } from "./generated/wire.js";
+import { isObject } from "./shape.js";
+import { isTextPart, type TurnState } from "./screen.js";
+
+export type Cell = string | number | boolean | null;
+
+/** A conversation, as a file. */
+export interface Exported {
+  /** What this is: `arp-chat`, in version 1. */
+  readonly format: "arp-chat";
+  readonly version: 1;
+  readonly title: string;
+  readonly turns: readonly TurnState[];
+}
+
+/** Words that stand in an export; give those of the reader's language. */
+export interface ExportWords {
+  readonly you: string;
+  readonly agent: string;
+  readonly tool: string;
+  readonly error: string;
+}
+
+const WORDS: ExportWords = { you: "You", agent: "Agent", tool: "Tool", error: "Error" };
+
+// -- whole conversations ---------------------------------------------------------------------------
+
+/** A conversation as JSON; `fromJson` gives it back. */
+export function toJson(turns: readonly TurnState[], title = ""): string {
+  const exported: Exported = { format: "arp-chat", version: 1, title, turns };
+  return JSON.stringify(exported, null, 2);
+}
+
+/**
+ * Reads what `toJson` made.
+ *
+ * @throws TypeError It is something else; says what.
+ */
+export function fromJson(text: string): Exported {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    throw new TypeError("arp: this is not JSON");
+  }
+  const isOurs = isObject(read) && read.format === "arp-chat" && read.version === 1;
+  if (!isOurs || !Array.isArray((read as JsonObject).turns)) {
+    throw new TypeError("arp: this is no exported chat of version 1");
+  }
+  const exported = read as unknown as Exported;
+  return { ...exported, turns: exported.turns.map(checkedTurn) };
+}
+
+/** A turn of which every part is there, whatever the file left out. */
+function checkedTurn(turn: Partial<TurnState> | null): TurnState {
+  const list = <T>(value: readonly T[] | undefined): readonly T[] => (Array.isArray(value) ? value : []);
+  return {
+    id: String(turn?.id ?? ""),
+    status: turn?.status ?? null,
+    position: null,
+    inputs: list(turn?.inputs).filter(isObject),
+    output: list(turn?.output).filter(isShown),
+    tools: list(turn?.tools).filter(isObject),
+    thinking: typeof turn?.thinking === "string" ? turn.thinking : "",
+    errors: list(turn?.errors).filter(isObject),
+    marks: list(turn?.marks).filter(isObject),
+    usage: turn?.usage ?? null,
+    final: true,
+  };
+}
+
+function isShown(value: unknown): value is Component {
+  return isObject(value) && typeof value.id === "string" && typeof value.type === "string" && isObject(value.props);
+}
+
+/** A conversation as Markdown. */
+export function toMarkdown(turns: readonly TurnState[], title = "", words = WORDS): string {
+  const blocks = title === "" ? [] : [`# ${line(title)}`];
+  for (const turn of turns) {
+    const said = turn.inputs.flatMap(({ data }) => (typeof data.text === "string" ? [data.text] : []));
+    if (said.length > 0) blocks.push(`## ${words.you}`, ...said);
+    blocks.push(`## ${words.agent}`);
+    for (const { tool, args, ok } of turn.tools) {
+      blocks.push(`> ${words.tool}: ${line(tool)}${ok === false ? ` (${words.error})` : ""} ${code(args)}`);
+    }
+    for (const item of turn.output) {
+      blocks.push(isTextPart(item, turn.id) ? String(item.props.content) : componentToMarkdown(item));
+    }
+    for (const { error } of turn.errors) blocks.push(`> ${words.error}: ${line(error)}`);
+  }
+  return `${blocks.filter((block) => block.trim() !== "").join("\n\n")}\n`;
+}
+
+// -- components ------------------------------------------------------------------------------------
+
+/** One component as Markdown: all that it says, whatever its props. */
+export function componentToMarkdown({ type, props, fallback }: Component): string {
+  const made = MARKDOWN.get(type)?.(props);
+  if (made === undefined) return fallback ? componentToMarkdown(fallback) : fenced(JSON.stringify(props, null, 2), "json");
+  const title = text(props.title);
+  return title === "" ? made : `**${line(title)}**\n\n${made}`.trim();
+}
+
+const MARKDOWN = new Map<string, (props: JsonObject) => string>([
+  ["text", ({ content }) => text(content)],
+  ["markdown", ({ content }) => text(content)],
+  ["status-card", ({ status, message, sections }) =>
+    join(`(${text(status)})`, text(message), ...objects(sections).map(({ label, content }) => `**${line(text(label))}:** ${text(content)}`))],
+  ["table", (props) => tables(props).map(({ name, headers, rows }) => join(name && `**${line(name)}**`, toMarkdownTable(headers, rows))).join("\n\n")],
+  ["code-block", (props) =>
+    typeof props.code === "string"
+      ? fenced(props.code, text(props.language))
+      : objects(props.tabs).map((tab) => join(`**${line(text(tab.name))}**`, fenced(text(tab.code), text(tab.language)))).join("\n\n")],
+  ["diff", ({ before, after, before_label, after_label }) =>
+    join(text(before_label), fenced(text(before)), text(after_label), fenced(text(after)))],
+  ["key-value", ({ items }) => objects(items).map(({ key, value }) => `- **${line(text(key))}:** ${line(text(value))}`).join("\n")],
+  ["progress", ({ steps }) =>
+    objects(steps).map(({ name, status, detail }) => `- [${status === "done" ? "x" : " "}] ${line(join(text(name), text(detail)))} (${text(status)})`).join("\n")],
+  ["chart", (props) => {
+    const { headers, rows } = chartTable(props);
+    return toMarkdownTable(headers, rows);
+  }],
+  ["image", ({ src, alt, caption }) => join(`![${line(text(alt))}](<${text(src)}>)`, text(caption))],
+  ["product-cards", ({ cards }) =>
+    objects(cards).map(({ name, price, brand, description, badge, url }) => {
+      const head = typeof url === "string" ? `[${line(text(name))}](<${url}>)` : line(text(name));
+      return `- ${[head, ...[price, brand, badge, description].map(text)].filter(Boolean).map(line).join(", ")}`;
+    }).join("\n")],
+  ["form", ({ fields, answer }) => objects(fields).map(({ name, label }) => answered(text(label) || text(name), isObject(answer) ? answer[text(name)] : answer)).join("\n")],
+  ["confirm", ({ message, answer }) => join(text(message), answered("", answer))],
+  ["choices", ({ options, answer }) =>
+    join(list(options).map((option) => `- ${line(text(isObject(option) ? option.label : option))}`).join("\n"), answered("", answer))],
+  ["text-input", ({ label, answer }) => answered(text(label), answer)],
+  ["group", ({ children }) => nested(list(children))],
+  ["tabs", ({ tabs }) => objects(tabs).map(({ label, component }) => join(`**${line(text(label))}**`, nested([component]))).join("\n\n")],
+  ["split", ({ left, right }) => nested([left, right])],
+]);
+
+function nested(children: readonly (Json | undefined)[]): string {
+  const shown: unknown[] = [...children];
+  return shown.filter(isShown).map(componentToMarkdown).join("\n\n");
+}
+
+function answered(label: string, answer: Json | undefined): string {
+  const told = answer == null ? "" : line(typeof answer === "object" ? JSON.stringify(answer) : text(answer));
+  return label === "" ? told && `→ ${told}` : `- **${line(label)}:** ${told}`;
+}
+
+// -- tables ----------------------------------------------------------------------------------------
+
+export interface TableData {
+  readonly name: string;
+  readonly headers: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+/** The tables of a `table`: itself, or its tabs. */
+export function tables(props: JsonObject): TableData[] {
+  const tabs = objects(props.tabs);
+  return (tabs.length > 0 ? tabs : [props]).map(({ name, headers, rows }) => ({
+    name: text(name),
+    headers: list(headers).map(text),
+    rows: list(rows).map((row) => list(row).map(cell)),
+  }));
+}
+
+/** A chart's data as a table. */
+export function chartTable(props: JsonObject): TableData {
+  const sets = objects(props.datasets);
+  return {
+    name: text(props.title),
+    headers: ["", ...sets.map(({ label }) => text(label))],
+    rows: list(props.labels).map((label, at) => [cell(label), ...sets.map(({ data }) => cell(list(data)[at]))]),
+  };
+}
+
+/**
+ * A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a quote before
+ * it; numbers stay numbers.
+ */
+export function toCsv(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  return separated([headers, ...rows], ",", (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value));
+}
+
+/** A table as tab separated text, as spreadsheets paste it. */
+export function toTsv(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  return separated([headers, ...rows], "\t", (value) => (/["\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value));
+}
+
+function separated(rows: readonly (readonly Cell[])[], mark: string, quoted: (value: string) => string): string {
+  const told = (value: Cell) => quoted(typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : text(value));
+  return rows.map((row) => `${row.map(told).join(mark)}\r\n`).join("");
+}
+
+/** A table as Markdown; rows that are shorter than the widest are filled up. */
+export function toMarkdownTable(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const width = rows.reduce((most, row) => Math.max(most, row.length), headers.length);
+  if (width === 0) return "";
+  const told = (row: readonly Cell[]) =>
+    `| ${Array.from({ length: width }, (_, at) => line(text(row[at])).replace(/[\\|]/g, "\\$&")).join(" | ")} |`;
+  return [told(headers), `|${" --- |".repeat(width)}`, ...rows.map(told)].join("\n");
+}
+
+// -- values of any shape, as agents send them ------------------------------------------------------
+
+function text(value: Json | undefined): string {
+  if (value == null) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function cell(value: Json | undefined): Cell {
+  return typeof value === "object" ? (value === null ? null : JSON.stringify(value)) : (value ?? null);
+}
+
+function list(value: Json | undefined): Json[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function objects(value: Json | undefined): JsonObject[] {
+  return list(value).filter(isObject);
+}
+
+/** A text on one line. */
+function line(value: string): string {
+  return value.replace(/\s+/g, " ").trim();
+}
+
+function join(...parts: string[]): string {
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** A text as code, in marks that do not occur in it. */
+function code(value: string): string {
+  return value === "" ? "" : `${marks(value, 1)} ${line(value)} ${marks(value, 1)}`;
+}
+
+function fenced(value: string, language = ""): string {
+  const fence = marks(value, 3);
+  return `${fence}${line(language)}\n${value}${value.endsWith("\n") ? "" : "\n"}${fence}`;
+}
+
+function marks(value: string, least: number): string {
+  const longest = Math.max(0, ...(value.match(/`+/g) ?? []).map(({ length }) => length));
+  return "`".repeat(Math.max(least, longest + 1));
+}

@@ -1,0 +1,72 @@
+/** The client of the Agent Rendering Protocol: see README.md for how its parts go together. */
+
+export type * as Wire from "./generated/wire.js";
+export type { Json, JsonObject, Component, CoreProps, ErrorPayload, FileRef } from "./generated/wire.js";
+export { VERSIONS } from "./generated/tables.js";
+
+export { ArpClient } from "./client.js";
+export type { SendOptions } from "./client.js";
+export type { ArpClientOptions } from "./options.js";
+export { newId } from "./options.js";
+export type { ArpClientCallbacks } from "./callbacks.js";
+export { questionState } from "./answers.js";
+export type { InputType, QuestionState } from "./answers.js";
+
+export { Store } from "./store.js";
+export type { Status } from "./store.js";
+export type { Cell, Schedule } from "./cells.js";
+export { isTextPart, Screen } from "./screen.js";
+export { storyOf } from "./story.js";
+export type { Piece } from "./story.js";
+export type { Mark, ToolRun, TurnState, TurnStatus } from "./screen.js";
+export { RendererConnection } from "./connection.js";
+export type { LinkState, Phase } from "./driver.js";
+export type { Transport } from "./address.js";
+export type { Attachment, Outgoing, SendPhase, Storage } from "./outbox.js";
+
+export { connectSSE, streamSSE } from "./stream_sse.js";
+export type { SSECallbacks, StreamSSEOptions, ToolEvent } from "./stream_sse.js";
+export { ArpError, createSessionAPI } from "./sessions.js";
+export type {
+  HistoryMessage,
+  SessionAPI,
+  SessionAPIOptions,
+  SessionPage,
+  WorkflowInfo,
+} from "./sessions.js";
+export { BUILT_IN_COMPONENTS, createComponentRegistry } from "./registry.js";
+export type { ComponentRegistry } from "./registry.js";
+export { arpMessageToToolRenderEvent } from "./render_event.js";
+export { ARP_VERSION, ArpMessageType } from "./draft_types.js";
+export type {
+  ArpCapabilities,
+  ArpComponent,
+  ArpHello,
+  ArpInputMessage,
+  ArpMessage,
+  ArpMessageTypeValue,
+  ArpPatchOp,
+  BuiltInComponentType,
+  ChartDataset,
+  ChartProps,
+  ChatMessage,
+  ChatSession,
+  ChatSessionDetail,
+  ChoicesProps,
+  CodeBlockProps,
+  CodeTabData,
+  ConfirmProps,
+  DiffProps,
+  FormViewProps,
+  KeyValueProps,
+  ProductCardItem,
+  ProductCardsProps,
+  ProgressProps,
+  StatusCardProps,
+  StepEvent,
+  StepLogEntry,
+  StepRenderPayload,
+  TabData,
+  TableProps,
+  ToolRenderEvent,
+} from "./draft_types.js";

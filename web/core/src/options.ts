@@ -1,0 +1,111 @@
+/** What a client is told when it is made, and what it takes where nothing is said. */
+
+import type { Transport } from "./address.js";
+import { nextFrame, type Schedule } from "./cells.js";
+import { VERSIONS } from "./generated/tables.js";
+import type { RendererHello, RendererLimits, Viewport } from "./generated/wire.js";
+import type { Surroundings } from "./link.js";
+import type { Storage } from "./outbox.js";
+
+export interface ArpClientOptions {
+  /** `ws://HOST/_arp/v1`, or `http://HOST` with the prefix of a mount; in a page also relative. */
+  url: string;
+  /** The session; without it the server makes a new one. */
+  sessionId?: string | null;
+  /** Tries in a row before it gives up; without it, it does not. */
+  maxReconnectAttempts?: number;
+  /** Takes this transport alone; else WebSocket, and server-sent events where that fails. */
+  transport?: Transport | "auto";
+  token?: string | null | (() => string | null | Promise<string | null>);
+  /** What this renderer draws: types, with the versions that it knows. All of the catalog if absent. */
+  components?: { [type: string]: number };
+  limits?: RendererLimits;
+  viewport?: Viewport;
+  locale?: string;
+  timeZone?: string;
+  theme?: string;
+  /** Keeps unsent inputs over a reload; the tab's own storage if absent. */
+  storage?: Storage | null;
+  /** When listeners hear: at the next animation frame if absent. */
+  schedule?: Schedule;
+  WebSocket?: Surroundings["WebSocket"];
+  fetch?: typeof fetch;
+  /** A random number from 0 to 1, for the waits between tries. */
+  random?: () => number;
+}
+
+/** Options with nothing left open. */
+export interface Resolved extends Surroundings {
+  readonly url: string;
+  readonly sessionId: string | null;
+  readonly maxReconnectAttempts: number;
+  readonly transport: Transport | "auto";
+  readonly token: () => string | null | Promise<string | null>;
+  readonly storage: Storage | null;
+  readonly schedule: Schedule;
+  readonly random: () => number;
+  readonly renderer: ArpClientOptions;
+}
+
+const FEATURES = [
+  "streaming",
+  "input",
+  "resume",
+  "multi-surface",
+  "file-upload",
+  "frame-ack",
+  "patch-append",
+  "thinking",
+  "batch",
+];
+
+/** Fills in what is not said. */
+export function resolveOptions(given: string | ArpClientOptions): Resolved {
+  const options = typeof given === "string" ? { url: given } : given;
+  const { token = null, storage } = options;
+  return {
+    url: options.url,
+    sessionId: options.sessionId ?? null,
+    maxReconnectAttempts: options.maxReconnectAttempts ?? Infinity,
+    transport: options.transport ?? "auto",
+    token: typeof token === "function" ? token : () => token,
+    storage: storage === undefined ? tabStorage() : storage,
+    schedule: options.schedule ?? nextFrame,
+    random: options.random ?? Math.random,
+    renderer: options,
+    WebSocket: options.WebSocket ?? (globalThis.WebSocket as Surroundings["WebSocket"]),
+    fetch: options.fetch ?? ((...args) => fetch(...args)),
+  };
+}
+
+/** What this renderer is. */
+export function rendererHello({ renderer, sessionId }: Resolved): RendererHello {
+  const { components = VERSIONS, limits, viewport, theme, locale, timeZone } = renderer;
+  const own = new Intl.DateTimeFormat().resolvedOptions();
+  // What is undefined is not sent.
+  return {
+    type: "hello",
+    v: 1,
+    session_id: sessionId,
+    capabilities: { components, features: FEATURES, limits },
+    viewport,
+    theme,
+    locale: locale ?? own.locale,
+    time_zone: timeZone ?? own.timeZone,
+  } as RendererHello;
+}
+
+/** A fresh id of 128 random bits; works on plain http too. */
+export function newId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** This tab's storage; `null` where there is none or it is forbidden. */
+function tabStorage(): Storage | null {
+  try {
+    return (globalThis as { sessionStorage?: Storage }).sessionStorage ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,406 @@
+/**
+ * What a renderer shows: the conversation and the surfaces, kept from the messages alone.
+ *
+ * Theory of operation. `delta`, tools, `turn`, `input` and `error` take effect on arrival. `render`
+ * and `patch` wait for their `commit` and then apply whole or not at all. What is asked for
+ * (`turn`, `surface`) are values that never change and are the same object until something in them
+ * does. `dirty` names what has changed since somebody last emptied it. The rules are those of
+ * `arp/protocol/screen.py`; shared cases hold both to them. Source: protocol.md 2.
+ */
+
+import type {
+  AgentMessage,
+  Behind,
+  Commit,
+  Component,
+  Delta,
+  ErrorMessage,
+  ErrorPayload,
+  InputEcho,
+  JsonObject,
+  Patch,
+  Render,
+  TurnMessage,
+} from "./generated/wire.js";
+import { lengthOf } from "./path.js";
+import { Change, Tree } from "./tree.js";
+
+export type TurnStatus = TurnMessage["status"];
+
+/** One use of a tool. */
+export interface ToolRun {
+  readonly callId: string;
+  readonly tool: string;
+  /** JSON, as a string. */
+  readonly args: string;
+  /** `null` while it runs. */
+  readonly ok: boolean | null;
+  readonly error: string | null;
+}
+
+/** The place of an input, a tool or an error, or of where thinking began. */
+export interface Mark {
+  readonly kind: "input" | "thinking" | "tool" | "error";
+  /** Which of its kind in this turn, from 0. */
+  readonly number: number;
+  /** The root component or text part behind which it stands; `null` = before all. */
+  readonly component: string | null;
+  /** Unicode characters of that text part that stand before it; `null` = all of them. */
+  readonly characters: number | null;
+}
+
+/** One turn of the conversation, as it stands. */
+export interface TurnState {
+  readonly id: string;
+  readonly status: TurnStatus | null;
+  /** 1 = next, while queued. */
+  readonly position: number | null;
+  /** What the user said or did: what began the turn, then answers to its questions. */
+  readonly inputs: readonly InputEcho[];
+  /** Text parts and components in order; see `isTextPart`. */
+  readonly output: readonly Component[];
+  readonly tools: readonly ToolRun[];
+  readonly thinking: string;
+  readonly errors: readonly ErrorPayload[];
+  /** Where inputs, thinking, tools and errors stand among the output; see `storyOf`. */
+  readonly marks: readonly Mark[];
+  readonly usage: JsonObject | null;
+  /** Its output is complete. */
+  readonly final: boolean;
+}
+
+/** Changes of one of these; `turn:ID` and `surface:NAME` besides. */
+export type Key = "turns" | "surfaces" | "errors" | `turn:${string}` | `surface:${string}`;
+
+const MOST_ERRORS = 100;
+/** What may wait for its commit, in characters: a peer that never commits must not fill the memory. */
+const MOST_PENDING = 64 << 20;
+const NONE: readonly never[] = [];
+
+type Rest = Omit<TurnState, "output">;
+
+/** What a message says of the place of what it tells. */
+interface Marking {
+  readonly turn_id?: string | null;
+  readonly behind?: Behind | null;
+}
+
+/** The state that a renderer draws. */
+export class Screen {
+  /** What has changed; whoever reads it empties it. */
+  readonly dirty = new Set<Key>();
+  #turns = new Map<string, Rest>();
+  #states = new Map<string, TurnState>();
+  #ids: readonly string[] = NONE;
+  #surfaces = new Map<string, Tree>();
+  #errors: readonly ErrorPayload[] = NONE;
+  #names: readonly string[] = NONE;
+  #pending: (Render | Patch)[] = [];
+  #pendingSize = 0;
+  #spoiled = false;
+  /** The turns that have marks behind a root component. */
+  readonly #marked = new Map<string, Set<string>>();
+
+  constructor() {
+    this.#surface("main");
+  }
+
+  /** The ids of the turns, oldest first. */
+  get turnIds(): readonly string[] {
+    if (this.#ids.length !== this.#turns.size) this.#ids = [...this.#turns.keys()];
+    return this.#ids;
+  }
+
+  /** Errors that belong to no turn, the newest 100. */
+  get errors(): readonly ErrorPayload[] {
+    return this.#errors;
+  }
+
+  /** The names of the surfaces besides `main` on which something shows. */
+  get surfaceNames(): readonly string[] {
+    const names = [...this.#surfaces.keys()]
+      .filter((name) => name !== "main" && this.surface(name).length > 0)
+      .sort();
+    if (names.join("\0") !== this.#names.join("\0")) this.#names = names;
+    return this.#names;
+  }
+
+  /** A turn; `undefined` if there is none of that id. */
+  turn(id: string): TurnState | undefined {
+    const rest = this.#turns.get(id);
+    if (rest === undefined) return undefined;
+    let state = this.#states.get(id);
+    if (state === undefined) {
+      state = { ...rest, output: (this.#surfaces.get("main") as Tree).output(id) };
+      this.#states.set(id, state);
+    }
+    return state;
+  }
+
+  /** What shows on a surface besides `main`. */
+  surface(name: string): readonly Component[] {
+    return this.#surfaces.get(name)?.output("") ?? NONE;
+  }
+
+  /** The component with this id, on any level, and its surface. */
+  find(id: string): { readonly surface: string; readonly component: Component } | undefined {
+    for (const [surface, tree] of this.#surfaces) {
+      if (tree.nodes.has(id)) return { surface, component: tree.whole(id) };
+    }
+    return undefined;
+  }
+
+  /**
+   * Takes one message; what shows nothing is passed over. Gives why a commit could not be applied,
+   * if so: then nothing of it is, and this screen is not what the agent side takes it to be.
+   */
+  apply(message: AgentMessage): string | null {
+    switch (message.type) {
+      case "delta":
+        this.#delta(message);
+        break;
+      case "render":
+      case "patch":
+        if (!this.#spoiled) this.#pending.push(message);
+        break;
+      case "commit":
+        return this.#commit(message);
+      case "error":
+        this.#error(message);
+        break;
+      case "tool_start": {
+        const { tool, args, call_id: callId = "" } = message.payload;
+        const run: ToolRun = { callId, tool, args, ok: null, error: null };
+        this.#edit(message.turn_id, ({ tools, marks }) => ({
+          tools: [...tools, run],
+          marks: [...marks, this.#mark("tool", tools, message)],
+        }));
+        break;
+      }
+      case "tool_end": {
+        const { payload } = message;
+        this.#edit(message.turn_id, ({ tools }) => ({ tools: ended(tools, payload) }));
+        break;
+      }
+      case "input":
+        this.#edit(message.turn_id, ({ inputs, marks }) => ({
+          inputs: [...inputs, message],
+          marks: [...marks, this.#mark("input", inputs, message)],
+        }));
+        break;
+      case "turn": {
+        const { status, position = null } = message;
+        this.#edit(message.turn_id, () => ({ status, position }));
+        break;
+      }
+    }
+    return null;
+  }
+
+  /** Forgets what has come without its commit: that will not come. */
+  dropPending(): void {
+    this.#pending = [];
+    this.#spoiled = false;
+  }
+
+  /** Takes note that something is missing before the next commit: that shows nothing then. */
+  spoilPending(): void {
+    this.#pending = [];
+    this.#spoiled = true;
+  }
+
+  /**
+   * Counts what waits for its commit; of too much nothing is kept or shown.
+   *
+   * @param size Of the frame that was applied last.
+   * @returns Whether it is too much.
+   */
+  weighPending(size: number): boolean {
+    this.#pendingSize = this.#pending.length > 0 ? this.#pendingSize + size : 0;
+    const isTooMuch = this.#pendingSize > MOST_PENDING;
+    if (isTooMuch) this.spoilPending();
+    return isTooMuch;
+  }
+
+  #edit(turnId: string | null | undefined, edit: (turn: Rest) => Partial<Rest>): void {
+    const id = turnId ?? "";
+    const turn = this.#turns.get(id) ?? newTurn(id);
+    if (!this.#turns.has(id)) this.dirty.add("turns");
+    this.#turns.set(id, { ...turn, ...edit(turn) });
+    this.#touch(id);
+  }
+
+  #touch(turnId: string): void {
+    this.#states.delete(turnId);
+    this.dirty.add(`turn:${turnId}`);
+  }
+
+  #surface(name: string): Tree {
+    let tree = this.#surfaces.get(name);
+    if (tree === undefined) {
+      tree =
+        name === "main"
+          ? new Tree((output) => this.#touch(output), (root, heir) => this.#inherit(root, heir))
+          : new Tree(() => this.dirty.add(`surface:${name}`).add("surfaces"));
+      this.#surfaces.set(name, tree);
+    }
+    return tree;
+  }
+
+  /** The mark of the next of its kind: at the place that its message names, or behind all. */
+  #mark(kind: Mark["kind"], before: ArrayLike<unknown>, { turn_id, behind }: Marking): Mark {
+    const turnId = turn_id ?? "";
+    const last = (this.#surfaces.get("main") as Tree).outputs.get(turnId)?.at(-1);
+    const place = behind ? { component: null, characters: null, ...behind } : this.#endOf(last);
+    this.#watch(place.component, turnId);
+    return { kind, number: before.length, ...place };
+  }
+
+  /** The place behind a root component as it is now; text may still join a text part. */
+  #endOf(id: string | null = null): Required<Behind> {
+    const node = id !== null && (this.#surfaces.get("main") as Tree).nodes.get(id);
+    const content = node && id?.includes("/") ? node.own.props.content : null;
+    return { component: id, characters: typeof content === "string" ? lengthOf(content) : null };
+  }
+
+  #watch(root: string | null | undefined, turnId: string): void {
+    if (root == null) return;
+    const turns = this.#marked.get(root) ?? new Set();
+    this.#marked.set(root, turns.add(turnId));
+  }
+
+  /** Hands on the marks behind a root component that is gone. */
+  #inherit(root: string, heir: string | null): void {
+    const place = this.#endOf(heir);
+    for (const turnId of this.#marked.get(root) ?? []) {
+      this.#watch(heir, turnId);
+      this.#edit(turnId, ({ marks }) => ({
+        marks: marks.map((mark) => (mark.component === root ? { ...mark, ...place } : mark)),
+      }));
+    }
+    this.#marked.delete(root);
+  }
+
+  #delta(message: Delta): void {
+    const { turn_id, surface = "main", payload } = message;
+    const { delta, target, kind } = payload;
+    if (kind === "thinking") {
+      this.#edit(turn_id, ({ thinking, marks }) => ({
+        thinking: thinking + delta,
+        marks: thinking ? marks : [...marks, this.#mark("thinking", "", message)],
+      }));
+      return;
+    }
+    const turnId = turn_id ?? "";
+    if (!this.#turns.has(turnId)) this.#edit(turnId, () => ({}));
+    const tree = this.#surface(surface);
+    const output = outputOf(turnId, surface);
+    const ids = tree.outputs.get(output) ?? NONE;
+    const last = ids.at(-1);
+    if (target != null) tree.appendText(target, delta);
+    else if (last !== undefined && partNumber(last, turnId)) tree.appendText(last, delta);
+    else {
+      const id = nextPart(tree, turnId, ids);
+      const change = new Change(tree);
+      change.upsert({ id, type: "text", props: { content: delta, format: "markdown" } }, output);
+      change.keep();
+    }
+  }
+
+  #error(message: ErrorMessage): void {
+    const { payload, turn_id } = message;
+    if (turn_id != null) {
+      this.#edit(turn_id, ({ errors, marks }) => ({
+        errors: [...errors, payload],
+        marks: [...marks, this.#mark("error", errors, message)],
+      }));
+      return;
+    }
+    this.#errors = [...this.#errors.slice(1 - MOST_ERRORS), payload];
+    this.dirty.add("errors");
+  }
+
+  #commit({ turn_id, final = false, usage = null }: Commit): string | null {
+    const pending = this.#pending;
+    this.dropPending();
+    let refused: string | null = null;
+    const changes = new Map<string, Change>();
+    try {
+      for (const message of pending) {
+        const { surface = "main" } = message;
+        let change = changes.get(surface);
+        if (change === undefined) {
+          change = new Change(this.#surfaces.get(surface) ?? new Tree());
+          changes.set(surface, change);
+        }
+        applyTo(change, message, outputOf(message.turn_id ?? "", surface));
+      }
+    } catch (error) {
+      refused = error instanceof Error ? error.message : "does not fit";
+    }
+    if (refused === null) for (const [name, change] of changes) change.keep(this.#surface(name));
+    if (turn_id != null) {
+      this.#edit(turn_id, (turn) => ({ final: turn.final || final, usage: usage ?? turn.usage }));
+    }
+    return refused;
+  }
+}
+
+function applyTo(change: Change, message: Render | Patch, output: string): void {
+  if (message.type === "patch") {
+    for (const op of message.ops) change.patch(op, output);
+    return;
+  }
+  if (message.replace) change.clear();
+  for (const component of message.components) change.upsert(component, output);
+}
+
+function newTurn(id: string): Rest {
+  return {
+    id,
+    status: null,
+    position: null,
+    inputs: NONE,
+    tools: NONE,
+    thinking: "",
+    errors: NONE,
+    marks: NONE,
+    usage: null,
+    final: false,
+  };
+}
+
+function ended(
+  tools: readonly ToolRun[],
+  { tool, ok, call_id, error = null }: { tool: string; ok: boolean; call_id?: string; error?: string | null },
+): readonly ToolRun[] {
+  const at = tools.findIndex(
+    (run) => run.ok === null && (call_id ? run.callId === call_id : run.tool === tool),
+  );
+  return at < 0 ? tools : tools.with(at, { ...(tools[at] as ToolRun), ok, error });
+}
+
+/** Tells whether a root component of a turn is text that was said, not a component. */
+export function isTextPart(component: Component, turnId: string): boolean {
+  const { id, type, props } = component;
+  return type === "text" && partNumber(id, turnId) > 0 && typeof props.content === "string";
+}
+
+/** The number of a text part of this turn; 0 for any other component. */
+function partNumber(id: string, turnId: string): number {
+  const at = id.lastIndexOf("/");
+  const number = id.slice(at + 1);
+  const ours = id.slice(0, Math.max(at, 0)) === turnId && /^[0-9]{1,9}$/.test(number);
+  return ours ? Number(number) : 0;
+}
+
+function nextPart(tree: Tree, turnId: string, ids: readonly string[]): string {
+  const before = ids.findLast((id) => partNumber(id, turnId));
+  let number = before === undefined ? 1 : partNumber(before, turnId) + 1;
+  while (tree.nodes.has(`${turnId}/${number}`)) number += 1;
+  return `${turnId}/${number}`;
+}
+
+function outputOf(turnId: string, surface: string): string {
+  return surface === "main" ? turnId : "";
+}

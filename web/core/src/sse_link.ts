@@ -1,0 +1,113 @@
+/**
+ * Server-sent events one way, POST the other. The hello travels in the query, the token in a
+ * header. Inputs are posted one after the other, so that they arrive in order.
+ * Source: protocol.md 6.
+ */
+
+import type { RendererHello, RendererMessage } from "./generated/wire.js";
+import { answerOf, authorization, errorOf, isPassing, lossByClose, type Link, type Loss, type Opening } from "./link.js";
+import { readEvents } from "./sse_parser.js";
+
+/** Three of the server's comments, of which one is due every 15 s. */
+const SILENCE_MS = 45_000;
+
+/** Opens a stream that begins with a hello. */
+export function openEvents({ address, hello, token, world, listener }: Opening): Link {
+  const abort = new AbortController();
+  let queue = Promise.resolve();
+  let watchdog: ReturnType<typeof setTimeout> | undefined;
+  const lose = (loss: Loss) => {
+    if (abort.signal.aborted) return;
+    close();
+    listener.lost(loss);
+  };
+  const close = () => {
+    clearTimeout(watchdog);
+    abort.abort();
+  };
+  const heard = () => {
+    clearTimeout(watchdog);
+    if (abort.signal.aborted) return;
+    watchdog = setTimeout(() => lose({ reason: "the server fell silent" }), SILENCE_MS);
+    listener.alive();
+  };
+  const headers = authorization(token);
+
+  const read = async () => {
+    const response = await world.fetch(streamUrl(address.events, hello), {
+      headers: { ...headers, Accept: "text/event-stream" },
+      cache: "no-store",
+      signal: abort.signal,
+    });
+    const isStream = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
+    if (!response.ok || !isStream || response.body === null) return lose(await lossOf(response));
+    heard();
+    await readEvents(
+      response.body,
+      ({ event, data }) => {
+        if (abort.signal.aborted) return;
+        if (event === "close") lose(lossByEvent(data));
+        else listener.frame(data);
+      },
+      heard,
+    );
+    return lose({ reason: "the server ended the stream" });
+  };
+  read().catch((error: unknown) => lose({ reason: String(error), unavailable: watchdog === undefined }));
+
+  const post = async (message: RendererMessage) => {
+    if (abort.signal.aborted) return;
+    try {
+      const response = await world.fetch(address.input, {
+        method: "POST",
+        headers: { ...headers, "Content-Type": "application/json" },
+        body: JSON.stringify(message),
+        signal: abort.signal,
+      });
+      const frame = await answerOf(response, (message as { id?: string }).id ?? null);
+      if (frame === null) lose({ reason: `HTTP ${response.status}` });
+      else if (!abort.signal.aborted) listener.frame(frame);
+    } catch (error) {
+      lose({ reason: String(error) });
+    }
+  };
+
+  return {
+    isSocket: false,
+    send(message) {
+      queue = queue.then(() => post(message));
+    },
+    close,
+  };
+}
+
+/** The server's last event carries what a WebSocket says in its close. */
+function lossByEvent(data: string): Loss {
+  try {
+    const { code, reason } = JSON.parse(data) as { code: number; reason?: string };
+    return lossByClose(code, reason ?? "");
+  } catch {
+    return { reason: "the server ended the stream" };
+  }
+}
+
+/** The address of a renderer's stream; a POST could not say which renderer displayed what. */
+export function streamUrl(url: string, hello: RendererHello): string {
+  const { capabilities = {} } = hello;
+  const features = (capabilities.features ?? []).filter((name) => name !== "frame-ack");
+  const said = JSON.stringify({ ...hello, capabilities: { ...capabilities, features } });
+  const bytes = new TextEncoder().encode(said);
+  const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  const query = new URLSearchParams({
+    hello: text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, ""),
+  });
+  return `${url}${url.includes("?") ? "&" : "?"}${query}`;
+}
+
+/** What an answer that is no stream means. */
+async function lossOf(response: Response): Promise<Loss> {
+  const error = await errorOf(response);
+  const { status } = response;
+  const loss = { reason: error.error, unavailable: status !== 401 && status !== 403 };
+  return isPassing(response) ? loss : { ...loss, refusal: error };
+}

@@ -1,0 +1,75 @@
+/**
+ * Server-sent events out of text, as the HTML standard has it: lines end in CR, LF or CRLF; several
+ * `data` lines are joined; comments and unknown fields are passed over; a blank line ends an event.
+ */
+
+export interface SseEvent {
+  /** Its name; `message` unless the stream gave one. */
+  readonly event: string;
+  readonly data: string;
+  /** The last `id` up to here. */
+  readonly id: string;
+}
+
+/** Takes a stream in any pieces. */
+export class SseParser {
+  #buffer = "";
+  #event = "";
+  #data: string[] = [];
+  #id = "";
+  #isFirst = true;
+  #skipLf = false;
+
+  /** Takes some text and gives the events that it completes. */
+  feed(text: string): SseEvent[] {
+    if (this.#isFirst && text !== "") {
+      this.#isFirst = false;
+      if (text.startsWith("\uFEFF")) text = text.slice(1);
+    }
+    if (text === "") return [];
+    if (this.#skipLf && text.startsWith("\n")) text = text.slice(1);
+    this.#skipLf = text.endsWith("\r");
+    const lines = text.split(/\r\n|\n|\r/);
+    lines[0] = this.#buffer + lines[0];
+    this.#buffer = lines.pop() as string;
+    return lines.flatMap((line) => this.#line(line));
+  }
+
+  #line(line: string): SseEvent[] {
+    if (line === "") return this.#dispatch();
+    const colon = line.indexOf(":");
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (field === "data") this.#data.push(value);
+    else if (field === "event") this.#event = value;
+    else if (field === "id" && !value.includes("\0")) this.#id = value;
+    return [];
+  }
+
+  #dispatch(): SseEvent[] {
+    const found = { event: this.#event || "message", data: this.#data.join("\n"), id: this.#id };
+    const isEmpty = this.#data.length === 0;
+    this.#event = "";
+    this.#data = [];
+    return isEmpty ? [] : [found];
+  }
+}
+
+/** Reads a body to its end; gives each event as it comes. */
+export async function readEvents(
+  body: ReadableStream<Uint8Array>,
+  hear: (event: SseEvent) => void,
+  alive?: () => void,
+): Promise<void> {
+  const parser = new SseParser();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    alive?.();
+    for (const event of parser.feed(done ? decoder.decode() : decoder.decode(value, { stream: true }))) {
+      hear(event);
+    }
+    if (done) return;
+  }
+}

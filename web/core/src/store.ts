@@ -1,0 +1,107 @@
+/** What an application watches: cells over a client's screen, connection and inputs. */
+
+import { Changes, type Cell, type Schedule } from "./cells.js";
+import type { LinkState } from "./driver.js";
+import type { AgentCapabilities, Component, ErrorPayload } from "./generated/wire.js";
+import type { Outgoing } from "./outbox.js";
+import type { Key, Screen, TurnState } from "./screen.js";
+
+/** The connection and the session. */
+export interface Status extends LinkState {
+  readonly sessionId: string | null;
+  /** True until the screen shows the session. */
+  readonly loading: boolean;
+  readonly capabilities: AgentCapabilities | null;
+  /** The turn that runs, or waits for an answer; `null` if there is none. */
+  readonly activeTurn: string | null;
+}
+
+/** Where the store looks. */
+export interface Sources {
+  screen(): Screen;
+  status(): Status;
+  outgoing(): readonly Outgoing[];
+  /** Called when all listeners have heard. */
+  flushed(): void;
+}
+
+/** The cells of one client. */
+export class Store {
+  readonly status: Cell<Status>;
+  /** Ids of the turns, oldest first. */
+  readonly turnIds: Cell<readonly string[]>;
+  /** Errors that belong to no turn. */
+  readonly errors: Cell<readonly ErrorPayload[]>;
+  /** The surfaces besides `main` on which something shows. */
+  readonly surfaceNames: Cell<readonly string[]>;
+  /** What the user said and the agent side has not told back yet. */
+  readonly outgoing: Cell<readonly Outgoing[]>;
+  readonly #changes: Changes;
+  readonly #sources: Sources;
+  #seen: Screen;
+
+  constructor(sources: Sources, schedule: Schedule) {
+    this.#sources = sources;
+    this.#changes = new Changes(schedule, () => sources.flushed());
+    this.#seen = sources.screen();
+    const cell = <T>(name: string, get: () => T) => this.#changes.cell(name, get);
+    this.status = cell("status", () => sources.status());
+    this.turnIds = cell("turns", () => sources.screen().turnIds);
+    this.errors = cell("errors", () => sources.screen().errors);
+    this.surfaceNames = cell("surfaces", () => sources.screen().surfaceNames);
+    this.outgoing = cell("outgoing", () => sources.outgoing());
+  }
+
+  /** One turn; `undefined` while there is none of that id. */
+  turn(id: string): Cell<TurnState | undefined> {
+    return this.#changes.cell(`turn:${id}`, () => this.#sources.screen().turn(id));
+  }
+
+  /** What shows on a surface besides `main`. */
+  surface(name: string): Cell<readonly Component[]> {
+    return this.#changes.cell(`surface:${name}`, () => this.#sources.screen().surface(name));
+  }
+
+  /** Hears of every change, once for all that came since. */
+  subscribe(listener: () => void): () => void {
+    return this.#changes.cell("*", () => undefined).subscribe(listener);
+  }
+
+  /** Tells listeners now instead of at the next frame. */
+  flush(): void {
+    this.#changes.flush();
+  }
+
+  /** Takes note that something changed besides the screen. */
+  mark(...names: ("status" | "outgoing" | "commit")[]): void {
+    this.#changes.mark(...names);
+  }
+
+  /** Takes note of what changed on the screen, also if that is another one now. */
+  look(): void {
+    const screen = this.#sources.screen();
+    const names = new Set<Key>(screen.dirty);
+    screen.dirty.clear();
+    if (screen !== this.#seen) {
+      for (const old of [this.#seen, screen]) {
+        for (const id of old.turnIds) names.add(`turn:${id}`);
+        for (const name of old.surfaceNames) names.add(`surface:${name}`);
+      }
+      for (const name of ["turns", "errors", "surfaces"] as const) names.add(name);
+      this.#seen = screen;
+    }
+    this.#changes.mark(...names);
+  }
+}
+
+/** The turn that runs or waits; turns that wait in line stand behind it. */
+export function activeTurn(screen: Screen): string | null {
+  const ids = screen.turnIds;
+  let found: string | null = null;
+  for (let at = ids.length - 1; at >= 0; at -= 1) {
+    const { id, status } = screen.turn(ids[at] as string) as TurnState;
+    if (status === "running" || status === "waiting") found = id;
+    else if (status !== "queued") break;
+  }
+  return found;
+}

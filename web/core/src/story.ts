@@ -1,0 +1,52 @@
+/** A turn in the order in which it happened: its output, and what stands among it. */
+
+import { isTextPart, type Mark, type TurnState } from "./screen.js";
+
+/** A stretch of a turn, in the order in which it is to be read. */
+export interface Piece {
+  readonly kind: "text" | "component" | Mark["kind"];
+  /** Which of `output` for text and components, else which of `inputs`, `tools`, `errors`; from 0. */
+  readonly number: number;
+  /** Of a text part, what stands here. */
+  readonly text: string;
+}
+
+/** Gives all of a turn in order; a mark whose component is not there stands first. */
+export function storyOf({ id, output, marks }: TurnState): Piece[] {
+  const places = new Map<string | null, Mark[]>([[null, []]]);
+  for (const component of output) places.set(component.id, []);
+  for (const mark of marks) (places.get(mark.component) ?? (places.get(null) as Mark[])).push(mark);
+  const told = ({ kind, number }: Mark): Piece => ({ kind, number, text: "" });
+  const pieces = (places.get(null) as Mark[]).map(told);
+  output.forEach((component, number) => {
+    const here = places.get(component.id) as Mark[];
+    if (!isTextPart(component, id)) {
+      pieces.push({ kind: "component", number, text: "" }, ...here.map(told));
+      return;
+    }
+    const content = component.props.content as string;
+    let start = 0;
+    const upTo = (end: number) => {
+      if (end > start) pieces.push({ kind: "text", number, text: content.slice(start, end) });
+      start = Math.max(start, end);
+    };
+    for (const [end, mark] of here
+      .map((mark) => [unitsOf(content, mark.characters), mark] as const)
+      .sort(([one], [other]) => one - other)) {
+      upTo(end);
+      pieces.push(told(mark));
+    }
+    upTo(content.length);
+  });
+  return pieces;
+}
+
+/** Where in a text so many Unicode characters end. */
+function unitsOf(text: string, characters: number | null): number {
+  if (characters === null) return text.length;
+  let at = 0;
+  for (let left = characters; left > 0 && at < text.length; left -= 1) {
+    at += (text.codePointAt(at) as number) > 0xffff ? 2 : 1;
+  }
+  return at;
+}

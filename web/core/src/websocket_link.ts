@@ -1,0 +1,30 @@
+/** A WebSocket as a link: one text frame is one frame. Source: protocol.md 1 and 6. */
+
+import type { RendererMessage } from "./generated/wire.js";
+import { lossByClose, type Link, type Opening } from "./link.js";
+
+const SUBPROTOCOL = "arp.session.v1.json";
+/** Opens a socket and says hello on it. */
+export function openSocket({ address, hello, token, world, listener }: Opening): Link {
+  if (world.WebSocket === undefined) throw new TypeError("no WebSocket here");
+  const socket = new world.WebSocket(address.socket, SUBPROTOCOL);
+  let opened = false;
+  const send = (message: RendererMessage) => socket.send(JSON.stringify(message));
+  socket.onopen = () => {
+    opened = true;
+    send(token === null ? hello : { ...hello, token });
+  };
+  socket.onmessage = (event) => listener.frame(event.data);
+  socket.onerror = () => undefined; // its close says all there is to know
+  socket.onclose = ({ code, reason }) => {
+    listener.lost({ ...lossByClose(code, reason), unavailable: !opened });
+  };
+  return {
+    isSocket: true,
+    send,
+    close() {
+      socket.onopen = socket.onmessage = socket.onclose = null;
+      socket.close();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** The reading of the draft's workflow stream; see `stream_sse.ts`. */
+
+import { guarded } from "./cells.js";
+import { readEvents, type SseEvent } from "./sse_parser.js";
+import type { SSECallbacks } from "./stream_sse.js";
+
+/** Makes a request, and tells what its stream says. */
+export async function follow(
+  url: string,
+  init: RequestInit,
+  callbacks: SSECallbacks,
+  signal?: AbortSignal,
+): Promise<void> {
+  let done = false;
+  const finish = (error?: string) => {
+    if (done || signal?.aborted) return;
+    done = true;
+    if (error !== undefined) guarded(callbacks.onError, error);
+    guarded(callbacks.onDone);
+  };
+  try {
+    const response = await fetch(url, {
+      ...init,
+      headers: { Accept: "text/event-stream", ...(init.headers as Record<string, string>) },
+      ...(signal && { signal }),
+    });
+    if (!response.ok || response.body === null) {
+      finish((await response.text()) || `HTTP ${response.status}`);
+      return;
+    }
+    await readEvents(response.body, (event) => {
+      if (done || signal?.aborted) return;
+      if (event.event === "done" || event.data === "[DONE]") finish();
+      else tell(event, callbacks);
+    });
+    finish("the stream broke off");
+  } catch (error) {
+    finish(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function tell({ event, data }: SseEvent, callbacks: SSECallbacks): void {
+  let said: { [name: string]: unknown };
+  try {
+    said = JSON.parse(data);
+  } catch {
+    return; // not JSON: nothing that we know
+  }
+  if (typeof said !== "object" || said === null) return;
+  const { run_id: runId, delta, error, id } = said;
+  if (event === "delta" || event === "message") {
+    if (typeof delta === "string") guarded(callbacks.onDelta, delta);
+  } else if (event === "run_id") guarded(callbacks.onRunId, String(runId));
+  else if (event === "error") guarded(callbacks.onError, String(error ?? "unknown error"));
+  else if (event === "tool_remove") guarded(callbacks.onToolRemove, String(id));
+  else guarded(callbacks[WHOLE.get(event) as "onResult"], said);
+}
+
+/** Events whose data is handed on as it is. */
+const WHOLE = new Map<string, keyof SSECallbacks>([
+  ["step", "onStep"],
+  ["result", "onResult"],
+  ["tool_start", "onToolStart"],
+  ["tool_end", "onToolEnd"],
+  ["tool_render", "onToolRender"],
+]);

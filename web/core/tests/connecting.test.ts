@@ -1,0 +1,312 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ArpClient, type ArpClientOptions } from "../src/index.js";
+import { delta, FakeSocket, message, SESSION } from "./fakes.js";
+
+const NO_FETCH = (() => Promise.reject(new TypeError("no network"))) as typeof fetch;
+
+function made(options: Partial<ArpClientOptions> = {}, callbacks = {}): ArpClient {
+  return new ArpClient(
+    {
+      url: "http://agent.example/app",
+      transport: "websocket",
+      WebSocket: FakeSocket as never,
+      fetch: NO_FETCH,
+      storage: null,
+      random: () => 0.5,
+      schedule: (flush) => flush(),
+      ...options,
+    },
+    callbacks,
+  );
+}
+
+/** Lets promises of the driver go on: its token, the loading of a transport. */
+async function settled(): Promise<void> {
+  await vi.advanceTimersByTimeAsync(0);
+}
+
+async function online(options: Partial<ArpClientOptions> = {}, callbacks = {}): Promise<ArpClient> {
+  const client = made(options, callbacks);
+  client.connect();
+  await settled();
+  FakeSocket.last.welcome();
+  return client;
+}
+
+const phase = (client: ArpClient) => client.store.status.get().phase;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  FakeSocket.reset();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("the hello goes first and tells what this renderer is", async () => {
+  await online({ sessionId: "mine", token: "secret", theme: "dark", limits: { max_table_rows: 5 } });
+  expect(FakeSocket.last.url).toBe("ws://agent.example/app/_arp/v1");
+  expect(FakeSocket.last.protocol).toBe("arp.session.v1.json");
+  const [hello] = FakeSocket.last.of("hello");
+  expect(hello).toMatchObject({ session_id: "mine", token: "secret", theme: "dark", resume: null });
+  expect(hello?.capabilities?.limits).toEqual({ max_table_rows: 5 });
+  expect(hello?.capabilities?.components).toMatchObject({ text: 1, chart: 1, split: 1 });
+  expect(hello?.capabilities?.features).toContain("frame-ack");
+});
+
+test("two calls of connect make one socket", async () => {
+  const client = made();
+  client.connect();
+  client.connect();
+  await settled();
+  FakeSocket.last.welcome();
+  client.connect();
+  await settled();
+  expect(FakeSocket.made).toHaveLength(1);
+});
+
+test("it is online once the server has named the session, not before", async () => {
+  const connects: unknown[] = [];
+  const client = made({}, { onConnect: (caps: unknown) => connects.push(caps) });
+  client.connect();
+  await settled();
+  FakeSocket.last.onopen?.();
+  expect([client.connected, phase(client), connects.length]).toEqual([false, "connecting", 0]);
+  FakeSocket.last.welcome();
+  expect([client.connected, phase(client), connects.length]).toEqual([true, "online", 1]);
+  expect(client.sessionId).toBe("s");
+});
+
+test("a lost connection comes back with its place, after a random part of 1, 2, 4, 8, 16 s", async () => {
+  const client = await online();
+  FakeSocket.last.tell(delta("x", 7));
+  const waits: number[] = [];
+  for (let tries = 0; tries < 7; tries += 1) {
+    FakeSocket.last.close(1006);
+    const { retryAt, attempt } = client.store.status.get();
+    expect(attempt).toBe(tries + 1);
+    waits.push((retryAt as number) - Date.now());
+    await vi.advanceTimersByTimeAsync(waits.at(-1) as number);
+  }
+  expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 8000, 8000]);
+  FakeSocket.last.onopen?.();
+  expect(FakeSocket.last.of("hello")[0]?.resume).toEqual({ epoch: "e", seq: 7 });
+});
+
+test("a connection that held begins the waits anew, one that broke at once does not", async () => {
+  const client = await online();
+  FakeSocket.last.close(1006);
+  await vi.advanceTimersByTimeAsync(500);
+  FakeSocket.last.welcome({ resume: "replay" });
+  FakeSocket.last.close(1006);
+  expect(client.store.status.get().attempt).toBe(2);
+  await vi.advanceTimersByTimeAsync(1000);
+  FakeSocket.last.welcome({ resume: "replay" });
+  await vi.advanceTimersByTimeAsync(5000);
+  FakeSocket.last.close(1006);
+  expect(client.store.status.get().attempt).toBe(1);
+});
+
+test("what an old socket says late reaches nobody", async () => {
+  const client = await online();
+  const old = FakeSocket.last;
+  const said = old.onmessage;
+  old.close(1006);
+  said?.({ data: JSON.stringify(delta("late", 3)) });
+  expect(client.store.turnIds.get()).toEqual([]);
+});
+
+test("a server that does not answer the hello is left after ten seconds", async () => {
+  const client = made();
+  client.connect();
+  await settled();
+  FakeSocket.last.onopen?.();
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(phase(client)).toBe("connecting");
+  await vi.advanceTimersByTimeAsync(1);
+  expect([phase(client), FakeSocket.last.closed]).toEqual(["waiting", true]);
+});
+
+test("a refused hello ends it, until somebody connects again", async () => {
+  const client = made();
+  client.connect();
+  await settled();
+  FakeSocket.last.onopen?.();
+  FakeSocket.last.tell({ type: "error", v: 1, payload: { error: "who are you?", code: 14 } });
+  expect(client.store.status.get()).toMatchObject({ phase: "refused", refusal: { code: 14 } });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(FakeSocket.made).toHaveLength(1);
+  client.connect();
+  await settled();
+  expect(FakeSocket.made).toHaveLength(2);
+});
+
+test("a refusal that may pass is tried again", async () => {
+  const client = made();
+  client.connect();
+  await settled();
+  FakeSocket.last.onopen?.();
+  const payload = { error: "too many", code: 16, retryable: true };
+  FakeSocket.last.tell({ type: "error", v: 1, payload });
+  expect(phase(client)).toBe("waiting");
+});
+
+test("close code 1008 ends it, 1012 does not", async () => {
+  const client = await online();
+  FakeSocket.last.close(1012, "restarting");
+  expect(client.store.status.get()).toMatchObject({ phase: "waiting", reason: "restarting" });
+  await vi.advanceTimersByTimeAsync(500);
+  FakeSocket.last.welcome({ resume: "replay" });
+  FakeSocket.last.close(1008, "no");
+  expect(client.store.status.get()).toMatchObject({ phase: "refused", reason: "no" });
+});
+
+test("close code 1000 says that the session is deleted: coming back would begin another", async () => {
+  const client = await online();
+  FakeSocket.last.close(1000, "deleted");
+  expect(client.store.status.get()).toMatchObject({ phase: "refused", refusal: { code: 8 } });
+});
+
+test("a lost link in the middle of a catch-up brings a snapshot, behind its end a replay", async () => {
+  const client = await online();
+  FakeSocket.last.tell(delta("x", 4), delta("y"));
+  expect(client.store.status.get()).toMatchObject({ phase: "online", loading: false });
+  FakeSocket.last.close(1006);
+  await vi.advanceTimersByTimeAsync(500);
+  FakeSocket.last.onopen?.();
+  expect(FakeSocket.last.of("hello")[0]?.resume).toBeNull();
+  FakeSocket.last.welcome({ resume: "snapshot" });
+  FakeSocket.last.tell({ type: "commit", v: 1, session_id: "s", seq: 9 });
+  FakeSocket.last.tell(delta("z"), message("commit", 12));
+  FakeSocket.last.close(1006);
+  await vi.advanceTimersByTimeAsync(1000);
+  FakeSocket.last.onopen?.();
+  expect(FakeSocket.last.of("hello")[0]?.resume).toEqual({ epoch: "e", seq: 12 });
+});
+
+test("maxReconnectAttempts ends it", async () => {
+  const client = made({ maxReconnectAttempts: 2 });
+  FakeSocket.isReachable = false;
+  client.connect();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([FakeSocket.made.length, phase(client)]).toEqual([3, "idle"]);
+});
+
+test("disconnect tells once, stops every timer, and connect works again behind it", async () => {
+  let left = 0;
+  const client = await online({}, { onDisconnect: () => (left += 1) });
+  client.disconnect();
+  expect([left, phase(client), vi.getTimerCount()]).toEqual([1, "idle", 0]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(FakeSocket.made).toHaveLength(1);
+  client.connect();
+  await settled();
+  FakeSocket.last.welcome({ resume: "replay" });
+  FakeSocket.last.close(1006);
+  expect([left, phase(client)]).toEqual([2, "waiting"]);
+  client.disconnect();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a frame that cannot be read, or a commit that does not fit, brings a snapshot", async () => {
+  const client = await online();
+  FakeSocket.last.tell(delta("x", 2));
+  FakeSocket.last.tell(message("patch", 3, { ops: [{ op: "remove", target: "nobody" }] }));
+  FakeSocket.last.tell(message("commit", 3));
+  expect(phase(client)).toBe("waiting");
+  await vi.advanceTimersByTimeAsync(500);
+  FakeSocket.last.onopen?.();
+  expect(FakeSocket.last.of("hello")[0]?.resume).toBeNull();
+});
+
+test("the network that is back, and a page that is looked at, end the wait at once", async () => {
+  const listeners = new Map<string, () => void>();
+  const page = { visibilityState: "visible", addEventListener: vi.fn(), removeEventListener: vi.fn() };
+  vi.stubGlobal("addEventListener", (name: string, heard: () => void) => listeners.set(name, heard));
+  vi.stubGlobal("removeEventListener", (name: string) => listeners.delete(name));
+  vi.stubGlobal("document", page);
+  try {
+    const client = await online();
+    FakeSocket.last.close(1006);
+    listeners.get("online")?.();
+    await settled();
+    expect(FakeSocket.made).toHaveLength(2);
+    FakeSocket.last.close(1006);
+    const [, seen] = page.addEventListener.mock.calls[0] as [string, () => void];
+    seen();
+    await settled();
+    expect(FakeSocket.made).toHaveLength(3);
+    FakeSocket.last.welcome({ resume: "replay" });
+    seen();
+    expect(phase(client)).toBe("online"); // it has just been heard of
+    await vi.advanceTimersByTimeAsync(31_000);
+    seen();
+    await settled();
+    expect(FakeSocket.made).toHaveLength(4);
+    client.disconnect();
+    expect(listeners.size).toBe(0);
+    expect(page.removeEventListener).toHaveBeenCalledTimes(1);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+test("a token may be a function, asked anew for each connection", async () => {
+  let count = 0;
+  const client = await online({ token: async () => `token ${(count += 1)}` });
+  FakeSocket.last.close(1006);
+  await vi.advanceTimersByTimeAsync(500);
+  FakeSocket.last.onopen?.();
+  expect(FakeSocket.made.map((socket) => socket.of("hello")[0]?.token)).toEqual(["token 1", "token 2"]);
+  client.disconnect();
+});
+
+test("another session begins with an empty screen, and the old one is heard no more", async () => {
+  const client = await online();
+  const old = FakeSocket.last;
+  old.tell(delta("of the old", 3));
+  client.setSessionId("other");
+  expect(client.store.turnIds.get()).toEqual([]);
+  expect(client.store.status.get()).toMatchObject({ sessionId: "other", loading: true });
+  await settled();
+  old.tell(delta("late", 4));
+  FakeSocket.last.onopen?.();
+  expect(FakeSocket.last.of("hello")[0]).toMatchObject({ session_id: "other", resume: null });
+  FakeSocket.last.welcome({ session_id: "other" });
+  expect(client.store.turnIds.get()).toEqual([]);
+  expect(client.store.status.get()).toMatchObject({ phase: "online", loading: false });
+});
+
+test("where no socket opens, server-sent events are tried at once, and kept to", async () => {
+  const asked: string[] = [];
+  const body = () => new ReadableStream({
+    start(stream) {
+      const frame = JSON.stringify([{ type: "hello", v: 1, capabilities: { components: [], features: ["resume"] } }, SESSION]);
+      stream.enqueue(new TextEncoder().encode(`data: ${frame}\n\n`));
+    },
+  });
+  const answer = (url: string) => {
+    asked.push(url);
+    return Promise.resolve(new Response(body(), { headers: { "content-type": "text/event-stream" } }));
+  };
+  FakeSocket.isReachable = false;
+  const client = made({ transport: "auto", fetch: answer as typeof fetch });
+  client.connect();
+  await vi.waitFor(() => expect(phase(client)).toBe("online"));
+  expect(client.store.status.get().transport).toBe("sse");
+  expect(asked[0]).toMatch(/^http:\/\/agent\.example\/app\/_arp\/v1\/events\?hello=/);
+  client.disconnect();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a server without events leads back to sockets, a refusing one does not", async () => {
+  const client = made({ transport: "auto", fetch: async () => new Response("", { status: 404 }) });
+  FakeSocket.isReachable = false;
+  client.connect();
+  await vi.waitFor(() => expect(phase(client)).toBe("waiting"));
+  client.disconnect();
+  const refused = made({ transport: "auto", fetch: async () => new Response("", { status: 401 }) });
+  refused.connect();
+  await vi.waitFor(() => expect(phase(refused)).toBe("refused"));
+  expect(refused.store.status.get().refusal?.code).toBe(14);
+});

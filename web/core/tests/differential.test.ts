@@ -1,0 +1,36 @@
+import { describe, expect, test } from "vitest";
+import { RendererConnection } from "../src/index.js";
+import { hasPython } from "./server.js";
+import { recorded, stateOf, take, type Step } from "./recordings.js";
+
+const READY = { type: "session", v: 1, session_id: "s", epoch: "epoch" };
+
+/** `ARP_RECORDINGS=FIRST:COUNT` asks for more, or for one again. */
+const [first = 1, count = 60] = (process.env.ARP_RECORDINGS ?? "").split(":").filter(Boolean).map(Number);
+
+describe.skipIf(!hasPython)("the same frames give the same screen as in Python", () => {
+  const recordings = hasPython ? recorded(first, count) : [];
+  for (const { number, steps, replay = [] } of recordings) {
+    test(`recording ${number}`, () => {
+      const heard = new RendererConnection({ type: "hello" });
+      steps.forEach(({ frame, ...expected }, at) => {
+        expect(take(heard, frame), `step ${at}: ${frame}`).toEqual(expected);
+      });
+    });
+    if (replay.length === 0) continue;
+    test(`recording ${number}, cut behind any frame and replayed`, () => {
+      const last = steps.at(-1) as Step;
+      for (let cut = 1; cut <= steps.length; cut += 1) {
+        const heard = new RendererConnection({ type: "hello" });
+        for (const { frame } of steps.slice(0, cut)) heard.receive(frame);
+        const { seq } = heard.hello().resume as { seq: number };
+        heard.receive(JSON.stringify({ ...READY, seq, resume: "replay" }));
+        for (const [place, frames] of replay) {
+          if (place > seq) for (const frame of frames) heard.receive(frame);
+        }
+        expect(stateOf(heard), `cut behind frame ${cut}`).toEqual(last.state);
+        expect(heard.seq).toBe(last.place.seq);
+      }
+    });
+  }
+});

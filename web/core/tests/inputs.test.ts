@@ -1,0 +1,282 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ArpClient, type ArpClientOptions, type Wire } from "../src/index.js";
+import { FakeSocket, FakeStorage, message, text } from "./fakes.js";
+
+type Options = Partial<ArpClientOptions>;
+
+function made(options: Options = {}): ArpClient {
+  return new ArpClient({
+    url: "http://agent.example",
+    sessionId: "s",
+    transport: "websocket",
+    WebSocket: FakeSocket as never,
+    storage: null,
+    random: () => 0.5,
+    schedule: (flush) => flush(),
+    ...options,
+  });
+}
+
+async function connect(client: ArpClient, session: Partial<Wire.SessionReady> = {}): Promise<FakeSocket> {
+  client.connect();
+  await vi.advanceTimersByTimeAsync(0);
+  FakeSocket.last.welcome(session);
+  return FakeSocket.last;
+}
+
+/** Loses the connection and makes it again. */
+async function again(client: ArpClient): Promise<FakeSocket> {
+  FakeSocket.last.close(1006);
+  await vi.advanceTimersByTimeAsync((client.store.status.get().retryAt as number) - Date.now());
+  FakeSocket.last.welcome({ resume: "replay" });
+  expect(client.connected).toBe(true);
+  return FakeSocket.last;
+}
+
+const echo = (id: string) => message("input", 2, { input_type: "text", data: { text: "Hi" }, id });
+const phases = (client: ArpClient) => client.store.outgoing.get().map(({ phase }) => phase);
+const ids = (socket: FakeSocket) => socket.of("input").map(({ id }) => id);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  FakeSocket.reset();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("an input is sent in the session, accepted, and leaves with its echo", async () => {
+  const client = made();
+  const socket = await connect(client);
+  const id = client.sendText("Hi");
+  expect(socket.of("input")).toMatchObject([
+    { v: 1, session_id: "s", input_type: "text", data: { text: "Hi" }, id },
+  ]);
+  expect(phases(client)).toEqual(["sent"]);
+  socket.tell({ type: "ack", v: 1, id, turn_id: "t1" });
+  expect(phases(client)).toEqual(["accepted"]);
+  socket.tell(echo(id));
+  expect(phases(client)).toEqual([]);
+});
+
+test("what is said offline is sent in order once there is a connection", async () => {
+  const client = made();
+  const said = [client.sendText("one"), client.sendAction("c", "go", { a: 1 }), client.stop()];
+  expect(phases(client)).toEqual(["waiting", "waiting", "waiting"]);
+  const socket = await connect(client);
+  expect(ids(socket)).toEqual(said);
+  expect(socket.of("input")[1]).toMatchObject({
+    source_component: "c",
+    data: { action: "go", payload: { a: 1 } },
+  });
+  expect(socket.of("input")[2]?.data).toEqual({ action: "arp.cancel" });
+});
+
+test("what has no answer is sent again with its id after every loss, what has one is not", async () => {
+  const client = made();
+  const socket = await connect(client);
+  const [first, second] = [client.sendText("one"), client.sendText("two")];
+  socket.tell({ type: "ack", v: 1, id: first, turn_id: "t1" });
+  expect(ids(await again(client))).toEqual([second]);
+  expect(ids(await again(client))).toEqual([second]);
+});
+
+test("an echo alone is an answer", async () => {
+  const client = made();
+  const socket = await connect(client);
+  const id = client.sendText("Hi");
+  const acknowledged = client.acknowledged(id);
+  socket.tell(echo(id));
+  expect(await acknowledged).toBe("t1");
+  expect(ids(await again(client))).toEqual([]);
+});
+
+test("inputs survive a reload, with their ids, until they are accepted", async () => {
+  const storage = new FakeStorage();
+  const before = made({ storage });
+  const socket = await connect(before);
+  const [first, second] = [before.sendText("one"), before.sendText("two")];
+  socket.tell({ type: "ack", v: 1, id: first, turn_id: "t1" });
+  before.disconnect();
+
+  const after = made({ storage });
+  expect(after.store.outgoing.get()).toMatchObject([
+    { id: second, phase: "waiting", message: { data: { text: "two" } } },
+  ]);
+  expect(ids(await connect(after))).toEqual([second]);
+});
+
+test("a snapshot takes what was accepted along: its echo stands in it or is too old", async () => {
+  const client = made();
+  const socket = await connect(client);
+  socket.tell({ type: "ack", v: 1, id: client.sendText("Hi"), turn_id: "t1" });
+  socket.close(1006);
+  await vi.advanceTimersByTimeAsync(500);
+  FakeSocket.last.welcome({ resume: "snapshot" });
+  expect(phases(client)).toEqual([]);
+});
+
+test("inputs of one session are not sent to another, and are there when one comes back", async () => {
+  const storage = new FakeStorage();
+  const client = made({ storage });
+  const id = client.sendText("for s");
+  client.setSessionId("other");
+  expect(client.store.outgoing.get()).toEqual([]);
+  expect(ids(await connect(client, { session_id: "other" }))).toEqual([]);
+  client.setSessionId("s");
+  await vi.advanceTimersByTimeAsync(0);
+  FakeSocket.last.welcome();
+  expect(ids(FakeSocket.last)).toEqual([id]);
+});
+
+test("what was said before the session had a name moves along to it", async () => {
+  const storage = new FakeStorage();
+  const client = made({ storage, sessionId: null });
+  const id = client.sendText("first words");
+  const socket = await connect(client, { session_id: "named" });
+  expect(socket.of("input")).toMatchObject([{ id, session_id: "named" }]);
+  expect([...storage.kept.keys()]).toEqual(["arp.outbox.http://agent.example.named"]);
+  expect(made({ storage, sessionId: null }).store.outgoing.get()).toEqual([]);
+});
+
+test("a refused input stays and says why; it can be sent again, or taken back", async () => {
+  const client = made();
+  const socket = await connect(client);
+  const id = client.sendText("Hi");
+  const outcome = client.acknowledged(id).catch((error: unknown) => error);
+  const payload = { error: "100 turns wait", code: 4, id };
+  socket.tell({ type: "error", v: 1, payload });
+  expect(await outcome).toMatchObject({ name: "ArpError", payload });
+  expect(client.store.outgoing.get()).toMatchObject([{ id, phase: "refused", error: payload }]);
+  expect(ids(await again(client))).toEqual([]);
+  const fresh = client.resend(id) as string;
+  expect(fresh).not.toBe(id);
+  expect(ids(FakeSocket.last)).toEqual([fresh]);
+  FakeSocket.last.tell({ type: "error", v: 1, payload: { ...payload, id: fresh } });
+  expect(client.discard(fresh)?.message.data).toEqual({ text: "Hi" });
+  expect(phases(client)).toEqual([]);
+});
+
+test("what is longer than the server takes is refused here", async () => {
+  const client = made();
+  const socket = await connect(client);
+  client.sendText("x".repeat(3000));
+  expect(client.store.outgoing.get()).toMatchObject([{ phase: "refused", error: { code: 4 } }]);
+  expect(ids(socket)).toEqual([]);
+});
+
+test("a question is answered once, however often it is clicked, also while offline", async () => {
+  const client = made();
+  const confirm = { id: "q", type: "confirm", props: { title: "Sure?" } };
+  const first = client.answer(confirm, true);
+  expect(client.answer(confirm, false)).toBe(first);
+  const socket = await connect(client);
+  expect(socket.of("input")).toMatchObject([{ data: { action: "confirm" }, source_component: "q" }]);
+});
+
+test("each kind of question gets the input that the protocol says", async () => {
+  const client = made();
+  const socket = await connect(client);
+  const asked = (id: string, type: string, props = {}) => ({ id, type, props });
+  client.answer(asked("a", "confirm"), false);
+  client.answer(asked("b", "choices"), ["x", 2]);
+  client.answer(asked("c", "form", { submit_action: "register" }), { name: "Ada" });
+  client.answer(asked("d", "text-input"), "words");
+  client.answer(asked("e", "tabs"), 1);
+  expect(socket.of("input").map(({ input_type, data }) => [input_type, data])).toEqual([
+    ["action", { action: "deny" }],
+    ["selection", { selected: ["x", 2] }],
+    ["form_submit", { fields: { name: "Ada" }, action: "register" }],
+    ["text", { text: "words" }],
+    ["action", { action: "tab_change", payload: { tab: 1 } }],
+  ]);
+  expect(() => client.answer(asked("f", "table"), 1)).toThrow(TypeError);
+});
+
+test("an answer names the surface on which its question stands", async () => {
+  const client = made();
+  const socket = await connect(client);
+  const confirm = { id: "q", type: "confirm", props: { title: "Sure?" } };
+  socket.tell(message("render", 1, { surface: "side", components: [confirm] }), message("commit", 1));
+  client.answer(confirm, true);
+  expect(socket.of("input")[0]?.surface).toBe("side");
+});
+
+test("inputs that no echo follows leave with their acknowledgement", async () => {
+  const client = made();
+  const socket = await connect(client);
+  for (const id of [client.stop(), client.send("focus", {})]) socket.tell({ type: "ack", v: 1, id });
+  expect(phases(client)).toEqual([]);
+});
+
+test("a storage that is full, forbidden or spoiled harms nothing", async () => {
+  const storage = new FakeStorage();
+  storage.setItem = () => {
+    throw new DOMException("full", "QuotaExceededError");
+  };
+  storage.kept.set("arp.outbox.http://agent.example.s", '[{"id": 3}, null, {"id": "x", "message": 7}]');
+  const client = made({ storage });
+  const id = client.sendText("Hi");
+  expect(ids(await connect(client))).toEqual([id]);
+});
+
+test("commits are acknowledged when they have been displayed, the newest for all", async () => {
+  const flushes: (() => void)[] = [];
+  const client = made({ schedule: (flush) => flushes.push(flush) });
+  const socket = await connect(client);
+  for (const seq of [3, 5]) {
+    socket.tell(message("render", seq, { components: [text("a", `${seq}`)] }), message("commit", seq));
+  }
+  expect(socket.of("ack")).toEqual([]);
+  for (const flush of flushes.splice(0)) flush();
+  expect(socket.of("ack")).toEqual([{ type: "ack", v: 1, seq: 5 }]);
+  client.store.flush();
+  expect(socket.of("ack")).toHaveLength(1);
+});
+
+test("files go over HTTP, are tried again, and tell their progress", async () => {
+  const bodies: FormData[] = [];
+  const answers = [
+    () => Promise.reject(new TypeError("network")),
+    (id: string) => new Response(JSON.stringify([{ type: "ack", v: 1, id, turn_id: "t1" }])),
+  ];
+  const send = async (_: unknown, init: RequestInit) => {
+    const body = init.body as FormData;
+    bodies.push(body);
+    expect(init.headers).toEqual({ Authorization: "Bearer secret" });
+    return (answers.shift() as (id: string) => Response)(JSON.parse(body.get("message") as string).id);
+  };
+  const client = made({ token: "secret", fetch: send as typeof fetch });
+  await connect(client);
+  const file = new File(["a,b"], "data.csv", { type: "text/csv" });
+  const id = client.sendText("Look", { files: [file, { part: "fields.photo", file }] });
+  const stands = (state: object) =>
+    vi.waitFor(() => expect(client.store.outgoing.get()).toMatchObject([state]));
+  await stands({ phase: "waiting" });
+  expect(bodies).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(3000);
+  await stands({ phase: "accepted", progress: 1 });
+  expect(bodies).toHaveLength(2);
+  const [, body] = bodies as [FormData, FormData];
+  expect(JSON.parse(body.get("message") as string)).toMatchObject({
+    id,
+    session_id: "s",
+    input_type: "file",
+    data: { text: "Look" },
+  });
+  expect((body.get("file") as File).name).toBe("data.csv");
+  expect((body.get("fields.photo") as File).name).toBe("data.csv");
+});
+
+test("an upload that the server refuses says why", async () => {
+  const answer = async () => new Response("too big", { status: 413 });
+  const client = made({ fetch: answer as typeof fetch });
+  await connect(client);
+  client.sendText("", { files: [new File(["x"], "x")] });
+  await vi.waitFor(() =>
+    expect(client.store.outgoing.get()).toMatchObject([
+      { phase: "refused", error: { error: "HTTP 413", code: 4 } },
+    ]),
+  );
+  expect(client.connected).toBe(true);
+});

@@ -1,0 +1,48 @@
+/** Recordings that a Python program makes: frames, and what its own renderer made of each. */
+
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { canonical } from "../src/canonical.js";
+import { RendererConnection } from "../src/index.js";
+import type { JsonObject } from "../src/index.js";
+import { PYTHON } from "./server.js";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+export interface Step {
+  /** `null`: the link was lost. */
+  frame: string | null;
+  state: JsonObject;
+  place: { epoch: string | null; seq: number };
+  faults: number;
+}
+
+export interface Recording {
+  number: number;
+  steps: Step[];
+  /** What a replay tells of each fact: its place, and frames. */
+  replay?: [number, string[]][];
+}
+
+/** Lets Python make recordings. */
+export function recorded(first: number, count: number): Recording[] {
+  const given = ["-m", "tests.web.recordings", String(first), String(count)];
+  const env = { ...process.env, PYTHONPATH: ROOT };
+  const out = execFileSync(PYTHON, given, { cwd: ROOT, env, maxBuffer: 1 << 28, encoding: "utf8" });
+  return out.trim().split("\n").map((line) => JSON.parse(line) as Recording);
+}
+
+/** Takes one step, as the recording program did; gives what is to be compared. */
+export function take(heard: RendererConnection, frame: string | null): Omit<Step, "frame"> {
+  if (frame === null) heard.hello();
+  const messages = frame === null ? [] : heard.receive(frame);
+  const faults = messages.filter((message) => message.type === "error" && message.session_id == null);
+  return { state: stateOf(heard), place: { epoch: heard.epoch, seq: heard.seq }, faults: faults.length };
+}
+
+/** All that shows, with the order of turns and their places in the queue. */
+export function stateOf({ screen }: RendererConnection): JsonObject {
+  const positions: JsonObject = {};
+  for (const id of screen.turnIds) positions[id] = screen.turn(id)?.position ?? null;
+  return { ...canonical(screen), order: [...screen.turnIds], positions };
+}

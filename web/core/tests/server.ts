@@ -1,0 +1,52 @@
+/** A real `arp serve`, for tests that want one. */
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const START_MS = 15_000;
+
+/** The Python of this checkout; `ARP_PYTHON` names another one. */
+export const PYTHON = process.env.ARP_PYTHON ?? `${ROOT}.venv/bin/python`;
+
+export const hasPython = existsSync(PYTHON);
+
+/** A server that runs. */
+export class ArpServer {
+  readonly url: string;
+  readonly #process: ChildProcess;
+
+  private constructor(process: ChildProcess, url: string) {
+    this.#process = process;
+    this.url = url;
+  }
+
+  /** Starts a server for a file with an app. */
+  static async start(app: string, ...flags: string[]): Promise<ArpServer> {
+    const given = ["-m", "arp.cli", "serve", app, "--port", "0", "--ledger", "memory:", ...flags];
+    const child = spawn(PYTHON, given, { cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } });
+    let heard = "";
+    const url = await new Promise<string>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`no server: ${heard}`)), START_MS);
+      const hear = (data: Buffer) => {
+        heard += String(data);
+        const found = /ARP on (http:\S+)/.exec(heard);
+        if (!found) return;
+        clearTimeout(timer);
+        resolve(found[1] as string);
+      };
+      child.stdout.on("data", hear);
+      child.stderr.on("data", hear);
+      child.on("exit", (code) => reject(new Error(`the server ended (${code}): ${heard}`)));
+    });
+    return new ArpServer(child, url);
+  }
+
+  /** Ends it and waits until it has ended. */
+  async stop(): Promise<void> {
+    const ended = new Promise((resolve) => this.#process.once("exit", resolve));
+    this.#process.kill("SIGTERM");
+    await ended;
+  }
+}

@@ -1,0 +1,59 @@
+/** The core stays small, has no dependencies, and touches no document. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
+import { expect, test } from "vitest";
+
+const SOURCE = new URL("../src/", import.meta.url);
+const KIB = 1024;
+
+/** Loaded when they are needed: the fallback transport, uploads, the draft's workflow stream. */
+const LATER = /(sse_link|upload|workflow_stream)\.js$/;
+
+/** Bytes of an entry as Vite's bundler makes it, gzipped. */
+async function gzipped(entry: string): Promise<number> {
+  const input = new URL(entry, SOURCE).pathname;
+  const bundle = await rolldown({ input, logLevel: "silent", external: LATER });
+  const { output } = await bundle.generate({ format: "es", minify: true });
+  await bundle.close();
+  return gzipSync(output[0].code, { level: 9 }).length;
+}
+
+test("all of the main entry fits into 12 KiB", { timeout: 60_000 }, async () => {
+  expect(await gzipped("index.ts")).toBeLessThanOrEqual(12 * KIB);
+});
+
+test.each([
+  ["sse_link.ts", 3],
+  ["export.ts", 4],
+  ["strings.ts", 4],
+])("%s fits into %i KiB", { timeout: 60_000 }, async (entry, most) => {
+  expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);
+});
+
+test("it imports nothing but itself", () => {
+  const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  expect(manifest.dependencies).toBeUndefined();
+  expect(manifest.peerDependencies).toBeUndefined();
+  const imports = sources().flatMap(([, text]) => [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)]);
+  expect(imports.map(([, path]) => path).filter((path) => !/^\.\.?\/.*\.js$/.test(path as string))).toEqual([]);
+});
+
+test("no file draws, parses HTML or runs text", () => {
+  const drawing =
+    /\b(?:createElement|querySelector|innerHTML|outerHTML|document\.write|eval\(|new Function|DOMParser|localStorage)\b/;
+  expect(sources().filter(([, text]) => drawing.test(text)).map(([name]) => name)).toEqual([]);
+});
+
+test("no file says any", () => {
+  const loose = /(?::|as|<)\s*any\b/;
+  expect(sources().filter(([, text]) => loose.test(text.replace(/\/\*[^]*?\*\/|\/\/.*/g, ""))).map(([name]) => name)).toEqual([]);
+});
+
+function sources(): [name: string, text: string][] {
+  const names = readdirSync(SOURCE, { recursive: true, encoding: "utf8" });
+  return names
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => [name, readFileSync(new URL(name, SOURCE), "utf8")]);
+}

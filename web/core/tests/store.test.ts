@@ -1,0 +1,254 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import { ArpClient, isTextPart, type ArpClientCallbacks, type TurnState } from "../src/index.js";
+import { nextFrame } from "../src/cells.js";
+import { delta, FakeSocket, message, text } from "./fakes.js";
+
+let flushes: (() => void)[] = [];
+
+function frame(): void {
+  for (const flush of flushes.splice(0)) flush();
+}
+
+/** A client whose frames the test draws. */
+async function online(callbacks: ArpClientCallbacks = {}): Promise<[ArpClient, FakeSocket]> {
+  const options = { url: "http://agent.example", storage: null, WebSocket: FakeSocket as never };
+  const client = new ArpClient({ ...options, schedule: (flush) => flushes.push(flush) }, callbacks);
+  client.connect();
+  await Promise.resolve();
+  FakeSocket.last.welcome();
+  frame();
+  return [client, FakeSocket.last];
+}
+
+function commit(socket: FakeSocket, seq: number, ...before: object[]): void {
+  socket.tell(...before, message("commit", seq));
+}
+
+const render = (...components: object[]) => message("render", null, { components });
+const turn = (client: ArpClient) => client.store.turn("t1").get() as TurnState;
+
+beforeEach(() => {
+  flushes = [];
+  FakeSocket.reset();
+});
+
+test("subscribers hear once per commit, whatever it holds, and see all of it", async () => {
+  const [client, socket] = await online();
+  const seen: unknown[] = [];
+  const cell = client.store.turn("t1");
+  cell.subscribe(() => seen.push(cell.get()?.output.map(({ id }) => id)));
+  commit(socket, 1, render(text("a", "A"), text("b", "B")), render(text("c", "C")));
+  frame();
+  expect(seen).toEqual([["a", "b", "c"]]);
+});
+
+test("nothing of a commit shows before it has come whole", async () => {
+  const [client, socket] = await online();
+  const cell = client.store.turn("t1");
+  let heard = 0;
+  cell.subscribe(() => (heard += 1));
+  socket.tell(render(text("a", "A")));
+  frame();
+  expect([heard, cell.get()]).toEqual([0, undefined]);
+  commit(socket, 1);
+  frame();
+  expect([heard, turn(client).output]).toEqual([1, [text("a", "A")]]);
+});
+
+test("deltas between two frames are told together", async () => {
+  const [client, socket] = await online();
+  const seen: unknown[] = [];
+  client.store.turn("t1").subscribe(() => seen.push(turn(client).output[0]?.props.content));
+  for (let count = 0; count < 1000; count += 1) socket.tell(delta("x"));
+  frame();
+  socket.tell(delta("y"));
+  frame();
+  expect(seen).toEqual(["x".repeat(1000), `${"x".repeat(1000)}y`]);
+});
+
+test("what did not change is the same object", async () => {
+  const [client, socket] = await online();
+  commit(socket, 1, render(text("a", "A"), text("b", "B")));
+  socket.tell(delta("elsewhere", null), { ...message("turn", 2, { status: "running" }), turn_id: "t2" });
+  const before = turn(client);
+  const other = client.store.turn("t2").get();
+  const op = { op: "update", target: "b", path: "props.content", value: "Z" };
+  commit(socket, 3, message("patch", null, { ops: [op] }));
+  const after = turn(client);
+  expect(after).not.toBe(before);
+  expect(after.output[0]).toBe(before.output[0]);
+  expect(after.output[1]).not.toBe(before.output[1]);
+  expect(after.tools).toBe(before.tools);
+  expect(client.store.turn("t2").get()).toBe(other);
+  expect(turn(client)).toBe(after);
+});
+
+test("a patch of a nested component renews what it stands in, and nothing beside it", async () => {
+  const [client, socket] = await online();
+  const group = { id: "g", type: "group", props: { children: [text("a", "A"), text("b", "B")] } };
+  commit(socket, 1, render(group, text("c", "C")));
+  const [before, beside] = turn(client).output;
+  const op = { op: "append", target: "a", path: "props.content", value: "!" };
+  commit(socket, 2, message("patch", null, { ops: [op] }));
+  const [after, same] = turn(client).output;
+  expect(after?.props.children).toEqual([text("a", "A!"), text("b", "B")]);
+  expect(after).not.toBe(before);
+  expect((after?.props.children as unknown[])[1]).toBe((before?.props.children as unknown[])[1]);
+  expect(same).toBe(beside);
+});
+
+test("a message view hears of its own turn alone", async () => {
+  const [client, socket] = await online();
+  let heard = 0;
+  client.store.turn("t1").subscribe(() => (heard += 1));
+  socket.tell({ ...message("turn", 1, { status: "running" }), turn_id: "t2" });
+  frame();
+  expect(heard).toBe(0);
+});
+
+test("turnIds changes with turns that come, not with what they say", async () => {
+  const [client, socket] = await online();
+  socket.tell(delta("x"));
+  const ids = client.store.turnIds.get();
+  socket.tell(delta("y"));
+  expect(client.store.turnIds.get()).toBe(ids);
+  expect(ids).toEqual(["t1"]);
+});
+
+test("a snapshot takes effect as one change", async () => {
+  const [client, socket] = await online();
+  socket.tell(delta("old"));
+  frame();
+  const seen: string[] = [];
+  client.store.subscribe(() => seen.push(client.store.turnIds.get().join()));
+  socket.tell({ type: "session", v: 1, session_id: "s", epoch: "f", seq: 9, resume: "snapshot" });
+  expect(client.store.status.get().loading).toBe(true);
+  const other = (fields: object) => ({ ...fields, turn_id: "t7" });
+  socket.tell(other(render(text("t7/1", "new"))), other(message("commit", null)));
+  frame();
+  expect(client.store.turnIds.get()).toEqual(["t1"]);
+  socket.tell({ type: "commit", v: 1, session_id: "s", seq: 9 });
+  frame();
+  expect(client.store.turnIds.get()).toEqual(["t7"]);
+  expect(client.store.turn("t1").get()).toBeUndefined();
+  expect(client.store.status.get().loading).toBe(false);
+  expect(seen.at(-1)).toBe("t7");
+});
+
+test("a listener that throws is reported and stops nobody", async () => {
+  const report = vi.fn();
+  vi.stubGlobal("reportError", report);
+  try {
+    const [client, socket] = await online({
+      onDelta: () => {
+        throw new Error("theirs");
+      },
+    });
+    let heard = 0;
+    client.store.turn("t1").subscribe(() => {
+      throw new Error("mine");
+    });
+    client.store.turn("t1").subscribe(() => (heard += 1));
+    socket.tell(delta("x"));
+    frame();
+    expect(heard).toBe(1);
+    expect(report.mock.calls.map(([error]) => (error as Error).message)).toEqual(["theirs", "mine"]);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+test("who has stopped listening hears nothing, and leaves nothing behind", async () => {
+  const [client, socket] = await online();
+  let heard = 0;
+  const stop = client.store.turn("t1").subscribe(() => (heard += 1));
+  stop();
+  stop();
+  socket.tell(delta("x"));
+  frame();
+  expect(heard).toBe(0);
+});
+
+test("activeTurn is the turn that runs or waits, not those in line behind it", async () => {
+  const [client, socket] = await online();
+  const status = (turn_id: string, status: string) => ({ ...message("turn", null, { status }), turn_id });
+  socket.tell(status("t1", "completed"), status("t2", "running"), status("t3", "queued"));
+  expect(client.store.status.get().activeTurn).toBe("t2");
+  socket.tell(status("t2", "failed"), status("t3", "running"));
+  expect(client.store.status.get().activeTurn).toBe("t3");
+  socket.tell(status("t3", "cancelled"));
+  expect(client.store.status.get().activeTurn).toBeNull();
+});
+
+test("surfaces besides main have cells of their own", async () => {
+  const [client, socket] = await online();
+  const side = (fields: object) => ({ ...fields, surface: "side" });
+  const names: unknown[] = [];
+  client.store.surfaceNames.subscribe(() => names.push(client.store.surfaceNames.get()));
+  commit(socket, 1, side(render(text("a", "A"))));
+  frame();
+  expect(names).toEqual([["side"]]);
+  expect(client.store.surface("side").get()).toEqual([text("a", "A")]);
+  commit(socket, 2, side(message("patch", null, { ops: [{ op: "remove", target: "a" }] })));
+  frame();
+  expect(names).toEqual([["side"], []]);
+});
+
+test("text that was said is told from components", async () => {
+  const [client, socket] = await online();
+  socket.tell(delta("said"));
+  commit(socket, 1, render(text("a", "shown")));
+  expect(turn(client).output.map((item) => isTextPart(item, "t1"))).toEqual([true, false]);
+});
+
+test("callbacks come as things happen, components with their commit", async () => {
+  const heard: unknown[] = [];
+  const [, socket] = await online({
+    onDelta: (said) => heard.push(["delta", said]),
+    onThinking: (said) => heard.push(["thinking", said]),
+    onToolStart: (...tool) => heard.push(["start", ...tool]),
+    onToolEnd: (...tool) => heard.push(["end", ...tool]),
+    onRender: (event) => heard.push(["render", event]),
+    onError: (error, { code }) => heard.push(["error", error, code]),
+    onDone: (turnId) => heard.push(["done", turnId]),
+  });
+  const tool = (payload: object) => ({ payload: { tool: "look", call_id: "c", ...payload } });
+  socket.tell(
+    message("delta", null, { payload: { delta: "hm", kind: "thinking" } }),
+    delta("Hello"),
+    message("tool_start", null, tool({ args: "{}" })),
+    message("tool_end", null, tool({ ok: false, error: "broke" })),
+    message("render", null, { tool_name: "look", components: [text("a", "A"), text("b", "B")] }),
+    message("error", null, { payload: { error: "odd", code: 18 } }),
+    message("commit", 2, { final: true }),
+  );
+  expect(heard).toEqual([
+    ["thinking", "hm"],
+    ["delta", "Hello"],
+    ["start", "look", "{}", "c"],
+    ["end", "look", false, "c", "broke"],
+    ["error", "odd", 18],
+    ["render", { tool: "look", component: "text", props: { content: "A" } }],
+    ["render", { tool: "look", component: "text", props: { content: "B" } }],
+    ["done", "t1"],
+  ]);
+});
+
+test("the next frame comes also where no frames come", () => {
+  vi.useFakeTimers();
+  const frames: (() => void)[] = [];
+  vi.stubGlobal("requestAnimationFrame", (drawn: () => void) => frames.push(drawn));
+  try {
+    let flushed = 0;
+    nextFrame(() => (flushed += 1));
+    frames[0]?.();
+    vi.advanceTimersByTime(1000);
+    expect(flushed).toBe(1);
+    nextFrame(() => (flushed += 1)); // a hidden tab: nobody draws
+    vi.advanceTimersByTime(100);
+    expect(flushed).toBe(2);
+  } finally {
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  }
+});

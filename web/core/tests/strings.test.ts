@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { EN, loadStrings, LOCALES, pseudoStrings, translator, type Plural, type Strings } from "../src/strings.js";
+
+test("values are filled in, numbers as people write them", () => {
+  const de = translator("de", {});
+  expect(de("removeFile", { name: "a.csv" })).toBe("Remove a.csv");
+  expect(de("rows", { count: 10_000 })).toBe("10.000 rows");
+  expect(translator()("removeFile")).toBe("Remove {name}");
+});
+
+test("plurals are chosen by the rules of the language", async () => {
+  const [locale, strings] = await loadStrings(["ar-EG"]);
+  const t = translator(locale, strings);
+  expect([1, 2, 3, 11, 100].map((count) => t("rows", { count }).replace(/^\S+ /, ""))).toEqual(
+    ["واحد", "صفان", "صفوف", "صفًا", "صف"],
+  );
+  expect(translator("en")("rows", { count: 1 })).toBe("1 row");
+});
+
+test("the first language that there is wins, English at last", async () => {
+  expect((await loadStrings(["xx", "fr-CA", "de"]))[0]).toBe("fr-CA");
+  expect(await loadStrings(["en-GB", "de"])).toEqual(["en-GB", EN]);
+  expect(await loadStrings(["constructor", "tlh"])).toEqual(["en", EN]);
+});
+
+test("direction follows the language", () => {
+  expect([translator("ar").direction, translator("he-IL").direction, translator("ja").direction]).toEqual(["rtl", "rtl", "ltr"]);
+});
+
+test("a tag that is none counts as English, a date that is none as nothing", () => {
+  const t = translator("not a tag");
+  expect([t.locale, t.date("never"), t.number(0.5, { style: "percent" })]).toEqual(["en", "", "50%"]);
+  expect(translator("de").date(Date.UTC(2026, 10, 21, 12), { dateStyle: "short", timeZone: "UTC" })).toBe("21.11.26");
+});
+
+test("values are never taken from prototypes, nor filled in twice", () => {
+  const t = translator("en", { send: "{constructor} {name}" });
+  expect(t("send", { name: "{constructor}" })).toBe("{constructor} {constructor}");
+});
+
+describe.each(Object.keys(LOCALES))("%s", (language) => {
+  const names = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  const forms = (text: string | Plural) => (typeof text === "string" ? [text] : Object.values(text) as string[]);
+
+  test("has every text, with the same values in it", async () => {
+    const strings = await (LOCALES[language] as () => Promise<Strings>)();
+    expect(Object.keys(strings)).toEqual(Object.keys(EN));
+    for (const [key, text] of Object.entries(EN)) {
+      const wanted = new Set(forms(text).flatMap(names));
+      for (const form of forms(strings[key as keyof typeof EN])) {
+        expect(form.trim(), key).not.toBe("");
+        expect([...wanted], key).toEqual(expect.arrayContaining(names(form)));
+        const missing = [...wanted].filter((name) => name !== "count" && !names(form).includes(name));
+        expect(missing, key).toEqual([]);
+      }
+    }
+  });
+
+  test("has every plural form that its language knows", async () => {
+    const strings = await (LOCALES[language] as () => Promise<Strings>)();
+    const categories = new Intl.PluralRules(language).resolvedOptions().pluralCategories;
+    for (const text of Object.values(strings)) {
+      if (typeof text === "string") continue;
+      const has = Object.keys(text);
+      // Millions in French and Spanish (`many`) read as all others here.
+      expect(categories.filter((one) => one !== "many" || language === "ar").filter((one) => !has.includes(one))).toEqual([]);
+    }
+  });
+});
+
+test("the pseudo language marks every text and keeps its values", () => {
+  const t = translator("en", pseudoStrings());
+  expect(t("removeFile", { name: "a.csv" })).toBe("⟦Re\u0301emo\u0301ove\u0301e a.csv⟧");
+  expect(t("rows", { count: 2 })).toMatch(/^⟦2 .*⟧$/);
+});

@@ -1,0 +1,21 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  build: {
+    lib: {
+      entry: {
+        index: "src/index.ts",
+        export: "src/export.ts",
+        strings: "src/strings.ts",
+        canonical: "src/canonical.ts",
+      },
+      formats: ["es"],
+    },
+    // One file for each of ours: bundlers take what is used, and readers find what they know.
+    rolldownOptions: { output: { preserveModules: true, preserveModulesRoot: "src" } },
+    target: "es2022",
+    minify: false,
+    sourcemap: true,
+  },
+  test: { include: ["tests/**/*.test.ts"] },
+});
