@@ -111,7 +111,7 @@ def check(fact: Fact) -> None:
     """
     reader = _READERS.get(fact.type)
     if reader is None:
-        raise ProfileViolation(_unknown_type(fact.type))
+        raise ProfileViolation(unknown_type(fact.type))
     if not all(reader(fact)):
         raise ProfileViolation(_missing(fact))
     if fact.sequence < 1:
@@ -120,7 +120,8 @@ def check(fact: Fact) -> None:
         raise ProfileViolation(_wrong(fact, "schemaVersion", fact.schema_version, SCHEMA_VERSION))
 
 
-def _unknown_type(name: str) -> str:
+def unknown_type(name: str) -> str:
+    """Says that there is no such type, and which is nearest."""
     near = get_close_matches(name, REQUIRED_IDS, n=1, cutoff=0.0)
     return f"profile validation failed: no type {name!r:.80}; the nearest is {near[0]}"
 
