@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from arp.hub.live import LiveSession
@@ -184,6 +184,11 @@ class Runner:
     async def read_blob(self, sha256: str) -> bytes:
         """Gives an uploaded file."""
         return await self._blobs.read(sha256)
+
+    async def keep(self, stream: AsyncIterator[bytes]) -> str:
+        """Keeps an output beside the ledger; gives its SHA-256."""
+        blob = await self._blobs.put(stream, max_bytes=self._settings.max_output_bytes)
+        return blob.sha256
 
 
 def _waits(live: LiveSession) -> bool:

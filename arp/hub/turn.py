@@ -19,16 +19,19 @@ from msgspec import UNSET, UnsetType
 
 from arp.hub.saved import blob_path
 from arp.hub.tally import Tally
-from arp.hub.tool import ToolCall
-from arp.hub.wording import well_formed
+from arp.hub.tool import Call, ToolCall
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
+from arp.record.recorder import Recorder
+from arp.record.runtime import Runtime
+from arp.record.wording import well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
+from arp.session.log import THREAD
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
 from arp.surface.profile import fits_in, shown_as, supported
@@ -104,6 +107,13 @@ class Turn:
     def state(self) -> dict[str, Any]:
         """A place for the agent's own things, per session, in memory only."""
         return self._runner.state_of(self._live)
+
+    @property
+    def runtime(self) -> Runtime:
+        """Notes what ARP does not see by itself: tasks, processes, models, costs, permissions."""
+        ids = {"thread_id": THREAD, "turn_id": self.id}
+        recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
+        return Runtime(recorder, self._runner.keep)
 
     async def read_file(self, ref: FileRef) -> bytes:
         """Gives the content of an uploaded file.
@@ -298,11 +308,13 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         self._tool = name
-        call = ToolCall(self._session, self.id, self._tally.next_tool(), name)
+        named = Call(name, self._tally.next_tool(), self.runtime)
+        call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
         self._live.mark()
         try:
             yield call
+            await call.settle()
             self._settle()
         except asyncio.CancelledError:
             self._end_tool(call, "cancelled")
@@ -327,9 +339,14 @@ class Turn:
 
         Cancel: Safe; the question closes as cancelled when the turn ends.
         """
+        return await self._ask(component, {}, surface)
+
+    async def _ask(
+        self, component: Component, about: dict[str, str], surface: str = "main"
+    ) -> Json:
         self._settle()
         self._session.check_running(self.id)
-        question = self._session.ask(self.id, self._named(component), surface)
+        question = self._session.ask(self.id, self._named(component), surface, about)
         future = asyncio.get_running_loop().create_future()
         self._waiting[question.action_id] = future
         self._live.mark()
@@ -425,6 +442,10 @@ class Turn:
         error, self._failed = self._failed, None
         if error is not None:
             raise error
+
+    def _before_fact(self) -> None:
+        self.flush()
+        self._session.check_running(self.id)
 
     def _gather(self, surface: str, change: Change) -> None:
         changes = self._pending.setdefault(surface, [])

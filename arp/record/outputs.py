@@ -1,0 +1,86 @@
+"""Output that is too large for a fact: a preview stays in the ledger, the whole goes beside it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from arp.ledger.payload_fields import Finding
+from arp.protocol.errors import ArpError
+from arp.record.recorder import Recorder
+from arp.record.wording import well_formed
+
+PREVIEW_CHARACTERS = 2_000
+"""Of an output kept in the ledger; a screen shows no more of one at once."""
+
+Keep: TypeAlias = Callable[[AsyncIterator[bytes]], Awaitable[str]]
+"""Makes bytes durable beside the ledger and gives their SHA-256; raises `ArpError` if it cannot."""
+
+
+class Kept(Struct, frozen=True):
+    """What the ledger has of an output."""
+
+    preview: str
+    bytes: int
+    """Of the whole."""
+    output_ref: str | None = None
+    """Where the whole is; `None`: the preview is the whole, or the rest could not be kept."""
+
+
+class Outputs:
+    """The outputs of one session."""
+
+    __slots__ = ("_keep", "_recorder")
+
+    def __init__(self, recorder: Recorder, keep: Keep) -> None:
+        self._recorder = recorder
+        self._keep = keep
+
+    def within(self, recorder: Recorder) -> Outputs:
+        """Gives outputs whose facts carry the ids of another recorder."""
+        return Outputs(recorder, self._keep)
+
+    async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
+        """Keeps an output whole, if it is more than a preview.
+
+        What cannot be kept is cut to its preview, and the ledger says so: an agent need not fail
+        because a disk is full.
+
+        Args:
+            data: All of it.
+            mime: Its media type.
+
+        Cancel: Safe; nothing is noted, bytes that nobody refers to may stay.
+        """
+        whole = data if isinstance(data, bytes) else well_formed(data).encode()
+        text = whole[: 4 * PREVIEW_CHARACTERS].decode("utf-8", "replace")
+        preview = text[:PREVIEW_CHARACTERS]
+        if len(preview.encode()) >= len(whole):
+            return Kept(preview, len(whole))
+        try:
+            ref = await self._keep(_once(whole))
+        except ArpError as error:
+            self.truncated(len(whole), len(preview.encode()), error.message)
+            return Kept(preview, len(whole))
+        payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
+        self._recorder.record("output.spilled", payload, output_ref=ref)
+        return Kept(preview, len(whole), ref)
+
+    def truncated(self, size: int, kept: int, reason: str) -> None:
+        """Notes that only so many bytes of an output are kept, and why."""
+        payload = {"bytes": size, "keptBytes": kept, "reason": reason}
+        self._recorder.record("output.truncated", payload)
+
+    def redacted(self, findings: list[Finding]) -> None:
+        """Notes how much was taken out of an output, by which rules; never what."""
+        self._recorder.record("output.redacted", {"findings": findings})
+
+    def expired(self, output_ref: str, reason: str) -> None:
+        """Notes that what was kept is gone."""
+        self._recorder.record("output.expired", {"reason": reason}, output_ref=output_ref)
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
