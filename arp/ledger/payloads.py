@@ -157,6 +157,12 @@ ROWS: Final[dict[str, str]] = {
 }
 """Every type of the profile → what its payload holds."""
 
+TOGETHER: Final = {"cost.recorded": ("amount", "currency")}
+"""Type → fields that stand there both or not at all: an amount of nothing means nothing."""
+
+ONLY_IF: Final = {"permission.resolved": ("deniedBy", "decision", "deny")}
+"""Type → a field that stands there exactly if another one has a value."""
+
 _ATTRIBUTES: Final = {field.encode_name: field.name for field in msgspec.structs.fields(Fact)}
 """Name of a field in the log → its name here."""
 
@@ -212,9 +218,24 @@ def check_payload(fact_type: str, payload: JsonObject, ids: Mapping[str, Json]) 
         names = ", ".join(_CAMEL[name] for name in missing)
         raise ProfileViolation(f"profile validation failed: {fact_type} needs {names}")
     _check_shape(fact_type, "payload", payload, expected.shape)
+    _check_together(fact_type, payload)
     if fact_type.startswith("benchmark."):
         for name in BESIDE.keys() & ids.keys():
             _check_shape(fact_type, name, ids[name], BESIDE[name])
+
+
+def _check_together(fact_type: str, payload: JsonObject) -> None:
+    told = ""
+    if fact_type in TOGETHER:
+        one, other = TOGETHER[fact_type]
+        if (one in payload) != (other in payload):
+            told = f"{one} and {other} stand there both or not at all"
+    if fact_type in ONLY_IF:
+        name, other, value = ONLY_IF[fact_type]
+        if (name in payload) != (payload[other] == value):
+            told = f"{name} stands there exactly if {other} is {value}"
+    if told:
+        raise ProfileViolation(f"profile validation failed: {fact_type}: payload: {told}")
 
 
 def _check_shape(fact_type: str, where: str, value: Json, shape: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arp.ledger.fact_types import ProfileViolation
 from arp.protocol.json_value import Json
 from arp.record.recorder import Recorder
 
@@ -57,11 +56,6 @@ class Limits:
         Raises:
             ProfileViolation: An amount without a currency, or a currency without an amount.
         """
-        if (amount is None) != (currency is None):
-            raise ProfileViolation(
-                "profile validation failed: cost.recorded: payload.currency: stands there exactly "
-                "if there is an amount"
-            )
         self._record(
             "cost.recorded",
             model=model,

@@ -55,14 +55,13 @@ class Outputs:
         Cancel: Safe; nothing is noted, bytes that nobody refers to may stay.
         """
         whole = data if isinstance(data, bytes) else well_formed(data).encode()
-        text = whole[: 4 * PREVIEW_CHARACTERS].decode("utf-8", "replace")
-        preview = text[:PREVIEW_CHARACTERS]
-        if len(preview.encode()) >= len(whole):
+        preview = preview_of(whole)
+        if preview.encode() == whole:
             return Kept(preview, len(whole))
         try:
             ref = await self._keep(_once(whole))
         except ArpError as error:
-            self.truncated(len(whole), len(preview.encode()), error.message)
+            self.truncated(len(whole), min(len(preview.encode()), len(whole)), error.message)
             return Kept(preview, len(whole))
         payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
         self._recorder.record("output.spilled", payload, output_ref=ref)
@@ -80,6 +79,11 @@ class Outputs:
     def expired(self, output_ref: str, reason: str) -> None:
         """Notes that what was kept is gone."""
         self._recorder.record("output.expired", {"reason": reason}, output_ref=output_ref)
+
+
+def preview_of(data: bytes) -> str:
+    """Gives the beginning of an output; bytes that are no UTF-8 become U+FFFD."""
+    return data[: 4 * PREVIEW_CHARACTERS].decode("utf-8", "replace")[:PREVIEW_CHARACTERS]
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from arp.ledger.payload_fields import Stream
 from arp.protocol.json_value import Json
-from arp.record.outputs import PREVIEW_CHARACTERS, Kept, Outputs
+from arp.record.outputs import Kept, Outputs, preview_of
 from arp.record.recorder import Recorder
 
 
@@ -43,8 +43,7 @@ class Process:
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
         """Notes what the process was given; of a secret only its size."""
         whole = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
-        text = whole[: 4 * PREVIEW_CHARACTERS].decode("utf-8", "replace")
-        preview = None if secret else text[:PREVIEW_CHARACTERS]
+        preview = None if secret else preview_of(whole)
         self._record("process.input", bytes=len(whole), preview=preview)
 
     def completed(self, exit_code: int, duration_ms: float | None = None) -> None:
