@@ -156,7 +156,7 @@ class Hub:
             if live.gone.done():
                 raise live.gone.result()
 
-        return Runtime(Recorder(live.session, {}, check_here, live.mark), self.runner.keep)
+        return Runtime(Recorder(live.session, {}, check_here, live.mark), self.runner.shelf)
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
         """As `Directory.find`."""

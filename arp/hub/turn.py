@@ -113,7 +113,7 @@ class Turn:
         """Notes what ARP does not see by itself: tasks, processes, models, costs, permissions."""
         ids = {"thread_id": THREAD, "turn_id": self.id}
         recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
-        return Runtime(recorder, self._runner.keep)
+        return Runtime(recorder, self._runner.shelf)
 
     async def read_file(self, ref: FileRef) -> bytes:
         """Gives the content of an uploaded file.
@@ -143,8 +143,8 @@ class Turn:
         self._session.check_running(self.id)
         ref = await self._runner.save_blob(well_formed(name), content, mime)
         self._session.check_running(self.id)
-        file = msgspec.to_builtins(ref)
-        self._session.in_turn("output.spilled", self.id, {"file": file}, output_ref=ref.sha256)
+        told = {"bytes": ref.size, "sha256": ref.sha256, "mime": ref.mime, "file": _plain(ref)}
+        self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
         self._session.seen.remember_files([ref.sha256])
         self._live.mark()
         return ref
@@ -487,6 +487,6 @@ def _copied(value: T) -> T:
     return msgspec.json.decode(msgspec.json.encode(value), type=type(value))
 
 
-def _plain(component: Component) -> JsonObject:
-    plain: JsonObject = msgspec.to_builtins(component)
+def _plain(value: msgspec.Struct) -> JsonObject:
+    plain: JsonObject = msgspec.to_builtins(value)
     return plain

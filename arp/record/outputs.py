@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -15,8 +14,14 @@ from arp.record.wording import well_formed
 PREVIEW_CHARACTERS = 2_000
 """Of an output kept in the ledger; a screen shows no more of one at once."""
 
-Keep: TypeAlias = Callable[[AsyncIterator[bytes]], Awaitable[str]]
-"""Makes bytes durable beside the ledger and gives their SHA-256; raises `ArpError` if it cannot."""
+
+class Shelf(Struct, frozen=True):
+    """Where whole outputs lie, beside the ledger."""
+
+    keep: Callable[[AsyncIterator[bytes]], Awaitable[str]]
+    """Makes bytes durable and gives their SHA-256; raises `ArpError` if it cannot."""
+    read: Callable[[str], Awaitable[bytes]]
+    """Gives bytes by their SHA-256; raises `ArpError` if there are none (any more)."""
 
 
 class Kept(Struct, frozen=True):
@@ -32,15 +37,15 @@ class Kept(Struct, frozen=True):
 class Outputs:
     """The outputs of one session."""
 
-    __slots__ = ("_keep", "_recorder")
+    __slots__ = ("_recorder", "_shelf")
 
-    def __init__(self, recorder: Recorder, keep: Keep) -> None:
+    def __init__(self, recorder: Recorder, shelf: Shelf) -> None:
         self._recorder = recorder
-        self._keep = keep
+        self._shelf = shelf
 
     def within(self, recorder: Recorder) -> Outputs:
         """Gives outputs whose facts carry the ids of another recorder."""
-        return Outputs(recorder, self._keep)
+        return Outputs(recorder, self._shelf)
 
     async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
         """Keeps an output whole, if it is more than a preview.
@@ -59,13 +64,21 @@ class Outputs:
         if preview.encode() == whole:
             return Kept(preview, len(whole))
         try:
-            ref = await self._keep(_once(whole))
+            ref = await self._shelf.keep(_once(whole))
         except ArpError as error:
             self.truncated(len(whole), min(len(preview.encode()), len(whole)), error.message)
             return Kept(preview, len(whole))
         payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
         self._recorder.record("output.spilled", payload, output_ref=ref)
         return Kept(preview, len(whole), ref)
+
+    async def read(self, output_ref: str) -> bytes:
+        """Gives an output whole.
+
+        Raises:
+            ArpError: There is no such output (any more).
+        """
+        return await self._shelf.read(output_ref)
 
     def truncated(self, size: int, kept: int, reason: str) -> None:
         """Notes that only so many bytes of an output are kept, and why."""

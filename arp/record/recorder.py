@@ -48,6 +48,14 @@ OWN: Final = frozenset(
 """What the session records itself: they say how it stands, and show on screens."""
 
 
+OWN_FIELDS: Final = {
+    "artifact.changed": frozenset(("changes", "inputId")),
+    "run.status": frozenset(("inputId",)),
+    "output.spilled": frozenset(("file",)),
+}
+"""Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
+
+
 class Recorder:
     """Records facts of one session that carry the same ids."""
 
@@ -78,7 +86,8 @@ class Recorder:
 
         Args:
             type_name: Of the closed list, but not one of `OWN`.
-            payload: What can be written as JSON; `None` in it stands for what does not apply.
+            payload: What can be written as JSON, without the session's own fields (`OWN_FIELDS`);
+                `None` in it stands for what does not apply.
             ids: Correlations by field name; `None` stands for what does not apply.
 
         Raises:
@@ -86,7 +95,7 @@ class Recorder:
             SurfaceDestroyed: The turn is over; nothing is recorded.
             TypeError: A value cannot be written as JSON; nothing is recorded.
         """
-        if type_name in OWN or (type_name == "artifact.changed" and "changes" in payload):
+        if type_name in OWN or not OWN_FIELDS.get(type_name, frozenset()).isdisjoint(payload):
             raise ProfileViolation(
                 f"profile validation failed: {type_name} is recorded by the session itself"
             )

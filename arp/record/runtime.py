@@ -19,7 +19,7 @@ from arp.record.history import Context, History
 from arp.record.lasting import Lasting
 from arp.record.limits import Limits
 from arp.record.models import ModelRequest, Routing
-from arp.record.outputs import Keep, Kept, Outputs
+from arp.record.outputs import Kept, Outputs, Shelf
 from arp.record.permissions import Hook, Permission, Sandbox
 from arp.record.processes import Process
 from arp.record.recorder import UNAVAILABLE, Recorder
@@ -31,9 +31,9 @@ class Runtime:
 
     __slots__ = ("_recorder", "outputs")
 
-    def __init__(self, recorder: Recorder, keep: Keep) -> None:
+    def __init__(self, recorder: Recorder, shelf: Shelf) -> None:
         self._recorder = recorder
-        self.outputs = Outputs(recorder, keep)
+        self.outputs = Outputs(recorder, shelf)
         """Large outputs, and what became of them."""
 
     def within(self, **ids: str) -> Runtime:
@@ -132,6 +132,10 @@ class Runtime:
     async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
         """Keeps an output whole, if it is more than a preview; see `Outputs.keep`."""
         return await self.outputs.keep(data, mime)
+
+    async def read(self, output_ref: str) -> bytes:
+        """Gives an output whole that was kept; see `Outputs.read`."""
+        return await self.outputs.read(output_ref)
 
     # -- models ----------------------------------------------------------------------------------
 

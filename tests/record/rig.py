@@ -9,6 +9,7 @@ from typing import Any
 from arp.ledger.fact import Fact, decode
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.limits import Limits
+from arp.record.outputs import Shelf
 from arp.record.recorder import Recorder
 from arp.record.runtime import Runtime
 from arp.session.session import Head, Session
@@ -35,7 +36,7 @@ class Notes:
         """What noting something raises."""
         recorder = Recorder(self.session, TURN if ids is None else ids, self._before, self._after)
         self.recorder = recorder
-        self.runtime = Runtime(recorder, self._keep)
+        self.runtime = Runtime(recorder, Shelf(self._keep, self._read))
 
     def _before(self) -> None:
         if self.over is not None:
@@ -51,6 +52,9 @@ class Notes:
         name = sha256(data).hexdigest()
         self.kept[name] = data
         return name
+
+    async def _read(self, name: str) -> bytes:
+        return self.kept[name]
 
     def turn_is_lost(self) -> None:
         """Ends the turn while something goes on in it, and raises what that raises then."""

@@ -29,7 +29,7 @@ def test_a_request_its_cost_and_its_end_carry_one_id() -> None:
 def test_one_candidate_is_no_error() -> None:
     """ledger.md 6: one model candidate is `routing.single_candidate`, not an error."""
     notes = Notes()
-    asked = ["small", Candidate("large", "acme", excluded="no key")]
+    asked: list[str | Candidate] = ["small", Candidate("large", "acme", excluded="no key")]
     assert notes.runtime.routing.resolved(asked) == Candidate("small")
     large = {"model": "large", "provider": "acme", "excluded": "no key"}
     assert notes.told() == [

@@ -21,6 +21,7 @@ async def test_a_large_output_is_kept_beside_the_ledger() -> None:
     kept = await notes.runtime.keep(LARGE, "text/plain")
     assert kept == Kept("é" * 2_000, 4_002, REF)
     assert notes.kept == {REF: LARGE.encode()}
+    assert await notes.runtime.read(REF) == LARGE.encode()
     payload = {"bytes": 4_002, "sha256": REF, "preview": "é" * 2_000, "mime": "text/plain"}
     assert notes.told() == [("output.spilled", payload, {"output_ref": REF})]
 

@@ -39,6 +39,8 @@ def test_a_fact_carries_the_ids_of_its_recorder_and_its_own() -> None:
         ("task.started", {}, {"task_id": "a", "taskid": "b"}, "no id 'taskid'; the nearest is ta"),
         ("turn.completed", {"status": "completed"}, {}, "is recorded by the session itself"),
         ("artifact.changed", {"changes": []}, {"artifact_id": "a"}, "by the session itself"),
+        ("run.status", {"inputId": "i"}, {"status": "x"}, "by the session itself"),
+        ("output.spilled", {"file": {}}, {"output_ref": "a"}, "by the session itself"),
     ],
 )
 def test_what_does_not_fit_the_profile_is_refused_and_nothing_recorded(
