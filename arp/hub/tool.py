@@ -14,10 +14,10 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.record.outputs import PREVIEW_CHARACTERS
 from arp.record.runtime import Runtime
 from arp.record.wording import well_formed
-from arp.session.session import Session
+from arp.session.session import About, Session
 
-Ask: TypeAlias = Callable[[Component, dict[str, str]], Awaitable[Json]]
-"""Asks whoever is there; the ids join the question to what it is about."""
+Ask: TypeAlias = Callable[[Component, About], Awaitable[Json]]
+"""Asks whoever is there."""
 
 
 class Call(NamedTuple):
@@ -87,9 +87,9 @@ class ToolCall:
         permission = self.runtime.permission(self.name)
         permission.evaluated("ask", "rule", rule)
         permission.requested(reason)
-        ids = {**self._ids, "request_id": permission.request_id}
+        about = About(self.name, {**self._ids, "request_id": permission.request_id})
         try:
-            allowed = await self._ask(Component("", "confirm", {"title": title, **props}), ids)
+            allowed = await self._ask(Component("", "confirm", {"title": title, **props}), about)
         except BaseException:
             with suppress(SurfaceDestroyed):
                 permission.unanswered("cancelled")

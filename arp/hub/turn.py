@@ -32,6 +32,7 @@ from arp.record.wording import well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
 from arp.session.log import THREAD
+from arp.session.session import About
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
 from arp.surface.profile import fits_in, shown_as, supported
@@ -339,11 +340,9 @@ class Turn:
 
         Cancel: Safe; the question closes as cancelled when the turn ends.
         """
-        return await self._ask(component, {}, surface)
+        return await self._ask(component, None, surface)
 
-    async def _ask(
-        self, component: Component, about: dict[str, str], surface: str = "main"
-    ) -> Json:
+    async def _ask(self, component: Component, about: About | None, surface: str = "main") -> Json:
         self._settle()
         self._session.check_running(self.id)
         question = self._session.ask(self.id, self._named(component), surface, about)

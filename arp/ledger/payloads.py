@@ -82,7 +82,7 @@ ROWS: Final[dict[str, str]] = {
     "output.redacted": "findings",
     "output.expired": "reason @outputRef",
     # what people and policies decide
-    "action.required": "component surface tool? prompt?",
+    "action.required": "component surface tool?",
     "action.resolved": "decision resumes answer? input?",
     "permission.evaluated": "tool decision:verdict decidedBy @requestId",
     "permission.requested": "tool reason? @requestId",
@@ -220,8 +220,9 @@ def check_payload(fact_type: str, payload: JsonObject, ids: Mapping[str, Json]) 
     _check_shape(fact_type, "payload", payload, expected.shape)
     _check_together(fact_type, payload)
     if fact_type.startswith("benchmark."):
-        for name in BESIDE.keys() & ids.keys():
-            _check_shape(fact_type, name, ids[name], BESIDE[name])
+        for name, shape in BESIDE.items():
+            if ids.get(name) is not None:
+                _check_shape(fact_type, name, ids[name], shape)
 
 
 def _check_together(fact_type: str, payload: JsonObject) -> None:

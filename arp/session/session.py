@@ -70,6 +70,14 @@ class Question(Struct, frozen=True):
     turn_id: str
 
 
+class About(Struct, frozen=True):
+    """The use of a tool that a question is about."""
+
+    tool: str
+    ids: Mapping[str, str]
+    """Of the call, by field name."""
+
+
 class Rules(Struct, frozen=True):
     """How a session behaves."""
 
@@ -279,7 +287,7 @@ class Session:
         turn_id: str,
         component: Component,
         surface: str = "main",
-        about: Mapping[str, str] | None = None,
+        about: About | None = None,
     ) -> Question:
         """Shows a component that waits for an answer.
 
@@ -289,7 +297,7 @@ class Session:
             turn_id: Of the turn that asks.
             component: What asks.
             surface: Where.
-            about: Ids of what the question is about, a tool call say, by field name.
+            about: The use of a tool that waits for the answer.
 
         Raises:
             ArpError: The component is refused, or is a question of this turn that is still open;
@@ -310,7 +318,10 @@ class Session:
         question = Question(action_id, component.id, surface, turn_id)
         self.questions[surface, component.id] = question
         payload = {"component": as_object(asked), "surface": surface}
-        ids = {**(about or {}), "action_id": action_id}
+        ids = {"action_id": action_id}
+        if about is not None:
+            payload["tool"] = about.tool
+            ids |= about.ids
         self.in_turn("action.required", turn_id, payload, **ids)
         return question
 

@@ -92,6 +92,7 @@ async def test_a_tool_that_needs_approval_asks_and_waits(
     request = [fact.request_id for fact in facts if fact.type.startswith("permission.")]
     assert (asked.tool_call_id, asked.step_id) == ("t1.1", "t1.1")
     assert request == [asked.request_id] * 3
+    assert asked.payload["tool"] == "shell"
     assert asked.payload["component"]["props"]["destructive"] is True
 
 
