@@ -20,6 +20,8 @@ from arp.store.memory import MemoryStore
 
 SESSION = "session-1"
 
+TASK = "count-the-files"
+
 WAIT_S = 10.0
 
 AT = "2026-11-21T08:00:00.000000Z"
@@ -55,7 +57,7 @@ async def work(turn: Turn) -> None:
     request = turn.runtime.model("example-large")
     request.cost(input_tokens=812, output_tokens=64, amount=0.004, currency="USD")
     request.completed(finish_reason="tool_calls")
-    task = turn.runtime.task("Count the files")
+    task = turn.runtime.task("Count the files", task_id=TASK)
     task.started()
     task.attempt().failed("timeout", retryable=True)
     with task.retry("once more"):
@@ -139,5 +141,6 @@ async def _conversation(hub: Hub) -> LiveSession:
     exported = Exported(
         kind="evidence", state="exported", through_sequence=live.session.sequence, gaps=["no trace"]
     )
-    hub.runtime(live).within(thread_id="main", turn_id="t1").lasting.evidence(exported)
+    scope = {"thread_id": "main", "turn_id": "t1", "task_id": TASK, "run_id": f"{TASK}.2"}
+    hub.runtime(live).within(**scope).lasting.evidence(exported)
     return live

@@ -12,6 +12,7 @@ from arp.protocol.component import Component
 from arp.protocol.errors import AgentFailed, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.outputs import PREVIEW_CHARACTERS
+from arp.record.recorder import UNAVAILABLE
 from arp.record.runtime import Runtime
 from arp.record.wording import well_formed
 from arp.session.session import About, Session
@@ -87,7 +88,7 @@ class ToolCall:
         permission = self.runtime.permission(self.name)
         permission.evaluated("ask", "rule", rule)
         permission.requested(reason)
-        about = About(self.name, {**self._ids, "request_id": permission.request_id})
+        about = About(self.name, self._ids | {"request_id": permission.request_id or UNAVAILABLE})
         try:
             allowed = await self._ask(Component("", "confirm", {"title": title, **props}), about)
         except BaseException:
@@ -103,7 +104,7 @@ class ToolCall:
     async def settle(self) -> None:
         """Keeps a large result beside the ledger.
 
-        Cancel: Safe; the ledger has the preview then.
+        Cancel: Safe; the tool ends as cancelled then, its result is lost.
         """
         if self._whole is None:
             return

@@ -19,10 +19,11 @@ class Permission:
 
     __slots__ = ("_recorder", "_tool", "request_id")
 
-    def __init__(self, recorder: Recorder, tool: str, request_id: str) -> None:
+    def __init__(self, recorder: Recorder, tool: str, request_id: str | None) -> None:
         self.request_id = request_id
+        """Joins its facts; made with the first of them."""
         self._tool = tool
-        self._recorder = recorder.within(request_id=request_id)
+        self._recorder = recorder
 
     def evaluated(self, decision: Verdict, kind: AuthorityKind, name: str) -> None:
         """Notes what a rule, mode, hook or host policy says: `allow`, `deny` or `ask`.
@@ -53,7 +54,10 @@ class Permission:
         self._record("permission.resolved", decision=decision)
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, {"tool": self._tool, **payload})
+        if self.request_id is None:
+            self.request_id = self._recorder.new_id("permission")
+        told = {"tool": self._tool, **payload}
+        self._recorder.record(type_name, told, request_id=self.request_id)
 
 
 class Sandbox:

@@ -115,8 +115,10 @@ class Recorder:
     def new_id(self, kind: str) -> str:
         """Gives an id that no other fact of the session has brought into being.
 
-        It holds the sequence of the next fact: what is named is made by that one.
+        It holds the sequence of the next fact, which is the one that brings it into being: whoever
+        asks for an id records that fact before anything else.
         """
+        self._before()
         return f"{kind}-{self._session.sequence + 1}"
 
     @staticmethod

@@ -29,10 +29,11 @@ from arp.record.tasks import Task, created
 class Runtime:
     """Everything that may be noted of a turn, or of a session outside of its turns."""
 
-    __slots__ = ("_recorder", "outputs")
+    __slots__ = ("_recorder", "_shelf", "outputs")
 
     def __init__(self, recorder: Recorder, shelf: Shelf) -> None:
         self._recorder = recorder
+        self._shelf = shelf
         self.outputs = Outputs(recorder, shelf)
         """Large outputs, and what became of them."""
 
@@ -41,10 +42,7 @@ class Runtime:
 
         `turn.runtime.within(task_id=task.id, run_id=run.run_id)` joins what is noted to a run.
         """
-        other = Runtime.__new__(Runtime)
-        other._recorder = self._recorder.within(**ids)
-        other.outputs = self.outputs.within(other._recorder)
-        return other
+        return Runtime(self._recorder.within(**ids), self._shelf)
 
     def record(self, type_name: str, payload: dict[str, Json], **ids: Json) -> None:
         """Records a fact of any type that the session does not record itself.
@@ -181,7 +179,7 @@ class Runtime:
             tool: Its name.
             request_id: `None` makes one.
         """
-        return Permission(self._recorder, tool, request_id or self._recorder.new_id("permission"))
+        return Permission(self._recorder, tool, request_id)
 
     def sandbox(self, name: str) -> Sandbox:
         """Gives a sandbox, to note what it lets through and what was tried."""

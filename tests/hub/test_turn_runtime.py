@@ -35,21 +35,24 @@ def named(facts: list[Fact], family: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def test_what_is_noted_keeps_its_order_with_what_is_shown() -> None:
+    made: list[str] = []
+
     async def agent(turn: Turn) -> None:
         turn.show(ui.text("x", id="x"))
-        turn.runtime.lasting.warning("after x")
+        made.append(turn.runtime.process("ls").id)
         await turn.say("y")
         turn.runtime.limits.rate_limited("requests")
 
     told = [fact for fact in await facts_of(agent) if fact.turn_id == "t1"]
     assert [fact.type for fact in told[2:]] == [
         "artifact.changed",
-        "runtime.warning",
+        "process.started",
         "model.delta",
         "rate_limit.hit",
         "turn.completed",
     ]
     assert {fact.thread_id for fact in told} == {"main"}
+    assert made == [f"process-{told[3].sequence}"] == [told[3].process_id]
 
 
 @pytest.mark.parametrize(

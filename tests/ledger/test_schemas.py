@@ -178,7 +178,7 @@ def fixture(name: str) -> Any:
         ("tool-approval-action-required-event", "action.required", {"actionId", "toolCallId"}),
         ("task-retry-attempt-failed-event", "task.attempt.failed", {"taskId", "runId"}),
         ("routing-single-candidate-event", "routing.single_candidate", {"threadId", "turnId"}),
-        ("evidence-export-event", "evidence.changed", {"evidenceId", "threadId", "turnId"}),
+        ("evidence-export-event", "evidence.changed", {"evidenceId", "turnId", "taskId"}),
     ],
 )
 def test_an_example_of_a_fact_is_one(name: str, fact_type: str, ids: set[str]) -> None:

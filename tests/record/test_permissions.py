@@ -51,6 +51,16 @@ def test_a_denial_by_nobody_and_an_approval_with_one_are_refused(
         notes.runtime.record("permission.resolved", {"tool": "x", **payload}, request_id="r")
 
 
+def test_two_uses_of_a_tool_are_two_requests() -> None:
+    notes = Notes()
+    one, other = notes.runtime.permission("shell"), notes.runtime.permission("shell")
+    other.allowed()
+    one.allowed()
+    one.allowed()
+    ids = [ids["request_id"] for _, _, ids in notes.told()]
+    assert ids == ["permission-1", "permission-2", "permission-2"]
+
+
 def test_a_sandbox_says_what_it_lets_through_and_what_was_tried() -> None:
     notes = Notes()
     sandbox = notes.runtime.sandbox("workspace")
