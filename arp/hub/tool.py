@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
 
 from arp.protocol.component import Component
 from arp.protocol.errors import AgentFailed, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.outputs import PREVIEW_CHARACTERS
-from arp.record.recorder import UNAVAILABLE
-from arp.record.runtime import Runtime
-from arp.record.wording import well_formed
+from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.session.session import About, Session
+
+if TYPE_CHECKING:
+    from arp.record.runtime import Runtime
 
 Ask: TypeAlias = Callable[[Component, About], Awaitable[Json]]
 """Asks whoever is there."""
@@ -88,7 +88,8 @@ class ToolCall:
         permission = self.runtime.permission(self.name)
         permission.evaluated("ask", "rule", rule)
         permission.requested(reason)
-        about = About(self.name, self._ids | {"request_id": permission.request_id or UNAVAILABLE})
+        request = {"request_id": permission.request_id} if permission.request_id else {}
+        about = About(self.name, self._ids | request)
         try:
             allowed = await self._ask(Component("", "confirm", {"title": title, **props}), about)
         except BaseException:

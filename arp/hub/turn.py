@@ -26,8 +26,6 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
-from arp.record.recorder import Recorder
-from arp.record.runtime import Runtime
 from arp.record.wording import well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
@@ -40,6 +38,7 @@ from arp.surface.profile import fits_in, shown_as, supported
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession
     from arp.hub.runner import Runner
+    from arp.record.runtime import Runtime
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -112,6 +111,10 @@ class Turn:
     @property
     def runtime(self) -> Runtime:
         """Notes what ARP does not see by itself: tasks, processes, models, costs, permissions."""
+        # Only now, so that importing `Turn` stays quick; a hub has them loaded before any turn.
+        from arp.record.recorder import Recorder
+        from arp.record.runtime import Runtime
+
         ids = {"thread_id": THREAD, "turn_id": self.id}
         recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
         return Runtime(recorder, self._runner.shelf)

@@ -9,10 +9,7 @@ from msgspec import Struct
 from arp.ledger.payload_fields import Finding
 from arp.protocol.errors import ArpError
 from arp.record.recorder import Recorder
-from arp.record.wording import well_formed
-
-PREVIEW_CHARACTERS = 2_000
-"""Of an output kept in the ledger; a screen shows no more of one at once."""
+from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 
 
 class Shelf(Struct, frozen=True):
