@@ -10,7 +10,7 @@ BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
 BENCH = stream paced fanout patch idle start
 
-.PHONY: help demo test install fix check lint types gen bench web web-test browser kill-test soak lowest coverage
+.PHONY: help demo test install fix check lint types gen fixtures bench web web-test browser kill-test soak lowest coverage
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -35,6 +35,7 @@ check: lint types  ## what must hold before a commit, tests aside
 	$(PYTEST) -q tests/structure
 	$(VENV)/python -m tools.gen_docs --check
 	$(VENV)/python -m tools.gen_schemas --check
+	$(VENV)/python -m tools.gen_runtime_schemas --check
 
 lint: install  ## style, format, and which room may import which
 	$(VENV)/python -m ruff check
@@ -48,9 +49,13 @@ types: install  ## mypy over everything, basedpyright over floors 1 to 3
 gen: install  ## writes what is generated: docs, schemas, types, pinned versions (UPGRADE=1: the newest)
 	$(VENV)/python -m tools.gen_docs
 	$(VENV)/python -m tools.gen_schemas
+	$(VENV)/python -m tools.gen_runtime_schemas
 	$(VENV)/uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev \
 	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
 	  pyproject.toml -o requirements-dev.txt
+
+fixtures: install  ## writes the examples of facts and snapshots, from a run of the project
+	$(VENV)/python -m tools.gen_fixtures
 
 bench: install  ## ratios against a bare server, one after the other (BENCH=stream picks one)
 	@for bench in $(BENCH); do \

@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import randrange
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests import written_facts
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
@@ -59,6 +61,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for need in WANTED:
         if item.get_closest_marker(need) is not None:
             path_of(need)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _facts_are_looked_at() -> Iterator[None]:
+    """Whatever a test makes the project write fits the profile."""
+    with written_facts.looked_at():
+        yield
+
+
+def pytest_runtest_teardown() -> None:
+    unfit = written_facts.taken()
+    assert not unfit, f"facts that do not fit the profile: {unfit}"
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from pathlib import Path
 from arp import ui
 from arp.protocol.component import Component
 from arp.surface.degrade import Supported, degrade
-from tools import doc_tables
+from tools import doc_tables, fact_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -97,6 +97,9 @@ PARTS: dict[str, Callable[[str, str], str]] = {
     "components": lambda page, _: doc_tables.components(page),
     "props": lambda name, _: doc_tables.props(name),
     "fields": lambda place, _: doc_tables.fields(place),
+    "facts": lambda _, __: fact_tables.facts(),
+    "payload-fields": lambda _, __: fact_tables.fields(),
+    "beside": lambda _, __: fact_tables.beside(),
     "errors": lambda _, __: doc_tables.error_codes(),
     "flags": lambda command, _: doc_tables.flags(command),
     "include": include,

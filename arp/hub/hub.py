@@ -38,6 +38,8 @@ from arp.protocol.messages import (
     RendererHello,
     Viewport,
 )
+from arp.record.recorder import Recorder
+from arp.record.runtime import Runtime
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion, StartTurn
 from arp.session.inputs import receive
 from arp.session.recovery import recover
@@ -146,6 +148,15 @@ class Hub:
         self.runner.forget(live)
 
     # -- sessions --------------------------------------------------------------------------------
+
+    def runtime(self, live: LiveSession) -> Runtime:
+        """Notes facts of a session outside of its turns; `within(turn_id=…)` joins them to one."""
+
+        def check_here() -> None:
+            if live.gone.done():
+                raise live.gone.result()
+
+        return Runtime(Recorder(live.session, {}, check_here, live.mark), self.runner.shelf)
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
         """As `Directory.find`."""

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from arp.hub.live import LiveSession
@@ -16,6 +16,7 @@ from arp.hub.turn import Turn
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
 from arp.protocol.messages import FileRef
+from arp.record.outputs import Shelf
 from arp.session.effects import Effect
 from arp.session.recovery import Interrupted
 from arp.store.blobs import Blobs
@@ -49,6 +50,8 @@ class Runner:
         self._blobs = blobs
         self._settings = settings
         self._carry_out = carry_out
+        self.shelf = Shelf(self._keep, self.read_blob)
+        """Where large outputs are kept."""
         self._states: dict[str, dict[str, Any]] = {}
         self._parking = False
         self.hurry = False
@@ -184,6 +187,10 @@ class Runner:
     async def read_blob(self, sha256: str) -> bytes:
         """Gives an uploaded file."""
         return await self._blobs.read(sha256)
+
+    async def _keep(self, stream: AsyncIterator[bytes]) -> str:
+        blob = await self._blobs.put(stream, max_bytes=self._settings.max_output_bytes)
+        return blob.sha256
 
 
 def _waits(live: LiveSession) -> bool:

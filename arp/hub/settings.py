@@ -24,6 +24,8 @@ class HubSettings(Struct, frozen=True):
     """How long a cancelled agent may clean up before its turn is closed over its head."""
     stop_grace_s: Seconds = 6.0
     """How long running turns may go on when the server stops; the rest are parked."""
+    max_output_bytes: Annotated[int, Meta(ge=1)] = 64 << 20
+    """Of one output of a tool or process that is kept whole; of a larger one, the beginning."""
     max_sessions: Annotated[int, Meta(ge=1)] = 10_000
     """In memory at once; more are refused with RATE_LIMITED."""
     high_water_bytes: Annotated[int, Meta(ge=1024)] = 256 << 10

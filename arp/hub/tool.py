@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
 
-from arp.hub.wording import well_formed
-from arp.protocol.errors import AgentFailed
+from arp.protocol.component import Component
+from arp.protocol.errors import AgentFailed, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
-from arp.session.session import Session
+from arp.record.wording import PREVIEW_CHARACTERS, well_formed
+from arp.session.session import About, Session
 
-PREVIEW_CHARACTERS = 2_000
-"""Of a result kept in the ledger; the whole of it is the agent's own."""
+if TYPE_CHECKING:
+    from arp.record.runtime import Runtime
+
+Ask: TypeAlias = Callable[[Component, About], Awaitable[Json]]
+"""Asks whoever is there."""
+
+
+class Call(NamedTuple):
+    """Which use of which tool."""
+
+    name: str
+    number: int
+    """Of the turn's uses of tools, from 1."""
+    runtime: Runtime
+    """Of the turn."""
 
 
 class ToolFailed(AgentFailed):
@@ -25,19 +41,24 @@ class ToolFailed(AgentFailed):
 class ToolCall:
     """A tool that runs; given by `async with turn.tool(name, args) as tool`."""
 
-    def __init__(self, session: Session, turn_id: str, number: int, name: str) -> None:
-        self.name = well_formed(name)
-        self.call_id = f"{turn_id}.{number}"
+    def __init__(self, session: Session, turn_id: str, call: Call, ask: Ask) -> None:
+        self.name = well_formed(call.name)
+        self.call_id = f"{turn_id}.{call.number}"
+        self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
+        self.runtime = call.runtime.within(**self._ids)
+        """To note what the tool does; every fact carries the ids of this call."""
         self._session = session
         self._turn_id = turn_id
+        self._ask = ask
         self._result: JsonObject = {}
+        self._whole: str | None = None
 
     def progress(self, text: str) -> None:
         """Notes how far the tool is, in the ledger."""
         self._record("tool.progress", {"text": well_formed(text)})
 
     def result(self, value: Json) -> None:
-        """Notes what came of it; a preview goes into the ledger.
+        """Notes what came of it; much of it is kept beside the ledger, which has a preview.
 
         Args:
             value: Anything that can be written as JSON; what cannot is noted by its `repr`.
@@ -46,8 +67,54 @@ class ToolCall:
             text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
         except (TypeError, ValueError):
             text = repr(value)
-        text = well_formed(text)
-        self._result = {"preview": text[:PREVIEW_CHARACTERS], "characters": len(text)}
+        self._whole = well_formed(text)
+
+    async def approve(
+        self, title: str, *, rule: str, reason: str | None = None, **props: Json
+    ) -> bool:
+        """Asks a person whether the tool may go on, and notes who wanted that and what came of it.
+
+        Args:
+            title: What is asked.
+            rule: The rule that wants a person asked.
+            reason: Why leave is needed, for the ledger.
+            props: Of the `confirm` that asks.
+
+        Returns:
+            Whether it may. Without an answer it may not.
+
+        Cancel: Safe; what nobody answered is no approval.
+        """
+        permission = self.runtime.permission(self.name)
+        permission.evaluated("ask", "rule", rule)
+        permission.requested(reason)
+        request = {"request_id": permission.request_id} if permission.request_id else {}
+        about = About(self.name, self._ids | request)
+        try:
+            allowed = await self._ask(Component("", "confirm", {"title": title, **props}), about)
+        except BaseException:
+            with suppress(SurfaceDestroyed):
+                permission.unanswered("cancelled")
+            raise
+        if allowed is True:
+            permission.allowed()
+        else:
+            permission.denied("person", "user")
+        return allowed is True
+
+    async def settle(self) -> None:
+        """Keeps a large result beside the ledger.
+
+        Cancel: Safe; the tool ends as cancelled then, its result is lost.
+        """
+        if self._whole is None:
+            return
+        whole, self._whole = self._whole, None
+        self._result = {"preview": whole[:PREVIEW_CHARACTERS], "characters": len(whole)}
+        if len(whole) > PREVIEW_CHARACTERS:
+            kept = await self.runtime.keep(whole)
+            if kept.output_ref is not None:
+                self._ids["output_ref"] = kept.output_ref
 
     def fail(self, message: str) -> NoReturn:
         """Ends the tool as failed, and shows why.
@@ -73,8 +140,7 @@ class ToolCall:
             self._record("tool.failed", {"tool": self.name, "error": well_formed(error)})
 
     def _record(self, type_name: str, payload: JsonObject) -> None:
-        ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
-        self._session.in_turn(type_name, self._turn_id, payload, **ids)
+        self._session.in_turn(type_name, self._turn_id, payload, **self._ids)
 
 
 def _as_json(args: Json) -> str:

@@ -19,16 +19,18 @@ from msgspec import UNSET, UnsetType
 
 from arp.hub.saved import blob_path
 from arp.hub.tally import Tally
-from arp.hub.tool import ToolCall
-from arp.hub.wording import well_formed
+from arp.hub.tool import Call, ToolCall
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
+from arp.record.wording import well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
+from arp.session.log import THREAD
+from arp.session.session import About
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
 from arp.surface.profile import fits_in, shown_as, supported
@@ -36,6 +38,7 @@ from arp.surface.profile import fits_in, shown_as, supported
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession
     from arp.hub.runner import Runner
+    from arp.record.runtime import Runtime
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -105,6 +108,17 @@ class Turn:
         """A place for the agent's own things, per session, in memory only."""
         return self._runner.state_of(self._live)
 
+    @property
+    def runtime(self) -> Runtime:
+        """Notes what ARP does not see by itself: tasks, processes, models, costs, permissions."""
+        # Only now, so that importing `Turn` stays quick; a hub has them loaded before any turn.
+        from arp.record.recorder import Recorder
+        from arp.record.runtime import Runtime
+
+        ids = {"thread_id": THREAD, "turn_id": self.id}
+        recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
+        return Runtime(recorder, self._runner.shelf)
+
     async def read_file(self, ref: FileRef) -> bytes:
         """Gives the content of an uploaded file.
 
@@ -133,8 +147,8 @@ class Turn:
         self._session.check_running(self.id)
         ref = await self._runner.save_blob(well_formed(name), content, mime)
         self._session.check_running(self.id)
-        file = msgspec.to_builtins(ref)
-        self._session.in_turn("output.spilled", self.id, {"file": file}, output_ref=ref.sha256)
+        told = {"bytes": ref.size, "sha256": ref.sha256, "mime": ref.mime, "file": _plain(ref)}
+        self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
         self._session.seen.remember_files([ref.sha256])
         self._live.mark()
         return ref
@@ -298,11 +312,13 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         self._tool = name
-        call = ToolCall(self._session, self.id, self._tally.next_tool(), name)
+        named = Call(name, self._tally.next_tool(), self.runtime)
+        call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
         self._live.mark()
         try:
             yield call
+            await call.settle()
             self._settle()
         except asyncio.CancelledError:
             self._end_tool(call, "cancelled")
@@ -327,9 +343,12 @@ class Turn:
 
         Cancel: Safe; the question closes as cancelled when the turn ends.
         """
+        return await self._ask(component, None, surface)
+
+    async def _ask(self, component: Component, about: About | None, surface: str = "main") -> Json:
         self._settle()
         self._session.check_running(self.id)
-        question = self._session.ask(self.id, self._named(component), surface)
+        question = self._session.ask(self.id, self._named(component), surface, about)
         future = asyncio.get_running_loop().create_future()
         self._waiting[question.action_id] = future
         self._live.mark()
@@ -426,6 +445,10 @@ class Turn:
         if error is not None:
             raise error
 
+    def _before_fact(self) -> None:
+        self.flush()
+        self._session.check_running(self.id)
+
     def _gather(self, surface: str, change: Change) -> None:
         changes = self._pending.setdefault(surface, [])
         last = changes[-1] if changes else None
@@ -466,6 +489,6 @@ def _copied(value: T) -> T:
     return msgspec.json.decode(msgspec.json.encode(value), type=type(value))
 
 
-def _plain(component: Component) -> JsonObject:
-    plain: JsonObject = msgspec.to_builtins(component)
+def _plain(value: msgspec.Struct) -> JsonObject:
+    plain: JsonObject = msgspec.to_builtins(value)
     return plain

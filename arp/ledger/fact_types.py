@@ -6,10 +6,12 @@ missed when it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from operator import attrgetter
 from typing import Final
+
+from msgspec.structs import fields
 
 from arp.ledger.fact import SCHEMA_VERSION, Fact
 from arp.protocol.errors import LocalError
@@ -86,6 +88,11 @@ REQUIRED_IDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Every type of the profile → the attributes of `Fact` that it needs besides the eight."""
 
+_OBJECTS: Final = frozenset(("refs", "correlation", "telemetry", "benchmark", "comparison"))
+"""What may stand beside the payload and is no text."""
+
+_CORRELATIONS: Final = tuple(field.name for field in fields(Fact) if not field.required)
+
 _ALWAYS: Final = ("runtime_id", "session_id", "event_id", "timestamp")
 
 _READERS: Final[dict[str, Callable[[Fact], tuple[object, ...]]]] = {
@@ -111,16 +118,43 @@ def check(fact: Fact) -> None:
     """
     reader = _READERS.get(fact.type)
     if reader is None:
-        raise ProfileViolation(_unknown_type(fact.type))
+        raise ProfileViolation(unknown_type(fact.type))
     if not all(reader(fact)):
         raise ProfileViolation(_missing(fact))
     if fact.sequence < 1:
-        raise ProfileViolation(_wrong(fact, "sequence", fact.sequence, "count from 1"))
+        raise ProfileViolation(_wrong(fact.type, "sequence", fact.sequence, "count from 1"))
     if fact.schema_version != SCHEMA_VERSION:
-        raise ProfileViolation(_wrong(fact, "schemaVersion", fact.schema_version, SCHEMA_VERSION))
+        told = _wrong(fact.type, "schemaVersion", fact.schema_version, SCHEMA_VERSION)
+        raise ProfileViolation(told)
 
 
-def _unknown_type(name: str) -> str:
+def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:
+    """Guarantees that a fact of this type with these ids will pass `check`.
+
+    Args:
+        fact_type: Of the closed list.
+        ids: Correlations by attribute of `Fact`: texts, and objects where the profile has such.
+
+    Raises:
+        ProfileViolation: The message names the type and what is missing or wrong.
+    """
+    if fact_type not in REQUIRED_IDS:
+        raise ProfileViolation(unknown_type(fact_type))
+    missing = [_camel(name) for name in REQUIRED_IDS[fact_type] if not ids.get(name)]
+    if missing:
+        raise ProfileViolation(f"profile validation failed: {fact_type} needs {', '.join(missing)}")
+    for name, value in ids.items():
+        if name not in _CORRELATIONS:
+            near = get_close_matches(name, _CORRELATIONS, n=1, cutoff=0.0)
+            raise ProfileViolation(
+                f"profile validation failed: no id {name!r:.80}; the nearest is {near[0]}"
+            )
+        if name not in _OBJECTS and not isinstance(value, str):
+            raise ProfileViolation(_wrong(fact_type, _camel(name), value, "a text"))
+
+
+def unknown_type(name: str) -> str:
+    """Says that there is no such type, and which is nearest."""
     near = get_close_matches(name, REQUIRED_IDS, n=1, cutoff=0.0)
     return f"profile validation failed: no type {name!r:.80}; the nearest is {near[0]}"
 
@@ -132,8 +166,8 @@ def _missing(fact: Fact) -> str:
     return f"profile validation failed: {fact.type} needs {', '.join(names)}"
 
 
-def _wrong(fact: Fact, field: str, value: object, expected: str) -> str:
-    return f"profile validation failed: {fact.type} has {field} {value!r:.40}; expected: {expected}"
+def _wrong(fact_type: str, field: str, value: object, expected: str) -> str:
+    return f"profile validation failed: {fact_type} has {field} {value!r:.40}; expected: {expected}"
 
 
 def _camel(name: str) -> str:

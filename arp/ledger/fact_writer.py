@@ -8,7 +8,7 @@ import msgspec
 
 from arp.ledger.fact import SCHEMA_VERSION, Fact, encode
 from arp.ledger.fact_types import check
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import Json, JsonObject
 
 
 class FactWriter:
@@ -24,7 +24,7 @@ class FactWriter:
         """What stands before and behind a text; made for the first: most sessions are idle."""
 
     def fact(
-        self, at: str, sequence: int, type_name: str, payload: JsonObject, ids: Mapping[str, str]
+        self, at: str, sequence: int, type_name: str, payload: JsonObject, ids: Mapping[str, Json]
     ) -> bytes:
         """Gives a fact, encoded.
 

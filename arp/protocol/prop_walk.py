@@ -177,7 +177,8 @@ def _below(option: Any, segment: str | int) -> Any | None:
 
 @lru_cache(maxsize=_CACHED)
 def _hints(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
-    return get_type_hints(struct, include_extras=True)
+    hints = get_type_hints(struct, include_extras=True)
+    return {field.encode_name: hints[field.name] for field in msgspec.structs.fields(struct)}
 
 
 def _is_struct(option: Any) -> bool:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.delta_writer import DeltaWriter
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, Delta, DeltaPayload, InputEcho, Render
 from arp.session.parcels import parcels
 from arp.surface.profile import Profile
@@ -49,7 +49,7 @@ class Emission:
         sequence: int,
         type_name: str,
         payload: JsonObject,
-        ids: dict[str, str],
+        ids: dict[str, Json],
         messages: list[AgentMessage],
     ) -> None:
         self.sequence = sequence

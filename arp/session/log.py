@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arp.ledger.fact_writer import FactWriter
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage
 from arp.protocol.screen import Screen
 from arp.session.emission import Drained, Emission, Recorded, Said, Text
@@ -40,7 +40,7 @@ class Log:
         self,
         type_name: str,
         payload: JsonObject,
-        ids: dict[str, str],
+        ids: dict[str, Json],
         messages: list[AgentMessage] | None = None,
     ) -> Emission:
         """Records a fact with the next sequence.

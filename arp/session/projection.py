@@ -171,6 +171,8 @@ def _tool_failed(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[Ag
 
 
 def _artifact(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
+    if "changes" not in payload:  # a file, which no surface shows
+        return []
     changes = restored(msgspec.convert(payload["changes"], list[StoredChange]))
     return commit_messages(at, payload["surface"], changes)
 

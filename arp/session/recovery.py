@@ -89,7 +89,7 @@ def _follow(session: Session, fact: Fact) -> None:
                 if question.action_id == fact.action_id:
                     del session.questions[place]
             _seen(session, payload.get("input"), turn_id)
-        case "output.spilled":
+        case "output.spilled" if "file" in payload:  # what a tool wrote is no file of a user's
             session.seen.remember_files([payload["file"]["sha256"]])
         case "artifact.changed" | "run.status":
             if "inputId" in payload:

@@ -12,7 +12,7 @@ or its turn ends by itself; a turn that ended by a crash leaves its questions op
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -68,6 +68,14 @@ class Question(Struct, frozen=True):
     component_id: str
     surface: str
     turn_id: str
+
+
+class About(Struct, frozen=True):
+    """The use of a tool that a question is about."""
+
+    tool: str
+    ids: Mapping[str, str]
+    """Of the call, by field name."""
 
 
 class Rules(Struct, frozen=True):
@@ -147,7 +155,7 @@ class Session:
 
     # -- recording -------------------------------------------------------------------------------
 
-    def record(self, type_name: str, payload: JsonObject, **ids: str) -> Emission:
+    def record(self, type_name: str, payload: JsonObject, **ids: Json) -> Emission:
         """Writes a fact, and shows it; see `Log.add`."""
         return self.log.add(type_name, payload, ids)
 
@@ -274,10 +282,22 @@ class Session:
 
     # -- questions -------------------------------------------------------------------------------
 
-    def ask(self, turn_id: str, component: Component, surface: str = "main") -> Question:
+    def ask(
+        self,
+        turn_id: str,
+        component: Component,
+        surface: str = "main",
+        about: About | None = None,
+    ) -> Question:
         """Shows a component that waits for an answer.
 
         One that a turn before left open under the same id is over then.
+
+        Args:
+            turn_id: Of the turn that asks.
+            component: What asks.
+            surface: Where.
+            about: The use of a tool that waits for the answer.
 
         Raises:
             ArpError: The component is refused, or is a question of this turn that is still open;
@@ -298,7 +318,11 @@ class Session:
         question = Question(action_id, component.id, surface, turn_id)
         self.questions[surface, component.id] = question
         payload = {"component": as_object(asked), "surface": surface}
-        self.in_turn("action.required", turn_id, payload, action_id=question.action_id)
+        ids = {"action_id": action_id}
+        if about is not None:
+            payload["tool"] = about.tool
+            ids |= about.ids
+        self.in_turn("action.required", turn_id, payload, **ids)
         return question
 
     def answer_question(self, question: Question, answer: Json, told: JsonObject | None) -> None:

@@ -17,6 +17,7 @@ from arp.protocol.capabilities import AGENT_FEATURES
 from arp.protocol.catalog import CATALOG
 from arp.protocol.messages import AgentMessage, InputType, RendererMessage
 from arp.protocol.patch import OP_NAMES
+from arp.record.runtime import Runtime
 from arp.transport.websocket import SUBPROTOCOLS
 from arp_terminal.commands import COMMANDS
 from tests.docs import commands
@@ -159,6 +160,18 @@ def test_everything_of_a_turn_is_told_and_nothing_else() -> None:
     }
     assert own | {"id"} <= told | {"input"}
     assert told <= own | {"id"}
+
+
+def test_everything_of_a_runtime_is_told() -> None:
+    own = {name for name in dir(Runtime) if not name.startswith("_")}
+    text = section("agents.md", "Notes for the ledger")
+    rows_of = [row[0] for row in rows(text) if len(row) == 2]
+    assert own <= set(re.findall(r"\w+", " ".join(rows_of)))
+
+
+def test_every_type_of_fact_is_told_and_no_other() -> None:
+    told = [row[0].strip("`") for row in rows(section("facts.md", "Types")) if row[0] != "type"]
+    assert [name for name in told if "." in name] == list(REQUIRED_IDS)
 
 
 def test_everything_of_a_client_is_told_and_nothing_else() -> None:

@@ -20,7 +20,7 @@ async def test_action_is_done_when_what_was_recorded_is_durable() -> None:
         live = await hub.open("s", Principal(), "agent")
         await settled(hub)
         store.hold()
-        live.session.record("channel.connected", {}, channel_id="c")
+        live.session.record("runtime.warning", {"message": "x"})
         live.after_write(lambda: done.append("done"))
         await store.waiting.wait()
         before = list(done)
@@ -52,7 +52,7 @@ async def test_who_waits_for_a_session_that_leaves_is_told_why(how: str) -> None
             hub.evict(asyncio.get_running_loop().time() + 1)
         else:
             store.error = BROKEN
-            live.session.record("channel.connected", {}, channel_id="c")
+            live.session.record("runtime.warning", {"message": "x"})
         waiting = asyncio.ensure_future(live.written())
         if how == "delete":
             store.error = None
@@ -79,7 +79,7 @@ async def test_session_that_left_is_written_no_more() -> None:
         live = await hub.open("s", Principal(), "agent")
         await settled(hub)
         hub.evict(asyncio.get_running_loop().time() + 1)
-        live.session.record("channel.connected", {}, channel_id="c")
+        live.session.record("runtime.warning", {"message": "x"})
         live.mark()
         await settled(hub)
         count = len(await store.facts())

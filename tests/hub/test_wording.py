@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arp.hub.wording import well_formed
+from arp.record.wording import well_formed
 
 
 @pytest.mark.parametrize(

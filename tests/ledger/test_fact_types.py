@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from arp.ledger.fact import Fact
-from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check
+from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check, check_ids
 from arp.protocol.errors import LocalError
 
 PLAIN = Fact(
@@ -161,3 +161,34 @@ def test_another_profile_is_not_written() -> None:
 
 def test_a_violation_is_our_callers_error() -> None:
     assert issubclass(ProfileViolation, LocalError)
+
+
+TASK = {"task_id": "task_1", "run_id": "run_1", "refs": ["r"], "status": "running"}
+
+
+def test_ids_that_a_type_needs_pass_with_more_of_them() -> None:
+    check_ids("task.attempt.failed", TASK)
+    check_ids("session.updated", {})
+
+
+@pytest.mark.parametrize(
+    ("fact_type", "ids", "told"),
+    [
+        ("task.attempt.failed", {}, "task.attempt.failed needs taskId, runId"),
+        ("task.attempt.failed", TASK | {"run_id": ""}, "task.attempt.failed needs runId"),
+        ("task.attempt.faild", TASK, "no type 'task.attempt.faild'; the nearest is task.attempt."),
+        (
+            "task.started",
+            TASK | {"run_id": 7},
+            "task.started has runId 7; expected: a text",
+        ),
+        ("task.started", TASK | {"runId": "x"}, "no id 'runId'; the nearest is run_id"),
+    ],
+)
+def test_ids_that_would_not_pass_later_are_refused_before(
+    fact_type: str, ids: dict[str, object], told: str
+) -> None:
+    """Whoever makes a fact is told at once, in the words of `check`."""
+    with pytest.raises(ProfileViolation) as refused:
+        check_ids(fact_type, ids)
+    assert str(refused.value).startswith(f"profile validation failed: {told}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pytest
@@ -105,3 +105,12 @@ def test_kinds_are_named_as_json_names_them() -> None:
         "object",
         "bytes",
     ]
+
+
+class _Renamed(msgspec.Struct, rename="camel"):
+    first_bad: Annotated[int, msgspec.Meta(ge=1, description="a whole number from 1")]
+
+
+def test_a_field_is_found_by_its_name_in_the_message() -> None:
+    told = refusal({"firstBad": 0}, _Renamed, "payload")
+    assert told == "payload.firstBad: expected a whole number from 1"

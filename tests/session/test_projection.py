@@ -157,6 +157,11 @@ def test_other_facts_show_nothing() -> None:
         assert project(AT, type_name, {}, {}) == []
 
 
+def test_file_is_on_no_surface() -> None:
+    """It is an artifact too, but has no changes."""
+    assert project(AT, "artifact.changed", {"name": "report.md"}, {}) == []
+
+
 def test_seq_stands_on_what_completes_a_fact() -> None:
     """A renderer that is cut off before it is told the whole fact again."""
     for type_name, payload, messages in SHOWN:

@@ -122,6 +122,12 @@ def test_files_that_the_agent_kept_may_still_be_named() -> None:
     assert one.restored.seen.files == {"abc": None}
 
 
+def test_what_a_tool_wrote_is_no_file_that_inputs_may_name() -> None:
+    one = talk()
+    one.session.in_turn("output.spilled", "t1", {"sha256": "abc", "bytes": 3}, output_ref="abc")
+    assert one.restored.seen.files == {}
+
+
 def test_files_that_came_in_a_form_may_still_be_named() -> None:
     one = talk()
     one.session.seen.remember_files(["abc"])

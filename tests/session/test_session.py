@@ -18,7 +18,7 @@ from arp.protocol.messages import Commit, Patch, Render
 from arp.protocol.patch import Append, Reorder, Replace, Update
 from arp.session.effects import CancelTurn, StartTurn
 from arp.session.emission import THINKING, Emission
-from arp.session.session import Session
+from arp.session.session import About, Session
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.profile import DRAFT
 from arp.surface.snapshot import Place, SessionName
@@ -332,6 +332,16 @@ def test_question_is_shown_open_and_waits() -> None:
     }
     assert session.questions == {("main", "q"): question}
     assert session.status_of("t1") == "waiting"
+
+
+def test_question_of_a_tool_names_the_tool_and_its_call() -> None:
+    session = begun()
+    ids = {"tool_call_id": "t1.1", "request_id": "r"}
+    question = session.ask("t1", confirm(), about=About("shell", ids))
+    _, asked = facts(session)
+    assert (asked.tool_call_id, asked.request_id) == ("t1.1", "r")
+    assert asked.action_id == question.action_id
+    assert asked.payload["tool"] == "shell"
 
 
 def test_ids_of_questions_are_never_used_twice() -> None:

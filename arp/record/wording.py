@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+PREVIEW_CHARACTERS = 2_000
+"""Of an output kept in the ledger; a screen shows no more of one at once."""
+
 
 def well_formed(text: str) -> str:
     """Gives a text without lone surrogates, which models stream now and then.

@@ -1,0 +1,157 @@
+"""Records facts that an author or the runtime around ARP makes, each checked where it is made.
+
+Theory of operation. A fact that is refused when the writer encodes it would cost the session its
+place in the memory. So whatever comes from outside is made plain JSON and checked here, at the line
+of whoever made the mistake; nothing is recorded then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check_ids
+from arp.ledger.payloads import check_payload
+from arp.protocol.json_value import Json, JsonObject
+from arp.record.wording import well_formed
+from arp.session.log import THREAD
+from arp.session.session import Session
+
+UNAVAILABLE: Final = "unavailable"
+"""Stands for a correlation that there is none of (ledger.md 1)."""
+
+OWN: Final = frozenset(
+    (
+        "session.created",
+        "turn.submitted",
+        "turn.started",
+        "turn.completed",
+        "turn.failed",
+        "queue.changed",
+        "model.delta",
+        "reasoning.delta",
+        "tool.started",
+        "tool.args",
+        "tool.progress",
+        "tool.result",
+        "tool.failed",
+        "action.required",
+        "action.resolved",
+        "channel.connected",
+        "channel.resumed",
+        "channel.disconnected",
+        "runtime.error",
+    )
+)
+"""What the session records itself: they say how it stands, and show on screens."""
+
+
+OWN_FIELDS: Final = {
+    "artifact.changed": frozenset(("changes", "inputId")),
+    "run.status": frozenset(("inputId",)),
+    "output.spilled": frozenset(("file",)),
+}
+"""Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
+
+
+class Recorder:
+    """Records facts of one session that carry the same ids."""
+
+    __slots__ = ("_after", "_before", "_session", "ids")
+
+    def __init__(
+        self,
+        session: Session,
+        ids: Mapping[str, Json],
+        before: Callable[[], None],
+        after: Callable[[], None],
+    ) -> None:
+        """See the class.
+
+        Args:
+            session: Whose facts they are.
+            ids: Correlations that every fact carries, by field name.
+            before: Called first; raises if nothing may be recorded (any more).
+            after: Called when something was recorded.
+        """
+        self.ids = dict(ids)
+        self._session = session
+        self._before = before
+        self._after = after
+
+    def record(self, type_name: str, payload: JsonObject, **ids: Json) -> None:
+        """Records a fact.
+
+        Args:
+            type_name: Of the closed list, but not one of `OWN`.
+            payload: What can be written as JSON, without the session's own fields (`OWN_FIELDS`);
+                `None` in it stands for what does not apply.
+            ids: Correlations by field name; `None` stands for what does not apply.
+
+        Raises:
+            ProfileViolation: The type, an id or a field is wrong or missing; nothing is recorded.
+            SurfaceDestroyed: The turn is over; nothing is recorded.
+            TypeError: A value cannot be written as JSON; nothing is recorded.
+        """
+        if type_name in OWN or not OWN_FIELDS.get(type_name, frozenset()).isdisjoint(payload):
+            raise ProfileViolation(
+                f"profile validation failed: {type_name} is recorded by the session itself"
+            )
+        self._before()
+        told = plain(_given(payload))
+        named = {**self._scope(type_name), **self.ids, **plain(_given(ids))}
+        check_ids(type_name, named)
+        check_payload(type_name, told, named)
+        self._session.record(type_name, told, **named)
+        self._after()
+
+    def within(self, **ids: Json) -> Recorder:
+        """Gives a recorder whose facts carry these ids too."""
+        joined = {**self.ids, **_given(ids)}
+        return Recorder(self._session, joined, self._before, self._after)
+
+    def new_id(self, kind: str) -> str:
+        """Gives an id that no other fact of the session has brought into being.
+
+        It holds the sequence of the next fact, which is the one that brings it into being: whoever
+        asks for an id records that fact before anything else.
+        """
+        self._before()
+        return f"{kind}-{self._session.sequence + 1}"
+
+    @staticmethod
+    def _scope(type_name: str) -> JsonObject:
+        """Gives the ids of a fact outside of any turn, as far as its type wants them."""
+        wanted = REQUIRED_IDS.get(type_name, ())
+        scope = {"thread_id": THREAD, "turn_id": UNAVAILABLE}
+        return {name: value for name, value in scope.items() if name in wanted}
+
+
+def _given(values: Mapping[str, Json]) -> JsonObject:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def plain(value: JsonObject) -> JsonObject:
+    """Gives a deep copy as plain JSON, in which every text can be encoded.
+
+    Raises:
+        TypeError: It cannot be written as JSON.
+    """
+    try:
+        encoded = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        encoded = msgspec.json.encode(_well_formed(msgspec.to_builtins(value)))
+    copied: JsonObject = msgspec.json.decode(encoded)
+    return copied
+
+
+def _well_formed(value: Json) -> Json:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, dict):
+        return {well_formed(name): _well_formed(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_well_formed(inner) for inner in value]
+    return value

@@ -1,0 +1,294 @@
+"""The JSON Schemas say of facts and snapshots what the code says of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from arp.ledger.fact import Fact
+from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check
+from arp.ledger.models.read_model import ReadModel
+from arp.ledger.payloads import ROWS, check_payload, row
+from tests import written_facts
+from tests.ledger.test_payloads import FITTING, REFUSED
+from tools import gen_fixtures
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas/agentruntime"
+FIXTURES = SCHEMAS / "fixtures/lime-profile"
+
+HEAD = {
+    "schemaVersion": "lime-profile-0.4.0",
+    "runtimeId": "r",
+    "sessionId": "s",
+    "eventId": "s-1",
+    "timestamp": "2026-11-21T08:00:00Z",
+    "sequence": 1,
+}
+
+WRITTEN = {field.name: field.encode_name for field in msgspec.structs.fields(Fact)}
+
+OBJECTS = {
+    "benchmark": {"datasetId": "d", "datasetVersion": "1"},
+    "refs": {"trajectory": "t"},
+    "comparison": {
+        "baseline": "a",
+        "candidate": "b",
+        "meanRewardDelta": 0.5,
+        "timeoutDelta": 0,
+        "evidenceCompleteness": 1,
+        "p0Regressions": 0,
+        "decision": "promote",
+    },
+}
+
+
+def validator(name: str) -> Draft202012Validator:
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+
+TOLERANT = validator("agentruntime-event")
+STRICT = validator("agentruntime-lime-profile-event")
+SNAPSHOTS = {
+    name: validator(name)
+    for name in ("agentruntime-snapshot", "agentruntime-lime-profile-snapshot")
+}
+
+
+def wrong_with(schema: Draft202012Validator, document: Any) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in schema.iter_errors(document)]
+
+
+def event(fact_type: str, payload: dict[str, Any], ids: dict[str, Any]) -> dict[str, Any]:
+    """Gives a fact with all ids that its type needs, as far as `ids` does not say otherwise."""
+    needed = dict.fromkeys((*REQUIRED_IDS.get(fact_type, ()), *ids), "x") | OBJECTS
+    used = {*REQUIRED_IDS.get(fact_type, ()), *ids}
+    given = {WRITTEN[name]: ids.get(name, needed[name]) for name in used}
+    return {**HEAD, "type": fact_type, "payload": payload, **given}
+
+
+# -- facts -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fact_type", "payload", "ids"), FITTING)
+def test_what_the_ledger_takes_the_strict_schema_takes(
+    fact_type: str, payload: dict[str, Any], ids: dict[str, Any]
+) -> None:
+    document = msgspec.to_builtins(event(fact_type, payload, ids))
+    assert wrong_with(STRICT, document) == []
+    assert wrong_with(TOLERANT, document) == []
+
+
+@pytest.mark.parametrize(("fact_type", "payload", "ids", "told"), REFUSED)
+def test_what_the_ledger_refuses_the_strict_schema_refuses(
+    fact_type: str, payload: dict[str, Any], ids: dict[str, Any], told: str
+) -> None:
+    document = event(fact_type, payload, ids)
+    assert wrong_with(STRICT, document)
+    if "needs" not in told:
+        assert wrong_with(TOLERANT, document) == []
+
+
+@pytest.mark.parametrize("fact_type", REQUIRED_IDS)
+def test_every_id_that_a_type_needs_the_strict_schema_needs(fact_type: str) -> None:
+    """ledger.md 1, "Required besides, by family"."""
+    ids = dict.fromkeys((*REQUIRED_IDS[fact_type], *row(fact_type).correlations), "x")
+    document = event(fact_type, {}, ids | {k: v for k, v in OBJECTS.items() if k in ids})
+    for name in ids:
+        without = {key: value for key, value in document.items() if key != WRITTEN[name]}
+        assert any(f"'{WRITTEN[name]}' is a required" in one for one in wrong_with(STRICT, without))
+
+
+@pytest.mark.parametrize("name", [*HEAD, "type", "payload"])
+def test_both_schemas_need_the_eight_fields(name: str) -> None:
+    document = event("session.updated", {}, {})
+    del document[name]
+    assert wrong_with(STRICT, document)
+    assert wrong_with(TOLERANT, document)
+
+
+@pytest.mark.parametrize(
+    ("change", "passes"),
+    [
+        ({"galaxyId": {"a": 1}}, True),
+        ({"type": "galaxy.seen"}, True),
+        ({"schemaVersion": "lime-profile-9"}, True),
+        ({"type": "no family"}, False),
+        ({"sequence": 0}, False),
+        ({"sequence": "1"}, False),
+        ({"timestamp": "yesterday"}, False),
+        ({"turnId": ""}, False),
+        ({"payload": []}, False),
+    ],
+)
+def test_the_public_schema_lets_pass_what_it_does_not_know_and_the_strict_one_nothing(
+    change: dict[str, Any], passes: bool
+) -> None:
+    document = event("session.updated", {}, {}) | change
+    assert (wrong_with(TOLERANT, document) == []) is passes
+    assert wrong_with(STRICT, document)
+
+
+VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    ["", "x", "deny", "EUR", 0, 1, -1, 0.5, 2.5, True, None, [], ["x"], [1], {}, "0" * 64]
+)
+
+
+def taken(document: dict[str, Any], ids: dict[str, Any]) -> bool:
+    fact = msgspec.convert(copy.deepcopy(document), Fact)
+    try:
+        check(fact)
+        check_payload(fact.type, fact.payload, ids)
+    except ProfileViolation:
+        return False
+    return True
+
+
+@given(st.sampled_from(list(ROWS)), st.data())
+def test_schema_and_check_are_of_one_mind(fact_type: str, data: st.DataObject) -> None:
+    """The check guards what is written, the schema what others read: neither may know better."""
+    names = row(fact_type).shape.__struct_fields__
+    payload = {name: data.draw(VALUES, name) for name in names if data.draw(st.booleans(), name)}
+    ids = {name: OBJECTS.get(name, "x") for name in REQUIRED_IDS[fact_type]}
+    ids |= dict.fromkeys(row(fact_type).correlations, "x")
+    document = event(fact_type, payload, ids)
+    assert taken(document, ids) is (wrong_with(STRICT, document) == [])
+
+
+# -- snapshots and fixtures ------------------------------------------------------------------------
+
+
+def fixture(name: str) -> Any:
+    return json.loads((FIXTURES / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "fact_type", "ids"),
+    [
+        ("submit-turn-event", "turn.submitted", {"threadId", "turnId"}),
+        ("tool-approval-action-required-event", "action.required", {"actionId", "toolCallId"}),
+        ("task-retry-attempt-failed-event", "task.attempt.failed", {"taskId", "runId"}),
+        ("routing-single-candidate-event", "routing.single_candidate", {"threadId", "turnId"}),
+        ("evidence-export-event", "evidence.changed", {"evidenceId", "turnId", "taskId"}),
+    ],
+)
+def test_an_example_of_a_fact_is_one(name: str, fact_type: str, ids: set[str]) -> None:
+    document = fixture(name)
+    assert document["type"] == fact_type
+    assert ids <= document.keys()
+    assert wrong_with(STRICT, document) == []
+    assert wrong_with(TOLERANT, document) == []
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_the_example_of_a_snapshot_is_one(name: str) -> None:
+    document = fixture("thread-read-snapshot")
+    assert document["threads"][0]["lastOutcome"]
+    assert [task["status"] for task in document["tasks"]] == ["completed"]
+    assert wrong_with(SNAPSHOTS[name], document) == []
+
+
+def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
+    """The profile, "Evidence boundary": what an export of a trial must name."""
+    pack = fixture("benchmark-trial-pack")
+    assert pack["runtimeCorrelation"] == {
+        "runtimeId": "arp",
+        "sessionId": "session-1",
+        "threadId": "main",
+        "turnId": "t2",
+        "taskId": "count-files",
+        "runId": "count-files.1",
+        "traceId": "unavailable",
+    }
+    assert pack["benchmark"]["datasetId"] == "terminal-tasks"
+    assert set(pack["refs"]) == {
+        "harborJob",
+        "harborTrial",
+        "taskToml",
+        "trajectory",
+        "reward",
+        "rewardDetails",
+        "artifactManifest",
+        "qcReport",
+    }
+    assert [one["type"] for one in pack["events"]] == [
+        "benchmark.dataset.resolved",
+        "benchmark.configuration.resolved",
+        "benchmark.trial.started",
+        "benchmark.trial.completed",
+        "benchmark.reward.recorded",
+    ]
+    assert [wrong_with(STRICT, one) for one in pack["events"]] == [[]] * 5
+
+
+def test_there_is_an_example_of_each_kind_and_no_other() -> None:
+    assert {path.stem for path in FIXTURES.iterdir()} == set(gen_fixtures.FIXTURES)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ((), "threads"),
+        ((), "tasks"),
+        ((), "taskSummary"),
+        ((), "routingLimitSummary"),
+        ((), "telemetrySummary"),
+        ((), "evidenceRefs"),
+        ((), "updatedAt"),
+        (("threads", 0), "threadId"),
+        (("threads", 0), "status"),
+        (("threads", 0), "turns"),
+        (("threads", 0), "pendingRequests"),
+        (("threads", 0), "queuedTurns"),
+        (("threads", 0), "incidents"),
+        (("threads", 0), "evidenceSummary"),
+    ],
+)
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_a_snapshot_without_what_it_must_have_is_refused(
+    name: str, path: tuple[Any, ...], value: str
+) -> None:
+    """ledger.md 4."""
+    document = part = fixture("thread-read-snapshot")
+    for step in path:
+        part = part[step]
+    del part[value]
+    assert wrong_with(SNAPSHOTS[name], document)
+
+
+def test_a_status_that_the_profile_does_not_know_passes_the_public_schema_alone() -> None:
+    document = fixture("thread-read-snapshot")
+    document["threads"][0]["status"] = "dreaming"
+    assert wrong_with(SNAPSHOTS["agentruntime-snapshot"], document) == []
+    assert len(wrong_with(SNAPSHOTS["agentruntime-lime-profile-snapshot"], document)) == 1
+
+
+def test_a_snapshot_without_any_thread_is_refused() -> None:
+    document = fixture("thread-read-snapshot") | {"threads": []}
+    assert all(wrong_with(schema, document) for schema in SNAPSHOTS.values())
+
+
+def test_the_snapshot_of_a_session_of_which_nothing_is_known_is_one() -> None:
+    first = msgspec.convert(event("session.created", {"epoch": "e", "workflow": "w"}, {}), Fact)
+    model = ReadModel()
+    model.fold(first)
+    document = json.loads(json.dumps(model.snapshot()))
+    assert [wrong_with(schema, document) for schema in SNAPSHOTS.values()] == [[], []]
+
+
+def test_a_fact_that_does_not_fit_is_seen_wherever_a_test_makes_the_project_write_it() -> None:
+    """What looks at the facts of all tests looks."""
+    document = event("task.created", {"objective": ""}, {})
+    written_facts.look_at(json.dumps(document).encode())
+    written_facts.look_at(json.dumps(event("task.created", {"objective": "x"}, {})).encode())
+    (unfit,) = written_facts.taken()
+    assert unfit.startswith("profile validation failed: task.created: payload.objective")

@@ -1,0 +1,66 @@
+"""A large output leaves a preview and a ref; nothing of a small one is cut."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+
+from arp.ledger.payload_fields import Finding
+from arp.protocol.errors import ResourceLimit
+from arp.record.outputs import Kept
+from tests.record.rig import Notes
+
+LARGE = "é" * 2_001
+REF = sha256(LARGE.encode()).hexdigest()
+
+
+async def test_a_large_output_is_kept_beside_the_ledger() -> None:
+    """ledger.md 6: a large result leaves a preview and an `outputRef`."""
+    notes = Notes()
+    kept = await notes.runtime.keep(LARGE, "text/plain")
+    assert kept == Kept("é" * 2_000, 4_002, REF)
+    assert notes.kept == {REF: LARGE.encode()}
+    assert await notes.runtime.read(REF) == LARGE.encode()
+    payload = {"bytes": 4_002, "sha256": REF, "preview": "é" * 2_000, "mime": "text/plain"}
+    assert notes.told() == [("output.spilled", payload, {"output_ref": REF})]
+
+
+@pytest.mark.parametrize("data", ["", "small", "é" * 2_000, b"bytes"])
+async def test_a_small_output_is_its_own_preview(data: str | bytes) -> None:
+    notes = Notes()
+    whole = data if isinstance(data, bytes) else data.encode()
+    kept = await notes.runtime.keep(data)
+    assert (kept.preview.encode(), kept.bytes, kept.output_ref) == (whole, len(whole), None)
+    assert notes.facts() == []
+
+
+async def test_bytes_that_are_no_text_are_kept_whole_however_few() -> None:
+    """Their preview is not what they are."""
+    notes = Notes()
+    kept = await notes.runtime.keep(b"\xff\x00")
+    assert (kept.preview, kept.bytes) == ("\ufffd\x00", 2)
+    assert notes.kept == {kept.output_ref: b"\xff\x00"}
+
+
+async def test_half_a_character_is_kept_as_the_sign_for_it() -> None:
+    notes = Notes()
+    assert await notes.runtime.keep("a\ud800") == Kept("a\ufffd", 4)
+
+
+async def test_what_cannot_be_kept_is_cut_and_the_ledger_says_so() -> None:
+    notes = Notes()
+    notes.refusal = ResourceLimit("the disk is full")
+    assert await notes.runtime.keep(LARGE) == Kept("é" * 2_000, 4_002, None)
+    payload = {"bytes": 4_002, "keptBytes": 4_000, "reason": "the disk is full"}
+    assert notes.told() == [("output.truncated", payload, {})]
+
+
+def test_what_was_taken_out_or_is_gone_has_its_fact() -> None:
+    notes = Notes()
+    notes.runtime.outputs.redacted([Finding("token", 2)])
+    notes.runtime.outputs.expired(REF, "older than a month")
+    assert notes.told() == [
+        ("output.redacted", {"findings": [{"rule": "token", "count": 2}]}, {}),
+        ("output.expired", {"reason": "older than a month"}, {"output_ref": REF}),
+    ]

@@ -1,0 +1,56 @@
+"""Looks at every fact that a hub in this process writes, whichever test makes it do so.
+
+The strict schema and these checks say the same (`tests/ledger/test_schemas.py`); they are fast
+enough for every fact of every test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from arp.hub.writer import Writer
+from arp.ledger.fact import decode
+from arp.ledger.fact_types import ProfileViolation, check
+from arp.ledger.payloads import check_payload
+from arp.protocol.errors import ArpError
+from arp.store.store import Append
+
+_unfit: list[str] = []
+
+
+@contextmanager
+def looked_at() -> Iterator[None]:
+    """Looks at what is written until the block ends."""
+    append = Writer._append
+
+    async def appended(self: Writer, batch: list[Append]) -> dict[str, ArpError]:
+        for one in batch:
+            for body in one.facts:
+                look_at(body)
+        return await append(self, batch)
+
+    Writer._append = appended  # type: ignore[method-assign]  # for the time of the tests
+    try:
+        yield
+    finally:
+        Writer._append = append  # type: ignore[method-assign]
+
+
+def look_at(body: bytes) -> None:
+    """Takes note of a fact that does not fit the profile."""
+    fact = decode(body)
+    try:
+        check(fact)
+        check_payload(fact.type, fact.payload, msgspec.structs.asdict(fact))
+    except ProfileViolation as error:
+        _unfit.append(str(error))
+
+
+def taken() -> list[str]:
+    """Gives what was wrong with the facts since the last time."""
+    unfit = list(_unfit)
+    _unfit.clear()
+    return unfit

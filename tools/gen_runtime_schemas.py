@@ -1,0 +1,53 @@
+"""Writes the JSON Schemas of facts and snapshots, and tells whether any is out of date.
+
+    python -m tools.gen_runtime_schemas            writes them
+    python -m tools.gen_runtime_schemas --check    fails if that would change a byte
+
+Facts come from the tables of `arp.ledger`; snapshots from the list of what they must have.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tools import event_schema, snapshot_schema
+
+ROOT = Path(__file__).resolve().parent.parent
+
+FOLDER = "schemas/agentruntime"
+
+
+def main(arguments: list[str]) -> int:
+    """Writes or checks every file; returns the exit code."""
+    check = "--check" in arguments
+    stale = []
+    for name, text in files().items():
+        path = ROOT / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(name)
+            if not check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(f"schemas: {name} {'is out of date; run make gen' if check else 'written'}")
+    return 1 if stale and check else 0
+
+
+def files() -> dict[str, str]:
+    """Gives every schema by its path from the root."""
+    schemas = {
+        "agentruntime-event": event_schema.tolerant(),
+        "agentruntime-snapshot": snapshot_schema.tolerant(),
+        "agentruntime-lime-profile-event": event_schema.strict(),
+        "agentruntime-lime-profile-snapshot": snapshot_schema.strict(),
+    }
+    return {
+        f"{FOLDER}/{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        for name, schema in schemas.items()
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
