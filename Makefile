@@ -6,11 +6,12 @@
 
 PYTHON = python3
 VENV = .venv/bin
+NPM = $(or $(shell command -v npm),$(error arp: needs Node.js 20.19 or newer with npm; Debian: apt-get install nodejs npm))
 BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
-BENCH = stream paced fanout patch idle start
+BENCH = stream paced fanout patch idle start ledger
 
-.PHONY: help demo test install fix check lint types gen fixtures bench web web-test browser kill-test soak lowest coverage
+.PHONY: help demo test install fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser kill-test soak lowest coverage
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -22,7 +23,7 @@ demo:  ## the data explorer, at the address it prints (PORT=8080, ARGS="--ledger
 test:  ## all tests; says at the end what it left out, and fails instead with CI=true
 	@$(BOOTSTRAP) dev
 	@echo "arp: testing, under 10 minutes on two cores"
-	@$(PYTEST) -n 2 $(ARGS)
+	@$(PYTEST) -n 4 $(ARGS)  # most of them wait for somebody
 
 install:  ## .venv with everything that developers need
 	@$(BOOTSTRAP) dev
@@ -36,6 +37,7 @@ check: lint types  ## what must hold before a commit, tests aside
 	$(VENV)/python -m tools.gen_docs --check
 	$(VENV)/python -m tools.gen_schemas --check
 	$(VENV)/python -m tools.gen_runtime_schemas --check
+	$(VENV)/python -m tools.check_page
 
 lint: install  ## style, format, and which room may import which
 	$(VENV)/python -m ruff check
@@ -61,15 +63,24 @@ bench: install  ## ratios against a bare server, one after the other (BENCH=stre
 	@for bench in $(BENCH); do \
 	  echo "== $$bench" && $(VENV)/python -m tests.bench.$$bench $(ARGS) || exit 1; done
 
-web: web/node_modules  ## builds the web packages
-	npm --prefix web run build
+web: web/node_modules  ## builds the web packages, and the page into arp/server/static
+	$(NPM) --prefix web run build
 
 web-test: install web  ## types and tests of the web packages, against a real server too
-	npm --prefix web run types
-	npm --prefix web test
+	$(NPM) --prefix web run types
+	$(NPM) --prefix web test
+
+web-e2e: install web  ## the page in a real Chromium before a real server (ARGS="-t W17" picks)
+	$(NPM) --prefix web/e2e run e2e -- $(ARGS)
+
+web-fresh: install web  ## the web packages as people get them: packed, in fresh React and Vue applications
+	$(NPM) --prefix web/fresh run fresh
+
+bench-web: install web  ## the web's figures beside what is aimed for, and a peer's in the same run
+	$(NPM) --prefix web/bench run bench
 
 web/node_modules: web/package-lock.json
-	npm --prefix web ci
+	$(NPM) --prefix web ci
 	@touch $@
 
 browser: install  ## the tests that drive a real Chromium

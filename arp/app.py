@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
+from arp.protocol.messages import Command
 from arp.server.served import Access, Served, Workflow
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler
+    from arp.hub.turn import Turn
     from arp.server.application import Application
+
+Decorator: TypeAlias = "Callable[[Handler], Handler]"
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
 
 class App:
@@ -44,6 +51,7 @@ class App:
         self.access = access or Access()
         self.settings = settings or HubSettings()
         self.handlers: dict[str, Handler] = {}
+        self._commands: dict[str, tuple[Command, Handler]] = {}
 
     @overload
     def agent(self, handler: Handler, /) -> Handler: ...
@@ -71,6 +79,38 @@ class App:
         self.handlers[name] = handler
         return handler
 
+    def command(self, name: str, *, description: str = "", hint: str = "") -> Decorator:
+        """Registers what a user gives as `/name …`: `@app.command("export", hint="csv or json")`.
+
+        The function runs in the place of the session's agent; `turn.arguments` is what stands
+        behind the name.
+
+        Args:
+            name: Lower-case letters, digits, `-` and `_`; at most 32.
+            description: For people; empty = the first line of the function's docstring.
+            hint: What may stand behind the name.
+
+        Raises:
+            TypeError: It is no `async def` function; nothing is registered.
+            ValueError: A name that nobody could type, or there is one of that name already.
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"command {name!r}: take lower-case letters, digits, - and _")
+        if name in self._commands:
+            raise ValueError(f"there is a command {name!r} already; give this one another name")
+
+        def add(handler: Handler) -> Handler:
+            check_handler(name, handler)
+            told = Command(name, description or _first_line(handler), hint)
+            self._commands[name] = (told, handler)
+            return handler
+
+        return add
+
+    def commands(self) -> tuple[Command, ...]:
+        """Lists the commands."""
+        return tuple(told for told, _ in self._commands.values())
+
     def workflows(self) -> list[Workflow]:
         """Lists the agents."""
         several = len(self.handlers) > 1
@@ -84,14 +124,21 @@ class App:
             for name, handler in self.handlers.items()
         ]
 
-    def served(self, *, ledger: str | None = None, access: Access | None = None) -> Served:
+    def served(
+        self,
+        *,
+        ledger: str | None = None,
+        access: Access | None = None,
+        settings: HubSettings | None = None,
+    ) -> Served:
         """Gives what a server needs to know, with what its command line says instead."""
         return Served(
-            self.handlers,
+            _Dispatching(self.handlers, self._commands),
             self.workflows,
             ledger or self.ledger,
             access or self.access,
-            self.settings,
+            settings or self.settings,
+            self.commands,
         )
 
     @cached_property
@@ -100,6 +147,33 @@ class App:
         from arp.server.application import Application
 
         return Application(self.served())
+
+
+class _Dispatching(Mapping[str, "Handler"]):
+    """The agents, in whose place a command's function runs where one is given."""
+
+    def __init__(
+        self, agents: Mapping[str, Handler], commands: Mapping[str, tuple[Command, Handler]]
+    ) -> None:
+        self._agents = agents
+        self._commands = commands
+
+    def __getitem__(self, name: str) -> Handler:
+        agent = self._agents[name]
+        if not self._commands:
+            return agent
+
+        def run(turn: Turn) -> Coroutine[Any, Any, None]:
+            _, handler = self._commands.get(turn.command or "", (None, agent))
+            return handler(turn)
+
+        return run
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._agents)
+
+    def __len__(self) -> int:
+        return len(self._agents)
 
 
 def _first_line(handler: Handler) -> str:

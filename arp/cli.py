@@ -1,4 +1,4 @@
-"""The command line: `arp serve`, `arp connect`, `arp render`.
+"""The command line: `arp serve`, `arp connect`, `arp render`, `arp app-server`, and more.
 
 What is configured is read here, once: a file, then the environment, then flags.
 """
@@ -16,6 +16,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from arp import __version__
+from arp.commands.events import events
+from arp.commands.evidence import evidence
+from arp.commands.replay import replay
+from arp.commands.sessions import sessions
+from arp.commands.speaking import CONTEXT, fail
 
 if TYPE_CHECKING:
     import socket
@@ -33,12 +38,6 @@ PORTS_TRIED = 20
 """Ports after the default one that `serve` tries when that is taken and none was named."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C where nothing was going on: 128 + SIGINT, as shells have it."""
-
-
-def fail(text: str, code: int = 1) -> NoReturn:
-    """Ends with a sentence for the person at the keyboard."""
-    click.echo(f"arp: {text}", err=True)
-    raise SystemExit(code)
 
 
 class _Commands(click.Group):
@@ -68,10 +67,6 @@ class _Commands(click.Group):
         raise SystemExit(code if isinstance(code, int) else 0)
 
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-"""Of each command by itself: click remembers a help option from where it is first asked for."""
-
-
 @click.group(
     cls=_Commands,
     context_settings=CONTEXT,
@@ -96,6 +91,12 @@ def main() -> None:
 )
 @click.option(
     "--allow-host", "hosts", multiple=True, help="A name under which it is reached. Repeatable."
+)
+@click.option(
+    "--no-redact", "redact", flag_value=False, default=None, help="Leave secrets in facts and logs."
+)
+@click.option(
+    "--otel", is_flag=True, help="Export spans and metrics (OpenTelemetry; OTEL_… says where to)."
 )
 @click.option("--stdio", is_flag=True, help="Talk to one renderer over standard input and output.")
 @click.option(
@@ -130,9 +131,9 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
 
 
 def _is_given(name: str, flags: dict[str, Any]) -> bool:
-    """Tells whether a flag stands on the command line; `--port 0` does, and `--token ""`."""
+    """Tells whether a flag is on the command line: `--port 0`, `--token ""`, `--no-redact` are."""
     value = flags[name]
-    return value is not None and (name in ("port", "token") or bool(value))
+    return value is not None and (name in ("port", "token", "redact") or bool(value))
 
 
 def _settings(config: Path | None, flags: dict[str, Any]) -> Serving:
@@ -184,6 +185,9 @@ EXPECTED = {
     "token": "a text without spaces and control characters",
     "origins": "an origin without a path, as https://example.org",
     "hosts": "a host name without scheme and port, as agents.example.org",
+    "redact": "true or false",
+    "redaction": "a table of its own: [serve.redaction]",
+    "otel": "true or false",
     "stdio": "true or false",
     "verbose": "0, 1 or 2",
 }
@@ -202,7 +206,9 @@ def _checked(name: str, value: Any, where: str) -> Any:
         fail(f"{where}: there is no such setting; there are {listed}")
     try:
         return msgspec.convert(value, known[name], strict=not isinstance(value, str))
-    except msgspec.ValidationError:
+    except msgspec.ValidationError as error:
+        if name == "redaction":
+            fail(f"{where}: {error}")
         got = "" if name == "token" else f", got {_plainly(value)!r:.60}"
         fail(f"{where}: expected {EXPECTED[name]}{got}")
 
@@ -223,6 +229,7 @@ def _application(target: str, serving: Serving) -> Application:
     import msgspec
 
     from arp.server.application import Application
+    from arp.server.own_secrets import redact_logs
 
     app = _load(target)
     host = serving.host
@@ -239,7 +246,23 @@ def _application(target: str, serving: Serving) -> Application:
     ledger = serving.ledger or app.ledger
     if ledger == "memory:" and serving.ledger is None and not serving.stdio:
         ledger = DEFAULT_LEDGER
-    return Application(app.served(ledger=ledger, access=access))
+    redaction = serving.redaction or app.settings.redaction
+    if not serving.redact:
+        redaction = msgspec.structs.replace(redaction, enabled=False)
+    telemetry = app.settings.telemetry or _telemetry(serving)
+    settings = msgspec.structs.replace(app.settings, redaction=redaction, telemetry=telemetry)
+    application = Application(app.served(ledger=ledger, access=access, settings=settings))
+    redact_logs(application.redaction())
+    return application
+
+
+def _telemetry(serving: Serving) -> bool:
+    """Tells whether telemetry is wanted; ends where it was asked for and cannot be had."""
+    from arp.telemetry.settings import EXTRA, is_configured, is_installed
+
+    if serving.otel and not is_installed():
+        fail(f'--otel needs OpenTelemetry; install it: pip install "{EXTRA}"')
+    return serving.otel or (is_configured(os.environ) and is_installed())
 
 
 EVERYWHERE = ("0.0.0.0", "::")
@@ -278,6 +301,7 @@ def _last_line(error: BaseException) -> str:
 
 def _serve_http(application: Application, serving: Serving) -> None:
     from arp.server.ending import leave
+    from arp.server.own_secrets import redact_logs
     from arp.server.serve import is_private
     from arp.server.serve import serve as run
     from arp.store.errors import StoreError
@@ -293,6 +317,7 @@ def _serve_http(application: Application, serving: Serving) -> None:
     port = listener.getsockname()[1]
 
     def ready() -> None:
+        redact_logs(application.redaction())  # the HTTP server has its own handlers by now
         if serving.port is None and port != DEFAULT_PORT:
             click.echo(f"arp: port {DEFAULT_PORT} is taken, so this is {port}", err=True)
         click.echo(f"ARP on http://{_in_address(host)}:{port}")
@@ -333,7 +358,9 @@ def _bind(host: str, port: int | None) -> socket.socket:
                 fail(f"cannot listen on {host}:{candidate}: {error.strerror}")
             continue
         return listener
-    fail(f"port {ports[0]} is taken; name another: --port 8090, or --port 0 for any that is free")
+    return fail(
+        f"port {ports[0]} is taken; name another: --port 8090, or --port 0 for any that is free"
+    )
 
 
 def _serve_stdio(target: str, serving: Serving) -> None:
@@ -419,6 +446,40 @@ def degrader(level: str) -> Callable[[Component], list[Component]]:
             return [Component(component.id, "text", {"content": told})]
 
     return simpler
+
+
+@main.command("app-server", context_settings=CONTEXT)
+@click.argument("target")
+@click.option(
+    "--ledger", help="Where facts live: memory: or sqlite:PATH.  [default: as the app says]"
+)
+@click.option("-v", "--verbose", count=True, help="Log what happens, to standard error.")
+def app_server(target: str, ledger: str | None, verbose: int) -> None:
+    r"""Serve an agent's control plane to one program: JSON-RPC 2.0, a message a line.
+
+    \b
+      arp app-server app.py --ledger sqlite:.arp/ledger.db
+    """
+    from arp.server.ending import leave
+    from arp.server.pipes import serve_control, take_stdout
+    from arp.server.serving import Serving
+    from arp.store.errors import StoreError
+
+    _log(verbose)
+    output = take_stdout()
+    place = _checked("ledger", ledger, "--ledger") if ledger is not None else None
+    application = _application(target, Serving(ledger=place, stdio=True))
+    try:
+        serve_control(application, sys.stdin.buffer, output)
+    except StoreError as error:
+        fail(str(error))
+    leave(0)
+
+
+main.add_command(sessions)
+main.add_command(events)
+main.add_command(evidence)
+main.add_command(replay)
 
 
 def _missing_terminal(error: ModuleNotFoundError) -> NoReturn:

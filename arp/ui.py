@@ -29,6 +29,7 @@ from arp.protocol.layout_components import Tab
 from arp.protocol.plain_values import component_to_plain, to_plain
 from arp.protocol.prop_types import Direction
 from arp.protocol.refusal import explain
+from arp.protocol.sources import SOURCES, Source, as_markdown
 from arp.protocol.validation import check_component
 
 Cell: TypeAlias = str | int | float | bool | Decimal | date | None
@@ -490,6 +491,26 @@ def split(
 def custom(type: str, props: Part, *, fallback: Component, id: str = "") -> Component:
     """A component `x-{vendor}-{name}` or `s-{name}` of your own; its props are any plain JSON."""
     return _built(type, props, id, fallback, "ui.custom")
+
+
+def sources(
+    sources: Iterable[Part], *, id: str = "", fallback: Component | None = None
+) -> Component:
+    """What was read, made by `source`; text names the second as `[2]`."""
+    listed = _listed(sources)
+    for number, given in enumerate(listed):
+        try:
+            msgspec.convert(given, Source)
+        except msgspec.ValidationError as error:
+            where = f"ui.sources: sources[{number}]"
+            raise InvalidComponent(explain(error, Source, where)) from None
+    instead = fallback if fallback is not None else markdown(as_markdown(listed))
+    return custom(SOURCES, {"sources": listed}, fallback=instead, id=id)
+
+
+def source(title: str, url: str | None = None, excerpt: str | None = None) -> JsonObject:
+    """Something that was read."""
+    return _part(Source, "source", {"title": title, "url": url, "excerpt": excerpt})
 
 
 # -- how they are built ----------------------------------------------------------------------------

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from random import randrange
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from tests import written_facts
@@ -32,12 +34,21 @@ PROGRAMS = {
 }
 """The names, on PATH or absolute, under which a needed program may lie; the first found wins."""
 
+WAITED_IN_VAIN = ["Timeout", "it did not come to"]
+"""How failures begin or what they contain where only time ran out."""
+
 WANTED = {
     "browser": "Chromium (apt-get install chromium)",
     "node": "Node.js (apt-get install nodejs)",
     "root": "the rights of root",
     "tmux": "tmux (apt-get install tmux)",
 }
+
+ANSWER_S = 30.0
+"""So long a test waits for an answer over HTTP, unless it says otherwise."""
+
+for step in ("connect", "read", "write", "pool"):
+    setattr(DEFAULT_TIMEOUT_CONFIG, step, ANSWER_S)
 
 LOCAL = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """A loaded machine is slow, which is no fault of the code."""
@@ -55,6 +66,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kill-seed", type=int, help="the seed that a kill test printed, to repeat its schedule"
     )
+
+
+def pytest_configure() -> None:
+    """Programs that tests start can be interrupted, also where a shell began all this with `&`."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In CI a test of a page may try twice, as in `web/e2e`; the closing line counts it.
+
+    So may one that waited in vain: a machine that others use may stand still. What is wrong is
+    wrong at once; where a server is killed, what does not come may be lost, and that is wrong too.
+    """
+    for item in items:
+        if IN_CI and item.get_closest_marker("browser") is not None:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+        elif IN_CI and item.get_closest_marker("kill") is None:
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=WAITED_IN_VAIN))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

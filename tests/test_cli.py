@@ -94,7 +94,6 @@ def said(result: Result) -> str:
         (["app.py:other"], "app.py has no App object named 'other'"),
         (["app.py:agent"], "app.py has no App object named 'agent'"),
         ([], "missing argument 'TARGET'; see arp serve --help"),
-        (["app.py", "--bogus"], "no such option '--bogus'"),
         (["app.py", "--port", "x"], "'x' is not a valid integer"),
         (["app.py", "--port", "70000"], "70000 is not in the range 0<=x<=65535"),
         (["app.py", "--host", "0.0.0.0"], "0.0.0.0 can be reached by others: set --token"),
@@ -122,6 +121,13 @@ def said(result: Result) -> str:
 def test_wrong_argument_is_told_in_one_line(run: Run, arguments: list[str], says: str) -> None:
     """style.md: what was wrong, where, and what to do; never a traceback."""
     assert says in said(run(*arguments))
+
+
+def test_option_that_there_is_not_is_named(run: Run) -> None:
+    """What stands between the words differs by click's version."""
+    told = said(run("app.py", "--bogus"))
+    assert "no such option" in told
+    assert "--bogus" in told
 
 
 @pytest.mark.parametrize(
@@ -524,3 +530,75 @@ def test_interrupt_is_no_error_to_be_read(run: Run, monkeypatch: pytest.MonkeyPa
     result = run("app.py", "--port", "0")
     assert result.exit_code == 130
     assert result.stderr.strip() == ""
+
+
+def test_telemetry_is_off_until_a_flag_a_file_or_the_standard_variables_want_it(
+    run: Run, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wanted(*arguments: str) -> bool:
+        run("app.py", *arguments)
+        assert served.application is not None
+        return served.application.served.settings.telemetry
+
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        monkeypatch.delenv(name)
+    assert not wanted()
+    assert wanted("--otel")
+    (tmp_path / "arp.toml").write_text("[serve]\notel = true\n")
+    assert wanted("--config", "arp.toml")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+    assert wanted()
+
+
+def test_telemetry_that_is_asked_for_and_not_installed_says_what_to_install(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.telemetry.settings.is_installed", lambda: False)
+    result = run("app.py", "--otel")
+    assert result.exit_code != 0
+    assert result.stderr == (
+        "arp: --otel needs OpenTelemetry; install it: "
+        'pip install "agent-rendering-protocol[otel]"\n'
+    )
+
+
+def test_redaction_is_on_and_can_be_set_or_switched_off(
+    run: Run, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRIPE_KEY", "a-secret-of-the-process")
+    run("app.py", "--token", "a-token-of-the-server")
+    assert served.application is not None
+    on = served.application.redaction()
+    assert on.enabled
+    assert {"a-secret-of-the-process", "a-token-of-the-server"} <= set(on.secrets)
+    run("app.py", "--no-redact")
+    assert not served.application.redaction().enabled
+    config = tmp_path / "arp.toml"
+    config.write_text(
+        "[serve.redaction]\nenvironment = false\nfields = ['iban']\n"
+        "[[serve.redaction.patterns]]\nname = 'acme'\nprefix = 'acme_'\n"
+    )
+    run("app.py", "--config", str(config))
+    redaction = served.application.redaction()
+    assert redaction.fields == ("iban",)
+    assert redaction.secrets == ()
+    assert [(one.name, one.prefix, one.least) for one in redaction.patterns] == [
+        ("acme", "acme_", 16)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("redaction = 3", "redaction: Expected `object | null`, got `int`"),
+        ("[serve.redaction]\nfield = []", "redaction: Object contains unknown field `field`"),
+        (
+            "[[serve.redaction.patterns]]\nname = 'a'\nprefix = 'x'",
+            r"redaction: Expected `str` matching regex '^\\S{2,64}\\Z' - at `$.patterns[0].prefix`",
+        ),
+    ],
+)
+def test_wrong_redaction_is_named(run: Run, tmp_path: Path, text: str, wrong: str) -> None:
+    config = tmp_path / "arp.toml"
+    config.write_text(text if text.startswith("[") else f"[serve]\n{text}")
+    assert said(run("app.py", "--config", str(config))).endswith(f"[serve] {wrong}")

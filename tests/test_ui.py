@@ -450,3 +450,39 @@ def test_nothing_is_shared_with_what_was_given() -> None:
     assert group.props["children"][0]["props"] == {"headers": ["h"], "rows": [["a"]]}
     assert group.fallback is not None
     assert group.fallback.props == {"headers": ["h"], "rows": [["a"]]}
+
+
+def test_sources_are_numbered_and_fall_back_to_a_list() -> None:
+    """Nothing in a title or an excerpt is markup."""
+    built = ui.sources(
+        [ui.source("A *report*", "https://example.org/a", "so\nmuch"), {"title": "Second"}], id="s"
+    )
+    assert built == Component(
+        "s",
+        "x-arp-sources",
+        {
+            "sources": [
+                {"title": "A *report*", "url": "https://example.org/a", "excerpt": "so\nmuch"},
+                {"title": "Second"},
+            ]
+        },
+        fallback=Component(
+            "",
+            "markdown",
+            {"content": "1. [A \\*report\\*](<https://example.org/a>): so much\n2. Second"},
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (lambda: ui.source("x", "javascript:alert(1)"), "ui.source: url: expected an http"),
+        (lambda: ui.sources([{"url": "https://a.example"}]), "ui.sources: sources[0]"),
+        (lambda: ui.sources([{"title": "x", "url": "data:,x"}]), "ui.sources: sources[0].url"),
+    ],
+)
+def test_a_source_that_is_none_is_refused(made: Callable[[], object], told: str) -> None:
+    with pytest.raises(InvalidComponent) as refused:
+        made()
+    assert told in str(refused.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-MOST_S = 10.0
+MOST_S = 30.0
 EVERY_S = 0.002
 
 

@@ -225,8 +225,11 @@ def _is_error(kind: object) -> bool:
 
 
 def flags(name: str) -> str:
-    """Gives the arguments and options of one command."""
-    command = command_line.commands[name]
+    """Gives the arguments and options of one command; of `evidence/export`, one in a group."""
+    command: click.Command = command_line
+    for word in name.split("/"):
+        assert isinstance(command, click.Group)
+        command = command.commands[word]
     context = click.Context(command, info_name=f"arp {name}", **command.context_settings)
     rows = []
     for parameter in command.get_params(context):

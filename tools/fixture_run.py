@@ -1,20 +1,32 @@
-"""A run of the project that has everything in it of which there is a fixture."""
+"""A run of the project that has everything in it of which there is a fixture.
+
+Somebody asks and gives leave on a screen; a program runs a trial and exports, over the control
+plane.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import zipfile
 
+from msgspec import Struct
+
+from arp.control.benchmark_requests import ExportTrial, RecordReward, StartTrial
+from arp.control.control import Control
+from arp.control.desk import Plane
+from arp.control.export_requests import ExportEvidence, ExportState
+from arp.control.turns import TurnInput
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
-from arp.hub.live import LiveSession
 from arp.hub.turn import Turn
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import Fact, decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.catalog import VERSIONS
+from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import Input, RendererCapabilities, RendererHello
-from arp.record.lasting import Exported
 from arp.store.blobs import MemoryBlobs
 from arp.store.memory import MemoryStore
 
@@ -27,8 +39,19 @@ WAIT_S = 10.0
 AT = "2026-11-21T08:00:00.000000Z"
 
 
-async def run() -> list[Fact]:
-    """Runs two turns and an export, and gives the facts of the session."""
+class Ran(Struct, frozen=True):
+    """What came of the run."""
+
+    facts: list[Fact]
+    """Of the session, all of them."""
+    trial: dict[str, bytes]
+    """The parts of the pack of the trial."""
+    zipped: set[str]
+    """SHA-256 of the packs: how well a zip is packed differs from machine to machine."""
+
+
+async def run() -> Ran:
+    """Runs a turn and a trial, and exports both."""
     store = MemoryStore()
     await store.open()
     handlers = {"work": working}
@@ -36,19 +59,27 @@ async def run() -> list[Fact]:
     await hub.start()
     try:
         async with asyncio.timeout(WAIT_S):
-            live = await _conversation(hub)
-            await live.written()
-            return [decode(body) for _, body in await store.read(SESSION, 0)]
+            await _conversation(hub)
+            control = Control(Plane(hub, list(handlers)), Principal())
+            scope = ExportEvidence(session_id=SESSION, evidence_id="evidence-1", turn_id="t1")
+            evidence = await control.exports.evidence(scope)
+            trial = await _trial(control)
+            packs = [made.file for made in (evidence, trial) if made.file is not None]
+            data = await hub.blobs.of(SESSION).read(packs[-1].sha256)
+            with zipfile.ZipFile(io.BytesIO(data)) as pack:
+                parts = {name: pack.read(name) for name in pack.namelist()}
+            facts = [decode(body) for _, body in await store.read(SESSION, 0)]
+            return Ran(facts, parts, {one.sha256 for one in packs})
     finally:
         await hub.aclose()
 
 
 async def working(turn: Turn) -> None:
-    """Does what it is told: work, or a trial of a benchmark."""
-    if turn.text == "trial":
-        trial(turn)
-    else:
+    """Does what it is told: work, or a task of a benchmark."""
+    if turn.text == "How many files?":
         await work(turn)
+    else:
+        await solve(turn)
 
 
 async def work(turn: Turn) -> None:
@@ -71,27 +102,47 @@ async def work(turn: Turn) -> None:
     await turn.say("3 files.")
 
 
-def trial(turn: Turn) -> None:
-    """Notes one trial of a benchmark."""
-    benchmark = Benchmark("terminal-tasks", "1.0", "c-2", "trial-1", "candidate", "model")
-    run = turn.runtime.benchmark(benchmark)
-    run.dataset(["count-files"])
-    run.configuration(model="example-large")
-    refs = BenchmarkRefs("jobs/7", "jobs/7/trial-1", "count-files/task.toml")
-    noted = run.trial("count-files", "count-files.1", refs)
-    noted.started(1)
-    noted.refs = BenchmarkRefs(
-        harbor_job="jobs/7",
-        harbor_trial="jobs/7/trial-1",
-        task_toml="count-files/task.toml",
-        trajectory="jobs/7/trial-1/trajectory.json",
+async def solve(turn: Turn) -> None:
+    """Counts with a tool, by the one model that there is."""
+    request = turn.runtime.model("example-large")
+    async with turn.tool("shell", {"command": "ls | wc -l"}) as tool:
+        tool.result("4")
+    request.cost(input_tokens=640, output_tokens=12, amount=0.002, currency="USD")
+    request.completed(finish_reason="stop")
+    await turn.say("There are 4 files.")
+
+
+async def _trial(control: Control) -> ExportState:
+    """Runs a trial of a benchmark as a job would: begun, scored, exported."""
+    benchmark = Benchmark("terminal-tasks", "1.0", "c-2", None, "candidate", "model")
+    named: JsonObject = {"session_id": SESSION, "trial_id": "trial-1"}
+    started = await control.benchmarks.start(
+        StartTrial(
+            **named,
+            benchmark=benchmark,
+            task_id="count-files",
+            run_id="count-files.1",
+            input=TurnInput(text="Count the files in /app."),
+            turn_id="trial-turn",
+            refs=BenchmarkRefs("jobs/7", "jobs/7/trial-1", "count-files/task.toml"),
+            configuration={"model": "example-large"},
+            attempt=1,
+        )
+    )
+    live = await control.desk.live(SESSION)
+    while live.session.running == started.trial.turn_id:
+        await live.beyond(live.session.log.stored)
+    refs = BenchmarkRefs(
         reward="jobs/7/trial-1/reward.json",
         reward_details="jobs/7/trial-1/details.json",
         artifact_manifest="jobs/7/trial-1/manifest.json",
         qc_report="jobs/7/trial-1/qc.json",
     )
-    noted.completed(41_000)
-    noted.reward(1.0, {"passed": 4, "of": 4})
+    detail = {"passed": 4, "of": 4}
+    await control.benchmarks.reward(
+        RecordReward(**named, reward=1.0, detail=detail, refs=refs, p0_regressions=0)
+    )
+    return await control.benchmarks.export(ExportTrial(**named, evidence_id="benchmark-1"))
 
 
 class Screen:
@@ -120,27 +171,19 @@ class Screen:
             await self._came.wait()
 
 
-async def _conversation(hub: Hub) -> LiveSession:
-    """Lets somebody ask, give leave, and ask for a trial; then notes an export."""
+async def _conversation(hub: Hub) -> None:
+    """Lets somebody ask, and give leave."""
     principal, screen = Principal(), Screen()
     viewer = Viewer("renderer-1", screen, "json")
     capabilities = RendererCapabilities(dict(VERSIONS), ["input"])
     hello = RendererHello(capabilities=capabilities, session_id=SESSION)
     await hub.hello(viewer, hello, principal, "work")
     await screen.has(type="session")
-    for turn, said in enumerate(("How many files?", "trial"), 1):
-        text = Input(session_id=SESSION, input_type="text", data={"text": said}, id=f"input-{turn}")
-        await hub.receive(viewer, text, principal, "work")
-        if turn == 1:
-            await screen.has(type="turn", status="waiting")
-            yes = {"action": "confirm"}
-            leave = Input(session_id=SESSION, input_type="action", data=yes, id="leave-1")
-            await hub.receive(viewer, leave, principal, "work")
-        await screen.has(type="commit", final=True, turn_id=f"t{turn}")
-    live = await hub.find(SESSION, principal)
-    exported = Exported(
-        kind="evidence", state="exported", through_sequence=live.session.sequence, gaps=["no trace"]
-    )
-    scope = {"thread_id": "main", "turn_id": "t1", "task_id": TASK, "run_id": f"{TASK}.2"}
-    hub.runtime(live).within(**scope).lasting.evidence(exported)
-    return live
+    asked = {"text": "How many files?"}
+    text = Input(session_id=SESSION, input_type="text", data=asked, id="input-1")
+    await hub.receive(viewer, text, principal, "work")
+    await screen.has(type="turn", status="waiting")
+    yes = {"action": "confirm"}
+    leave = Input(session_id=SESSION, input_type="action", data=yes, id="leave-1")
+    await hub.receive(viewer, leave, principal, "work")
+    await screen.has(type="commit", final=True, turn_id="t1")

@@ -16,7 +16,7 @@ from pathlib import Path
 from arp import ui
 from arp.protocol.component import Component
 from arp.surface.degrade import Supported, degrade
-from tools import doc_tables, fact_tables
+from tools import doc_tables, fact_tables, method_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -102,6 +102,7 @@ PARTS: dict[str, Callable[[str, str], str]] = {
     "beside": lambda _, __: fact_tables.beside(),
     "errors": lambda _, __: doc_tables.error_codes(),
     "flags": lambda command, _: doc_tables.flags(command),
+    "methods": lambda _, __: method_tables.methods(),
     "include": include,
     "degraded": degraded,
 }

@@ -3,7 +3,8 @@
     python -m tools.gen_fixtures            writes them
     python -m tools.gen_fixtures --check    fails if that would change a byte
 
-What differs from run to run, the session's epoch, is written as `epoch-1`.
+What differs from run to run is left out or written as what it stands for: the session's epoch, and
+by it the hashes of packs, and how large a zip is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from arp.ledger.fact import SCHEMA_VERSION, Fact
+from arp.ledger.exports.trajectory import TRAJECTORY
+from arp.ledger.exports.trials import TRIAL
+from arp.ledger.fact import Fact
 from arp.ledger.models.read_model import ReadModel
 from arp.protocol.json_value import JsonObject
 from tools import fixture_run
@@ -25,7 +28,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FOLDER = "schemas/agentruntime/fixtures/lime-profile"
 
-UNAVAILABLE = "unavailable"
+PACK = "a" * 64
+"""Stands for the SHA-256 of a zip."""
+
+MANIFEST = "b" * 64
+"""Stands for that of its manifest."""
 
 
 def main(arguments: list[str]) -> int:
@@ -46,46 +53,42 @@ def main(arguments: list[str]) -> int:
 
 def files() -> dict[str, str]:
     """Gives every fixture by its path from the root."""
-    facts = asyncio.run(fixture_run.run())
+    ran = asyncio.run(fixture_run.run())
+    facts = [_settled(fact, ran.zipped) for fact in ran.facts]
+    ran = msgspec.structs.replace(ran, facts=facts)
     epoch = facts[0].payload["epoch"]
     return {
-        f"{FOLDER}/{name}.json": _text(make(facts)).replace(epoch, "epoch-1")
+        f"{FOLDER}/{name}.json": _text(make(ran)).replace(epoch, "epoch-1")
         for name, make in FIXTURES.items()
     }
 
 
-def event(type_name: str) -> Callable[[list[Fact]], JsonObject]:
+def _settled(fact: Fact, zipped: set[str]) -> Fact:
+    """Gives a fact without what differs from run to run in an export."""
+    if fact.output_ref not in zipped:
+        return fact
+    text = json.dumps(as_json(fact)).replace(str(fact.output_ref), PACK)
+    settled = msgspec.json.decode(text, type=Fact)
+    payload = {**settled.payload, "sha256": MANIFEST}
+    return msgspec.structs.replace(settled, payload=payload, refs={**settled.refs, "bytes": 4096})
+
+
+def event(type_name: str) -> Callable[[fixture_run.Ran], JsonObject]:
     """Gives what takes the first fact of a type."""
-    return lambda facts: as_json(next(fact for fact in facts if fact.type == type_name))
+    return lambda ran: as_json(next(fact for fact in ran.facts if fact.type == type_name))
 
 
-def snapshot(facts: list[Fact]) -> JsonObject:
+def snapshot(ran: fixture_run.Ran) -> JsonObject:
     """Gives what the read models make of all facts."""
     model = ReadModel()
-    model.fold_all(facts)
+    model.fold_all(ran.facts)
     return model.snapshot(fixture_run.AT)
 
 
-def trial_pack(facts: list[Fact]) -> JsonObject:
-    """Gives the facts of the one benchmark trial, and what they hang together by."""
-    trial = [fact for fact in facts if fact.type.startswith("benchmark.")]
-    last = next(fact for fact in trial if fact.type == "benchmark.reward.recorded")
-    return {
-        "schemaVersion": SCHEMA_VERSION,
-        "runtimeCorrelation": {
-            "runtimeId": last.runtime_id,
-            "sessionId": last.session_id,
-            "threadId": last.thread_id,
-            "turnId": last.turn_id,
-            "taskId": last.task_id,
-            "runId": last.run_id,
-            "traceId": last.trace_id or UNAVAILABLE,
-        },
-        "benchmark": last.benchmark,
-        "refs": last.refs,
-        "reward": last.payload,
-        "events": [as_json(fact) for fact in trial],
-    }
+def trial_pack(ran: fixture_run.Ran) -> JsonObject:
+    """Gives what the pack of a trial says of it, and its trajectory."""
+    trial: JsonObject = json.loads(ran.trial[TRIAL])
+    return {**trial, "trajectory": json.loads(ran.trial[TRAJECTORY])}
 
 
 def as_json(fact: Fact) -> JsonObject:
@@ -98,7 +101,7 @@ def _text(document: JsonObject) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-FIXTURES: dict[str, Callable[[list[Fact]], JsonObject]] = {
+FIXTURES: dict[str, Callable[[fixture_run.Ran], JsonObject]] = {
     "submit-turn-event": event("turn.submitted"),
     "tool-approval-action-required-event": event("action.required"),
     "task-retry-attempt-failed-event": event("task.attempt.failed"),

@@ -76,16 +76,23 @@ def messages(side: str, union: Any) -> str:
     return _text({**head, "title": title, "oneOf": list(refs), "$defs": parts})
 
 
+_NULL = {"type": "null"}
+
+
 def _text(schema: JsonObject) -> str:
     return json.dumps(_tidied(schema), indent=2, ensure_ascii=False) + "\n"
 
 
 def _tidied(part: Json, name: str = "") -> Json:
-    """Gives a schema with one-line descriptions, and patterns that mean the same in ECMAScript."""
+    """Gives a schema with one-line descriptions, and patterns that mean the same in ECMAScript.
+
+    `null` is the last of several: releases of msgspec differ in that.
+    """
     if isinstance(part, dict):
         return {key: _tidied(value, key) for key, value in part.items()}
     if isinstance(part, list):
-        return [_tidied(item) for item in part]
+        tidied = [_tidied(item) for item in part]
+        return sorted(tidied, key=_NULL.__eq__) if name == "anyOf" else tidied
     if name == "description" and isinstance(part, str):
         return " ".join(part.partition("\n\n")[0].split())
     return part.replace(r"\Z", END) if name == "pattern" else part

@@ -33,7 +33,7 @@ SESSION = "demo"
 QUESTION = "Show the average temperature by month"
 ASKED = "Write the file"
 """On the button, and in the terminal, when the agent waits for an answer."""
-PAGE = {"width": 860, "height": 1040}
+PAGE = {"width": 1040, "height": 1440}
 COLUMNS, ROWS = 92, 54
 PATIENCE_S = 20.0
 NORMAL = "181a1f e06c75 7ec380 deb86f 68a4ed c684de 58bec8 dde0e5"
@@ -116,7 +116,7 @@ def screen_of(tmux: list[str], *flags: str) -> str:
 def ask(page: Page, address: str) -> None:
     """Asks in the browser, and waits for the question that comes back."""
     page.goto(f"{address}/?session={SESSION}")
-    page.get_by_text("Connected").wait_for()
+    page.get_by_text("Connected", exact=True).wait_for()
     box = page.get_by_role("textbox", name="Message")
     box.fill(QUESTION)
     box.press("Enter")

@@ -15,7 +15,7 @@ from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorCode
 from arp.protocol.mark import Behind
-from arp.protocol.messages import AgentMessage, FileRef, RendererMessage
+from arp.protocol.messages import AgentMessage, Command, FileRef, Permission, RendererMessage
 from arp.protocol.patch import PatchOp
 from tools.doc_tables import attribute_docs, summary
 
@@ -38,7 +38,7 @@ _SHAPES: dict[type, str] = {
     shapes.AnyType: "a",
 }
 
-_NAMED: dict[type, str] = {Component: "c", Behind: "h"}
+_NAMED: dict[type, str] = {Component: "c", Behind: "h", Command: "k", Permission: "m"}
 """Structs that have a shape of their own."""
 
 
@@ -149,13 +149,18 @@ def tables() -> str:
                 "What each message of the agent side must look like: fields with their path, then "
                 "`:` required, `?` may be absent, `~` may be absent or null, then `s` string, `i` "
                 "whole number, `n` number, `b` boolean, `o` object, `a` anything, `c` component, "
-                "`h` place, `p` patch op, `|a|b|` one of these; `[]` array, `{}` object of such.",
+                "`h`, `k`, `m` a part, `p` patch op, `|a|b|` one of these; `[]` array, `{}` object "
+                "of such.",
                 "MESSAGES",
                 _by_tag(AgentMessage),
             ),
             _const("What each patch op must look like.", "OPS", _by_tag(PatchOp)),
             _const("What a component must look like.", "COMPONENT", _own(Component)),
-            _const("What a place among the output must look like.", "BEHIND", _own(Behind)),
+            _const(
+                "What other parts of messages must look like.",
+                "PARTS",
+                {mark: _own(part) for part, mark in _NAMED.items() if part is not Component},
+            ),
             _const(
                 "The core components, in the order of the catalog, with the newest version.",
                 "VERSIONS",

@@ -16,6 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from arp.hub.followers import Followers
 from arp.hub.frames import Frames, pack
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
@@ -49,17 +50,20 @@ class Delivery:
 
     __slots__ = (
         "_groups",
-        "_joining",
         "_mark",
         "_reached",
         "_session",
         "_settings",
+        "followers",
+        "joining",
         "replay",
         "viewers",
     )
 
     def __init__(self, session: Session, settings: HubSettings, mark: Callable[[], None]) -> None:
         self.viewers: dict[str, Viewer] = {}
+        self.followers: Followers | None = None
+        """Who reads the log as it grows; made for the first."""
         self._reached: Said | Place = session.place
         """What was delivered last."""
         self.replay: Callable[[Viewer, Resume], None] = lambda _viewer, _resume: None
@@ -68,7 +72,8 @@ class Delivery:
         self._settings = settings
         self._mark = mark
         self._groups: dict[Audience, list[Viewer]] = {}
-        self._joining: list[Viewer] = []
+        self.joining: list[Viewer] = []
+        """Who joins at the next write."""
 
     # -- coming and going ------------------------------------------------------------------------
 
@@ -95,8 +100,8 @@ class Delivery:
 
     def rejoin(self, viewer: Viewer) -> None:
         """Brings a renderer to the newest state at the next write."""
-        if viewer not in self._joining:
-            self._joining.append(viewer)
+        if viewer not in self.joining:
+            self.joining.append(viewer)
         self._mark()
 
     def drained(self, viewer: Viewer) -> None:
@@ -113,14 +118,20 @@ class Delivery:
         viewer.state, viewer.resume = "joining", None
         self.rejoin(viewer)
 
+    def resync_all(self) -> None:
+        """Sends a snapshot to every renderer that can take one: what shows is another branch."""
+        for viewer in self.viewers.values():
+            if viewer.profile.said_hello:
+                self.resync(viewer)
+
     def join_now(self, viewer: Viewer) -> None:
         """Makes a renderer current that stands exactly at `place`."""
         viewer.state = "current"
         self._groups.setdefault(viewer.audience, []).append(viewer)
 
     def _leave(self, viewer: Viewer) -> None:
-        if viewer in self._joining:
-            self._joining.remove(viewer)
+        if viewer in self.joining:
+            self.joining.remove(viewer)
         group = self._groups.get(viewer.audience)
         if group is not None and viewer in group:
             group.remove(viewer)
@@ -137,20 +148,23 @@ class Delivery:
 
     def deliver(self, drained: Said | Drained) -> None:
         """Shows facts to all who are current."""
-        if self._groups:
+        if isinstance(drained, Said):
+            self._say(drained.text)
+            self._reached = drained
+        else:
             for audience, viewers in tuple(self._groups.items()):
-                if isinstance(drained, Said):
-                    self._say(audience, viewers, drained.text)
-                else:
-                    self._deliver_to(audience, viewers, drained)
-        self._reached = drained if isinstance(drained, Said) else drained.place
+                self._deliver_to(audience, viewers, drained)
+            self._reached = drained.place
+        if self.followers is not None:
+            self.followers.rise()
 
-    def _say(self, audience: Audience, viewers: list[Viewer], text: Text) -> None:
-        frames = text.frames(audience)
-        if frames:
-            self._send(viewers, Frames(frames) if len(viewers) > 1 else frames, ())
-        if audience.part is not None and audience.part != text.part:
-            self._rename(viewers)
+    def _say(self, text: Text) -> None:
+        for audience, viewers in tuple(self._groups.items()):
+            frames = text.frames(audience)
+            if frames:
+                self._send(viewers, Frames(frames) if len(viewers) > 1 else frames, ())
+            if audience.part is not None and audience.part != text.part:
+                self._rename(viewers)
 
     def _deliver_to(self, audience: Audience, viewers: list[Viewer], drained: Drained) -> None:
         frames, place = Frames(), drained.place
@@ -168,7 +182,7 @@ class Delivery:
                 packed = pack(frames, audience.encoding, most)
             commits = [one.sequence for one in drained.emissions if one.type in _COMMITS]
             self._send(viewers, packed, commits)
-            if commits:
+            if commits and audience.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
                     self._pace(viewer, place)
         if audience.part is not None and audience.part != place.part:
@@ -219,15 +233,13 @@ class Delivery:
 
     def gather(self) -> list[Join]:
         """Prepares those who join, from the screen as it is now."""
-        if not self._joining:
-            return []
-        joining, self._joining = self._joining, []
+        joining, self.joining = self.joining, []
         return [self._join(viewer) for viewer in joining]
 
     def finish(self, join: Join) -> None:
         """Lets a renderer join: what its frames show is durable now."""
         viewer = join.viewer
-        if viewer.id not in self.viewers or viewer in self._joining:
+        if viewer.id not in self.viewers or viewer in self.joining:
             return  # it left, or left and came again: then a newer join is on its way
         if join.frames:
             viewer.outbox.send(join.frames)
@@ -247,9 +259,10 @@ class Delivery:
             return Join(viewer, [], session.place)
         resume, name = viewer.resume, session.name
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
-            if name.seq - resume.seq <= self._settings.max_replay:
+            is_told = resume.seq >= session.branched_at
+            if is_told and name.seq - resume.seq <= self._settings.max_replay:
                 return Join(viewer, self._ready(viewer, "replay"), session.place, "replay")
-        elif not session.screen.turns and len(session.screen.surfaces) == 1 and resume is None:
+        elif not session.screen.count and len(session.screen.surfaces) == 1 and resume is None:
             return Join(viewer, self._ready(viewer, "new"), session.place)
         return self._snapshot(viewer)
 
@@ -258,6 +271,8 @@ class Delivery:
         if viewer.place.seq == place.seq:
             return Join(viewer, [], place)
         name, screen = self._session.name, self._session.screen
+        if viewer.place.seq < self._session.branched_at and viewer.profile.said_hello:
+            return self._snapshot(viewer)
         messages = catch_up(screen, name, viewer.profile, viewer.place)
         if messages is None:
             return self._snapshot(viewer)
@@ -267,7 +282,8 @@ class Delivery:
         return Join(viewer, frames, place, "whole")
 
     def _snapshot(self, viewer: Viewer) -> Join:
-        messages = snapshot(self._session.screen, self._session.name, viewer.profile)
+        screen, name = self._session.screen, self._session.name
+        messages = snapshot(screen, name, viewer.profile, screen.older)
         viewer.part = None
         frames = self._encode(viewer, messages, None)
         viewer.part = self._session.place.part

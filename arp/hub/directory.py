@@ -5,24 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
+from arp.hub.history import History
+from arp.hub.listing import Listing
 from arp.hub.live import LiveSession
 from arp.hub.replay import Replayer
 from arp.hub.settings import HubSettings
-from arp.ledger.fact import Fact, decode
+from arp.hub.states import States
 from arp.protocol.errors import ArpError, InternalError, RateLimited, SessionNotFound
-from arp.session.recovery import restore
 from arp.session.session import Head, Session
+from arp.store.errors import StoreError
 from arp.store.store import SessionMeta, Store
 
 logger = logging.getLogger(__name__)
-
-READ_CHUNK = 1000
-"""Facts read at once while a session is loaded."""
 
 
 class Principal(Struct, frozen=True):
@@ -49,13 +50,22 @@ class Directory:
         now: Callable[[], str],
     ) -> None:
         self.sessions: dict[str, LiveSession] = {}
+        self.states = States(store, self.sessions, settings)
+        self.listing = Listing(store)
         self._store = store
         self._settings = settings
         self._replayer = replayer
         self._mark = mark
         self._loaded = loaded
-        self._now = now
-        self._loading: dict[str, asyncio.Future[LiveSession | None]] = {}
+        self.now = now
+        """The clock of facts, RFC 3339."""
+        self._under_way: dict[str, asyncio.Future[LiveSession | None]] = {}
+        """Sessions that are read from the store just now; or removed, and then there is none."""
+
+    @property
+    def history(self) -> History:
+        """The turns of sessions, also those that left the memory."""
+        return History(self._store, self.states)
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
         """Gives a session that exists and belongs to the principal.
@@ -69,6 +79,20 @@ class Directory:
         live.used_at = asyncio.get_running_loop().time()
         return live
 
+    async def head(self, session_id: str, principal: Principal) -> Head:
+        """Gives who a session is, without bringing it into memory.
+
+        Raises:
+            SessionNotFound: As `find`.
+        """
+        live = self.sessions.get(session_id)
+        if live is not None and live.session.head.owner == principal.name:
+            return live.session.head
+        meta = await self._store.session(session_id) if live is None else None
+        if meta is None or meta.owner != principal.name:
+            raise _not_found(session_id)
+        return _head(meta)
+
     async def _known(self, session_id: str, principal: Principal) -> LiveSession | None:
         """Gives a session if there is one.
 
@@ -80,10 +104,10 @@ class Directory:
         live = self.sessions.get(session_id)
         if live is None:
             meta = await self._store.session(session_id)
-            if meta is not None and meta.owner == principal.name:
-                await self.load(session_id)
-            elif meta is not None:
+            if meta is not None and meta.owner != principal.name:
                 raise _not_found(session_id)
+            if meta is not None or session_id in self._under_way:
+                await self.load(session_id)
             live = self.sessions.get(session_id)
         if live is not None and live.session.head.owner != principal.name:
             raise _not_found(session_id)
@@ -105,10 +129,10 @@ class Directory:
                 return live
         if len(self.sessions) >= self._settings.max_sessions:
             raise RateLimited("too many sessions; try again later")
-        epoch, created_at = secrets.token_hex(8), self._now()
+        epoch, created_at = secrets.token_hex(8), self.now()
         name = session_id or secrets.token_urlsafe(16)
         head = Head(name, epoch, principal.name, workflow, created_at=created_at)
-        session = Session(head, self._settings.limits, self._settings.policy)
+        session = self.states.new(head)
         owner = {"owner": principal.name} if principal.name else {}
         session.record("session.created", {"epoch": epoch, "workflow": workflow, **owner})
         return self._add(session)
@@ -119,32 +143,57 @@ class Directory:
         Raises:
             StoreError, InternalError: It cannot be read, or its facts make no sense.
         """
-        loading = self._loading.get(session_id)
-        if loading is None:
-            loading = asyncio.ensure_future(self._read(session_id))
-            self._loading[session_id] = loading
-            loading.add_done_callback(lambda _: self._loading.pop(session_id, None))
-        return await asyncio.shield(loading)
+        under_way = self._under_way.get(session_id)
+        return await asyncio.shield(under_way or self._begin(session_id, self._read(session_id)))
+
+    async def removed(self, session_id: str, removal: Coroutine[Any, Any, None]) -> None:
+        """Waits until all of a session is removed; whoever asks for it meanwhile waits too.
+
+        Args:
+            session_id: Of a session that left the memory.
+            removal: Removes it from wherever something of it is kept.
+
+        Raises:
+            StoreError: It could not be removed.
+
+        Cancel: Safe; the removal goes on to its end, so that no half of a session stays.
+        """
+        await asyncio.shield(self._begin(session_id, removal))
+
+    async def settled(self) -> None:
+        """Waits until no session is read or removed any more."""
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    def _begin(
+        self, session_id: str, doing: Coroutine[Any, Any, LiveSession | None]
+    ) -> asyncio.Future[LiveSession | None]:
+        task = asyncio.ensure_future(doing)
+        self._under_way[session_id] = task
+
+        def forget(_: object) -> None:
+            if self._under_way.get(session_id) is task:
+                del self._under_way[session_id]
+
+        task.add_done_callback(forget)
+        return task
 
     async def _read(self, session_id: str) -> LiveSession | None:
         meta = await self._store.session(session_id)
         if meta is None:
             return None
-        facts: list[Fact] = []
-        after = 0
-        while chunk := await self._store.read(session_id, after, READ_CHUNK):
-            facts.extend(decode(body) for _, body in chunk)
-            after = chunk[-1][0]
+        session = await self._restored(meta)
         if session_id in self.sessions:
             return self.sessions[session_id]
-        live = self._add(self._restored(meta, facts))
+        live = self._add(session)
+        self.listing.rows[session_id] = meta
         self._loaded(live)
         return live
 
-    def _restored(self, meta: SessionMeta, facts: Sequence[Fact]) -> Session:
-        head = Head(meta.id, meta.epoch, meta.owner, meta.workflow, created_at=meta.created_at)
+    async def _restored(self, meta: SessionMeta) -> Session:
         try:
-            return restore(head, facts, self._settings.limits, self._settings.policy)
+            return await self.states.read(_head(meta))
+        except StoreError:
+            raise
         except Exception:
             # Facts that make no sense to this version must not keep the others from being served.
             logger.exception("session %s cannot be made from its facts", meta.id)
@@ -153,6 +202,8 @@ class Directory:
             ) from None
 
     def _add(self, session: Session) -> LiveSession:
+        if self._settings.telemetry:
+            session.standing.rules = msgspec.structs.replace(session.rules, traced=True)
         live = LiveSession(session, self._settings, self._mark)
         live.used_at = asyncio.get_running_loop().time()
         live.delivery.replay = self._replayer.start
@@ -174,6 +225,11 @@ class Directory:
             live.gone.set_result(why or InternalError("the session left the memory; ask again"))
         if self.sessions.get(live.id) is live:
             del self.sessions[live.id]
+            self.listing.rows.pop(live.id, None)
+
+
+def _head(meta: SessionMeta) -> Head:
+    return Head(meta.id, meta.epoch, meta.owner, meta.workflow, created_at=meta.created_at)
 
 
 def _not_found(session_id: str) -> SessionNotFound:

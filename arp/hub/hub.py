@@ -9,30 +9,35 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
 
 from arp.hub.directory import Directory, Principal, utc_now
+from arp.hub.history import History
+from arp.hub.listing import rename
 from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
+from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
 from arp.protocol.errors import (
     ArpError,
     InternalError,
+    PermissionDenied,
     SessionNotFound,
     UnknownObject,
     error_payload,
 )
 from arp.protocol.messages import (
     AgentMessage,
+    Command,
     ErrorMessage,
-    FileRef,
     Input,
     InputAck,
     RendererHello,
@@ -40,15 +45,21 @@ from arp.protocol.messages import (
 )
 from arp.record.recorder import Recorder
 from arp.record.runtime import Runtime
+from arp.session.branches import Survey
+from arp.session.branching import asks_to_turn, branch_of, check_turning, turn_back
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion, StartTurn
-from arp.session.inputs import receive
+from arp.session.inputs import SILENT, UNKNOWN, receive
 from arp.session.recovery import recover
+from arp.session.session import Session
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.store import SessionMeta, Store
 from arp.surface.profile import DRAFT, profile_of
 
 logger = logging.getLogger(__name__)
+
+FRESH_S = 1.0
+"""A session that was asked for within this may be about to be used; it does not make room."""
 
 _REASONS = {
     1000: "the session was deleted",
@@ -73,20 +84,35 @@ class Hub:
         now: Callable[[], str] = utc_now,
     ) -> None:
         self.store = store
-        self.blobs = blobs
         self.settings = settings or HubSettings()
         self.writer = Writer(store, now, self._write_failed)
         self.runner = Runner(handlers, self.writer, blobs, self.settings, self.carry_out)
         self._replayer = Replayer(store, self.settings)
+        self.commands: Callable[[], tuple[Command, ...]] = tuple
+        """What a user may give by a slash; told in each `hello`."""
         mark = self.writer.mark
         self.directory = Directory(store, self.settings, self._replayer, mark, self._mend, now)
+        self.writer.listing = self.directory.listing
         self.models = Models(store, self.directory.sessions, self.settings)
+        self.mended: dict[str, tuple[int, int]] = {}
+        """Sessions in memory that had to be mended when they were read from the store: between
+        which sequences the facts of it stand, behind the first and up to the second."""
         self._sweeper: asyncio.Task[None] | None = None
 
     @property
     def sessions(self) -> Mapping[str, LiveSession]:
         """The sessions in memory, by id."""
         return self.directory.sessions
+
+    @property
+    def blobs(self) -> Blobs:
+        """Where files are kept."""
+        return self.runner.blobs
+
+    @property
+    def history(self) -> History:
+        """The turns of sessions, also those that left the memory."""
+        return self.directory.history
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -98,6 +124,7 @@ class Hub:
         """
         self.writer.start()
         self.models.start()
+        self.directory.states.start()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="arp-sweeper")
         for session_id in await self.store.open_sessions():
             try:
@@ -107,21 +134,32 @@ class Hub:
 
     def _mend(self, live: LiveSession) -> None:
         """Closes the turn that ran when the session was last in memory; goes on with its queue."""
+        before = live.session.sequence
         effects = recover(live.session)
+        if live.session.sequence > before:
+            self.mended[live.id] = (before, live.session.sequence)
         if effects or live.session.has_recorded:
             self.carry_out(live, effects)
 
-    async def aclose(self) -> None:
-        """Lets turns finish or parks them, writes everything, closes connections and the store."""
+    async def aclose(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Lets turns finish or parks them, writes everything, closes connections and the store.
+
+        Args:
+            last: Is awaited when everything is written, before the store closes.
+        """
         await self.runner.park()
         for live in self.sessions.values():
             for viewer in live.viewers.values():
                 live.after_write(_closing(viewer))
+        await self.directory.settled()
         await self.writer.aclose()
         self._replayer.close()
+        await self.directory.states.aclose()
         await self.models.aclose()
         if self._sweeper is not None:
             self._sweeper.cancel()
+        if last is not None:
+            await last()
         await self.store.aclose()
 
     async def _sweep(self) -> None:
@@ -137,15 +175,25 @@ class Hub:
             How many left. They come back from the store when somebody asks.
         """
         idle = self.directory.idle(before)
-        for live in idle:
+        self._let_go(idle)
+        return len(idle)
+
+    def _make_room(self) -> None:
+        """Lets a tenth of the sessions go at once: finding them means looking at all."""
+        idle = self.directory.idle(asyncio.get_running_loop().time() - FRESH_S)
+        idle.sort(key=lambda live: live.used_at)
+        self._let_go(idle[: max(1, self.settings.max_sessions // 10)])
+
+    def _let_go(self, sessions: list[LiveSession]) -> None:
+        for live in sessions:
             self._forget(live)
             self.models.rest(live.id)
-        return len(idle)
+            self.directory.states.rest(live)
 
     def _forget(self, live: LiveSession, why: ArpError | None = None) -> None:
         self.directory.remove(live, why)
-        self.writer.forget(live.id)
         self.runner.forget(live)
+        self.mended.pop(live.id, None)
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -156,7 +204,17 @@ class Hub:
             if live.gone.done():
                 raise live.gone.result()
 
-        return Runtime(Recorder(live.session, {}, check_here, live.mark), self.runner.shelf)
+        recorder = Recorder(live.session, {}, check_here, live.mark)
+        return Runtime(recorder, self.runner.shelf(live))
+
+    def check_takes_input(self) -> None:
+        """Refuses what would change a recording.
+
+        Raises:
+            PermissionDenied: The hub shows one: nobody says anything to it.
+        """
+        if not self.settings.takes_input:
+            raise PermissionDenied("this is a recording: it takes no input")
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
         """As `Directory.find`."""
@@ -165,23 +223,60 @@ class Hub:
     async def open(
         self, session_id: str | None, principal: Principal, workflow: str
     ) -> LiveSession:
-        """As `Directory.open`; a new session is written soon."""
+        """As `Directory.open`; a new session is written soon.
+
+        When the memory is full, those leave it that were not used for longest and nobody needs now.
+        """
+        if len(self.sessions) >= self.settings.max_sessions:
+            self._make_room()
         live = await self.directory.open(session_id, principal, workflow)
         if live.session.has_recorded:
             live.mark()
         return live
 
     async def delete(self, session_id: str, principal: Principal) -> None:
-        """Removes a session and everything that the ledger holds of it.
+        """Removes a session, everything that the ledger holds of it, and its files.
 
         Raises:
             SessionNotFound: As `find`.
+            PermissionDenied: It is a recording.
+
+        Cancel: Safe; as `Directory.removed`.
         """
+        self.check_takes_input()
         live = await self.find(session_id, principal)
         self._drop(live, SessionNotFound("the session was deleted", detail=session_id), 1000)
+        await self.directory.removed(session_id, self._remove(session_id, principal))
+
+    async def _remove(self, session_id: str, principal: Principal) -> None:
         await self.writer.room()
-        await self.store.delete(session_id)
+        async with self.blobs.removing(session_id):
+            await self.store.delete(session_id)
         self.models.forget(session_id)
+        self.directory.states.forget(session_id)
+        self.directory.listing.removed(principal.name, session_id)
+
+    async def rename(
+        self, session_id: str, principal: Principal, title: str | None, pinned: bool | None
+    ) -> SessionMeta:
+        """Names or pins a session, durably; what is `None` stays as it is.
+
+        Returns:
+            Its row.
+
+        Raises:
+            SessionNotFound: As `find`.
+            InvalidMessage: There is nothing to do.
+            PermissionDenied: It is a recording.
+        """
+        self.check_takes_input()
+        live = await self.find(session_id, principal)
+        rename(live.session, title, pinned)
+        live.mark()
+        await live.written()
+        row = self.directory.listing.rows.get(session_id) or await self.store.session(session_id)
+        assert row is not None  # it has facts, and with the first it got its row
+        return row
 
     def _drop(self, live: LiveSession, why: ArpError, code: int) -> None:
         self._forget(live, why)
@@ -236,7 +331,7 @@ class Hub:
         """Takes an input from a renderer; what is wrong with it is told to that renderer."""
         try:
             live = await self._live_for(viewer, message, principal, workflow)
-            self._take(live, message, viewer, viewer.tell)
+            await self._take(live, message, viewer, viewer.tell)
             if message.input_type == "resize":
                 size = msgspec.convert(message.data, Viewport)
                 viewer.said.info = msgspec.structs.replace(viewer.said.info, viewport=size)
@@ -247,7 +342,12 @@ class Hub:
             )
 
     async def submit(
-        self, message: Input, principal: Principal, workflow: str, files: Sequence[FileRef] = ()
+        self,
+        message: Input,
+        principal: Principal,
+        workflow: str,
+        files: Sequence[Arrived] = (),
+        traceparent: str | None = None,
     ) -> AgentMessage:
         """Takes an input that came without a connection (POST), and waits until it is durable.
 
@@ -255,7 +355,8 @@ class Hub:
             message: The input.
             principal: From whom.
             workflow: The agent of a session that is new.
-            files: What came with it; from now on the session may name them.
+            files: What came with it: it becomes the session's, which may name it from now on.
+            traceparent: The span outside that asks, as W3C Trace Context writes it.
 
         Returns:
             Its `ack`, or an `error` that says why it is refused.
@@ -264,22 +365,61 @@ class Hub:
         answer: asyncio.Future[AgentMessage] = asyncio.get_running_loop().create_future()
         try:
             live = await self.open(message.session_id, principal, workflow)
-            live.session.seen.remember_files(ref.sha256 for ref in files)
+            if files:
+                await self._keep(live.id, files)
+                live = await self.open(live.id, principal, workflow)  # it may have left the memory
+                live.session.seen.remember_files(file.ref.sha256 for file in files)
             watching = list(live.viewers.values())
             newest = watching[-1] if watching else None
-            self._take(live, message, newest, lambda ack: settle(answer, ack))
+            await self._take(live, message, newest, partial(settle, answer), traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
             return ErrorMessage(payload=payload, session_id=message.session_id)
 
-    def _take(self, live: LiveSession, message: Input, viewer: Viewer | None, reply: Reply) -> None:
-        if viewer is None:
-            effects = receive(live.session, message, DRAFT)
+    async def _keep(self, session_id: str, files: Sequence[Arrived]) -> None:
+        self.check_takes_input()
+        most, kept = self.settings.limits.max_upload_bytes, self.blobs.of(session_id)
+        for file in files:
+            await kept.put(file.chunks(), max_bytes=most)
+
+    async def _take(
+        self,
+        live: LiveSession,
+        message: Input,
+        viewer: Viewer | None,
+        reply: Reply,
+        traceparent: str | None = None,
+    ) -> None:
+        if message.input_type not in SILENT:
+            self.check_takes_input()
+        profile, info = (viewer.profile, viewer.said.info) if viewer else (DRAFT, UNKNOWN)
+        if asks_to_turn(live.session, message):
+            check_turning(live.session, message)
+            survey, branch = await self._branch_for(live, message)
+            effects = turn_back(live.session, message, survey, branch, info, traceparent)
+            live.delivery.resync_all()
         else:
-            effects = receive(live.session, message, viewer.profile, viewer.said.info)
+            effects = receive(live.session, message, profile, info, traceparent)
         live.used_at = asyncio.get_running_loop().time()
         self.carry_out(live, effects, reply)
+
+    async def _branch_for(self, live: LiveSession, message: Input) -> tuple[Survey, Session]:
+        """Gives what an input needs that turns to another branch: nothing is recorded behind it."""
+        states, session = self.directory.states, live.session
+        while True:
+            if session.log.stored < session.sequence:
+                await live.written()
+            survey = await states.survey(session.head)
+            branch = await states.branch(session.head, branch_of(message, survey))
+            while branch.sequence < session.sequence:
+                await live.written()
+                async for _ in states.follow(branch):
+                    pass
+            if live.gone.done():
+                raise live.gone.result()
+            if len(survey.branches) == session.turn_count:
+                return survey, branch
 
     async def _live_for(
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str

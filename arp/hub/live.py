@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct
 
 from arp.hub.delivery import Delivery, Join
+from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NOBODY: Final[tuple[Join, ...]] = ()
+
 
 class Gathered(Struct, frozen=True):
     """What one write to the ledger carries for one session."""
@@ -32,7 +35,7 @@ class Gathered(Struct, frozen=True):
     live: LiveSession
     expected: int
     drained: Said | Drained
-    joins: list[Join]
+    joins: Sequence[Join]
     actions: Sequence[Action]
 
 
@@ -83,8 +86,9 @@ class LiveSession:
     @property
     def idle(self) -> bool:
         """Tells whether nobody watches and nothing is going on."""
-        log = self.session.log
-        return not (self.viewers or self.dirty or self.session.active or log.stored < log.sequence)
+        log, followers = self.session.log, self.delivery.followers
+        watched = self.viewers or (followers is not None and followers.count)
+        return not (watched or self.dirty or self.session.active or log.stored < log.sequence)
 
     def mark(self) -> None:
         """Asks for a write, soon."""
@@ -106,6 +110,28 @@ class LiveSession:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.after_write(lambda: settle(done, None))
         await self.unless_gone(done)
+
+    @property
+    def followers(self) -> Followers:
+        """Those who read the log as it grows."""
+        delivery = self.delivery
+        if delivery.followers is None:
+            delivery.followers = Followers()
+        return delivery.followers
+
+    async def beyond(self, sequence: int) -> None:
+        """Waits until the ledger holds a fact behind a sequence.
+
+        Raises:
+            ArpError: The session left the hub, and there is none.
+
+        Cancel: Safe.
+        """
+        while self.session.log.stored <= sequence:
+            if self.gone.done():
+                raise self.gone.result()
+            either = (self.followers.risen, self.gone)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
     async def unless_gone(self, future: asyncio.Future[T]) -> T:
         """Waits for what happens after a write.
@@ -142,7 +168,8 @@ class LiveSession:
         if turn is not None and turn.has_pending:
             turn.flush()
         drained = log.drain(at)
-        joins = self.delivery.gather()
+        delivery = self.delivery
+        joins = delivery.gather() if delivery.joining else _NOBODY
         actions: Sequence[Action] = ()
         if self._actions:  # never hand out a list that goes on growing: its time is the next write
             actions, self._actions = self._actions, []

@@ -71,7 +71,8 @@ class Peer:
 
     def start(self) -> None:
         """Sends the agent side's `hello`."""
-        frame = hello_frame(self._hub.settings.limits, self.viewer.encoding)
+        hub, encoding = self._hub, self.viewer.encoding
+        frame = hello_frame(hub.settings.limits, encoding, hub.commands(), hub.settings.takes_input)
         self.viewer.outbox.send([frame])
         if self.principal is None:
             asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)

@@ -19,7 +19,7 @@ from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
-from arp.protocol.messages import AgentMessage, Delta, Patch, Render, Resume
+from arp.protocol.messages import AgentMessage, Delta, InputEcho, Patch, Render, Resume
 from arp.protocol.patch import Append, Insert, Replace
 from arp.session.emission import Audience, addressed, encoded
 from arp.session.recovery import messages_of
@@ -101,7 +101,10 @@ class Replayer:
 def _told(chunk: list[tuple[int, bytes]], audience: Audience) -> Iterator[AgentMessage]:
     """Gives the messages that show facts, as they were first told to such an audience."""
     for _, body in chunk:
-        for told in messages_of(decode(body)):
+        fact = decode(body)
+        if fact.type == "artifact.changed" and "anew" in fact.payload:
+            raise NeedsSnapshot  # it may show the turn that the id was of before
+        for told in messages_of(fact):
             yield from addressed(_as_it_was(told, audience.profile), audience)
 
 
@@ -117,6 +120,8 @@ def _as_it_was(message: AgentMessage, profile: Profile) -> AgentMessage:
             piece for component in message.components for piece in shown_as(component, profile)
         ]
         return msgspec.structs.replace(message, components=shown)
+    if isinstance(message, InputEcho) and message.edited and not profile.takes("branches"):
+        raise NeedsSnapshot
     if isinstance(message, Patch) and not _takes_patches(message, profile):
         raise NeedsSnapshot
     return message

@@ -7,6 +7,7 @@ import inspect
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from arp.hub.live import LiveSession
@@ -19,7 +20,7 @@ from arp.protocol.messages import FileRef
 from arp.record.outputs import Shelf
 from arp.session.effects import Effect
 from arp.session.recovery import Interrupted
-from arp.store.blobs import Blobs
+from arp.store.blobs import Blobs, Files
 
 logger = logging.getLogger(__name__)
 
@@ -47,11 +48,9 @@ class Runner:
         self.writer = writer
         self.tasks: dict[asyncio.Task[None], LiveSession] = {}
         self._handlers = handlers
-        self._blobs = blobs
+        self.blobs = blobs
         self._settings = settings
         self._carry_out = carry_out
-        self.shelf = Shelf(self._keep, self.read_blob)
-        """Where large outputs are kept."""
         self._states: dict[str, dict[str, Any]] = {}
         self._parking = False
         self.hurry = False
@@ -179,18 +178,30 @@ class Runner:
         if live.task is not None:
             live.task.cancel()
 
-    async def save_blob(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
+    def shelf(self, live: LiveSession) -> Shelf:
+        """Gives where large outputs of a session are kept."""
+        return Shelf(partial(self._keep, live), partial(self.read_blob, live), asyncio.to_thread)
+
+    async def save_blob(
+        self, live: LiveSession, name: str, content: bytes | os.PathLike[str], mime: str
+    ) -> FileRef:
         """Keeps a file of an agent."""
         most = self._settings.limits.max_upload_bytes
-        return await save(self._blobs, name, content, mime, most)
+        return await save(self._files(live), name, content, mime, most)
 
-    async def read_blob(self, sha256: str) -> bytes:
-        """Gives an uploaded file."""
-        return await self._blobs.read(sha256)
+    async def read_blob(self, live: LiveSession, sha256: str) -> bytes:
+        """Gives a file of a session."""
+        return await self.blobs.of(live.id).read(sha256)
 
-    async def _keep(self, stream: AsyncIterator[bytes]) -> str:
-        blob = await self._blobs.put(stream, max_bytes=self._settings.max_output_bytes)
-        return blob.sha256
+    async def _keep(self, live: LiveSession, stream: AsyncIterator[bytes]) -> str:
+        most = self._settings.max_output_bytes
+        return (await self._files(live).put(stream, max_bytes=most)).sha256
+
+    def _files(self, live: LiveSession) -> Files:
+        """Gives where a session's files go, unless it was removed: then nothing goes there."""
+        if live.gone.done():
+            raise live.gone.result()
+        return self.blobs.of(live.id)
 
 
 def _waits(live: LiveSession) -> bool:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import mimetypes
 import os
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from msgspec import Struct
 
 from arp.protocol.messages import FileRef
-from arp.store.blobs import Blobs
+
+if TYPE_CHECKING:
+    from arp.store.blobs import Files
 
 PREFIX = "/_api/blobs/"
 """What the address of every file begins with, below that of the server."""
@@ -32,6 +32,17 @@ class BlobName(Struct, frozen=True):
     session_id: str
     sha256: str
     name: str
+
+
+class Arrived(Protocol):
+    """A file that came with an input and is no session's yet."""
+
+    @property
+    def ref(self) -> FileRef:
+        """What the input says of it."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Gives its bytes, from the first on each time."""
 
 
 def blob_path(session_id: str, ref: FileRef) -> str:
@@ -60,7 +71,7 @@ def parse_blob_path(path: str) -> BlobName | None:
 
 
 async def save(
-    blobs: Blobs, name: str, content: bytes | os.PathLike[str], mime: str, max_bytes: int
+    files: Files, name: str, content: bytes | os.PathLike[str], mime: str, max_bytes: int
 ) -> FileRef:
     """Keeps bytes, or a copy of a file.
 
@@ -69,18 +80,22 @@ async def save(
         OSError: The file cannot be read; nothing is kept.
         TypeError: It is neither bytes nor a path.
     """
-    shown = Path(name.replace("\\", "/")).name or "file"
+    # Only now, so that importing `Turn` stays quick.
+    from mimetypes import guess_type
+    from pathlib import PurePath
+
+    shown = PurePath(name.replace("\\", "/")).name or "file"
     if isinstance(content, bytes | bytearray | memoryview):
-        blob = await blobs.put(_whole(bytes(content)), max_bytes=max_bytes)
+        blob = await files.put(_whole(bytes(content)), max_bytes=max_bytes)
     elif isinstance(content, os.PathLike):
         file = await asyncio.to_thread(open, content, "rb")
         try:
-            blob = await blobs.put(_chunks(file), max_bytes=max_bytes)
+            blob = await files.put(_chunks(file), max_bytes=max_bytes)
         finally:
             await asyncio.to_thread(file.close)
     else:
         raise TypeError(f"expected bytes or a pathlib.Path, got {type(content).__name__}")
-    kind = mime if _MIME.fullmatch(mime) else mimetypes.guess_type(shown)[0]
+    kind = mime if _MIME.fullmatch(mime) else guess_type(shown)[0]
     return FileRef(blob.id, shown, blob.size, kind or "application/octet-stream", blob.sha256)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from arp.ledger.redaction_settings import Redaction
 from arp.protocol.limits import Limits
 from arp.session.policy import Policy
 
@@ -16,8 +17,12 @@ class HubSettings(Struct, frozen=True):
     """How a hub behaves."""
 
     limits: Limits = Limits()
+    redaction: Redaction = Redaction()
+    """What is taken out of facts before they are written."""
     policy: Policy = "queue"
     """What becomes of an input while a turn runs."""
+    takes_input: bool = True
+    """Whether anybody may say, answer or change anything; what shows a recording takes no input."""
     idle_s: Seconds = 300.0
     """A session that nobody watches and that does nothing leaves the memory after this."""
     cancel_grace_s: Seconds = 5.0
@@ -27,12 +32,14 @@ class HubSettings(Struct, frozen=True):
     max_output_bytes: Annotated[int, Meta(ge=1)] = 64 << 20
     """Of one output of a tool or process that is kept whole; of a larger one, the beginning."""
     max_sessions: Annotated[int, Meta(ge=1)] = 10_000
-    """In memory at once; more are refused with RATE_LIMITED."""
+    """In memory at once. Idle ones leave for new ones; if none is, those get RATE_LIMITED."""
     high_water_bytes: Annotated[int, Meta(ge=1024)] = 256 << 10
     """What may wait for one renderer; beyond it, it is behind and gets a catch-up later."""
     models_in_memory: Annotated[int, Meta(ge=1)] = 64
     """Read models that are kept at hand; others are made from the store when somebody asks."""
     model_every_facts: Annotated[int, Meta(ge=1)] = 2_000
-    """After so many facts a session's read model is stored again, behind the log."""
+    """After so many facts a session's read model and its state are stored again, behind the log."""
+    telemetry: bool = False
+    """Turns carry trace ids, and a server exports spans and metrics (extra `otel`)."""
     max_replay: Annotated[int, Meta(ge=0)] = 10_000
     """Facts that a renderer may have missed and still be told one by one; beyond: a snapshot."""

@@ -13,6 +13,7 @@ from arp.protocol.errors import AgentFailed, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.session.session import About, Session
+from arp.session.standing import Grant
 
 if TYPE_CHECKING:
     from arp.record.runtime import Runtime
@@ -43,6 +44,8 @@ class ToolCall:
 
     def __init__(self, session: Session, turn_id: str, call: Call, ask: Ask) -> None:
         self.name = well_formed(call.name)
+        self.denial = ""
+        """Why somebody said no, if they told."""
         self.call_id = f"{turn_id}.{call.number}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
         self.runtime = call.runtime.within(**self._ids)
@@ -81,15 +84,20 @@ class ToolCall:
             props: Of the `confirm` that asks.
 
         Returns:
-            Whether it may. Without an answer it may not.
+            Whether it may. Without an answer it may not. Who says yes may allow it for the whole
+            session: then the same rule asks nobody for the same tool any more. Who says no may
+            tell why: `denial`.
 
         Cancel: Safe; what nobody answered is no approval.
         """
-        permission = self.runtime.permission(self.name)
+        permission, self.denial = self.runtime.permission(self.name), ""
+        if Grant(self.name, rule) in self._session.standing.grants:
+            permission.evaluated("allow", "person", "user")
+            return True
         permission.evaluated("ask", "rule", rule)
         permission.requested(reason)
         request = {"request_id": permission.request_id} if permission.request_id else {}
-        about = About(self.name, self._ids | request)
+        about = About(self.name, self._ids | request, rule)
         try:
             allowed = await self._ask(Component("", "confirm", {"title": title, **props}), about)
         except BaseException:
@@ -100,7 +108,19 @@ class ToolCall:
             permission.allowed()
         else:
             permission.denied("person", "user")
+            self.denial = self._why_not()
         return allowed is True
+
+    def _why_not(self) -> str:
+        """Gives what was said with the newest no to a question of this call."""
+        turn = self._session.screen.turns[self._turn_id]
+        asked = [name for name, one in turn.permissions.items() if one.call_id == self.call_id]
+        for echo in reversed(turn.inputs):
+            if echo.source_component in asked:
+                payload = echo.data.get("payload")
+                reason = payload.get("reason") if isinstance(payload, dict) else None
+                return reason if isinstance(reason, str) else ""
+        return ""
 
     async def settle(self) -> None:
         """Keeps a large result beside the ledger.
@@ -110,11 +130,13 @@ class ToolCall:
         if self._whole is None:
             return
         whole, self._whole = self._whole, None
-        self._result = {"preview": whole[:PREVIEW_CHARACTERS], "characters": len(whole)}
-        if len(whole) > PREVIEW_CHARACTERS:
-            kept = await self.runtime.keep(whole)
-            if kept.output_ref is not None:
-                self._ids["output_ref"] = kept.output_ref
+        if len(whole) <= PREVIEW_CHARACTERS:
+            self._result = {"preview": whole, "characters": len(whole)}
+            return
+        kept = await self.runtime.keep(whole)
+        self._result = {"preview": kept.preview, "characters": len(whole)}
+        if kept.output_ref is not None:
+            self._ids["output_ref"] = kept.output_ref
 
     def fail(self, message: str) -> NoReturn:
         """Ends the tool as failed, and shows why.

@@ -79,8 +79,13 @@ class Turn:
 
     @property
     def input(self) -> InputEcho:
-        """What the user did: `input_type`, `data`, `source_component`, `surface`."""
-        return self._session.screen.turns[self.id].inputs[0]
+        """What the user did: `input_type`, `data`, `source_component`, `surface`.
+
+        The data are as they came, also where the ledger and the screens do not have all of them.
+        """
+        echo = self._session.screen.turns[self.id].inputs[0]
+        typed = self._session.seen.typed.get(self.id)
+        return echo if typed is None else msgspec.structs.replace(echo, data=typed)
 
     @property
     def text(self) -> str:
@@ -88,6 +93,20 @@ class Turn:
         data = self.input.data
         text = data.get("transcript") if self.input.input_type == "voice" else data.get("text")
         return text if isinstance(text, str) else ""
+
+    @property
+    def command(self) -> str | None:
+        """The name that a text begins with behind a slash, as `/export csv` with `export`."""
+        first, *_ = self.text.split(maxsplit=1) or [""]
+        return first[1:] if first.startswith("/") and len(first) > 1 else None
+
+    @property
+    def arguments(self) -> str:
+        """What stands behind the command's name; all of the text where there is none."""
+        if self.command is None:
+            return self.text
+        _, _, rest = self.text.strip().partition(f"/{self.command}")
+        return rest.strip()
 
     @property
     def files(self) -> list[FileRef]:
@@ -117,7 +136,7 @@ class Turn:
 
         ids = {"thread_id": THREAD, "turn_id": self.id}
         recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
-        return Runtime(recorder, self._runner.shelf)
+        return Runtime(recorder, self._runner.shelf(self._live))
 
     async def read_file(self, ref: FileRef) -> bytes:
         """Gives the content of an uploaded file.
@@ -125,7 +144,7 @@ class Turn:
         Raises:
             UnknownObject: There is no such file (any more).
         """
-        return await self._runner.read_blob(ref.sha256)
+        return await self._runner.read_blob(self._live, ref.sha256)
 
     async def save_file(
         self, name: str, content: bytes | os.PathLike[str], mime: str = ""
@@ -145,7 +164,7 @@ class Turn:
             OSError: The file cannot be read; nothing is kept.
         """
         self._session.check_running(self.id)
-        ref = await self._runner.save_blob(well_formed(name), content, mime)
+        ref = await self._runner.save_blob(self._live, well_formed(name), content, mime)
         self._session.check_running(self.id)
         told = {"bytes": ref.size, "sha256": ref.sha256, "mime": ref.mime, "file": _plain(ref)}
         self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
@@ -167,6 +186,12 @@ class Turn:
         for turn in self._session.screen.turns.values():
             if turn.id == self.id:
                 break
+            if (
+                turn.status == "cancelled"
+                and not turn.tools
+                and not self._session.screen.output(turn.id)
+            ):
+                continue  # it was taken back before anything came of it
             for echo in turn.inputs[:1]:
                 said = echo.data.get("text")
                 if isinstance(said, str) and said:
@@ -201,24 +226,25 @@ class Turn:
                 self.show(Component("", "text", {"content": text, "format": "markdown"}))
                 return
             self._settle()
-        if self._session.running != self.id:
+        session, live = self._session, self._live
+        if session.running != self.id:
             await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
-            self._session.check_running(self.id)
+            session.check_running(self.id)
         if not isinstance(text, str) or not text.isascii():
             text = well_formed(text)
-        if len(text) > MAX_UNWRITTEN:
-            for start in range(0, len(text), MAX_UNWRITTEN):
+        size = len(text)
+        if size > MAX_UNWRITTEN:
+            for start in range(0, size, MAX_UNWRITTEN):
                 await self.say(text[start : start + MAX_UNWRITTEN])
             return
-        if not text:
+        if not size:
             return
         self._tool = None
-        live = self._live
-        self._session.log.say(self.id, text, SAYING)
+        session.log.say(self.id, text, SAYING)
         if not live.dirty:
             live.mark()
-        live.unwritten += len(text)
-        if live.unwritten > MAX_UNWRITTEN:
+        live.unwritten = unwritten = live.unwritten + size
+        if unwritten > MAX_UNWRITTEN:
             await self._runner.writer.room()
 
     def think(self, text: str) -> None:

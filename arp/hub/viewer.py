@@ -52,6 +52,30 @@ class About(Struct):
     """How it has displayed components that are there, where it told (feature `frame-ack`)."""
 
 
+class Drained(Protocol):
+    """Who wants to know when an outbox has little left."""
+
+    def drained(self) -> None:
+        """Is called by the transport when its buffer has become small."""
+
+
+class Conversation(Protocol):
+    """Who is at our end of a connection, as the transport that carries it knows it."""
+
+    @property
+    def viewer(self) -> Drained:
+        """Whom the outbox tells."""
+
+    def start(self) -> None:
+        """Is called once, when frames can be sent."""
+
+    async def receive(self, frame: bytes | str, /) -> None:
+        """Takes one frame. Never raises for what is in it."""
+
+    def closed(self) -> None:
+        """Is called once, when the connection is gone."""
+
+
 class Viewer:
     """One attached renderer."""
 

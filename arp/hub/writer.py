@@ -12,6 +12,9 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 
+import msgspec
+
+from arp.hub.listing import Listing, said_in
 from arp.hub.live import Gathered, LiveSession
 from arp.protocol.errors import ArpError, InternalError
 from arp.session.emission import Said
@@ -60,12 +63,13 @@ class Writer:
         self._dirty: list[LiveSession] = []
         self._wake = asyncio.Event()
         self._rounds = Rounds()
-        self._metas: dict[str, tuple[str, int, bool]] = {}
         self._task: asyncio.Task[None] | None = None
         self.writes = 0
         """Durable writes so far."""
         self.facts = 0
         """Facts written so far."""
+        self.listing = Listing(store)
+        """Is told each row that is new or has changed, once durable."""
 
     def start(self) -> None:
         """Begins to write."""
@@ -84,8 +88,9 @@ class Writer:
 
     def mark(self, live: LiveSession) -> None:
         """Takes a session into the next write."""
+        if not self._dirty:
+            self._wake.set()
         self._dirty.append(live)
-        self._wake.set()
 
     async def turnover(self) -> None:
         """Waits until a write that takes what is recorded now has been delivered, or has failed."""
@@ -100,10 +105,6 @@ class Writer:
         self._wake.set()
         await self._rounds.next()
 
-    def forget(self, session_id: str) -> None:
-        """Drops what is remembered of a session that left the memory."""
-        self._metas.pop(session_id, None)
-
     async def _run(self) -> None:
         while True:
             await self._wake.wait()
@@ -117,16 +118,7 @@ class Writer:
         dirty, self._dirty = self._dirty, []
         at = self._now()
         gathered = self._gather(dirty, at)
-        batch = [
-            Append(
-                one.live.session.head.session_id,
-                one.expected,
-                one.drained.facts,
-                None if isinstance(one.drained, Said) else self._meta(one, at),
-            )
-            for one in gathered
-            if one.drained.facts
-        ]
+        batch = [self._append_of(one, at) for one in gathered if one.drained.facts]
         refused = await self._append(batch) if batch else {}
         for one in gathered:
             if refused and (error := refused.get(one.live.id)) is not None:
@@ -138,7 +130,20 @@ class Writer:
                 # As in `_gather`.
                 logger.exception("delivering session %s failed", one.live.id)
                 self._failed([one.live], _fault())
+        for append in batch:
+            if append.meta is not None and append.session_id not in refused:
+                self.listing.changed(append.meta)
         self._rounds.end()
+
+    def _append_of(self, one: Gathered, at: str) -> Append:
+        """Gives what one session has for a write."""
+        live, drained = one.live, one.drained
+        if isinstance(drained, Said):
+            return Append(live.id, one.expected, drained.facts)
+        row = _row(one, self.listing.rows.get(live.id), at)
+        if row is not None:
+            self.listing.rows[live.id] = row
+        return Append(live.id, one.expected, drained.facts, row, said_in(live.session, drained))
 
     async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
         """Makes facts durable; gives the sessions that were refused, with why.
@@ -161,7 +166,7 @@ class Writer:
                 refused |= await self._append([one])
             return refused
         self.writes += 1
-        self.facts += sum(len(one.facts) for one in batch)
+        self.facts += sum([len(one.facts) for one in batch])
         return {}
 
     def _gather(self, dirty: Sequence[LiveSession], at: str) -> list[Gathered]:
@@ -178,27 +183,35 @@ class Writer:
                 self._failed([live], _fault())
         return gathered
 
-    def _meta(self, one: Gathered, at: str) -> SessionMeta | None:
-        """Gives the session's row when something in it changed that lists and recovery need."""
-        session = one.live.session
-        head = session.head
-        known = (session.title, len(session.screen.turns), session.active)
-        if self._metas.get(head.session_id) == known:
-            return None
-        self._metas[head.session_id] = known
-        title, turns, active = known
-        return SessionMeta(
-            id=head.session_id,
-            epoch=head.epoch,
-            owner=head.owner,
-            workflow=head.workflow,
-            title=title,
-            created_at=head.created_at or at,
-            updated_at=at,
-            turn_count=turns,
-            last_sequence=one.drained.sequence,
-            active=active,
-        )
+
+def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:
+    """Gives the session's row when something in it changed that lists and recovery need.
+
+    A name or a pin is no news of what was said: such a row keeps its place.
+    """
+    session = one.live.session
+    head, standing = session.head, session.standing
+    turns, active = session.screen.count, session.active
+    is_news = known is None or (known.turn_count, known.active) != (turns, active)
+    row = SessionMeta(
+        id=head.session_id,
+        epoch=head.epoch,
+        owner=head.owner,
+        workflow=head.workflow,
+        title=session.title,
+        created_at=head.created_at or at,
+        updated_at=at if known is None or is_news else known.updated_at,
+        turn_count=turns,
+        last_sequence=one.drained.sequence,
+        active=active,
+        pinned=standing.pinned,
+        is_named=bool(standing.title),
+    )
+    if known is not None and row == msgspec.structs.replace(
+        known, last_sequence=row.last_sequence, created_at=row.created_at
+    ):
+        return None
+    return row
 
 
 def _fault() -> InternalError:

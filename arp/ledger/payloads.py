@@ -24,10 +24,10 @@ from arp.protocol.refusal import explain
 ROWS: Final[dict[str, str]] = {
     # the session, its thread, its turns
     "session.created": "epoch workflow owner? title?",
-    "session.updated": "title?",
+    "session.updated": "title? pinned? branch?",
     "thread.started": "title?",
     "thread.updated": "reason? @status",
-    "turn.submitted": "input renderer?",
+    "turn.submitted": "input renderer? edits?",
     "turn.started": "",
     "turn.completed": "status usage? @status",
     "turn.failed": "status usage? @status @statusReason",
@@ -82,8 +82,8 @@ ROWS: Final[dict[str, str]] = {
     "output.redacted": "findings",
     "output.expired": "reason @outputRef",
     # what people and policies decide
-    "action.required": "component surface tool?",
-    "action.resolved": "decision resumes answer? input?",
+    "action.required": "component surface tool? askedBy?",
+    "action.resolved": "decision resumes answer? input? grant?",
     "permission.evaluated": "tool decision:verdict decidedBy @requestId",
     "permission.requested": "tool reason? @requestId",
     "permission.resolved": "tool decision:resolution deniedBy? @requestId",
@@ -93,7 +93,7 @@ ROWS: Final[dict[str, str]] = {
     "hook.completed": "hook decision:verdict? durationMs? @requestId",
     "hook.failed": "hook reason durationMs? @requestId",
     "policy.changed": "policy value previous?",
-    "queue.changed": "queued @threadId",
+    "queue.changed": "queued input? paused? @threadId",
     # context and history
     "context.resolved": "tokens? maxTokens? sources?",
     "context.compaction.started": "reason? tokensBefore? @requestId",
@@ -104,7 +104,7 @@ ROWS: Final[dict[str, str]] = {
     "history.window.loaded": "fromSequence throughSequence reason?",
     "history.reconstructed": "throughSequence source",
     "history.rollback.started": "toSequence reason? @requestId",
-    "history.rollback.completed": "toSequence removedTurns @requestId",
+    "history.rollback.completed": "toSequence removedTurns restoredTurns? @requestId",
     # routing, cost, limits
     "routing.candidates.resolved": "candidates",
     "routing.decided": "model provider? reason",
@@ -140,7 +140,7 @@ ROWS: Final[dict[str, str]] = {
     "channel.permission_forwarded": "tool to @channelId @requestId",
     "channel.permission_returned": "tool decision:resolution @channelId @requestId",
     # what lasts
-    "artifact.changed": "surface? changes? inputId? name? mime? bytes? sha256? @artifactId",
+    "artifact.changed": "surface? changes? inputId? anew? name? mime? bytes? sha256? @artifactId",
     "evidence.changed": "kind state reason? sha256? throughSequence? gaps? verification?",
     "snapshot.updated": "readModel throughSequence bytes?",
     "snapshot.repaired": "readModel throughSequence reason",

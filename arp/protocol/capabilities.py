@@ -9,7 +9,7 @@ import msgspec
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
 from arp.protocol.limits import Limits
-from arp.protocol.messages import AgentCapabilities, AgentHello
+from arp.protocol.messages import AgentCapabilities, AgentHello, Command
 
 AGENT_FEATURES = (
     "streaming",
@@ -21,6 +21,8 @@ AGENT_FEATURES = (
     "patch-append",
     "thinking",
     "batch",
+    "branches",
+    "line-pause",
 )
 """What the agent side of this project does in the session dialect (protocol.md 2.2)."""
 
@@ -33,19 +35,27 @@ LEVELS: dict[str, tuple[str, ...]] = {
 
 
 @lru_cache(maxsize=16)
-def hello_frame(limits: Limits, encoding: Encoding) -> bytes:
+def hello_frame(
+    limits: Limits,
+    encoding: Encoding,
+    commands: tuple[Command, ...] = (),
+    takes_input: bool = True,
+) -> bytes:
     """Gives the first frame of a connection, made once for all."""
-    return recode(encode_json(agent_hello(limits)), encoding)
+    return recode(encode_json(agent_hello(limits, commands, takes_input)), encoding)
 
 
-def agent_hello(limits: Limits) -> AgentHello:
-    """Gives the first message on every connection."""
+def agent_hello(
+    limits: Limits, commands: tuple[Command, ...] = (), takes_input: bool = True
+) -> AgentHello:
+    """Gives the first message on every connection; without input, without that feature."""
     return AgentHello(
         capabilities=AgentCapabilities(
             components=list(VERSIONS),
             versions=dict(VERSIONS),
-            features=list(AGENT_FEATURES),
+            features=[name for name in AGENT_FEATURES if takes_input or name != "input"],
             limits=msgspec.to_builtins(limits),
             encodings=list(ENCODINGS),
+            commands=list(commands),
         )
     )

@@ -69,6 +69,16 @@ class Marks:
         if root.id in self._by_root or self._left:
             self._left.append((root, heir))
 
+    def drop(self, marks: Iterable[Mark]) -> None:
+        """Forgets marks whose turn is no longer kept."""
+        for mark in marks:
+            name = mark.behind.component
+            here = self._by_root.get(name) if name is not None else None
+            if here is not None and name is not None:
+                here[:] = [one for one in here if one is not mark]
+                if not here:
+                    del self._by_root[name]
+
     def stay(self) -> None:
         """Forgets what was to leave: the change is not made."""
         self._left.clear()

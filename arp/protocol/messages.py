@@ -68,7 +68,19 @@ Presented: TypeAlias = Literal["native", "fallback", "failed"]
 """How a renderer has displayed a component."""
 
 CANCEL = "arp.cancel"
-"""The reserved action that stops the running turn."""
+"""The reserved action that stops the running turn, or takes one out of the line."""
+
+PROMOTE = "arp.promote"
+"""The reserved action that puts a turn first in line."""
+
+REGENERATE = "arp.regenerate"
+"""The reserved action that answers the input of a turn again."""
+
+CONTINUE = "arp.continue"
+"""The reserved action that lets a line go on that waits since a turn failed."""
+
+BRANCH = "arp.branch"
+"""The reserved action that shows another version of a turn, and what followed it."""
 
 FINAL_STATUSES = frozenset(("completed", "failed", "cancelled"))
 
@@ -90,6 +102,15 @@ class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
 # -- agent side → renderer -------------------------------------------------------------------------
 
 
+class Command(Struct, frozen=True, omit_defaults=True):
+    """What a user may give as a text that begins with a slash and its name."""
+
+    name: str
+    description: str = ""
+    hint: str = ""
+    """What may stand behind the name."""
+
+
 class AgentCapabilities(Struct, frozen=True):
     """What the agent side may send, in its `hello`."""
 
@@ -98,6 +119,7 @@ class AgentCapabilities(Struct, frozen=True):
     features: list[str] = []
     limits: JsonObject = {}
     encodings: list[str] = []
+    commands: list[Command] = []
 
 
 class AgentHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
@@ -114,6 +136,8 @@ class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
     seq: int
     resume: Literal["new", "replay", "snapshot"]
     state: Json | UnsetType = UNSET
+    older: int | None = None
+    """With a snapshot: how many turns came before the first that it tells; `None` = not said."""
 
 
 class _InSession(_Versioned, frozen=True, kw_only=True):
@@ -194,6 +218,8 @@ class Commit(_InSession, frozen=True, kw_only=True, tag="commit"):
     final: bool = field(default_factory=lambda: False)
     """Also ends the turn's output."""
     usage: JsonObject | None = None
+    at: str | None = None
+    """When the turn ended, RFC 3339."""
 
 
 class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
@@ -225,6 +251,24 @@ class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
     id: str | None = None
     behind: Behind | None = None
     """As in `ToolStart`."""
+    versions: list[str] | None = None
+    """Of what began a turn: the turns between which branches choose here, if there are several."""
+    edited: bool = field(default_factory=lambda: False)
+    """It takes the place of what began its turn."""
+    at: str | None = None
+    """When it was taken, RFC 3339."""
+
+
+class Permission(Struct, frozen=True, omit_defaults=True):
+    """A tool waits for leave: what no component can say of itself."""
+
+    component: str
+    """The `confirm` that asks."""
+    tool: str
+    call_id: str = ""
+    surface: str = "main"
+    scopes: list[str] = []
+    """Grants that may be given: `once`, `session`."""
 
 
 class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
@@ -233,6 +277,10 @@ class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
     status: TurnStatus
     position: int | None = None
     """1 = next, while queued."""
+    permission: Permission | None = None
+    """Why it waits, if a tool wants leave."""
+    paused: bool = False
+    """Of one in line: the line waits until somebody lets it go on."""
 
 
 AgentMessage: TypeAlias = (
@@ -323,6 +371,8 @@ class Input(_Versioned, frozen=True, kw_only=True, tag="input"):
     surface: SurfaceName = "main"
     id: Identifier | None = None
     """Idempotency key: the same id twice is one input."""
+    edits: Name | None = None
+    """The turn in whose place it says something else."""
 
 
 class RendererAck(_Versioned, frozen=True, kw_only=True, tag="ack"):

@@ -19,7 +19,18 @@ MAX_FALLBACKS = 16
 class Node:
     """One component in a tree."""
 
-    __slots__ = ("born", "children", "component", "id", "parent", "seq", "tail", "turn", "type")
+    __slots__ = (
+        "born",
+        "children",
+        "component",
+        "id",
+        "parent",
+        "seq",
+        "successor",
+        "tail",
+        "turn",
+        "type",
+    )
 
     def __init__(self, component: Component, turn: str, parent: Node | None, seq: int) -> None:
         self.id = component.id
@@ -36,6 +47,8 @@ class Node:
         """The last commit that touched it or something in it."""
         self.tail: list[str] = []
         """Text appended to `content` that is not yet joined to it."""
+        self.successor: str | None = None
+        """Of a root component that is gone: the one that took its place under another id."""
 
     @property
     def own(self) -> JsonObject:

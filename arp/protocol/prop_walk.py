@@ -104,7 +104,7 @@ def names_in(annotation: Any) -> tuple[str, ...]:
         name
         for option in options(annotation)
         if _is_struct(option)
-        for name in option.__struct_fields__
+        for name in option.__struct_encode_fields__
     )
 
 

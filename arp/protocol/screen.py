@@ -24,6 +24,7 @@ from arp.protocol.messages import (
     ErrorMessage,
     InputEcho,
     Patch,
+    Permission,
     Render,
     ToolEnd,
     ToolEndPayload,
@@ -81,6 +82,12 @@ class TurnScreen(Struct):
     """The last place that changed anything of it but its output."""
     thought: int = 0
     """The last place that changed its thinking."""
+    permissions: dict[str, Permission] = {}
+    """The components by which its tools asked for leave."""
+    paused: bool = False
+    """While queued: the line waits until somebody lets it go on."""
+    ended: str | None = None
+    """When, RFC 3339; `None` while it is not over, or of an agent side that does not say."""
 
 
 class Screen:
@@ -262,6 +269,7 @@ class Screen:
             turn = self.turn(message.turn_id)
             turn.final = turn.final or message.final
             turn.usage = message.usage or turn.usage
+            turn.ended = message.at or turn.ended
             if message.final:
                 turn.seq = max(turn.seq, seq)
         return refused
@@ -277,11 +285,16 @@ class Screen:
                 turn.tools.append(ToolRun(start.call_id, start.tool, start.args, seq=seq))
             case ToolEnd(payload=end):
                 _end_tool(turn.tools, end, seq)
+            case InputEcho(edited=True) if turn.inputs:
+                turn.inputs[0] = message
             case InputEcho():
                 self._mark(turn, "input", len(turn.inputs), message.behind, seq)
                 turn.inputs.append(message)
             case TurnMessage():
                 turn.status, turn.position = message.status, message.position
+                turn.paused = message.paused
+                if message.permission is not None:
+                    turn.permissions[message.permission.component] = message.permission
             case _:
                 self._mark(turn, "error", len(turn.errors), message.behind, seq)
                 turn.errors.append(message.payload)

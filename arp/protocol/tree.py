@@ -364,6 +364,8 @@ class Tree:
         elif old.parent is None:
             self._mark("restructured")
             self.marks.leave(old, component.id)
+            old.successor = component.id
+            self._undo.append(partial(setattr, old, "successor", None))
         places[index] = component.id
         self._undo.append(lambda: places.__setitem__(index, target))
         self._touch(added)

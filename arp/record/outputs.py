@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from arp.ledger.payload_fields import Finding
+from arp.ledger.redaction import Found
 from arp.protocol.errors import ArpError
 from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
+
+_IN_A_THREAD: Final = 65_536
+"""Bytes from which an output is looked through beside the loop."""
+
+
+Cleaned: TypeAlias = tuple[str, Found]
+"""A text without secrets, and what was found."""
 
 
 class Shelf(Struct, frozen=True):
@@ -19,6 +29,8 @@ class Shelf(Struct, frozen=True):
     """Makes bytes durable and gives their SHA-256; raises `ArpError` if it cannot."""
     read: Callable[[str], Awaitable[bytes]]
     """Gives bytes by their SHA-256; raises `ArpError` if there are none (any more)."""
+    aside: Callable[[Callable[[], Cleaned]], Awaitable[Cleaned]]
+    """Does what takes long without keeping others waiting."""
 
 
 class Kept(Struct, frozen=True):
@@ -45,29 +57,43 @@ class Outputs:
         return Outputs(recorder, self._shelf)
 
     async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
-        """Keeps an output whole, if it is more than a preview.
+        """Keeps an output whole but for the secrets in it, if it is more than a preview.
 
         What cannot be kept is cut to its preview, and the ledger says so: an agent need not fail
         because a disk is full.
 
         Args:
-            data: All of it.
+            data: All of it. Bytes with a NUL in the first 8,192 are no text, and stay as they are.
             mime: Its media type.
 
         Cancel: Safe; nothing is noted, bytes that nobody refers to may stay.
         """
         whole = data if isinstance(data, bytes) else well_formed(data).encode()
+        if preview_of(whole).encode() == whole:
+            return Kept(preview_of(whole), len(whole))  # the fact that it stands in is cleaned
+        whole, found = await self._cleaned(whole)
         preview = preview_of(whole)
-        if preview.encode() == whole:
-            return Kept(preview, len(whole))
+        ref: str | None = None
         try:
             ref = await self._shelf.keep(_once(whole))
         except ArpError as error:
             self.truncated(len(whole), min(len(preview.encode()), len(whole)), error.message)
-            return Kept(preview, len(whole))
-        payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
-        self._recorder.record("output.spilled", payload, output_ref=ref)
+        else:
+            payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
+            self._recorder.record("output.spilled", payload, output_ref=ref)
+        if found:
+            self.redacted([Finding(rule=rule, count=found[rule]) for rule in sorted(found)])
         return Kept(preview, len(whole), ref)
+
+    async def _cleaned(self, data: bytes) -> tuple[bytes, Found]:
+        if b"\0" in data[:8192]:
+            return data, {}
+        text = data.decode("utf-8", "surrogateescape")
+        if len(data) < _IN_A_THREAD:
+            cleaned, found = self._recorder.clean(text)
+        else:
+            cleaned, found = await self._shelf.aside(partial(self._recorder.clean, text))
+        return cleaned.encode("utf-8", "surrogateescape") if found else data, found
 
     async def read(self, output_ref: str) -> bytes:
         """Gives an output whole.
@@ -91,9 +117,15 @@ class Outputs:
         self._recorder.record("output.expired", {"reason": reason}, output_ref=output_ref)
 
 
-def preview_of(data: bytes) -> str:
-    """Gives the beginning of an output; bytes that are no UTF-8 become U+FFFD."""
-    return data[: 4 * PREVIEW_CHARACTERS].decode("utf-8", "replace")[:PREVIEW_CHARACTERS]
+def preview_of(data: bytes, margin: int = 0) -> str:
+    """Gives the beginning of an output; bytes that are no UTF-8 become U+FFFD.
+
+    Args:
+        data: All of it.
+        margin: Characters more, for who looks through it before it is cut.
+    """
+    most = PREVIEW_CHARACTERS + margin
+    return data[: 4 * most].decode("utf-8", "replace")[:most]
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

@@ -8,6 +8,10 @@ from arp.ledger.payload_fields import Stream
 from arp.protocol.json_value import Json
 from arp.record.outputs import Kept, Outputs, preview_of
 from arp.record.recorder import Recorder
+from arp.record.wording import PREVIEW_CHARACTERS
+
+MARGIN = 4_096
+"""Characters behind a preview that are looked at with it: half a secret does not look like one."""
 
 
 class Process:
@@ -43,8 +47,9 @@ class Process:
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
         """Notes what the process was given; of a secret only its size."""
         whole = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
-        preview = None if secret else preview_of(whole)
-        self._record("process.input", bytes=len(whole), preview=preview)
+        preview = None if secret else self._recorder.clean(preview_of(whole, MARGIN))[0]
+        shown = preview and preview[:PREVIEW_CHARACTERS]
+        self._record("process.input", bytes=len(whole), preview=shown)
 
     def completed(self, exit_code: int, duration_ms: float | None = None) -> None:
         """Notes that it ended by itself, as it should."""

@@ -14,6 +14,7 @@ import msgspec
 
 from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check_ids
 from arp.ledger.payloads import check_payload
+from arp.ledger.redaction import Found
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import well_formed
 from arp.session.log import THREAD
@@ -52,6 +53,7 @@ OWN_FIELDS: Final = {
     "artifact.changed": frozenset(("changes", "inputId")),
     "run.status": frozenset(("inputId",)),
     "output.spilled": frozenset(("file",)),
+    "session.updated": frozenset(("pinned", "branch")),
 }
 """Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
 
@@ -106,6 +108,14 @@ class Recorder:
         check_payload(type_name, told, named)
         self._session.record(type_name, told, **named)
         self._after()
+
+    def clean(self, text: str) -> tuple[str, Found]:
+        """Gives a text without secrets, and what was found; text that is JSON is read as JSON.
+
+        For what is cut, or kept beside the ledger; what `record` takes is cleaned there.
+        """
+        cleaned, found = self._session.log.redactor.clean(text)
+        return str(cleaned), found
 
     def within(self, **ids: Json) -> Recorder:
         """Gives a recorder whose facts carry these ids too."""

@@ -37,7 +37,7 @@ class Runtime:
         self.outputs = Outputs(recorder, shelf)
         """Large outputs, and what became of them."""
 
-    def within(self, **ids: str) -> Runtime:
+    def within(self, **ids: Json) -> Runtime:
         """Gives a runtime whose facts carry these ids too, by field name.
 
         `turn.runtime.within(task_id=task.id, run_id=run.run_id)` joins what is noted to a run.

@@ -9,35 +9,56 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import time
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
+import msgspec
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 
+from arp.control.connection import Connection
+from arp.control.control import Control
+from arp.control.desk import Plane
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
+from arp.ledger.redaction_settings import Redaction
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.server.answers import refusal
 from arp.server.blobs import blob_routes
+from arp.server.chat_events import chat_event_routes
 from arp.server.chats import chat_routes
+from arp.server.control_sockets import accept_rpc, is_rpc
+from arp.server.cross_origin import answer_preflight, is_preflight, readable
+from arp.server.file_cookie import FileCookie
 from arp.server.guard import Guard, Refused
+from arp.server.inspect_page import INSPECT, inspect_routes
 from arp.server.metrics import metrics_routes
+from arp.server.own_secrets import with_own_secrets
 from arp.server.page import page_routes
+from arp.server.pictures import picture_routes
 from arp.server.runs import run_routes
 from arp.server.served import Served
+from arp.server.session_routes import session_routes
 from arp.server.sockets import accept_socket, refuse_socket
 from arp.server.streams import stream_routes
 from arp.server.workflows import workflow_routes
 from arp.store.location import open_blobs, open_store
+from arp.telemetry.following import begin
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Event, Receive, Scope, Send
 
-OPEN_PATHS = ("/", "/health")
-"""Served to whoever passes the guard: the page holds no secret and must load to ask for a token."""
+if TYPE_CHECKING:
+    from arp.telemetry.follower import Follower
+
+OPEN_PATHS = ("/", "/health", INSPECT)
+OPEN_FOLDERS = ("/_static/", f"{INSPECT}/")
+"""Served to whoever passes the guard: a page holds no secret and must load to ask for a token."""
 
 
 class Caller(Struct, frozen=True):
@@ -52,22 +73,29 @@ class Application:
     def __init__(self, served: Served) -> None:
         self.served = served
         self.guard = Guard(served.access)
+        self.file_cookie = FileCookie()
         self.streams: set[QueueOutbox] = set()
         """Event streams that are open; they must be told when the server stops."""
-        self.unknown_peers: set[Peer] = set()
+        self.unknown_peers: set[Peer | Connection] = set()
         """Connections that have not shown a token yet."""
         self._hub: Hub | None = None
+        self._plane: Plane | None = None
         self._starting: asyncio.Task[Hub] | None = None
+        self._follower: Follower | None = None
         self._router = Router(self._routes())
 
     def _routes(self) -> list[BaseRoute]:
         return [
             *stream_routes(self),
+            *chat_event_routes(self),
             *chat_routes(self),
             *run_routes(self),
             *blob_routes(self),
+            *session_routes(self),
             *metrics_routes(self),
             *page_routes(),
+            *picture_routes(),
+            *inspect_routes(),
             Route("/health", _health),
             *workflow_routes(self),
         ]
@@ -82,6 +110,11 @@ class Application:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         name = query.get("workflow", [self.workflow])[0].lstrip("/")
         return name if name in self.served.handlers else None
+
+    def redaction(self) -> Redaction:
+        """Gives what is taken out of facts: as it was set, and the secrets of this process."""
+        served = self.served
+        return with_own_secrets(served.settings.redaction, os.environ, served.access.token)
 
     async def hub(self) -> Hub:
         """Gives the hub, started.
@@ -100,14 +133,37 @@ class Application:
                 self._starting = None
         return self._hub
 
+    async def plane(self) -> Plane:
+        """Gives the control plane of the hub.
+
+        Raises:
+            StoreError: As `hub`.
+        """
+        hub = await self.hub()
+        if self._plane is None or self._plane.hub is not hub:
+            self._plane = Plane(hub, list(self.served.handlers))
+        return self._plane
+
+    async def control(self, principal: Principal | None = None) -> Control:
+        """Gives the control plane to a Python program, in the name of a principal.
+
+        Raises:
+            StoreError: As `hub`.
+        """
+        return Control(await self.plane(), principal or Principal())
+
     async def _start(self) -> Hub:
         if not self.served.handlers:
             raise RuntimeError("the app has no agent; write @app.agent above an async function")
-        served = self.served
+        served, began_ns = self.served, time.time_ns()
         store = open_store(served.ledger)
         await store.open()
-        hub = Hub(store, open_blobs(served.ledger), served.handlers, served.settings)
+        settings = msgspec.structs.replace(served.settings, redaction=self.redaction())
+        hub = Hub(store, open_blobs(served.ledger), served.handlers, settings)
+        hub.commands = served.commands
         await hub.start()
+        if settings.telemetry:
+            self._follower = begin(hub, os.environ, began_ns)
         return hub
 
     async def aclose(self) -> None:
@@ -115,7 +171,8 @@ class Application:
         self.close_streams()
         if self._hub is not None:
             hub, self._hub = self._hub, None
-            await hub.aclose()
+            follower, self._follower = self._follower, None
+            await hub.aclose(follower.aclose if follower is not None else None)
 
     def hurry(self) -> None:
         """Lets `aclose` interrupt turns at once; may be called from a signal handler."""
@@ -136,10 +193,19 @@ class Application:
         if refused is not None:
             await _refuse(scope, receive, send, refused)
             return
+        origin = self.guard.listed_origin(scope) if scope["type"] == "http" else None
+        if origin is not None:
+            if is_preflight(scope):
+                await answer_preflight(send, origin)
+                return
+            send = readable(send, origin)
         principal = await self.guard.principal(scope)
+        if principal is None and scope["type"] == "http":
+            principal = self.file_cookie.principal(scope, time.time())
         scope["arp"] = Caller(principal)
         if scope["type"] == "websocket":
-            conversation = await accept_socket(self, scope, receive, send)
+            accept = accept_rpc if is_rpc(scope) else accept_socket
+            conversation = await accept(self, scope, receive, send)
             if conversation is not None:
                 await conversation
         elif principal is None and not _is_open(scope):
@@ -180,7 +246,7 @@ class Application:
 
 def _is_open(scope: Scope) -> bool:
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-    is_open = path in OPEN_PATHS or path.startswith("/_static/")
+    is_open = path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
     return is_open and scope["method"] in ("GET", "HEAD")
 
 

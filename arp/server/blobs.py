@@ -1,14 +1,15 @@
 """`/_api/blobs/…`: the files of a session, for those to whom the session belongs.
 
 Theory of operation. The path names the session, the content by its hash, and a name to keep it
-under. Equal bytes are one blob, whoever uploaded them, so the hash alone tells nothing of whose it
-is: the session must be the asker's, and must itself hold the file. What the bytes are is decided
+under. Who knows what a file contains can tell its hash, so that alone opens nothing: the session
+must be the asker's, and must itself hold the file. What the bytes are is decided
 by the bytes: only raster images are shown, everything else is a download, and nothing may run.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +38,12 @@ HEAD_BYTES = 16
 
 
 def blob_routes(application: Application) -> list[BaseRoute]:
-    """Gives the route."""
-    return [Route(PREFIX + "{rest:path}", _Blobs(application).get, methods=["GET"])]
+    """Gives the routes."""
+    blobs = _Blobs(application)
+    return [
+        Route(PREFIX + "cookie", blobs.cookie, methods=["POST"]),
+        Route(PREFIX + "{rest:path}", blobs.get, methods=["GET"]),
+    ]
 
 
 def raster_type(head: bytes) -> str | None:
@@ -61,6 +66,13 @@ class _Blobs:
     def __init__(self, application: Application) -> None:
         self._application = application
 
+    async def cookie(self, request: Request) -> Response:
+        cookie, principal = self._application.file_cookie, request.scope["arp"].principal
+        header = cookie.header(request.scope, principal, time.time())
+        return Response(
+            status_code=204, headers={"set-cookie": header, "cache-control": "no-store"}
+        )
+
     async def get(self, request: Request) -> Response:
         named = parse_blob_path(PREFIX + request.path_params["rest"])
         if named is None:
@@ -70,9 +82,10 @@ class _Blobs:
             live = await hub.find(named.session_id, request.scope["arp"].principal)
             if named.sha256 not in live.session.seen.files:
                 raise BlobNotFound
-            path = hub.blobs.path(named.sha256)
+            files = hub.blobs.of(named.session_id)
+            path = files.path(named.sha256)
             if path is None:
-                return _in_memory(await hub.blobs.read(named.sha256), named.name)
+                return _in_memory(await files.read(named.sha256), named.name)
             return _on_disk(path, await asyncio.to_thread(_head, path), named.name)
         except (SessionNotFound, BlobNotFound):
             # One answer: whether somebody else has it is nobody's business.

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from arp.hub.hub import Hub
+from arp.hub.listing import Asked
 from arp.hub.live import LiveSession
-from arp.ledger.fact import decode
 from arp.protocol.capabilities import agent_hello
+from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
+from arp.protocol.refusal import explain
+from arp.protocol.screen import is_text_part
 from arp.server.answers import json_response
-from arp.store.store import SessionMeta
+from arp.server.chat_rows import chat_row, found_row
+from arp.server.uploads import read_body
+from arp.session.window import PastTurn
 
 if TYPE_CHECKING:
     from arp.server.application import Application
@@ -23,6 +30,21 @@ MAX_TURNS = 200
 """Turns in one page of a chat's history."""
 
 DEFAULT_TURNS = 50
+
+MAX_QUERY = 512
+"""Characters of a search."""
+
+MAX_CHANGE_BYTES = 64 << 10
+
+
+class Change(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to change of a chat's row; `None` stays as it is."""
+
+    title: str | None = None
+    pinned: bool | None = None
+
+
+_change_decoder = msgspec.json.Decoder(Change)
 
 
 def chat_routes(application: Application) -> list[BaseRoute]:
@@ -33,6 +55,7 @@ def chat_routes(application: Application) -> list[BaseRoute]:
         Route("/_api/workflows", chats.workflows),
         Route("/_api/chats", chats.list),
         Route("/_api/chats/{session_id:path}", chats.get, methods=["GET"]),
+        Route("/_api/chats/{session_id:path}", chats.change, methods=["PATCH"]),
         Route("/_api/chats/{session_id:path}", chats.delete, methods=["DELETE"]),
     ]
 
@@ -42,7 +65,9 @@ class _Chats:
         self._application = application
 
     async def hello(self, _: Request) -> Response:
-        return json_response(agent_hello(self._application.served.settings.limits))
+        served = self._application.served
+        settings = served.settings
+        return json_response(agent_hello(settings.limits, served.commands(), settings.takes_input))
 
     async def workflows(self, _: Request) -> Response:
         return json_response(
@@ -68,22 +93,40 @@ class _Chats:
         if query.get("owner", principal.name) != principal.name:
             return json_response([])
         workflow = query.get("workflow", "").lstrip("/") or None
-        limit = bounded(query.get("limit"), 50, 200)
-        hub = await self._application.hub()
-        metas = await hub.metas(
-            principal, workflow=workflow, before=query.get("before"), limit=limit
+        asked = Asked(
+            principal.name,
+            query.get("query", "")[:MAX_QUERY],
+            workflow,
+            query.get("before"),
+            bounded(query.get("limit"), 50, 200),
         )
-        more = {"x-arp-next": metas[-1].cursor} if len(metas) == limit else {}
-        return json_response([_row(meta) for meta in metas], headers=more)
+        hub = await self._application.hub()
+        matches, more = await hub.directory.listing.page(asked)
+        headers = {"x-arp-next": more} if more is not None else {}
+        return json_response([found_row(match) for match in matches], headers=headers)
 
     async def get(self, request: Request) -> Response:
         hub = await self._application.hub()
         live = await hub.find(request.path_params["session_id"], request.scope["arp"].principal)
         meta = await hub.store.session(live.session.head.session_id)
-        row = _row(meta) if meta is not None else {"id": live.session.head.session_id}
+        row = chat_row(meta) if meta is not None else {"id": live.session.head.session_id}
         before = request.query_params.get("before")
         limit = bounded(request.query_params.get("limit"), DEFAULT_TURNS, MAX_TURNS)
         return json_response({**row, "messages": await _messages(hub, live, before, limit)})
+
+    async def change(self, request: Request) -> Response:
+        body = await read_body(request, MAX_CHANGE_BYTES)
+        try:
+            change = _change_decoder.decode(body)
+        except msgspec.ValidationError as error:
+            raise InvalidMessage(explain(error, Change, "body")) from None
+        except (msgspec.DecodeError, RecursionError):
+            raise InvalidMessage("body: expected a JSON object") from None
+        hub = await self._application.hub()
+        session_id = request.path_params["session_id"]
+        principal = request.scope["arp"].principal
+        row = await hub.rename(session_id, principal, change.title, change.pinned)
+        return json_response(chat_row(row))
 
     async def delete(self, request: Request) -> Response:
         hub = await self._application.hub()
@@ -98,31 +141,15 @@ def bounded(text: str | None, default: int, most: int) -> int:
     return max(1, min(int(text[:9]), most))
 
 
-def _row(meta: SessionMeta) -> JsonObject:
-    return {
-        "id": meta.id,
-        "workflow_name": meta.workflow,
-        "workflow_path": f"/{meta.workflow}",
-        "title": meta.title,
-        "owner": meta.owner,
-        "created_at": meta.created_at,
-        "updated_at": meta.updated_at,
-        "message_count": meta.turn_count,
-    }
-
-
 async def _messages(
     hub: Hub, live: LiveSession, before: str | None, limit: int
 ) -> list[JsonObject]:
     """Gives the turns before one (or the newest), each as a pair of messages with their times."""
-    screen = live.session.screen
-    turns = list(screen.turns)
-    end = turns.index(before) if before in turns else len(turns)
-    times = await _times(hub, live.session.head.session_id)
+    turns = await hub.history.page(live, before, limit)
+    times = await hub.history.times(live.id, turns)
     out: list[JsonObject] = []
-    for turn_id in turns[max(0, end - limit) : end]:
-        turn = screen.turns[turn_id]
-        started, ended = times.get(turn_id, ("", ""))
+    for past in turns:
+        turn, (started, ended) = past.turn, times[past.number]
         for echo in turn.inputs[:1]:
             said = echo.data.get("text", "")
             content = said if isinstance(said, str) else ""
@@ -132,31 +159,38 @@ async def _messages(
                     "role": "user",
                     "content": content,
                     "timestamp": started,
-                    "turn_id": turn_id,
+                    "turn_id": turn.id,
                     **told,
                 }
             )
-        shown = [part for part in screen.output(turn_id) if "/" not in part.id]
+        shown = [part for part in past.output if "/" not in part.id]
         events = [{"tool": "", "component": c.type, "props": c.props, "id": c.id} for c in shown]
-        answer: JsonObject = {
-            "role": "assistant",
-            "content": screen.text(turn_id),
-            "timestamp": ended,
-        }
-        tools = [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools]
-        state = {"turn_id": turn_id, "status": turn.status, "tools": tools, "usage": turn.usage}
-        out.append({**answer, "ui_events": events, **state})
+        answer: JsonObject = {"role": "assistant", "content": past.text, "timestamp": ended}
+        state = {"turn_id": turn.id, "status": turn.status, "usage": turn.usage}
+        order = {"parts": _parts(past), "tools": _tools(past)}
+        out.append({**answer, "ui_events": events, **order, **state})
     return out
 
 
-async def _times(hub: Hub, session_id: str) -> dict[str, tuple[str, str]]:
-    times: dict[str, tuple[str, str]] = {}
-    after = 0
-    while chunk := await hub.store.read(session_id, after):
-        for _, body in chunk:
-            fact = decode(body)
-            if fact.turn_id is not None:
-                started = times.get(fact.turn_id, (fact.timestamp, ""))[0]
-                times[fact.turn_id] = (started, fact.timestamp)
-        after = chunk[-1][0]
-    return times
+def _parts(past: PastTurn) -> list[JsonObject]:
+    """Gives the order of texts and components; texts stand in `content` one after the other."""
+    return [
+        {"id": part.id, "characters": len(part.props["content"])}
+        if is_text_part(part, past.turn.id)
+        else {"id": part.id}
+        for part in past.output
+    ]
+
+
+def _tools(past: PastTurn) -> list[JsonObject]:
+    """Gives the uses of tools, each with its place among the parts (protocol.md 2.3)."""
+    places = {mark.number: mark.behind for mark in past.turn.marks if mark.kind == "tool"}
+    return [
+        {
+            "tool": run.tool,
+            "args": run.args,
+            "ok": run.ok,
+            "behind": msgspec.to_builtins(places[number]),
+        }
+        for number, run in enumerate(past.turn.tools)
+    ]

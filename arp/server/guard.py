@@ -68,6 +68,12 @@ class Guard:
             return None
         return Refused(403, "this origin may not use this server; its origins setting lists more")
 
+    def listed_origin(self, scope: Scope) -> bytes | None:
+        """Gives the origin of the page that asks, if it is one of those that are listed."""
+        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        is_listed = len(origins) == 1 and origins[0].decode("latin-1").lower() in self._origins
+        return origins[0] if is_listed else None
+
     def _refused_remote(self) -> Refused:
         if not self._has_warned:
             self._has_warned = True

@@ -1,22 +1,40 @@
-"""The page: files of the package, with headers that let them do only what they must."""
+"""The page: files of the package, with headers that let them do only what they must.
+
+Theory of operation. `make web` writes the files and `manifest.json`. A name with a hash in it
+never means other content, so browsers may keep it; `index.html`, which names them, is asked for
+each time. What was compressed when it was made is sent compressed to whoever takes that. They are
+few and small: each is read when it is first asked for, and kept in memory until it changes. The
+page's own style and first lines of script stand in the document, so that it shows at once; the
+policy names them by their hashes.
+"""
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Final
 
+from msgspec import Struct
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 STATIC = Path(__file__).parent / "static"
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data: blob:; font-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'; require-trusted-types-for 'script'"
+    "img-src 'self' data: blob:; font-src 'self'; frame-src 'self'; base-uri 'none'; "
+    "form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html"
 )
+"""Lit makes its templates through the policy `lit-html`; nothing else may make HTML of a text.
+
+The frames are those of `pictures`: no other page of ours lets itself be framed.
+"""
 
 HEADERS = {
     "content-security-policy": POLICY,
@@ -25,22 +43,125 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
+    "vary": "accept-encoding",
 }
 
+FOR_EVER = "public, max-age=31536000, immutable"
 
-class _Files(StaticFiles):
-    """Static files with the page's headers."""
+ENCODINGS = {"br": ".br", "gzip": ".gz"}
+"""Content encodings in the order in which they are preferred, and how their files end."""
 
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(*args, **kwargs)
-        response.headers.update(HEADERS)
-        return response
+TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
+"""Nothing else is served."""
+
+_HASHED = re.compile(r"-[\w-]{8}\.(?:js|css)$")
+
+_NAME = re.compile(r"[\w-]+\.[a-z]+")
+"""A file of the folder itself: no way up, and none down."""
 
 
-def page_routes() -> list[BaseRoute]:
+def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
     """Gives the page at `/` and its files at `/_static/`."""
-    return [Route("/", _index), Mount("/_static", _Files(directory=STATIC))]
+    files = _Files(folder)
+
+    async def index(request: Request) -> Response:
+        return files.response("index.html", request)
+
+    async def file(request: Request) -> Response:
+        return files.response(request.path_params["name"], request)
+
+    return [Route("/", index), Route("/_static/{name:path}", file)]
 
 
-async def _index(_: Request) -> Response:
-    return FileResponse(STATIC / "index.html", headers=HEADERS)
+def accepted_encodings(header: str) -> set[str]:
+    """Gives the names in an `Accept-Encoding` that are not ruled out by `q=0`."""
+    accepted = set()
+    for part in header.lower().split(","):
+        name, _, parameters = part.partition(";")
+        weight = parameters.replace(" ", "").removeprefix("q=")
+        if not re.fullmatch(r"0(?:\.0*)?", weight):
+            accepted.add(name.strip())
+    return accepted
+
+
+def policy_of(page: bytes) -> str:
+    """Gives the policy of a document: as `POLICY`, and what stands in it is allowed by its hash."""
+    policy = POLICY
+    for tag, source in (("script", "script-src"), ("style", "style-src")):
+        inside = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), page, re.DOTALL)
+        hashes = "".join(f" '{_hash(text)}'" for text in inside)
+        policy = policy.replace(f"{source} 'self'", f"{source} 'self'{hashes}")
+    return policy
+
+
+def _hash(text: bytes) -> str:
+    return f"sha256-{b64encode(sha256(text).digest()).decode()}"
+
+
+class _File(Struct, frozen=True):
+    """One file as it is sent."""
+
+    stamp: tuple[int, int]
+    """Time of its last change in ns, and its size in bytes."""
+    body: bytes
+    etag: str
+
+
+class _Files:
+    """Files of a folder with the page's headers, compressed where they can be."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kept: dict[str, _File] = {}
+
+    def response(self, name: str, request: Request) -> Response:
+        """Gives a file, compressed or not.
+
+        Raises:
+            HTTPException: 404, there is none of that name.
+        """
+        file = self._read(name) if _NAME.fullmatch(name) else None
+        kind = TYPES.get(Path(name).suffix)
+        if file is None or kind is None:
+            raise HTTPException(404)
+        headers = {**HEADERS, "content-type": kind}
+        if name.endswith(".html"):
+            headers["content-security-policy"] = policy_of(file.body)
+        if _HASHED.search(name):
+            headers["cache-control"] = FOR_EVER
+        sent, encoding = self._packed(name, file, request.headers)
+        if encoding is not None:
+            headers["content-encoding"] = encoding
+        headers["etag"] = sent.etag
+        if sent.etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        headers["content-length"] = str(len(sent.body))
+        return Response(b"" if request.method == "HEAD" else sent.body, headers=headers)
+
+    def _packed(self, name: str, file: _File, headers: Headers) -> tuple[_File, str | None]:
+        """Gives the file to send for a name, and its content encoding."""
+        accepted = accepted_encodings(headers.get("accept-encoding", ""))
+        for encoding, ending in ENCODINGS.items():
+            if encoding in accepted and (packed := self._read(name + ending)) is not None:
+                return packed, encoding
+        return file, None
+
+    def _read(self, name: str) -> _File | None:
+        # Without a thread: reading them takes less time than going to one and back.
+        path = self._folder / name
+        try:
+            stat = path.stat()
+            stamp = (stat.st_mtime_ns, stat.st_size)
+            kept = self._kept.get(name)
+            if kept is None or kept.stamp != stamp:
+                body = path.read_bytes()
+                kept = self._kept[name] = _File(stamp, body, f'"{sha256(body).hexdigest()[:32]}"')
+        except OSError:
+            return None
+        return kept

@@ -1,4 +1,4 @@
-"""An application over standard input and output: `arp serve --stdio`.
+"""An application over standard input and output: `arp serve --stdio` and `arp app-server`.
 
 Nothing but the protocol stands on standard output, also when an agent prints, or what it calls.
 """
@@ -9,11 +9,14 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
+from arp.control.connection import Connection
 from arp.hub.directory import Principal
 from arp.hub.peer import Peer
+from arp.hub.viewer import Conversation
 from arp.server.arrivals import log_arrival
 from arp.server.ending import run_to_end
 from arp.transport.queue_outbox import QueueOutbox
@@ -31,28 +34,71 @@ def take_stdout() -> BinaryIO:
     return output
 
 
+Make: TypeAlias = Callable[[QueueOutbox], Conversation]
+"""Gives our end of a conversation."""
+
+Finish: TypeAlias = Callable[[], Awaitable[None]]
+"""Ends the application, when nothing more comes in."""
+
+
 def serve_pipes(application: Application, stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Serves the one renderer at the other end, until it closes its end or a signal comes.
 
     Raises:
         StoreError: The ledger cannot be opened.
     """
-    run_to_end(_talk(application, stdin, stdout))
+    run_to_end(_talk(application, stdin, stdout, _renderer))
 
 
-async def _talk(application: Application, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    hub = await application.hub()
+def serve_control(application: Application, stdin: BinaryIO, stdout: BinaryIO) -> None:
+    """Serves the one program at the other end, in JSON-RPC, as `serve_pipes` serves a renderer.
+
+    Raises:
+        StoreError: The ledger cannot be opened.
+    """
+    run_to_end(_talk(application, stdin, stdout, _program))
+
+
+async def _renderer(application: Application) -> tuple[Make, Finish]:
+    hub, check = await application.hub(), application.guard.check_token
+    workflow = application.workflow
+
+    def make_peer(outbox: QueueOutbox) -> Peer:
+        peer = Peer(hub, outbox, "json", workflow, Principal(), check)
+        log_arrival(peer.viewer, "standard input")
+        return peer
+
+    return make_peer, application.aclose
+
+
+async def _program(application: Application) -> tuple[Make, Finish]:
+    plane, check = await application.plane(), application.guard.check_token
+    made: list[Connection] = []
+
+    def make_connection(outbox: QueueOutbox) -> Connection:
+        made.append(Connection(plane, outbox, Principal(), check))
+        return made[0]
+
+    async def finish() -> None:
+        for connection in made:
+            await connection.answered()
+        await application.aclose()
+
+    return make_connection, finish
+
+
+async def _talk(
+    application: Application,
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    begin: Callable[[Application], Awaitable[tuple[Make, Finish]]],
+) -> None:
+    make, finish = await begin(application)
     talking = asyncio.current_task()
     assert talking is not None
     for name in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError):  # where loops know no signals
             asyncio.get_running_loop().add_signal_handler(name, talking.cancel)
 
-    def make_peer(outbox: QueueOutbox) -> Peer:
-        check = application.guard.check_token
-        peer = Peer(hub, outbox, "json", application.workflow, Principal(), check)
-        log_arrival(peer.viewer, "standard input")
-        return peer
-
     with suppress(asyncio.CancelledError):
-        await serve_stdio(stdin, stdout, make_peer, application.aclose)
+        await serve_stdio(stdin, stdout, make, finish)

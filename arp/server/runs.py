@@ -25,6 +25,7 @@ from arp.server.answers import json_response
 from arp.server.arrivals import log_arrival
 from arp.server.chats import bounded
 from arp.server.workflow_events import WorkflowWriter
+from arp.session.window import PastTurn
 from arp.surface.snapshot import snapshot
 from arp.transport.event_stream import stream
 from arp.transport.queue_outbox import QueueOutbox
@@ -71,19 +72,19 @@ class _Runs:
         else:
             metas = await hub.metas(principal, limit=RECENT_SESSIONS)
             sessions = [await hub.find(meta.id, principal) for meta in metas]
-        rows = [
-            _row(live, turn)
-            for live in sessions
-            for turn in reversed(live.session.screen.turns.values())
-        ]
-        return json_response(rows[:limit])
+        rows: list[JsonObject] = []
+        for live in sessions:
+            if len(rows) < limit:
+                turns = await hub.history.page(live, None, limit - len(rows))
+                rows += [_row(live, past.turn) for past in reversed(turns)]
+        return json_response(rows)
 
     async def get(self, request: Request) -> Response:
-        live, turn = await find_run(self._application, request)
-        return json_response(_row(live, turn) | result_of(live, turn))
+        live, past = await find_run(self._application, request)
+        return json_response(_row(live, past.turn) | result_of(past))
 
 
-async def find_run(application: Application, request: Request) -> tuple[LiveSession, TurnScreen]:
+async def find_run(application: Application, request: Request) -> tuple[LiveSession, PastTurn]:
     """Gives a run's session and turn.
 
     Raises:
@@ -92,10 +93,10 @@ async def find_run(application: Application, request: Request) -> tuple[LiveSess
     session_id, turn_id = split_run(request.path_params["run_id"])
     hub = await application.hub()
     live = await hub.find(session_id, request.scope["arp"].principal)
-    turn = live.session.screen.turns.get(turn_id)
-    if turn is None:
+    past = await hub.history.turn(live, turn_id)
+    if past is None:
         raise SessionNotFound(f"no run {request.path_params['run_id']!r}")
-    return live, turn
+    return live, past
 
 
 def _row(live: LiveSession, turn: TurnScreen) -> JsonObject:
@@ -110,12 +111,12 @@ def _row(live: LiveSession, turn: TurnScreen) -> JsonObject:
     }
 
 
-def result_of(live: LiveSession, turn: TurnScreen) -> JsonObject:
+def result_of(past: PastTurn) -> JsonObject:
     """Gives what a turn has shown so far."""
-    screen = live.session.screen
+    turn = past.turn
     return {
-        "text": screen.text(turn.id),
-        "components": [part for part in screen.output(turn.id) if "/" not in part.id],
+        "text": past.text,
+        "components": [part for part in past.output if "/" not in part.id],
         "tools": [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools],
         "errors": turn.errors,
         "usage": turn.usage,
@@ -127,8 +128,8 @@ class _RunStream:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        live, turn = await find_run(self._application, Request(scope))
-        await follow(self._application, live, turn, receive, send)
+        live, past = await find_run(self._application, Request(scope))
+        await follow(self._application, live, past.turn, receive, send)
 
 
 async def follow(

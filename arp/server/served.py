@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arp.hub.settings import HubSettings
+from arp.protocol.messages import Command
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler
@@ -98,3 +99,5 @@ class Served(Struct, frozen=True):
     ledger: str = "memory:"
     access: Access = Access()
     settings: HubSettings = HubSettings()
+    commands: Callable[[], tuple[Command, ...]] = tuple
+    """What a user may give by a slash."""

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from arp.ledger.redaction_settings import Redaction
 from arp.server.served import HostName, Origin, Token
 
 
@@ -26,5 +27,11 @@ class Serving(Struct, frozen=True):
     """Names under which it is reached."""
     stdio: bool = False
     """Over standard input and output, to one renderer."""
+    redact: bool = True
+    """False: secrets stay in facts and logs."""
+    redaction: Redaction | None = None
+    """What is taken out of facts; `None`: as the app says."""
+    otel: bool = False
+    """Export spans and metrics; also without it where the environment says where they go."""
     verbose: Annotated[int, Meta(ge=0)] = 0
     """1: log connections; 2: every frame."""

@@ -29,7 +29,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def can_write(self) -> bool:
         """As `Wire.can_write`."""
-        return self.writable.is_set() and not (self.close_sent or self.disconnected)
+        return self.writable.is_set() and not (self.close_sent or self.transport.is_closing())
 
     def write(self, data: bytes) -> None:
         """As `Wire.write`."""

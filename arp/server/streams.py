@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,10 +24,10 @@ from arp.protocol.agent_connection import AgentConnection, Rejected
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
-from arp.protocol.messages import AgentMessage, ErrorMessage, FileRef, Input, InputAck
+from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck
 from arp.server.answers import status_of
 from arp.server.arrivals import log_arrival
-from arp.server.uploads import read_body, read_form
+from arp.server.uploads import Form, Upload, read_body, read_form
 from arp.transport.event_stream import EventWriter, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
@@ -128,16 +129,21 @@ class _Inputs:
     async def _take(self, request: Request) -> Response:
         hub = await self._application.hub()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        files: list[FileRef] = []
         if kind == "multipart/form-data":
-            frame, files = await _frame_of_form(request, hub)
-        elif kind == "application/json":
+            async with read_form(request, hub.settings.limits.max_upload_bytes) as form:
+                return await self._submit(request, hub, _frame_of_form(form), form.files)
+        if kind == "application/json":
             frame = await read_body(request, hub.settings.limits.max_message_bytes)
-        else:
-            reason = "content-type: send application/json or multipart/form-data"
-            return _response([_error(InvalidMessage(reason))], 415)
+            return await self._submit(request, hub, frame)
+        reason = "content-type: send application/json or multipart/form-data"
+        return _response([_error(InvalidMessage(reason))], 415)
+
+    async def _submit(
+        self, request: Request, hub: Hub, frame: bytes, files: Sequence[Upload] = ()
+    ) -> Response:
         connection = AgentConnection("json", hub.settings.limits)
         workflow = _workflow(self._application, request.scope)
+        traceparent = request.headers.get("traceparent")
         answers: list[AgentMessage] = []
         events = connection.receive(frame)
         if is_tracing():
@@ -145,7 +151,7 @@ class _Inputs:
         for event in events:
             if isinstance(event, Input):
                 principal = request.scope["arp"].principal
-                answers.append(await hub.submit(event, principal, workflow, files))
+                answers.append(await hub.submit(event, principal, workflow, files, traceparent))
             elif isinstance(event, Rejected):
                 answers.append(_error(event.error, event.input_id))
             else:
@@ -153,20 +159,19 @@ class _Inputs:
         return _response(answers, _status(answers))
 
 
-async def _frame_of_form(request: Request, hub: Hub) -> tuple[bytes, list[FileRef]]:
+def _frame_of_form(form: Form) -> bytes:
     """Gives the input in a form as a frame, with its files in their places.
 
     A part named `fields.NAME` answers the file field NAME of a form; every other file stands in
     `data.files`.
     """
-    form = await read_form(request, hub.blobs, hub.settings.limits.max_upload_bytes)
     try:
         message = msgspec.json.decode(form.fields.get("message", "{}"))
         data = message.setdefault("data", {})
-        for name, ref in form.files:
-            plain = msgspec.to_builtins(ref)
-            if name.startswith(FIELD_PART):
-                data.setdefault("fields", {})[name.removeprefix(FIELD_PART)] = plain
+        for file in form.files:
+            plain = msgspec.to_builtins(file.ref)
+            if file.part.startswith(FIELD_PART):
+                data.setdefault("fields", {})[file.part.removeprefix(FIELD_PART)] = plain
             else:
                 data.setdefault("files", []).append(plain)
     except (msgspec.DecodeError, AttributeError, TypeError, RecursionError):
@@ -176,7 +181,7 @@ async def _frame_of_form(request: Request, hub: Hub) -> tuple[bytes, list[FileRe
     message.setdefault("v", 1)
     message.setdefault("type", "input")
     message.setdefault("input_type", "file")
-    return encode_json(message), [ref for _, ref in form.files]
+    return encode_json(message)
 
 
 def _error(error: BaseException, input_id: str | None = None) -> ErrorMessage:

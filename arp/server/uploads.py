@@ -1,4 +1,4 @@
-"""Request bodies within bounds: JSON into memory, files into the blob store.
+"""Request bodies within bounds: JSON into memory, large files aside until they are a session's.
 
 Source: protocol.md 4 (`max_upload_bytes`) and 6.
 """
@@ -6,6 +6,8 @@ Source: protocol.md 4 (`max_upload_bytes`) and 6.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
 
 from msgspec import Struct
 from starlette.datastructures import UploadFile
@@ -14,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from arp.protocol.errors import InvalidMessage, ResourceLimit
 from arp.protocol.messages import FileRef
-from arp.store.blobs import Blobs
+from arp.store.blobs import too_large
 
 MAX_FILES = 20
 """In one upload."""
@@ -53,19 +55,34 @@ async def bounded(request: Request, max_bytes: int) -> AsyncGenerator[bytes, Non
         raise InvalidMessage("the body ended early") from None
 
 
+class Upload(Struct, frozen=True):
+    """A file in a form: read, and no session's yet."""
+
+    part: str
+    """The name of its part."""
+    ref: FileRef
+    body: UploadFile
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Gives its bytes, from the first on each time; as long as the form is open."""
+        await self.body.seek(0)
+        while chunk := await self.body.read(READ_BYTES):
+            yield chunk
+
+
 class Form(Struct, frozen=True):
     """What came as multipart/form-data."""
 
     fields: dict[str, str]
-    files: list[tuple[str, FileRef]]
-    """Each with the name of its part."""
+    files: list[Upload]
 
 
-async def read_form(request: Request, blobs: Blobs, max_bytes: int) -> Form:
-    """Reads multipart/form-data; the files go into the store.
+@asynccontextmanager
+async def read_form(request: Request, max_bytes: int) -> AsyncIterator[Form]:
+    """Reads multipart/form-data; what it holds is there for a block.
 
     Raises:
-        ResourceLimit: More bytes, files or fields than are taken; nothing is kept.
+        ResourceLimit: More bytes, files or fields than are taken.
         InvalidMessage: Not multipart.
     """
     body = bounded(request, max_bytes + OVERHEAD_BYTES)
@@ -80,18 +97,24 @@ async def read_form(request: Request, blobs: Blobs, max_bytes: int) -> Form:
     try:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                read.files.append((name, await _store(value, blobs, max_bytes)))
+                read.files.append(Upload(name, await _ref(value, max_bytes), value))
             else:
                 read.fields[name] = value
+        yield read
     finally:
         await form.close()
-    return read
 
 
-async def _store(upload: UploadFile, blobs: Blobs, max_bytes: int) -> FileRef:
-    blob = await blobs.put(_chunks(upload), max_bytes=max_bytes)
-    mime = _printable(upload.content_type or "")[:128] or "application/octet-stream"
-    return FileRef(blob.id, shown_name(upload.filename or ""), blob.size, mime, blob.sha256)
+async def _ref(body: UploadFile, max_bytes: int) -> FileRef:
+    digest, size = sha256(), 0
+    while chunk := await body.read(READ_BYTES):
+        digest.update(chunk)
+        size += len(chunk)
+    if size > max_bytes:
+        raise too_large(max_bytes)
+    mime = _printable(body.content_type or "")[:128] or "application/octet-stream"
+    name = digest.hexdigest()
+    return FileRef(name, shown_name(body.filename or ""), size, mime, name)
 
 
 def shown_name(filename: str) -> str:
@@ -103,8 +126,3 @@ def shown_name(filename: str) -> str:
 
 def _printable(text: str) -> str:
     return "".join(character for character in text if character.isprintable())
-
-
-async def _chunks(upload: UploadFile) -> AsyncIterator[bytes]:
-    while chunk := await upload.read(READ_BYTES):
-        yield chunk

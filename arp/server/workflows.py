@@ -8,6 +8,7 @@ stream` the answer streams; without, it comes when the turn is over.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,7 +23,6 @@ from arp.protocol.json_value import JsonObject, check_plain_json
 from arp.protocol.messages import (
     FINAL_STATUSES,
     ErrorMessage,
-    FileRef,
     Identifier,
     Input,
     InputAck,
@@ -30,7 +30,7 @@ from arp.protocol.messages import (
 )
 from arp.server.answers import json_response
 from arp.server.runs import follow, result_of
-from arp.server.uploads import read_body, read_form
+from arp.server.uploads import Upload, read_body, read_form
 from arp.transport.websocket import Receive, Scope, Send
 
 if TYPE_CHECKING:
@@ -63,10 +63,27 @@ class _Workflow:
         if "text/event-stream" in request.headers.get("accept", ""):
             await follow(self._application, live, turn, receive, send)
         else:
-            await (await _whole(live, turn_id))(scope, receive, send)
+            await (await _whole(hub, live, turn_id))(scope, receive, send)
 
     async def _submit(self, request: Request, hub: Hub, workflow: str) -> tuple[LiveSession, str]:
-        fields, files = await _body(request, hub)
+        limits = hub.settings.limits
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "multipart/form-data":
+            async with read_form(request, limits.max_upload_bytes) as form:
+                return await self._begin(request, hub, workflow, dict(form.fields), form.files)
+        if kind != "application/json":
+            raise InvalidMessage("content-type: send application/json or multipart/form-data")
+        fields = await _fields(request, limits.max_message_bytes)
+        return await self._begin(request, hub, workflow, fields)
+
+    async def _begin(
+        self,
+        request: Request,
+        hub: Hub,
+        workflow: str,
+        fields: JsonObject,
+        files: Sequence[Upload] = (),
+    ) -> tuple[LiveSession, str]:
         principal = request.scope["arp"].principal
         asked = _session_id(fields.pop("session_id", None) or None)
         text = fields.pop("message", None) or fields.pop("text", "")
@@ -74,7 +91,7 @@ class _Workflow:
         if fields:
             data["params"] = fields
         if files:
-            data["files"] = msgspec.to_builtins(files)
+            data["files"] = [msgspec.to_builtins(file.ref) for file in files]
         check_plain_json(data, "body")
         live = await hub.open(asked, principal, workflow)
         if live.session.head.workflow != workflow:
@@ -84,7 +101,8 @@ class _Workflow:
             )
         kind: InputType = "file" if files else "text"
         said = Input(input_type=kind, data=data, session_id=live.id)
-        answer = await hub.submit(said, principal, workflow, files)
+        traceparent = request.headers.get("traceparent")
+        answer = await hub.submit(said, principal, workflow, files, traceparent)
         if isinstance(answer, InputAck) and answer.turn_id is not None:
             return live, answer.turn_id
         assert isinstance(answer, ErrorMessage)
@@ -106,31 +124,26 @@ def _as_error(answer: ErrorMessage) -> ArpError:
     return error
 
 
-async def _body(request: Request, hub: Hub) -> tuple[JsonObject, list[FileRef]]:
-    limits = hub.settings.limits
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "multipart/form-data":
-        form = await read_form(request, hub.blobs, limits.max_upload_bytes)
-        return dict(form.fields), [ref for _, ref in form.files]
-    if kind != "application/json":
-        raise InvalidMessage("content-type: send application/json or multipart/form-data")
+async def _fields(request: Request, max_bytes: int) -> JsonObject:
     try:
-        body = msgspec.json.decode(await read_body(request, limits.max_message_bytes))
+        body = msgspec.json.decode(await read_body(request, max_bytes))
     except (msgspec.DecodeError, RecursionError):
         body = None
     if not isinstance(body, dict):
         raise InvalidMessage("body: expected a JSON object")
-    return body, []
+    return body
 
 
-async def _whole(live: LiveSession, turn_id: str) -> Response:
+async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
     """Waits for a turn's end, or for a question of it, and gives what it shows."""
     turn = live.session.screen.turns[turn_id]
     while turn.status not in FINAL_STATUSES and turn.status != "waiting":
         await live.written()
         await asyncio.sleep(POLL_S)
+    past = await hub.history.turn(live, turn_id)
+    assert past is not None
     run_id = f"{live.session.head.session_id}.{turn_id}"
-    return json_response({"run_id": run_id, "status": turn.status, **result_of(live, turn)})
+    return json_response({"run_id": run_id, "status": turn.status, **result_of(past)})
 
 
 POLL_S = 0.02

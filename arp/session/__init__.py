@@ -1,5 +1,6 @@
 """Who may do what now: sessions, turns, the queue, questions. Events in, facts and effects out.
 
-Read in this order: `projection`, `parcels`, `emission`, `speech`, `log`, `policy`, `effects`,
-`session`, `inputs`, `recovery`.
+Read in this order: `projection`, `parcels`, `emission`, `redacted`, `speech`, `log`, `policy`,
+`effects`, `seen`, `window`, `branches`, `standing`, `session`, `inputs`, `branching`, `recovery`,
+`state`.
 """

@@ -65,8 +65,15 @@ class Emission:
         """Gives the fact, encoded."""
         return writer.fact(at, self.sequence, self.type, self.payload, self.ids)
 
+    @property
+    def is_edit(self) -> bool:
+        """Tells whether something takes the place of an input that was told."""
+        return self.type == "queue.changed" and "input" in self.payload
+
     def frames(self, audience: Audience) -> list[bytes] | None:
         """Gives the frames for an audience; `None` if it needs a snapshot instead."""
+        if self.is_edit and audience.profile.said_hello and not audience.profile.takes("branches"):
+            return None
         messages: list[AgentMessage] | None = self.messages
         if self.translated:
             messages = self.translated.get(audience.profile, messages)
@@ -80,51 +87,38 @@ class Emission:
         ]
 
 
-class Text:
+class Text(Struct, eq=False, gc=False):
     """A recorded text: open while neighbouring text may join it, then closed."""
 
-    __slots__ = (
-        "_deltas",
-        "characters",
-        "chunks",
-        "json",
-        "part",
-        "sequence",
-        "text",
-        "thinking",
-        "turn_id",
-        "type",
-    )
+    sequence: int
+    type: str
+    turn_id: str
+    deltas: DeltaWriter
+    chunks: list[str] = []
+    # What follows holds once it is closed.
+    text: str = ""
+    """All of it."""
+    json: str = ""
+    """As a JSON string: the fact and every frame hold the same."""
+    part: str | None = None
+    """The text part of the output that is open behind it."""
+    characters: int = 0
+    """How much that part holds then."""
+    thinking: int = 0
+    """How much the turn has thought then."""
 
-    def __init__(self, sequence: int, type_name: str, turn_id: str, deltas: DeltaWriter) -> None:
-        self.sequence = sequence
-        self.type = type_name
-        self.turn_id = turn_id
-        self.chunks: list[str] = []
-        self._deltas = deltas
-        # What follows holds once it is closed.
-        self.text = ""
-        """All of it."""
-        self.json = ""
-        """As a JSON string: the fact and every frame hold the same."""
-        self.part: str | None = None
-        """The text part of the output that is open behind it."""
-        self.characters = 0
-        """How much that part holds then."""
-        self.thinking = 0
-        """How much the turn has thought then."""
+    def close(self, text: str) -> None:
+        """Ends it; its owner knows its place and writes it down.
 
-    def close(self) -> str:
-        """Ends it, and gives all of the text; its owner knows its place and writes it down."""
-        chunks = self.chunks
-        text = chunks[0] if len(chunks) == 1 else "".join(chunks)
+        Args:
+            text: What may be told of what was said.
+        """
         try:
             self.json = _to_json(text).decode()
         except UnicodeEncodeError:  # Half a surrogate pair must not stop a session's log.
             text = text.encode("utf-8", "replace").decode()
             self.json = _to_json(text).decode()
         self.text = text
-        return text
 
     @property
     def place(self) -> Place:
@@ -136,7 +130,7 @@ class Text:
         """What shows it, as a value."""
         kind = "thinking" if self.type == THINKING else None
         payload = DeltaPayload(self.text, kind=kind)
-        session_id = self._deltas.session_id
+        session_id = self.deltas.session_id
         return [
             Delta(session_id=session_id, seq=self.sequence, turn_id=self.turn_id, payload=payload)
         ]
@@ -154,7 +148,7 @@ class Text:
             kind = "thinking"
         elif audience.part is not None and audience.part == self.part:
             target = self.part
-        frame = self._deltas.delta(self.sequence, self.turn_id, self.json, target, kind)
+        frame = self.deltas.delta(self.sequence, self.turn_id, self.json, target, kind)
         if audience.encoding != "json":
             frame = recode(frame, audience.encoding)
         most = audience.profile.limits.max_message_bytes
@@ -234,11 +228,8 @@ class Said(Struct, frozen=True):
 
     facts: list[bytes]
     text: Text
-
-    @property
-    def sequence(self) -> int:
-        """Of the newest fact."""
-        return self.text.sequence
+    sequence: int
+    """Of the newest fact."""
 
     @property
     def emissions(self) -> list[Recorded]:

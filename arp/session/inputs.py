@@ -6,22 +6,26 @@ component offers, the same id twice is one input.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
+from arp.ledger.tracing import read_traceparent, turn_ids
 from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidMessage, ResourceLimit, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import CANCEL, FileRef, Input, RendererInfo, Viewport
+from arp.protocol.messages import CANCEL, CONTINUE, PROMOTE, FileRef, Input, RendererInfo, Viewport
 from arp.protocol.patch import Update
 from arp.protocol.refusal import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
+from arp.session.emission import Emission
 from arp.session.seen import files_named
-from arp.session.session import Session, takes_typed_answers
+from arp.session.session import Question, Session, takes_typed_answers
+from arp.session.standing import Grant
 from arp.surface.answers import answer_value, check_answer, public_answer, understand
 from arp.surface.change import PatchChange
 from arp.surface.profile import Profile
@@ -32,7 +36,29 @@ UNKNOWN = RendererInfo()
 MAX_QUEUE = 100
 """Turns in line; a person types fewer, a runaway client must not fill the memory."""
 
-_SILENT = frozenset(("focus", "unfocus", "resize"))
+BEGINNING = ("text", "voice", "file", "gesture", "navigate")
+"""What may begin a turn by itself; the other types answer a component."""
+
+NO_IDS: Mapping[str, str] = MappingProxyType({})
+
+
+class Particulars(Struct, frozen=True):
+    """What is told of a turn that begins, besides its input."""
+
+    turn_id: str | None = None
+    """What it is called; `None` gives it a name."""
+    ids: Mapping[str, str] = NO_IDS
+    """Further correlations of its first fact, by field name."""
+    edits: str | None = None
+    """The turn in whose place it stands."""
+    traceparent: str | None = None
+    """The span outside that asks for it."""
+
+
+NO_PARTICULARS = Particulars()
+
+SILENT = frozenset(("focus", "unfocus", "resize"))
+"""Say something of a renderer, and change nothing of a session."""
 
 
 class _Text(Struct, frozen=True):
@@ -89,7 +115,11 @@ _SHAPES: dict[str, type[Struct]] = {
 
 
 def receive(
-    session: Session, message: Input, profile: Profile, renderer: RendererInfo = UNKNOWN
+    session: Session,
+    message: Input,
+    profile: Profile,
+    renderer: RendererInfo = UNKNOWN,
+    traceparent: str | None = None,
 ) -> list[Effect]:
     """Takes an input.
 
@@ -99,6 +129,7 @@ def receive(
         profile: Of the renderer that it came from: one that shows a question as text answers in
             text.
         renderer: What that renderer said of itself, for the agent of a turn that begins.
+        traceparent: The span outside that asks for a turn, as W3C Trace Context writes it.
 
     Returns:
         What to do when the facts are durable; first the acknowledgement, if the input has an id.
@@ -110,15 +141,80 @@ def receive(
         return [Acknowledge(message.id, session.seen[message.id])]
     _check_shape(message)
     _check_files(session, message)
-    if message.input_type in _SILENT:
-        return _acknowledge(message, None)
+    if message.edits is not None:
+        return _edit_queued(session, message)
+    if message.input_type in SILENT:
+        return acknowledge(message, None)
     if message.input_type == "action" and message.data["action"].startswith("arp."):
         return _reserved(session, message)
     answered = _find_question(session, message, profile)
     if answered is not None:
         component, fitted = answered
         return _answer(session, component, fitted, renderer)
-    return _new_turn(session, message, renderer)
+    return new_turn(session, message, renderer, Particulars(traceparent=traceparent))
+
+
+def submit(
+    session: Session,
+    message: Input,
+    turn_id: str | None = None,
+    traceparent: str | None = None,
+    **ids: str,
+) -> list[Effect]:
+    """Begins a turn, whatever questions are open: nothing is taken for an answer.
+
+    Args:
+        session: Changed only if the input is accepted.
+        message: As it came. With an `id` that came before, nothing happens again.
+        turn_id: What the turn is to be called, a name that no turn has; `None` gives it one.
+        traceparent: As in `receive`.
+        ids: Further correlations of the turn's first fact, by field name.
+
+    Returns:
+        As `receive`.
+
+    Raises:
+        RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
+    """
+    if message.id is not None and message.id in session.seen:
+        return [Acknowledge(message.id, session.seen[message.id])]
+    check_beginning(session, message)
+    told = Particulars(turn_id, ids, traceparent=traceparent)
+    return new_turn(session, message, UNKNOWN, told)
+
+
+def check_beginning(session: Session, message: Input) -> None:
+    """Guarantees that an input may begin a turn.
+
+    Raises:
+        RemoteError: It may not; the message says why.
+    """
+    if message.input_type not in BEGINNING:
+        raise InvalidMessage(
+            f"input_type {message.input_type:.40} begins no turn; there are {', '.join(BEGINNING)}",
+            detail="input.input_type",
+        )
+    _check_shape(message)
+    _check_files(session, message)
+
+
+def _edit_queued(session: Session, message: Input) -> list[Effect]:
+    """Gives a turn that waits in line another input; it keeps its place."""
+    turn_id = message.edits or ""
+    check_beginning(session, message)
+    if turn_id not in session.queue:
+        raise UnknownObject(f"no turn {turn_id!r:.80} waits in line", detail=turn_id)
+    recorded = session.edit_queued(turn_id, _told(message))
+    _keep_typed(session, turn_id, message, recorded)
+    remember(session, message, turn_id)
+    return acknowledge(message, turn_id)
+
+
+def _keep_typed(session: Session, turn_id: str, message: Input, recorded: Emission) -> None:
+    """Keeps what was typed for the agent, where the ledger has less of it."""
+    session.seen.typed.pop(turn_id, None)
+    if recorded.payload["input"]["data"] is not message.data:
+        session.seen.typed[turn_id] = message.data
 
 
 def _check_shape(message: Input) -> None:
@@ -145,20 +241,35 @@ def _check_files(session: Session, message: Input) -> None:
 
 def _reserved(session: Session, message: Input) -> list[Effect]:
     action = message.data["action"]
-    if action != CANCEL:
-        raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
     payload = message.data.get("payload")
     named = payload.get("turn_id") if isinstance(payload, dict) else None
-    turn_id = named if isinstance(named, str) else session.running
     intent = {"inputId": message.id} if message.id is not None else {}
+    if action == PROMOTE:
+        return _promote(session, message, named, intent)
+    if action == CONTINUE:
+        session.record("run.status", intent, status="queued")
+        remember(session, message, None)
+        return [*acknowledge(message, None), *session.go_on()]
+    if action != CANCEL:
+        raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
+    turn_id = named if isinstance(named, str) else session.running
     if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
-        _remember(session, message, turn_id)
-        return [*_acknowledge(message, turn_id), *session.cancel(turn_id)]
+        remember(session, message, turn_id)
+        return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
     if message.id is not None:
         session.record("run.status", intent, status="idle")
-        _remember(session, message, None)
-    return _acknowledge(message, None)
+        remember(session, message, None)
+    return acknowledge(message, None)
+
+
+def _promote(session: Session, message: Input, named: Json, intent: JsonObject) -> list[Effect]:
+    if not isinstance(named, str) or named not in session.queue:
+        raise UnknownObject(f"no turn {named!r:.80} waits in line", detail=f"{named!s:.80}")
+    session.promote(named)
+    session.in_turn("run.status", named, intent, status="queued")
+    remember(session, message, named)
+    return acknowledge(message, named)
 
 
 # -- which component an input answers --------------------------------------------------------------
@@ -238,16 +349,25 @@ def _answer(
     public = public_answer(component, value)
     question = session.questions.get((message.surface, component.id))
     if question is not None and question.turn_id == session.running:
-        session.answer_question(question, public, _told(message))
-        _remember(session, message, question.turn_id)
+        session.answer_question(question, public, _told(message), _granted(question, message))
+        remember(session, message, question.turn_id)
         resolve = ResolveQuestion(question.action_id, value)
-        return [*_acknowledge(message, question.turn_id), resolve]
+        return [*acknowledge(message, question.turn_id), resolve]
     _room(session)
     if question is not None:
         session.answer_question(question, public, None)
     elif component.type in CATALOG:
         session.mark(component.id, message.surface, "answered", public, None)
-    return _new_turn(session, message, renderer)
+    return new_turn(session, message, renderer)
+
+
+def _granted(question: Question, message: Input) -> Grant | None:
+    """Gives what an answer allows from now on: only a yes, and only if it says so."""
+    payload = message.data.get("payload")
+    is_yes = message.input_type == "action" and message.data.get("action") == "confirm"
+    if is_yes and isinstance(payload, dict) and payload.get("scope") == "session":
+        return question.grant
+    return None
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:
@@ -264,26 +384,48 @@ def _tab(session: Session, component: Component, message: Input) -> list[Effect]
     intent = {"inputId": message.id} if message.id is not None else {}
     change = PatchChange([Update(component.id, "props.active_tab", tab)])
     session.commit(None, message.surface, [change], **intent)
-    _remember(session, message, None)
-    return _acknowledge(message, None)
+    remember(session, message, None)
+    return acknowledge(message, None)
 
 
-def _new_turn(session: Session, message: Input, renderer: RendererInfo) -> list[Effect]:
+def new_turn(
+    session: Session, message: Input, renderer: RendererInfo, told: Particulars = NO_PARTICULARS
+) -> list[Effect]:
+    """Begins a turn with an input that was checked, or puts it in line, which then goes on."""
     _room(session)
     effects: list[Effect] = []
     if session.running is not None and session.rules.policy == "interrupt":
         effects.append(CancelTurn(session.running))
-    turn_id = f"t{len(session.screen.turns) + 1}"
+    turn_id = stand_in_line(session, message, renderer, told)
+    if session.running is not None:
+        session.tell_line()
+    return [*acknowledge(message, turn_id), *effects, *session.go_on()]
+
+
+def stand_in_line(
+    session: Session, message: Input, renderer: RendererInfo, told: Particulars = NO_PARTICULARS
+) -> str:
+    """Puts a turn with an input that was checked behind all others; gives its name."""
+    turn_id = told.turn_id or f"t{session.turn_count + 1}"
     submitted: JsonObject = {"input": _told(message)}
+    if told.edits is not None:
+        submitted["edits"] = told.edits
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
         session.seen.renderers[turn_id] = renderer
-    session.in_turn("turn.submitted", turn_id, submitted)
-    _remember(session, message, turn_id)
+    ids = {**told.ids, **_trace(session, turn_id, told.traceparent)}
+    recorded = session.in_turn("turn.submitted", turn_id, submitted, **ids)
+    _keep_typed(session, turn_id, message, recorded)
+    remember(session, message, turn_id)
     session.queue.append(turn_id)
-    if session.running is not None:
-        session.record("queue.changed", {"queued": list(session.queue)}, thread_id="main")
-    return [*_acknowledge(message, turn_id), *effects, *session.begin_next()]
+    return turn_id
+
+
+def _trace(session: Session, turn_id: str, traceparent: str | None) -> dict[str, Json]:
+    """Names the turn's trace, if somebody outside has one or traces are wanted."""
+    if not session.rules.traced and read_traceparent(traceparent) is None:
+        return {}
+    return turn_ids(session.head.session_id, session.head.epoch, turn_id, traceparent)
 
 
 def _room(session: Session) -> None:
@@ -304,11 +446,13 @@ def _told(message: Input) -> JsonObject:
     return told
 
 
-def _remember(session: Session, message: Input, turn_id: str | None) -> None:
+def remember(session: Session, message: Input, turn_id: str | None) -> None:
+    """Takes note that an input took effect."""
     session.seen.remember_files(files_named(message.data))
     if message.id is not None:
         session.seen.remember(message.id, turn_id)
 
 
-def _acknowledge(message: Input, turn_id: str | None) -> list[Effect]:
+def acknowledge(message: Input, turn_id: str | None) -> list[Effect]:
+    """Gives the acknowledgement of an input, if it has an id."""
     return [Acknowledge(message.id, turn_id)] if message.id is not None else []

@@ -1,40 +1,84 @@
-"""What a session has recorded and not yet handed over: facts in order, the last text still open."""
+"""What a session has recorded and not yet handed over: facts in order, the last text still open.
+
+Theory of operation. Secrets are taken out before anything is recorded or shown; an
+`output.redacted` right behind a fact says what was taken out of it. Of text the end may be *held*,
+since it may be the beginning of a secret: it joins the text that follows, or stands before the next
+fact of its turn. The time of a fact is known when it is drained: until then an input that was told
+and a turn that ended have none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
 from arp.ledger.fact_writer import FactWriter
+from arp.ledger.redaction import Found, Redactor
+from arp.protocol.component import Component
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import AgentMessage
+from arp.protocol.messages import AgentMessage, Commit, InputEcho
 from arp.protocol.screen import Screen
+from arp.protocol.tree import Tree
 from arp.session.emission import Drained, Emission, Recorded, Said, Text
 from arp.session.projection import At, project
+from arp.session.redacted import cleaned_changes, cleaned_component, cleaned_fact
 from arp.session.speech import Speech
+from arp.surface.change import Change
 from arp.surface.snapshot import Place
 
 THREAD = "main"
 """A session has one thread; the profile wants it named."""
 
+TELLING = frozenset(
+    ("turn.submitted", "queue.changed", "action.resolved", "turn.completed", "turn.failed")
+)
+"""Facts that may tell an input, or that a turn is over."""
+
 
 class Log:
     """Numbers facts, and shows them on the session's screen."""
 
-    __slots__ = ("_recorded", "_screen", "_session_id", "_writer", "sequence", "speech", "stored")
+    __slots__ = (
+        "_ahead",
+        "_holding",
+        "_recorded",
+        "_screen",
+        "_session_id",
+        "_writer",
+        "redactor",
+        "sequence",
+        "speech",
+        "stored",
+    )
 
-    def __init__(self, runtime_id: str, session_id: str, screen: Screen) -> None:
+    def __init__(
+        self, runtime_id: str, session_id: str, screen: Screen, redactor: Redactor
+    ) -> None:
+        self.redactor = redactor
         self.sequence = 0
         """Of the newest fact."""
         self.stored = 0
         """How far the ledger holds them."""
-        self.speech = Speech(screen, session_id)
+        self.speech = Speech(screen, session_id, redactor)
         self._session_id = session_id
         self._screen = screen
         self._writer = FactWriter(runtime_id, session_id, THREAD)
         self._recorded: list[Recorded] = []
+        self._holding: Text | None = None
+        """The text whose end is held."""
+        self._ahead: Found = {}
+        """What was found in something that the next fact will hold."""
 
     @property
     def is_empty(self) -> bool:
         """Tells whether there is nothing to drain."""
         return not self._recorded
+
+    @property
+    def is_timed(self) -> bool:
+        """Tells whether all on the screen that has a time has it."""
+        return all(one.type not in TELLING for one in self._recorded)
 
     def add(
         self,
@@ -43,41 +87,121 @@ class Log:
         ids: dict[str, Json],
         messages: list[AgentMessage] | None = None,
     ) -> Emission:
-        """Records a fact with the next sequence.
+        """Records a fact with the next sequence, without the secrets in it.
 
         Args:
             type_name: Of the closed list of the profile.
             payload: Values that encode to JSON. Not changed by anyone afterwards.
             ids: Correlation ids by field name.
-            messages: What shows it, when the screen shows that already; `None` = by `project`.
+            messages: What shows it, when the screen shows that already, cleaned by `clean_changes`;
+                `None` = by `project`.
         """
-        self.speech.close()
+        turn_id = ids.get("turn_id")
+        self.settle(turn_id)
         self.speech.is_last = False
+        found, self._ahead = self._ahead, {}
+        if messages is None:
+            payload = cleaned_fact(self.redactor, type_name, payload, ids, found)
         self.sequence += 1
         if messages is None:
-            at = At(self._session_id, self.sequence, ids.get("turn_id"))
+            at = At(self._session_id, self.sequence, turn_id)
             messages = project(at, type_name, payload, ids)
             for message in messages:
                 self._screen.apply(message, self.sequence)
         emission = Emission(self.sequence, type_name, payload, ids, messages)
         self._recorded.append(emission)
+        if found:
+            self._tell(found, turn_id)
         return emission
+
+    def show_on(self, screen: Screen) -> None:
+        """Goes on on another screen; nothing is being said."""
+        self._screen = screen
+        self.speech.show_on(screen)
+
+    def clean_changes(self, changes: Sequence[Change], tree: Tree | None) -> Sequence[Change]:
+        """Gives changes without secrets; what was found is told behind the next fact.
+
+        Args:
+            changes: Of a surface.
+            tree: What they change.
+        """
+        return cleaned_changes(self.redactor, changes, tree, self._ahead)
+
+    def clean_component(self, component: Component) -> Component:
+        """Gives a component without secrets; what was found is told behind the next fact."""
+        return cleaned_component(self.redactor, component, self._ahead)
+
+    def forget_found(self) -> None:
+        """Takes note that what was cleaned is not recorded after all."""
+        self._ahead = {}
+
+    def settle(self, turn_id: str | None) -> None:
+        """Closes the open text, and what is held of a turn: something else of it follows now."""
+        self.close()
+        holding = self._holding
+        if holding is not None and holding.turn_id == turn_id:
+            self._release(holding)
+
+    def close(self) -> None:
+        """Closes the open text; what may be the beginning of a secret goes on being held."""
+        spoken = self.speech.open
+        if self.speech.close() and spoken is not None:
+            self._look(spoken)
+
+    def _look(self, spoken: Text) -> None:
+        """Does what follows when a text that was just closed was looked through."""
+        speech, stream = self.speech, self.speech.stream
+        assert stream is not None
+        if not spoken.text:  # all of it is held: it has no place in the log yet
+            self._recorded.pop()
+            self.sequence -= 1
+        self._holding = spoken if stream.held else None
+        self._tell(stream.take_found(), spoken.turn_id)
+        speech.calm()
+
+    def _release(self, holding: Text) -> None:
+        """Records what is held, for good: some text, or the mark that stands for it."""
+        stream = self.speech.stream
+        assert stream is not None
+        self._holding = None
+        self.sequence += 1
+        spoken = Text(self.sequence, holding.type, holding.turn_id, self.speech.deltas)
+        spoken.chunks.append(self.speech.finish(holding))
+        self._recorded.append(spoken)
+        self.speech.open = spoken
+        self.speech.close(is_clean=True)
+        self._tell(stream.take_found(), holding.turn_id)
+
+    def _tell(self, found: Found, turn_id: str | None) -> None:
+        """Records what was taken out of the fact before."""
+        if not found:
+            return
+        self.sequence += 1
+        findings = [{"rule": rule, "count": found[rule]} for rule in sorted(found)]
+        ids = {"thread_id": THREAD, "turn_id": turn_id} if turn_id else {}
+        payload = {"findings": findings}
+        self._recorded.append(Emission(self.sequence, "output.redacted", payload, ids, []))
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
         """Records text; neighbouring text of one kind and turn shares one fact."""
         speech = self.speech
         spoken = speech.open
-        if spoken is None or spoken.type != type_name or spoken.turn_id != turn_id:
-            if spoken is not None:
-                speech.close()
-            self.sequence += 1
-            spoken = speech.open = Text(self.sequence, type_name, turn_id, speech.deltas)
-            self._recorded.append(spoken)
-        spoken.chunks.append(text)
+        if spoken is not None:
+            if spoken.type == type_name and spoken.turn_id == turn_id:
+                spoken.chunks.append(text)
+                return
+            self.close()
+        if self._holding is not None and self._holding.type != type_name:
+            self._release(self._holding)
+            speech.stream = None  # what is thought does not go on in what is said
+        self.sequence = sequence = self.sequence + 1
+        speech.open = Text(sequence, type_name, turn_id, speech.deltas, [text])
+        self._recorded.append(speech.open)
 
     def place(self) -> Place:
         """Gives how far a renderer is that has been told everything; closes the open text."""
-        self.speech.close()
+        self.close()
         return self.speech.place(self.sequence)
 
     def drain(self, at: str) -> Said | Drained:
@@ -86,11 +210,31 @@ class Log:
         Args:
             at: RFC 3339.
         """
-        recorded, speech = self._recorded, self.speech
-        self._recorded = []
+        speech = self.speech
         text = speech.open
-        speech.close()
-        if text is not None and len(recorded) == 1:
-            return Said([text.fact(self._writer, at)], text)
+        if text is not None and speech.close():
+            self._look(text)
+        recorded, self._recorded = self._recorded, []
+        if text is not None and len(recorded) == 1 and recorded[0] is text:
+            sequence = text.sequence
+            fact = self._writer.text(at, sequence, text.type, text.turn_id, text.json)
+            return Said([fact], text, sequence)
+        for one in recorded:
+            if one.type in TELLING and isinstance(one, Emission):
+                one.messages = [self._timed(message, at) for message in one.messages]
         facts = [one.fact(self._writer, at) for one in recorded]
         return Drained(facts, recorded, speech.place(self.sequence))
+
+    def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
+        """Gives what tells an input or an end with its time, which the screen gets too."""
+        if not isinstance(message, InputEcho | Commit):
+            return message
+        turn = self._screen.turns.get(message.turn_id or "")
+        if isinstance(message, Commit):
+            if turn is not None:
+                turn.ended = at
+            return msgspec.structs.replace(message, at=at)
+        for place, told in enumerate(turn.inputs if turn is not None else ()):
+            if told.seq == message.seq and turn is not None:
+                turn.inputs[place] = msgspec.structs.replace(told, at=at)
+        return msgspec.structs.replace(message, at=at)

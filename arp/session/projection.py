@@ -25,6 +25,7 @@ from arp.protocol.messages import (
     ErrorMessage,
     InputEcho,
     Patch,
+    Permission,
     Render,
     ToolEnd,
     ToolEndPayload,
@@ -51,6 +52,8 @@ class At(Struct, frozen=True):
     session_id: str
     seq: int
     turn_id: str | None = None
+    time: str | None = None
+    """RFC 3339; `None` until it is on its way to the ledger."""
 
 
 def stored(changes: Sequence[Change]) -> list[StoredChange]:
@@ -103,7 +106,7 @@ def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[Age
     return out
 
 
-def echo_of(at: At, stored_input: JsonObject) -> InputEcho:
+def echo_of(at: At, stored_input: JsonObject, edited: bool = False) -> InputEcho:
     """Gives the message that tells an input to every renderer."""
     return InputEcho(
         session_id=at.session_id,
@@ -114,6 +117,8 @@ def echo_of(at: At, stored_input: JsonObject) -> InputEcho:
         data=stored_input["data"],
         source_component=stored_input.get("source_component"),
         id=stored_input.get("id"),
+        edited=edited,
+        at=at.time,
     )
 
 
@@ -122,16 +127,20 @@ def _submitted(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentM
 
 
 def _queue(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    return [
+    edited = payload.get("input")
+    last = len(payload["queued"]) if edited is None else 0
+    places: list[AgentMessage] = [
         TurnMessage(
             session_id=at.session_id,
-            seq=at.seq if position == len(payload["queued"]) else None,
+            seq=at.seq if position == last else None,
             turn_id=turn_id,
             status="queued",
             position=position,
+            paused=payload.get("paused", False),
         )
         for position, turn_id in enumerate(payload["queued"], 1)
     ]
+    return places if edited is None else [*places, echo_of(at, edited, edited=True)]
 
 
 def _started(at: At, _: JsonObject, __: Mapping[str, Any]) -> list[AgentMessage]:
@@ -177,8 +186,25 @@ def _artifact(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMe
     return commit_messages(at, payload["surface"], changes)
 
 
-def _required(at: At, _: JsonObject, __: Mapping[str, Any]) -> list[AgentMessage]:
-    return [TurnMessage(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, status="waiting")]
+def _required(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
+    permission = None
+    if "askedBy" in payload:
+        permission = Permission(
+            payload["component"]["id"],
+            payload["tool"],
+            ids.get("tool_call_id") or "",
+            payload["surface"],
+            ["once", "session"],
+        )
+    return [
+        TurnMessage(
+            session_id=at.session_id,
+            seq=at.seq,
+            turn_id=at.turn_id,
+            status="waiting",
+            permission=permission,
+        )
+    ]
 
 
 def _resolved(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
@@ -204,6 +230,7 @@ def _ended(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessa
             turn_id=at.turn_id,
             final=True,
             usage=payload.get("usage"),
+            at=at.time,
         ),
     ]
 

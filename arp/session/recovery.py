@@ -11,15 +11,18 @@ from typing import Any
 import msgspec
 
 from arp.ledger.fact import Fact
+from arp.ledger.redaction import Redactor
 from arp.protocol.errors import RemoteError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentMessage, RendererInfo
+from arp.session.branches import Survey
 from arp.session.effects import Effect
 from arp.session.policy import Policy
 from arp.session.projection import At, project
 from arp.session.seen import files_named
 from arp.session.session import Head, Question, Session
+from arp.session.standing import Grant
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id")
 
@@ -32,11 +35,17 @@ class Interrupted(RemoteError):
 
 def messages_of(fact: Fact) -> list[AgentMessage]:
     """Gives the messages that show a stored fact, as they were first sent."""
-    at = At(fact.session_id, fact.sequence, fact.turn_id)
+    at = At(fact.session_id, fact.sequence, fact.turn_id, fact.timestamp)
     return project(at, fact.type, _payload(fact), _ids(fact))
 
 
-def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = "queue") -> Session:
+def restore(
+    head: Head,
+    facts: Iterable[Fact],
+    limits: Limits,
+    policy: Policy = "queue",
+    redactor: Redactor | None = None,
+) -> Session:
     """Rebuilds a session from all of its facts, in order, and leaves it as the log does.
 
     Args:
@@ -44,21 +53,82 @@ def restore(head: Head, facts: Iterable[Fact], limits: Limits, policy: Policy = 
         facts: From the first. The session goes on with what they hold: nobody else may.
         limits: For what comes.
         policy: For what comes.
+        redactor: For what comes; `None`: that of the default settings.
     """
-    session = Session(head, limits, policy)
+    session = Session(head, limits, policy, redactor)
+    facts = list(facts)
+    survey = Survey()
     for fact in facts:
-        for message in messages_of(fact):
-            session.screen.apply(message, fact.sequence)
-        _follow(session, fact)
-        session.log.sequence = session.log.stored = fact.sequence
+        survey.take(fact)
+    if survey.is_forked:
+        session.standing.begin_plan(survey.branches.shown)
+    go_on(session, facts)
+    end_plan(session)
     return session
+
+
+def go_on(session: Session, facts: Iterable[Fact]) -> None:
+    """Takes facts that the log has behind those that a session was made of, in order.
+
+    Args:
+        session: Nothing was recorded in it since.
+        facts: The session goes on with what they hold: nobody else may.
+
+    Raises:
+        Forked: One of them turns to another branch, and nobody said which is to show: the session
+            is good for nothing then. A `Survey` of all facts tells it.
+    """
+    for fact in facts:
+        payload = _payload(fact)
+        session.standing.follow(fact.type, fact.turn_id, payload, fact.sequence)
+        is_shown = session.standing.shows(fact.turn_id)
+        if is_shown:
+            _show(session, fact)
+        _follow(session, fact)
+        if is_shown and fact.type in ("turn.completed", "turn.failed"):
+            session.settle()
+        session.log.sequence = session.log.stored = fact.sequence
+
+
+def end_plan(session: Session) -> None:
+    """Takes note that a session has come to the end of the facts of which it is made."""
+    session.standing.plan = None
+    session.tell_versions()
+
+
+def _show(session: Session, fact: Fact) -> None:
+    for message in messages_of(fact):
+        if fact.type == "queue.changed" and not session.standing.shows(
+            getattr(message, "turn_id", None)
+        ):
+            continue
+        session.screen.apply(message, fact.sequence)
+    _ask(session.questions, fact)
+
+
+def _ask(questions: dict[tuple[str, str], Question], fact: Fact) -> None:
+    """Follows which questions are open."""
+    if fact.type == "action.required":
+        payload = _payload(fact)
+        component_id, surface = payload["component"]["id"], payload["surface"]
+        grant = Grant(payload["tool"], payload["askedBy"]) if "askedBy" in payload else None
+        asked = Question(fact.action_id or "", component_id, surface, fact.turn_id or "", grant)
+        questions[surface, component_id] = asked
+    elif fact.type == "action.resolved":
+        for place, question in list(questions.items()):
+            if question.action_id == fact.action_id:
+                del questions[place]
 
 
 def recover(session: Session) -> list[Effect]:
     """Closes the turn that a crash interrupted and goes on with the queue.
 
-    Open questions stay open.
+    Open questions stay open. That the session was made again from its log is a fact before all
+    others; where nothing is to be mended there is none.
     """
+    if session.active:
+        made_of: JsonObject = {"throughSequence": session.sequence, "source": "ledger"}
+        session.record("history.reconstructed", made_of)
     if session.running is None:
         return session.begin_next()
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
@@ -80,17 +150,17 @@ def _follow(session: Session, fact: Fact) -> None:
             session.seen.renderers.pop(turn_id, None)
             if turn_id in session.queue:
                 session.queue.remove(turn_id)
-        case "action.required":
-            component_id, surface = payload["component"]["id"], payload["surface"]
-            question = Question(fact.action_id or "", component_id, surface, turn_id)
-            session.questions[surface, component_id] = question
-        case "action.resolved":
-            for place, question in list(session.questions.items()):
-                if question.action_id == fact.action_id:
-                    del session.questions[place]
+        case "queue.changed":
+            session.queue = list(payload["queued"])
             _seen(session, payload.get("input"), turn_id)
+        case "action.resolved":
+            _seen(session, payload.get("input"), turn_id)
+            if "grant" in payload:
+                session.standing.grants.add(msgspec.convert(payload["grant"], Grant))
         case "output.spilled" if "file" in payload:  # what a tool wrote is no file of a user's
             session.seen.remember_files([payload["file"]["sha256"]])
+        case "evidence.changed" if fact.output_ref is not None:  # a pack, which its owner may fetch
+            session.seen.remember_files([fact.output_ref])
         case "artifact.changed" | "run.status":
             if "inputId" in payload:
                 session.seen.remember(payload["inputId"], fact.turn_id)

@@ -22,7 +22,7 @@ all renderers of a session send while one of them looks for a lost connection.""
 class Seen(dict[str, str | None]):
     """What came in before: the turn of each of the newest inputs that had an id."""
 
-    __slots__ = ("files", "renderers")
+    __slots__ = ("files", "renderers", "typed")
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,6 +31,9 @@ class Seen(dict[str, str | None]):
         no others, and nobody gets others from it."""
         self.renderers: dict[str, RendererInfo] = {}
         """Of turns that are not over: what the renderer that began each said of itself."""
+        self.typed: dict[str, JsonObject] = {}
+        """Of turns that are not over: the data of the input that began each, where the ledger has
+        less, since it has no secrets. The agent gets what was typed; a restart forgets it."""
 
     def remember(self, input_id: str, turn_id: str | None) -> None:
         """Takes note of an input that took effect; of too many the oldest is forgotten."""

@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from arp.ledger.redaction import Redactor, known_shapes
 from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.errors import (
@@ -32,22 +33,21 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.node import as_object
 from arp.protocol.patch import PatchOp, Update
-from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
+from arp.session.branches import Branches
 from arp.session.effects import CancelTurn, Effect, StartTurn
 from arp.session.emission import SAYING, Drained, Emission, Said
 from arp.session.log import THREAD, Log
 from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
 from arp.session.seen import Seen
+from arp.session.standing import Grant, Rules, Standing
+from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.profile import Profile, fits_in, supported
 from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
 from arp.surface.translate import Translation
-
-TITLE_CHARACTERS = 80
-"""A chat's title is the beginning of its first text."""
 
 
 class Head(Struct, frozen=True):
@@ -68,6 +68,8 @@ class Question(Struct, frozen=True):
     component_id: str
     surface: str
     turn_id: str
+    grant: Grant | None = None
+    """What a yes may allow for the whole session."""
 
 
 class About(Struct, frozen=True):
@@ -76,14 +78,8 @@ class About(Struct, frozen=True):
     tool: str
     ids: Mapping[str, str]
     """Of the call, by field name."""
-
-
-class Rules(Struct, frozen=True):
-    """How a session behaves."""
-
-    limits: Limits = Limits()
-    policy: Policy = "queue"
-    """What becomes of an input while a turn runs."""
+    rule: str
+    """Which wants a person asked."""
 
 
 class Session:
@@ -96,17 +92,23 @@ class Session:
         "profiles",
         "questions",
         "queue",
-        "rules",
         "running",
         "screen",
         "seen",
+        "standing",
     )
 
-    def __init__(self, head: Head, limits: Limits, policy: Policy = "queue") -> None:
+    def __init__(
+        self,
+        head: Head,
+        limits: Limits,
+        policy: Policy = "queue",
+        redactor: Redactor | None = None,
+    ) -> None:
         self.head = head
-        self.rules = Rules(limits, policy)
-        self.screen = Screen()
-        self.log = Log(head.runtime_id, head.session_id, self.screen)
+        self.standing = Standing(Rules(limits, policy))
+        self.screen = Window()
+        self.log = Log(head.runtime_id, head.session_id, self.screen, redactor or known_shapes())
         self.running: str | None = None
         self.queue: list[str] = []
         self.questions: dict[tuple[str, str], Question] = {}
@@ -135,21 +137,41 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Tells whether a crash now would leave something to mend: a turn that runs or waits."""
-        return self.running is not None or bool(self.queue)
+        """Tells whether a crash now would leave something to mend: a turn that runs or waits.
+
+        A line that waits for somebody to let it go on has nobody to wait for it.
+        """
+        return self.running is not None or (bool(self.queue) and not self.standing.paused)
+
+    @property
+    def rules(self) -> Rules:
+        """How it behaves."""
+        return self.standing.rules
+
+    @property
+    def branches(self) -> Branches | None:
+        """The turns of all branches, where there is more than one; the screen has those of one."""
+        return self.standing.branches
+
+    @property
+    def branched_at(self) -> int:
+        """The fact that last changed which branch shows; 0: there was none."""
+        branches = self.standing.branches
+        return branches.changed_at if branches is not None else 0
+
+    @property
+    def turn_count(self) -> int:
+        """How many turns there were, on all branches."""
+        branches = self.standing.branches
+        return self.screen.count if branches is None else len(branches)
 
     @property
     def title(self) -> str:
-        """The beginning of the first text that the user said."""
-        for turn in self.screen.turns.values():
-            for echo in turn.inputs:
-                text = echo.data.get("text")
-                if isinstance(text, str) and text.strip():
-                    return " ".join(text.split())[:TITLE_CHARACTERS]
-        return ""
+        """What somebody called it, else the beginning of the first text that the user said."""
+        return self.standing.title or self.screen.title
 
     def status_of(self, turn_id: str) -> str | None:
-        """Gives a turn's status; `None` if there is no such turn."""
+        """Gives a turn's status; `None` if there is no such turn on the screen."""
         turn = self.screen.turns.get(turn_id)
         return turn.status if turn else None
 
@@ -157,12 +179,16 @@ class Session:
 
     def record(self, type_name: str, payload: JsonObject, **ids: Json) -> Emission:
         """Writes a fact, and shows it; see `Log.add`."""
-        return self.log.add(type_name, payload, ids)
+        emission = self.log.add(type_name, payload, ids)
+        self.standing.follow(type_name, None, emission.payload, emission.sequence)
+        return emission
 
-    def in_turn(self, type_name: str, turn_id: str, payload: JsonObject, **ids: str) -> Emission:
+    def in_turn(self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json) -> Emission:
         """Writes a fact of a turn, and shows it."""
         ids |= {"thread_id": THREAD, "turn_id": turn_id}
-        return self.log.add(type_name, payload, ids)
+        emission = self.log.add(type_name, payload, ids)
+        self.standing.follow(type_name, turn_id, emission.payload, emission.sequence)
+        return emission
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
         """Adds text to a turn's output, or to its thinking; neighbouring text shares one fact."""
@@ -178,20 +204,27 @@ class Session:
         Raises:
             ArpError: A component, op or limit; nothing has changed and nothing is recorded.
         """
-        self.log.speech.close()
+        self.log.settle(turn_id)
         known = self.screen.surfaces.get(surface)
+        changes = self.log.clean_changes(changes, known)
         target = self._surfaces.get(surface) or self._new_surface(surface, known or Tree())
         turn, seq = _output_of(turn_id, surface), self.log.sequence + 1
-        checked = target.check(changes)
-        translations = {
-            profile: Translation(checked, profile, target.tree) for profile in self.profiles
-        }
-        applied = target.commit(checked, turn, seq)
+        try:
+            checked = target.check(changes)
+            translations = {
+                profile: Translation(checked, profile, target.tree) for profile in self.profiles
+            }
+            applied = target.commit(checked, turn, seq)
+        except ArpError:
+            self.log.forget_found()
+            raise
         if known is None:
             self.screen.surfaces[surface] = target.tree
         self._surfaces[surface] = target
         at = At(self.head.session_id, seq, turn_id)
         ids = {"artifact_id": surface}
+        if surface == "main" and self.screen.main.back:
+            payload["anew"] = True
         if turn_id:
             ids |= {"thread_id": THREAD, "turn_id": turn_id}
         emission = self.log.add(
@@ -201,6 +234,9 @@ class Session:
             commit_messages(at, surface, applied),
         )
         for profile, translation in translations.items():
+            if "anew" in payload and profile.said_hello:
+                emission.translated[profile] = None
+                continue
             told = translation.told(applied, turn, seq)
             if told is not applied:
                 emission.translated[profile] = (
@@ -222,16 +258,69 @@ class Session:
     # -- turns -----------------------------------------------------------------------------------
 
     def begin_next(self) -> list[Effect]:
-        """Starts the turn that is first in line, if none runs."""
-        if self.running is not None or not self.queue:
+        """Starts the turn that is first in line, if none runs and the line does not wait."""
+        if self.running is not None or not self.queue or self.standing.paused:
             return []
         turn_id = self.queue.pop(0)
         self.running = turn_id
         self.log.speech.begin_turn(turn_id)
+        has_waited = self.status_of(turn_id) == "queued"
         self.in_turn("turn.started", turn_id, {})
-        if self.queue:
-            self.record("queue.changed", {"queued": list(self.queue)}, thread_id=THREAD)
+        if self.queue or has_waited:
+            self.tell_line()
         return [StartTurn(turn_id)]
+
+    def tell_line(self, paused: bool | None = None) -> None:
+        """Records the line as it stands.
+
+        Args:
+            paused: Whether it waits from now on; `None`: as before.
+        """
+        paused = self.standing.paused if paused is None else paused
+        self.record("queue.changed", self._line(paused), thread_id=THREAD)
+
+    def _line(self, paused: bool) -> JsonObject:
+        line: JsonObject = {"queued": list(self.queue)}
+        return {**line, "paused": True} if paused and self.queue else line
+
+    def go_on(self) -> list[Effect]:
+        """Lets a line go on that waits since a turn failed."""
+        self.standing.paused = False
+        return self.begin_next()
+
+    def promote(self, turn_id: str) -> None:
+        """Puts a queued turn first in line; another one is left where it is."""
+        if turn_id in self.queue[1:]:
+            self.queue.remove(turn_id)
+            self.queue.insert(0, turn_id)
+            self.tell_line()
+
+    def edit_queued(self, turn_id: str, told: JsonObject) -> Emission:
+        """Gives a turn in line another input."""
+        changed: JsonObject = {**self._line(self.standing.paused), "input": told}
+        return self.in_turn("queue.changed", turn_id, changed)
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def look_at(self, other: Session) -> None:
+        """Goes on with what another one shows and asks, while no turn runs.
+
+        Args:
+            other: Made of the same facts, for another branch. Nobody else may go on with it.
+        """
+        self.screen, self.questions = other.screen, other.questions
+        self.standing.branches = other.standing.branches
+        self.log.show_on(other.screen)
+        self._surfaces.clear()
+
+    def tell_versions(self) -> None:
+        """Notes on the screen which versions of turns there are."""
+        branches = self.standing.branches
+        for turn in self.screen.turns.values() if branches is not None else ():
+            if turn.inputs and branches is not None and turn.id in branches:
+                versions = branches.versions(turn.id)
+                told = list(versions) if len(versions) > 1 else None
+                turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=told)
 
     def check_running(self, turn_id: str) -> None:
         """Raises `SurfaceDestroyed` unless the turn may still show something."""
@@ -257,7 +346,8 @@ class Session:
             error: Shown by its code; what is not an `ArpError` shows no internals.
             reason: `statusReason` of the fact.
             usage: What it took; told with the final commit.
-            goes_on: The next in line begins; else it waits, as when the server stops.
+            goes_on: The next in line begins; else it waits, as when the server stops. Behind an
+                agent that failed it waits too, if a renderer is there that can let it go on.
         """
         if turn_id != self.running and turn_id not in self.queue:
             return []
@@ -272,13 +362,32 @@ class Session:
         ids = {"status_reason": reason or status} if status != "completed" else {}
         ended: JsonObject = {"status": status, "usage": usage} if usage else {"status": status}
         self.in_turn(type_name, turn_id, ended, status=status, **ids)
+        self.settle()
         self.seen.renderers.pop(turn_id, None)
         if turn_id in self.queue:
             self.queue.remove(turn_id)
-            self.record("queue.changed", {"queued": list(self.queue)}, thread_id=THREAD)
+            self.tell_line()
         if self.running == turn_id:
             self.running = None
+        self.seen.typed.pop(turn_id, None)
+        is_error = status == "failed" and reason != "interrupted"
+        if is_error and self.queue and self._can_be_let_on():
+            self.tell_line(paused=True)
         return self.begin_next() if goes_on else []
+
+    def _can_be_let_on(self) -> bool:
+        """Tells whether a renderer is there that shows a line that waits, and lets it go on."""
+        return any(profile.takes("line-pause") for profile in self.profiles)
+
+    def settle(self) -> None:
+        """Lets turns leave the memory that are over and no longer recent."""
+        asking = [
+            (question.turn_id, question.component_id if question.surface == "main" else "")
+            for question in self.questions.values()
+        ]
+        gone = self.screen.let_go(asking)
+        if gone and "main" in self._surfaces:
+            self._surfaces["main"].forget(gone)
 
     # -- questions -------------------------------------------------------------------------------
 
@@ -310,34 +419,41 @@ class Session:
                 detail=component.id,
             )
         props = {**component.props, "state": "open"}
-        asked = msgspec.structs.replace(component, props=props)
+        asked = self.log.clean_component(msgspec.structs.replace(component, props=props))
         self.commit(turn_id, surface, [RenderChange([asked])])
         if before is not None:
             self._resolved(before, {"decision": "expired"})
         action_id = f"{turn_id}.{component.id}.{self.log.sequence + 1}"
-        question = Question(action_id, component.id, surface, turn_id)
+        grant = Grant(about.tool, about.rule) if about is not None else None
+        question = Question(action_id, component.id, surface, turn_id, grant)
         self.questions[surface, component.id] = question
         payload = {"component": as_object(asked), "surface": surface}
         ids = {"action_id": action_id}
         if about is not None:
-            payload["tool"] = about.tool
+            payload |= {"tool": about.tool, "askedBy": about.rule}
             ids |= about.ids
         self.in_turn("action.required", turn_id, payload, **ids)
         return question
 
-    def answer_question(self, question: Question, answer: Json, told: JsonObject | None) -> None:
+    def answer_question(
+        self, question: Question, answer: Json, told: JsonObject | None, grant: Grant | None = None
+    ) -> None:
         """Closes a question for every renderer with its answer.
 
         Args:
             question: An open one.
             answer: As every renderer may see it.
             told: The input that it came by, if that does not begin a turn of its own.
+            grant: What the answer allows from now on.
 
         Raises:
             ResourceLimit: The answer does not fit the component; the question stays open.
         """
         self.mark(question.component_id, question.surface, "answered", answer, question.turn_id)
         input_of = {"answer": answer, "input": told} if told is not None else {}
+        if grant is not None:
+            self.standing.grants.add(grant)
+            input_of["grant"] = {"tool": grant.tool, "rule": grant.rule}
         self._resolved(question, {"decision": "answered", **input_of})
 
     def cancel_question(self, question: Question) -> None:
@@ -366,7 +482,8 @@ class Session:
             return
         ops: list[PatchOp] = [Update(component_id, "props.state", state)]
         if answer is not None:
-            ops.append(Update(component_id, "props.answer", answer))
+            hidden, _ = self.log.redactor.clean(answer)  # told with the fact that has the answer
+            ops.append(Update(component_id, "props.answer", hidden))
         self.commit(turn_id, surface, [PatchChange(ops)])
 
     # -- draining --------------------------------------------------------------------------------

@@ -8,10 +8,13 @@ text.
 
 from __future__ import annotations
 
+from arp.ledger.redaction import Redactor
+from arp.ledger.redaction_stream import CONTEXT, SecretStream
 from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.node import Node
 from arp.protocol.screen import Screen
 from arp.session.emission import THINKING, Text
+from arp.session.redacted import end_of
 from arp.surface.snapshot import Place
 
 
@@ -21,20 +24,25 @@ class Speech:
     __slots__ = (
         "_characters",
         "_node",
+        "_redactor",
         "_screen",
         "_thinking",
         "_turn",
         "deltas",
         "is_last",
         "open",
+        "stream",
     )
 
-    def __init__(self, screen: Screen, session_id: str) -> None:
+    def __init__(self, screen: Screen, session_id: str, redactor: Redactor) -> None:
+        self.stream: SecretStream | None = None
+        """Looks through what the turn says, while that goes on with what may be a secret."""
         self.deltas = DeltaWriter(session_id)
         self.open: Text | None = None
         """What neighbouring text may still join."""
         self.is_last = True
         """Nothing but text was recorded since the part was last looked at."""
+        self._redactor = redactor
         self._screen = screen
         self._turn: str | None = None
         self._node: Node | None = None
@@ -44,35 +52,85 @@ class Speech:
     def begin_turn(self, turn_id: str) -> None:
         """Forgets the turn before."""
         self._turn = turn_id
+        self.stream = None
         self._node = None
+        self._characters = self._thinking = 0
+
+    def show_on(self, screen: Screen) -> None:
+        """Goes on on another screen; nothing is being said."""
+        self._screen, self._turn, self._node = screen, None, None
         self._characters = self._thinking = 0
 
     def place(self, sequence: int) -> Place:
         """Gives how far a renderer is that has been told everything up to a sequence."""
         return Place(sequence, self._part(), self._characters, self._turn, self._thinking)
 
-    def close(self) -> None:
-        """Ends the open text, if there is one, and shows it."""
+    def close(self, is_clean: bool = False) -> bool:
+        """Ends the open text, if there is one, and shows it.
+
+        Args:
+            is_clean: It has been looked through for secrets.
+
+        Returns:
+            Whether it was looked through now: then `stream` tells what was found, and there may be
+            nothing to show yet.
+        """
         spoken = self.open
         if spoken is None:
-            return
+            return False
         self.open = None
-        text = spoken.close()
+        chunks = spoken.chunks
+        text = chunks[0] if len(chunks) == 1 else "".join(chunks)
+        is_looked_at = False
+        if (self.stream is not None or text not in self._redactor.plain) and not is_clean:
+            is_looked_at = self.stream is not None or self._redactor.has_sign(text)
+            if is_looked_at:
+                text = self._clean(spoken, text)
+        spoken.close(text)
+        text, node = spoken.text, self._node
+        if not text:
+            return is_looked_at
         if spoken.type == THINKING:
             self._screen.apply(spoken.messages[0])
             self._thinking += len(text)
             spoken.part = self._part()
         else:
-            node = self._node
-            if node is None or not self._goes_on(node) or node.turn != spoken.turn_id:
+            if (
+                node is None
+                or node.turn != spoken.turn_id
+                or not (self.is_last or self._goes_on(node))
+            ):
                 node = self._begin_part(spoken)
             else:
                 node.tail.append(text)
                 node.seq = spoken.sequence
                 self._characters += len(text)
             spoken.part = node.id
-        spoken.characters = self._characters
-        spoken.thinking = self._thinking
+        spoken.characters, spoken.thinking = self._characters, self._thinking
+        return is_looked_at
+
+    def _clean(self, spoken: Text, text: str) -> str:
+        """Gives what of a text may be told now."""
+        stream = self.stream
+        if stream is None:
+            stream = self.stream = SecretStream(self._redactor)
+        return stream.admit(text, self._before(spoken))
+
+    def _before(self, spoken: Text) -> str:
+        """Gives what was said last in the kind of a text."""
+        if spoken.type == THINKING:
+            return self._screen.turn(spoken.turn_id).thinking[-CONTEXT:]
+        return end_of(self._node) if self._node is not None and self._part() else ""
+
+    def finish(self, spoken: Text) -> str:
+        """Gives what is held of a text."""
+        assert self.stream is not None
+        return self.stream.finish(self._before(spoken))
+
+    def calm(self) -> None:
+        """Lets go of what looks through the text, once nothing of that is left to follow."""
+        if self.stream is not None and not self.stream.is_busy:
+            self.stream = None
 
     def _part(self) -> str | None:
         """Gives the text part that the next text would join."""

@@ -1,13 +1,22 @@
-"""Blobs: uploads and spilled output, named by what they contain."""
+"""Blobs: uploads and spilled output, named by what they contain; each is one session's."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
+import secrets
+import shutil
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -33,22 +42,22 @@ class Blob(msgspec.Struct, frozen=True):
     """What is known about stored bytes."""
 
     id: str
-    """The SHA-256 of the content in 64 lower-case hex digits: equal bytes are one blob."""
+    """The SHA-256 of the content in 64 lower-case hex digits: equal bytes of a session are one."""
     size: int
     """Bytes."""
     sha256: str
 
 
-class Blobs(Protocol):
-    """Where blobs live. Whoever may read one is not decided here: an id is not a credential."""
+class Files(Protocol):
+    """The blobs of one session. Who may read them is not decided here: an id is no credential."""
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
         """Stores what comes until the stream ends; it is durable when this returns.
 
         Raises:
             ResourceLimit: More than `max_bytes` came; nothing is kept.
-            StoreUnwritable: The disk refuses; nothing is kept. What `stream` raises comes through,
-                with nothing kept either.
+            StoreUnwritable: The disk refuses, or the session is removed meanwhile; nothing is
+                kept. What `stream` raises comes through, with nothing kept either.
 
         Cancel: Safe; nothing is kept.
         """
@@ -57,7 +66,7 @@ class Blobs(Protocol):
         """Gives all bytes of a blob, which are what was put.
 
         Raises:
-            BlobNotFound: No such blob, or no id at all.
+            BlobNotFound: The session has no such blob, or it is no id at all.
             StoreUnavailable: The bytes on the disk are not what was put.
         """
 
@@ -72,8 +81,31 @@ class Blobs(Protocol):
         """
 
 
+class Blobs(Protocol):
+    """Where the blobs of all sessions live: what one session holds, it holds alone."""
+
+    def of(self, session_id: str) -> Files:
+        """Gives the place of a session; one that holds nothing yet takes no room."""
+
+    def removing(self, session_id: str) -> AbstractAsyncContextManager[None]:
+        """Takes all that a session holds out of reach, for a block that removes the session.
+
+        It is gone for good when the block ends, and there again if the block fails.
+
+        Raises:
+            StoreUnwritable: The disk refuses; nothing has changed.
+        """
+
+    def aside(self) -> AbstractContextManager[Path]:
+        """Gives an empty private directory to make something in; it is gone afterwards.
+
+        Raises:
+            StoreUnwritable: The disk refuses.
+        """
+
+
 class BlobStore:
-    """`Blobs` in a directory, one file each; for one process, as the ledger beside it."""
+    """`Blobs` in a directory, one below it for each session; for one process, as the ledger."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
@@ -81,11 +113,58 @@ class BlobStore:
     def sweep(self) -> None:
         """Removes what a killed process left unfinished. To be called before the first `put`."""
         for leftover in self.directory.glob(_UNFINISHED + "*"):
-            leftover.unlink(missing_ok=True)
+            if leftover.is_dir():
+                shutil.rmtree(leftover)
+            else:
+                leftover.unlink(missing_ok=True)
+
+    def of(self, session_id: str) -> StoredFiles:
+        """As `Blobs.of`."""
+        return StoredFiles(self.directory, self._place(session_id))
+
+    @asynccontextmanager
+    async def removing(self, session_id: str) -> AsyncIterator[None]:
+        """As `Blobs.removing`; what a process leaves that is killed meanwhile, `sweep` removes."""
+        place = self._place(session_id)
+        away = self.directory / f"{_UNFINISHED}{secrets.token_hex(8)}"
+        if not await _on_disk(place, partial(_rename, place, away)):
+            yield
+            return
+        try:
+            yield
+        except BaseException:
+            await _on_disk(place, partial(_rename, away, place))
+            raise
+        await _on_disk(place, partial(shutil.rmtree, away))
+
+    @contextmanager
+    def aside(self) -> Iterator[Path]:
+        """As `Blobs.aside`; what a killed process leaves in it is removed by `sweep`."""
+        try:
+            make_private_directory(self.directory)
+            directory = tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.directory)
+        except OSError as error:
+            raise StoreUnwritable(str(self.directory), str(error.strerror)) from error
+        with directory as path:
+            yield Path(path)
+
+    def _place(self, session_id: str) -> Path:
+        # Sessions are called what people like; a digest is a name that every disk takes.
+        return self.directory / sha256(session_id.encode()).hexdigest()
+
+
+class StoredFiles:
+    """`Files` in a directory, one file each."""
+
+    __slots__ = ("_making", "directory")
+
+    def __init__(self, making: Path, directory: Path) -> None:
+        self._making = making
+        self.directory = directory
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
-        """As `Blobs.put`."""
-        upload = await self._on_disk(lambda: _Upload(self.directory))
+        """As `Files.put`."""
+        upload = await self._on_disk(lambda: _Upload(self._making, self.directory))
         try:
             async with aclosing(_gather(stream, max_bytes)) as chunks:
                 async for chunk in chunks:
@@ -95,7 +174,7 @@ class BlobStore:
             upload.discard()
 
     async def read(self, blob_id: str) -> bytes:
-        """As `Blobs.read`."""
+        """As `Files.read`."""
         path = self.path(blob_id)
         try:
             data = await asyncio.to_thread(path.read_bytes)
@@ -112,45 +191,74 @@ class BlobStore:
         return self.directory / _check_id(blob_id)
 
     async def _on_disk(self, action: Callable[[], T]) -> T:
-        try:
-            return await asyncio.to_thread(action)
-        except OSError as error:
-            raise StoreUnwritable(str(self.directory), str(error.strerror)) from error
+        return await _on_disk(self.directory, action)
 
 
 class MemoryBlobs:
     """`Blobs` in memory, gone when the process is."""
 
     def __init__(self) -> None:
-        self._blobs: dict[str, bytes] = {}
+        self._sessions: dict[str, dict[str, bytes]] = {}
+
+    def of(self, session_id: str) -> MemoryFiles:
+        """As `Blobs.of`."""
+        return MemoryFiles(self._sessions, session_id)
+
+    @asynccontextmanager
+    async def removing(self, session_id: str) -> AsyncIterator[None]:
+        """As `Blobs.removing`."""
+        held = self._sessions.pop(session_id, None)
+        try:
+            yield
+        except BaseException:
+            if held is not None:
+                self._sessions[session_id] = held
+            raise
+
+    @contextmanager
+    def aside(self) -> Iterator[Path]:
+        """As `Blobs.aside`, among the machine's temporary files."""
+        with tempfile.TemporaryDirectory(prefix="arp-") as path:
+            yield Path(path)
+
+
+class MemoryFiles:
+    """`Files` in memory."""
+
+    __slots__ = ("_session_id", "_sessions")
+
+    def __init__(self, sessions: dict[str, dict[str, bytes]], session_id: str) -> None:
+        self._sessions = sessions
+        self._session_id = session_id
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
-        """As `Blobs.put`."""
+        """As `Files.put`."""
         async with aclosing(_gather(stream, max_bytes)) as chunks:
             data = b"".join([chunk async for chunk in chunks])
         blob_id = sha256(data).hexdigest()
-        self._blobs[blob_id] = data
+        self._sessions.setdefault(self._session_id, {})[blob_id] = data
         return Blob(blob_id, len(data), blob_id)
 
     async def read(self, blob_id: str) -> bytes:
-        """As `Blobs.read`."""
-        data = self._blobs.get(_check_id(blob_id))
+        """As `Files.read`."""
+        data = self._sessions.get(self._session_id, {}).get(_check_id(blob_id))
         if data is None:
             raise BlobNotFound
         return data
 
     def path(self, blob_id: str) -> None:
-        """As `Blobs.path`: in no file."""
+        """As `Files.path`: in no file."""
         _check_id(blob_id)
 
 
 class _Upload:
     """A file that is written under a name of its own and gets its true name when it is whole."""
 
-    def __init__(self, directory: Path) -> None:
-        make_private_directory(directory)
-        fd, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=directory)
-        self._path = Path(name)
+    def __init__(self, making: Path, target: Path) -> None:
+        make_private_directory(target)
+        # Beside the target, not in it: a session that is removed meanwhile must not come back.
+        fd, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=making)
+        self._path, self._target = Path(name), target
         self._file: BinaryIO = os.fdopen(fd, "wb", buffering=0)
         self._hash = sha256()
         self._size = 0
@@ -166,8 +274,8 @@ class _Upload:
         os.fsync(self._file.fileno())
         self._file.close()
         blob_id = self._hash.hexdigest()
-        self._path.replace(self._path.with_name(blob_id))
-        sync_directory(self._path.parent)
+        self._path.replace(self._target / blob_id)
+        sync_directory(self._target)
         return Blob(blob_id, self._size, blob_id)
 
     def discard(self) -> None:
@@ -178,15 +286,36 @@ class _Upload:
             self._path.unlink(missing_ok=True)
 
 
+async def _on_disk(directory: Path, action: Callable[[], T]) -> T:
+    try:
+        return await asyncio.to_thread(action)
+    except OSError as error:
+        raise StoreUnwritable(str(directory), str(error.strerror)) from error
+
+
+def _rename(old: Path, new: Path) -> bool:
+    """Renames a directory; says whether there was one."""
+    try:
+        old.rename(new)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def too_large(max_bytes: int) -> ResourceLimit:
+    """Gives the refusal of a file."""
+    return ResourceLimit(
+        f"the file is larger than {max_bytes} bytes; send a smaller one, or raise the limit"
+    )
+
+
 async def _gather(stream: AsyncIterator[bytes], max_bytes: int) -> AsyncGenerator[bytes, None]:
     """Joins small chunks, and ends with `ResourceLimit` as soon as there is too much."""
     waiting, size, total = list[bytes](), 0, 0
     async for chunk in stream:
         total += len(chunk)
         if total > max_bytes:
-            raise ResourceLimit(
-                f"the file is larger than {max_bytes} bytes; send a smaller one, or raise the limit"
-            )
+            raise too_large(max_bytes)
         waiting.append(chunk)
         size += len(chunk)
         if size >= _CHUNK_BYTES:

@@ -27,13 +27,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 import msgspec
 
 from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
+from arp.store.said import fold
 from arp.store.schema import open_ledger
 from arp.store.store import Append, SessionMeta, one_line
 from arp.store.tails import Run, Tail, Tails
@@ -58,15 +59,21 @@ _DELETE_JOURNAL: Final = """
     DELETE FROM journal WHERE id < ?1 AND id NOT IN (SELECT value FROM json_each(?2))"""
 
 _UPSERT_SESSIONS: Final = """
-    INSERT OR REPLACE INTO session (id, owner, workflow, updated_at, active, meta)
+    INSERT OR REPLACE INTO session (id, owner, workflow, updated_at, active, meta, pinned)
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-           json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]')
+           json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]'),
+           json_extract(value, '$[6]')
     FROM json_each(?1)"""
+
+_REPLACE_SAID: Final = (
+    "INSERT OR REPLACE INTO said (session, turn, text, folded) VALUES (?, ?, ?, ?)"
+)
 
 _DELETE_SESSION: Final = (
     "DELETE FROM segment WHERE session = ?",
     "DELETE FROM session WHERE id = ?",
     "DELETE FROM model WHERE session = ?",
+    "DELETE FROM said WHERE session = ?",
 )
 
 _LAST_SEGMENT: Final = "SELECT last FROM segment WHERE session = ? ORDER BY first DESC LIMIT 1"
@@ -80,6 +87,9 @@ _UPSERT_MODEL: Final = """
     ON CONFLICT (session, name) DO UPDATE
     SET sequence = excluded.sequence, crc = excluded.crc, data = excluded.data
     WHERE excluded.sequence >= model.sequence"""
+
+SaidRow: TypeAlias = tuple[str, str, str, str]
+"""A session, a turn, what it said, and the same folded."""
 
 _heads_decoder = msgspec.json.Decoder(list[tuple[str, int, int]])
 
@@ -130,6 +140,7 @@ class Journal:
         tails = self._load()
         for session_id, tail in self.tails.by_session.items():
             if self.last_of(session_id) < tail.last:
+                self.abandon()
                 raise StoreUnavailable(
                     f"ledger {self.path}: session {session_id} lost acknowledged facts on the "
                     "disk; stop, check the disk, and restore the ledger from a backup"
@@ -178,6 +189,7 @@ class Journal:
         """
         runs: list[Run] = []
         metas: list[SessionMeta] = []
+        said: list[SaidRow] = []
         outcomes: list[Exception | None] = []
         for batch in calls:
             try:
@@ -186,8 +198,9 @@ class Journal:
                 outcomes.append(error)
             else:
                 metas += [append.meta for append in batch if append.meta is not None]
+                said += [row for append in batch for row in _said_rows(append)]
                 outcomes.append(None)
-        self._write(runs, metas)
+        self._write(runs, metas, said)
         return outcomes
 
     def delete(self, session_id: str) -> bool:
@@ -264,14 +277,14 @@ class Journal:
                 known[session_id] = last + len(facts)
         return runs
 
-    def _write(self, runs: list[Run], metas: list[SessionMeta]) -> None:
-        if not runs and not metas:
+    def _write(self, runs: list[Run], metas: list[SessionMeta], said: list[SaidRow]) -> None:
+        if not runs and not metas and not said:
             return
         due = self.tails.due()
         runs, heads, body = _journal_row(runs)
         row = self._next_row
         record = (row, heads, body, crc32(body, crc32(heads)))
-        if runs and not metas and not due:
+        if runs and not metas and not said and not due:
             self._db.execute(_INSERT_JOURNAL, record)
         else:
             with self._transaction():
@@ -279,10 +292,12 @@ class Journal:
                     self._db.execute(_INSERT_JOURNAL, record)
                 if metas:
                     self._db.execute(_UPSERT_SESSIONS, (_session_rows(metas),))
+                if said:
+                    self._db.executemany(_REPLACE_SAID, said)
                 if due:
                     self._write_segments(due)
         self._next_row = row + 1
-        self.unchecked_bytes += len(body)
+        self.unchecked_bytes += len(body) + 2 * sum(len(row[2]) for row in said)
         self.tails.remove(due)
         self.tails.add(runs, row)
         if len(self._last) > _MAX_KNOWN:
@@ -335,12 +350,16 @@ class Journal:
         db = self._connection = open_ledger(self.path)
         tails = Tails()
         self.damaged, self._damaged_rows, self._last, self._next_row = {}, [], {}, 1
-        for row, heads, facts, crc in db.execute(_JOURNAL):
-            self._next_row = row + 1
-            is_whole = crc32(facts, crc32(heads)) == crc
-            if not is_whole:
-                self._damaged_rows.append(row)
-            self._load_row(tails, row, self._runs_of(row, heads, facts), is_whole)
+        try:
+            for row, heads, facts, crc in db.execute(_JOURNAL):
+                self._next_row = row + 1
+                is_whole = crc32(facts, crc32(heads)) == crc
+                if not is_whole:
+                    self._damaged_rows.append(row)
+                self._load_row(tails, row, self._runs_of(row, heads, facts), is_whole)
+        except BaseException:
+            self.abandon()
+            raise
         return tails
 
     def _load_row(self, tails: Tails, row: int, runs: list[Run], is_whole: bool) -> None:
@@ -380,7 +399,11 @@ def _journal_row(runs: list[Run]) -> tuple[list[Run], bytes, bytes]:
 
 
 def _session_rows(metas: list[SessionMeta]) -> str:
-    return _json([(m.id, m.owner, m.workflow, m.updated_at, m.active, m) for m in metas])
+    return _json([(m.id, m.owner, m.workflow, m.updated_at, m.active, m, m.pinned) for m in metas])
+
+
+def _said_rows(append: Append) -> list[SaidRow]:
+    return [(append.session_id, one.turn_id, one.text, fold(one.text)) for one in append.said]
 
 
 def _json(value: object) -> str:

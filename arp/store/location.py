@@ -25,7 +25,7 @@ def open_store(location: str) -> Store:
     Raises:
         StoreUnavailable: Another scheme, or `sqlite:` without a path.
     """
-    path = _path_of(location)
+    path = path_of(location)
     return MemoryStore() if path is None else SqliteStore(path)
 
 
@@ -38,7 +38,7 @@ def open_blobs(location: str) -> Blobs:
     Raises:
         StoreUnavailable: As `open_store`.
     """
-    path = _path_of(location)
+    path = path_of(location)
     if path is None:
         return MemoryBlobs()
     blobs = BlobStore(path.with_suffix(".blobs"))
@@ -46,8 +46,12 @@ def open_blobs(location: str) -> Blobs:
     return blobs
 
 
-def _path_of(location: str) -> Path | None:
-    """The path of a ledger file; `None` for memory."""
+def path_of(location: str) -> Path | None:
+    """Gives the path of a ledger file; `None` for memory.
+
+    Raises:
+        StoreUnavailable: As `open_store`.
+    """
     match = _SCHEME.match(location)
     scheme = match[1].lower() if match else "sqlite"
     rest = location[match.end() :] if match else location

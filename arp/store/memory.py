@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from arp.store.errors import SequenceConflict, StoreClosed
+from arp.store.said import Found, Match, Said, excerpt, fold, missing_in
 from arp.store.store import (
     Append,
     SessionMeta,
@@ -23,6 +24,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._facts: dict[str, list[bytes]] = {}
         self._metas: dict[str, SessionMeta] = {}
+        self._said: dict[str, dict[str, str]] = {}
         self._models: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._is_open = False
 
@@ -45,6 +47,7 @@ class MemoryStore:
                 self._facts.setdefault(append.session_id, []).extend(one_line(append.facts))
             if append.meta is not None:
                 self._metas[append.session_id] = append.meta
+            self._keep_said(append.session_id, append.said)
 
     async def read(
         self, session_id: str, after: int = 0, limit: int = 1000
@@ -60,6 +63,7 @@ class MemoryStore:
         *,
         owner: str | None = None,
         workflow: str | None = None,
+        pinned: bool | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> list[SessionMeta]:
@@ -71,10 +75,50 @@ class MemoryStore:
             for meta in self._metas.values()
             if (owner is None or meta.owner == owner)
             and (workflow is None or meta.workflow == workflow)
+            and (pinned is None or meta.pinned == pinned)
             and (place is None or (meta.updated_at, meta.id) < place)
         ]
         found.sort(key=lambda meta: (meta.updated_at, meta.id), reverse=True)
         return [self._complete(meta) for meta in found[: page_limit(limit)]]
+
+    async def search(
+        self,
+        words: Sequence[str],
+        *,
+        owner: str,
+        workflow: str | None = None,
+        pinned: bool | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Found:
+        """As `Store.search`."""
+        most, matches, last = page_limit(limit), list[Match](), before
+        while page := await self.sessions(
+            owner=owner, workflow=workflow, pinned=pinned, before=last
+        ):
+            for meta in page:
+                last = meta.cursor
+                match = self._match(meta, words)
+                if match is not None:
+                    matches.append(match)
+                if len(matches) == most:
+                    return Found(matches, last)
+        return Found(matches, None)
+
+    def _match(self, meta: SessionMeta, words: Sequence[str]) -> Match | None:
+        missing = missing_in(meta.title, words)
+        if not missing:
+            return Match(meta)
+        said = self._said.get(meta.id, {})
+        newest = list(reversed(said.items()))
+        places = [
+            next(((turn_id, text) for turn_id, text in newest if word in fold(text)), None)
+            for word in missing
+        ]
+        if places[0] is None or None in places:
+            return None
+        turn_id, text = places[0]
+        return Match(meta, turn_id, excerpt(text, missing[0]))
 
     async def session(self, session_id: str) -> SessionMeta | None:
         """As `Store.session`."""
@@ -87,6 +131,7 @@ class MemoryStore:
         self._check_open()
         facts = self._facts.pop(session_id, None)
         meta = self._metas.pop(session_id, None)
+        self._said.pop(session_id, None)
         self._models = {key: kept for key, kept in self._models.items() if key[0] != session_id}
         return facts is not None or meta is not None
 
@@ -113,6 +158,13 @@ class MemoryStore:
         """As `Store.load_model`."""
         self._check_open()
         return self._models.get((session_id, name))
+
+    def _keep_said(self, session_id: str, said: Sequence[Said]) -> None:
+        if said:
+            kept = self._said.setdefault(session_id, {})
+            for one in said:
+                kept.pop(one.turn_id, None)
+                kept[one.turn_id] = one.text
 
     def _check_open(self) -> None:
         if not self._is_open:

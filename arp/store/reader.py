@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
 
 from arp.store.errors import StoreDamaged, StoreUnavailable, StoreUnreadable, sqlite_reason
+from arp.store.said import excerpt, missing_in
 from arp.store.schema import open_reader
 from arp.store.store import SessionMeta, page_limit, split_cursor
 
@@ -33,7 +35,7 @@ _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _SEGMENTS: Final = """
     SELECT first, last, crc, CAST(facts AS BLOB) FROM segment
-    WHERE session = ?1 AND first >= coalesce(
+    WHERE session = ?1 AND last >= ?2 AND first >= coalesce(
         (SELECT max(first) FROM segment WHERE session = ?1 AND first <= ?2), 0)
     ORDER BY first"""
 
@@ -45,6 +47,20 @@ _ROWS: Final = """
 _CHAIN: Final = """
     SELECT last, head FROM segment WHERE session = ?1 AND last <= ?2 AND first <= ?2
     ORDER BY first DESC LIMIT 1"""
+
+_SAID: Final = """
+    SELECT turn, text FROM (
+        SELECT turn, text, folded FROM said WHERE session = ?1 ORDER BY rowid DESC LIMIT ?2)
+    WHERE instr(folded, ?3) LIMIT 1"""
+
+MOST_SEARCHED: Final = 500
+"""Sessions that one search looks through."""
+
+MOST_TURNS_SEARCHED: Final = 2000
+"""The newest turns of a session that a search looks through."""
+
+SEARCH_S: Final = 0.25
+"""A search stops behind the session that takes it over this; who asks may go on."""
 
 _MODEL: Final = """
     SELECT sequence, crc, CAST(data AS BLOB) FROM model WHERE session = ? AND name = ?"""
@@ -125,27 +141,67 @@ def read_segments(
     return found
 
 
-def list_sessions(
-    db: sqlite3.Connection,
-    owner: str | None,
-    workflow: str | None,
-    before: str | None,
-    limit: int,
-) -> list[Row]:
+class Wanted(NamedTuple):
+    """Which sessions are asked for; `None` means any."""
+
+    owner: str | None = None
+    workflow: str | None = None
+    pinned: bool | None = None
+    before: str | None = None
+
+
+def list_sessions(db: sqlite3.Connection, wanted: Wanted, limit: int) -> list[Row]:
     """Gives the rows of `Store.sessions`, newest update first."""
+    return list(_rows(db, wanted, page_limit(limit)))
+
+
+def search_sessions(
+    db: sqlite3.Connection, words: Sequence[str], wanted: Wanted, limit: int
+) -> tuple[list[tuple[Row, str | None, str]], str | None]:
+    """Gives rows with a turn and an excerpt each, and where the search goes on, if it does."""
+    until, found, last = time.monotonic() + SEARCH_S, list[tuple[Row, str | None, str]](), None
+    examined = 0
+    for row in _rows(db, wanted, MOST_SEARCHED):
+        examined += 1
+        last = row[0].cursor
+        place = _found_in(db, row[0], words)
+        if place is not None:
+            found.append((row, *place))
+        if len(found) == page_limit(limit) or time.monotonic() > until:
+            return found, last
+    return found, last if examined == MOST_SEARCHED else None
+
+
+def _found_in(
+    db: sqlite3.Connection, meta: SessionMeta, words: Sequence[str]
+) -> tuple[str | None, str] | None:
+    """Tells where a session has the first word that its title has not; `None` if it lacks one."""
+    place: tuple[str | None, str] = (None, "")
+    for word in reversed(missing_in(meta.title, words)):
+        row = db.execute(_SAID, (meta.id, MOST_TURNS_SEARCHED, word)).fetchone()
+        if row is None:
+            return None
+        place = row[0], excerpt(row[1], word)
+    return place
+
+
+def _rows(db: sqlite3.Connection, wanted: Wanted, limit: int) -> Iterator[Row]:
     conditions, values = ["1"], list[str | int]()
-    if owner is not None:
+    if wanted.owner is not None:
         conditions.append("owner = ?")
-        values.append(owner)
-    if workflow is not None:
+        values.append(wanted.owner)
+    if wanted.workflow is not None:
         conditions.append("workflow = ?")
-        values.append(workflow)
-    if before is not None:
+        values.append(wanted.workflow)
+    if wanted.pinned is not None:
+        conditions.append("pinned" if wanted.pinned else "NOT pinned")
+    if wanted.before is not None:
         conditions.append("(updated_at, id) < (?, ?)")
-        values += split_cursor(before)
-    values.append(page_limit(limit))
+        values += split_cursor(wanted.before)
+    values.append(limit)
     query = f"WHERE {' AND '.join(conditions)} ORDER BY updated_at DESC, id DESC LIMIT ?"
-    return [_row(meta, last) for meta, last in db.execute(_ROWS + query, values)]
+    for meta, last in db.execute(_ROWS + query, values):
+        yield _row(meta, last)
 
 
 def find_session(db: sqlite3.Connection, session_id: str) -> Row | None:

@@ -3,7 +3,8 @@
 `journal` takes what is written: one row per transaction, at the end of the table, whatever sessions
 it is about. `segment` takes it later, sorted: one row per run of facts of one session, with the
 hash of the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of
-their facts. Why there are two homes for facts is told in `journal.py`.
+their facts, `said` what turns said, to be searched. Why there are two homes for facts is told in
+`journal.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 from arp.store.errors import StoreUnavailable, sqlite_reason
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the tables below; stands in `PRAGMA user_version`."""
 
 APPLICATION_ID: Final = 0x41525031
@@ -34,6 +35,16 @@ _MODEL: Final = """CREATE TABLE model (
         data BLOB NOT NULL,
         PRIMARY KEY (session, name)
     )"""
+
+_SAID: Final = """CREATE TABLE said (
+        session TEXT NOT NULL,
+        turn TEXT NOT NULL,
+        text TEXT NOT NULL,
+        folded TEXT NOT NULL,       -- the same without case
+        PRIMARY KEY (session, turn)
+    )"""
+
+_PINNED: Final = "CREATE INDEX session_pinned ON session (owner, updated_at, id) WHERE pinned"
 
 _TABLES: Final = (
     """CREATE TABLE journal (
@@ -57,19 +68,24 @@ _TABLES: Final = (
         workflow TEXT NOT NULL,
         updated_at TEXT NOT NULL,
         active INTEGER NOT NULL,
-        meta TEXT NOT NULL      -- JSON: all of the row
+        meta TEXT NOT NULL,     -- JSON: all of the row
+        pinned INTEGER NOT NULL DEFAULT 0
     ) WITHOUT ROWID""",
     "CREATE INDEX session_by_owner ON session (owner, updated_at, id)",
     "CREATE INDEX session_active ON session (id) WHERE active",
+    _PINNED,
     _MODEL,
+    _SAID,
 )
 
 _CHANGES: Final = {
     2: ("ALTER TABLE segment ADD COLUMN head TEXT", _MODEL),
+    3: ("ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0", _PINNED, _SAID),
 }
 """Version → what makes a file of the version before one of it.
 
 Of sessions that version 1 began to sort no heads are kept: their chain is made from the first fact.
+What was said before version 3 is not searched, titles are.
 """
 
 
@@ -100,9 +116,9 @@ def open_ledger(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise StoreUnavailable(f"ledger {path}: {sqlite_reason(error)}") from error
     try:
-        is_new = _is_new(connection, path)
+        is_fresh = is_new(connection, path)
         _configure(connection)
-        if is_new:
+        if is_fresh:
             _make_tables(connection)
         else:
             _bring_up(connection)
@@ -137,11 +153,19 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _configure(connection: sqlite3.Connection) -> None:
-    for pragma in _PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}").fetchall()
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged text of its own tables
+        raise sqlite3.DatabaseError("database disk image is malformed") from error
 
 
-def _is_new(connection: sqlite3.Connection, path: Path) -> bool:
+def is_new(connection: sqlite3.Connection, path: Path) -> bool:
+    """Tells whether a file has no tables yet.
+
+    Raises:
+        StoreUnavailable: It is a database of something else, or of a newer version.
+    """
     application = _pragma(connection, "application_id")
     version = _pragma(connection, "user_version")
     if application == APPLICATION_ID:

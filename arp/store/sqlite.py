@@ -20,13 +20,16 @@ from arp.store.lock import FileLock
 from arp.store.reader import (
     Reader,
     Row,
+    Wanted,
     active_sessions,
     find_chain,
     find_model,
     find_session,
     list_sessions,
     read_segments,
+    search_sessions,
 )
+from arp.store.said import Found, Match
 from arp.store.store import Append, SessionMeta, check_append
 from arp.store.writer import Writer
 
@@ -97,14 +100,31 @@ class SqliteStore:
         *,
         owner: str | None = None,
         workflow: str | None = None,
+        pinned: bool | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> list[SessionMeta]:
         """As `Store.sessions`."""
-        rows = await self._open_reader.ask(
-            lambda db: list_sessions(db, owner, workflow, before, limit)
-        )
+        wanted = Wanted(owner, workflow, pinned, before)
+        rows = await self._open_reader.ask(lambda db: list_sessions(db, wanted, limit))
         return [self._complete(row) for row in rows]
+
+    async def search(
+        self,
+        words: Sequence[str],
+        *,
+        owner: str,
+        workflow: str | None = None,
+        pinned: bool | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Found:
+        """As `Store.search`: up to 500 sessions, or as many as a quarter of a second allows."""
+        wanted = Wanted(owner, workflow, pinned, before)
+        found, more = await self._open_reader.ask(
+            lambda db: search_sessions(db, words, wanted, limit)
+        )
+        return Found([Match(self._complete(row), turn, text) for row, turn, text in found], more)
 
     async def session(self, session_id: str) -> SessionMeta | None:
         """As `Store.session`."""

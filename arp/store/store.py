@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+
+if TYPE_CHECKING:
+    from arp.store.said import Found, Said
 
 MAX_PAGE = 1000
 """Most rows of one `sessions` call: a page that a person can still be shown at once."""
@@ -29,6 +32,10 @@ class SessionMeta(msgspec.Struct, frozen=True):
     """Filled in by the store from the facts; what a caller writes here is not looked at."""
     active: bool = False
     """A turn runs or waits, or an action is pending: to be looked after when a crash is over."""
+    pinned: bool = False
+    """Its owner wants it at hand."""
+    is_named: bool = False
+    """`title` is what its owner called it, not the beginning of what was said."""
 
     @property
     def cursor(self) -> str:
@@ -47,6 +54,8 @@ class Append(msgspec.Struct, frozen=True):
     """Encoded facts with the sequences `expected_sequence + 1` and on; may be empty."""
     meta: SessionMeta | None = None
     """The session's new row, or `None` to leave it as it is."""
+    said: Sequence[Said] = ()
+    """What turns that have ended said; of one that is there already the newer stays."""
 
 
 class Store(Protocol):
@@ -94,6 +103,7 @@ class Store(Protocol):
         *,
         owner: str | None = None,
         workflow: str | None = None,
+        pinned: bool | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> list[SessionMeta]:
@@ -102,8 +112,32 @@ class Store(Protocol):
         Args:
             owner: Only those of this owner; `None` means everybody's.
             workflow: Only those of this workflow; `None` means any.
+            pinned: Only those that are pinned, or only those that are not; `None` means both.
             before: The `cursor` of the last row of the page before; any text is harmless.
             limit: 1 to `MAX_PAGE`; what is outside is brought inside.
+        """
+
+    async def search(
+        self,
+        words: Sequence[str],
+        *,
+        owner: str,
+        workflow: str | None = None,
+        pinned: bool | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Found:
+        """Gives the sessions that have each word in their title or in what was said in them.
+
+        One call looks through a bounded number of sessions, newest update first.
+
+        Args:
+            words: As `said.words_of` gives them.
+            owner: As in `sessions`; the rest too.
+            workflow: As in `sessions`.
+            pinned: As in `sessions`.
+            before: The `next` of the page before.
+            limit: As in `sessions`.
         """
 
     async def session(self, session_id: str) -> SessionMeta | None:
@@ -174,6 +208,8 @@ def check_append(append: Append) -> None:
             in what the list of sessions is sorted and filtered by, or a text with half a character
             (a lone surrogate), which no encoding has.
     """
+    if append.said:
+        msgspec.json.encode(append.said)
     if not append.session_id or not append.session_id.isprintable():
         raise ValueError(f"session id {append.session_id!r:.80} is empty or not printable")
     meta = append.meta

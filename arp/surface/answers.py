@@ -31,6 +31,9 @@ from arp.surface.typed_answer import understand
 
 __all__ = ["answer_value", "check_answer", "public_answer", "understand"]
 
+MAX_REASON = 1000
+"""Characters of why somebody said no."""
+
 _CLOSED = {
     "answered": "is already answered",
     "expired": "has expired and takes no more answers",
@@ -48,8 +51,9 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
         data: Of the input; plain JSON. Keys that the type does not have are left out.
 
     Returns:
-        `{fields}` with every field by name (and `action` where the form names one), `{action}` of a
-        confirm, `{selected}` without repeats, `{text}`, `{action, payload: {tab}}` of tabs.
+        `{fields}` with every field by name (and `action` where the form names one), `{action,
+        payload?}` of a confirm, `{selected}` without repeats, `{text}`, `{action, payload: {tab}}`
+        of tabs.
 
     Raises:
         InvalidAnswer: Closed, of the wrong type, or a value that does not fit; the question stays
@@ -144,7 +148,18 @@ def _confirm(props: JsonObject, data: JsonObject) -> JsonObject:
     action = data.get("action")
     if action not in ("confirm", "deny"):
         _refuse(f"action: expected confirm or deny, got {said(action)}", "action")
-    return {"action": action}
+    more = data.get("payload")
+    said_besides = _besides(more) if isinstance(more, dict) else {}
+    return {"action": action, "payload": said_besides} if said_besides else {"action": action}
+
+
+def _besides(payload: JsonObject) -> JsonObject:
+    """Gives what stands beside a yes or a no: how far the yes goes, why it is a no."""
+    scope, reason = payload.get("scope"), payload.get("reason")
+    out: JsonObject = {"scope": scope} if scope in ("once", "session") else {}
+    if isinstance(reason, str) and reason.strip():
+        out["reason"] = reason.strip()[:MAX_REASON]
+    return out
 
 
 def _choices(props: JsonObject, data: JsonObject) -> JsonObject:

@@ -36,9 +36,6 @@ from arp.protocol.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
 from arp.surface.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
-RECENT_TURNS = 50
-"""Turns in a snapshot; older ones are paged over HTTP (protocol.md 2.3)."""
-
 
 class Place(Struct, frozen=True):
     """How far a renderer has come."""
@@ -62,15 +59,31 @@ class SessionName(Struct, frozen=True):
     seq: int
 
 
-def snapshot(screen: Screen, name: SessionName, profile: Profile) -> list[AgentMessage]:
-    """Gives the recent turns and every other surface, whole; the last `commit` carries `seq`."""
-    out: list[AgentMessage] = [
-        SessionReady(session_id=name.session_id, epoch=name.epoch, seq=name.seq, resume="snapshot")
-    ]
+def snapshot(
+    screen: Screen, name: SessionName, profile: Profile, older: int | None = None
+) -> list[AgentMessage]:
+    """Gives all turns that the screen keeps and every other surface, whole.
+
+    The last `commit` carries `seq`.
+
+    Args:
+        screen: What shows.
+        name: Of the session.
+        profile: Of the renderer.
+        older: How many turns came before the first that the screen keeps.
+    """
+    ready = SessionReady(
+        session_id=name.session_id,
+        epoch=name.epoch,
+        seq=name.seq,
+        resume="snapshot",
+        older=older,
+    )
+    out: list[AgentMessage] = [ready]
     for surface, tree in screen.surfaces.items():
         if surface != "main" and tree.outputs.get(""):
             out.append(_surface(surface, tree, name, profile))
-    for turn in list(screen.turns.values())[-RECENT_TURNS:]:
+    for turn in screen.turns.values():
         out.extend(_turn(screen, turn, name, profile))
     out.append(Commit(session_id=name.session_id, seq=name.seq))
     return out
@@ -86,17 +99,27 @@ def _turn(
 ) -> list[AgentMessage]:
     session_id, turn_id = name.session_id, turn.id
     out = list(_marked(screen.surfaces["main"], turn, name, profile, Place()))
-    if turn.status is not None:
-        out.append(_status(turn, session_id))
+    out.extend(_statuses(turn, session_id))
     output, rests = _begun(screen.output(turn_id), turn_id, profile)
     components = _shown(output, profile)
     if components:
         out.append(Render(session_id=session_id, turn_id=turn_id, components=components))
-    out.append(Commit(session_id=session_id, turn_id=turn_id, final=turn.final, usage=turn.usage))
+    out.append(_ending(turn, session_id))
     for part, rest in rests.items():
         payload = DeltaPayload(rest, target=part)
         out.append(Delta(session_id=session_id, turn_id=turn_id, payload=payload))
     return out
+
+
+def _ending(turn: TurnScreen, session_id: str) -> Commit:
+    """Gives the commit behind a turn's output."""
+    return Commit(
+        session_id=session_id,
+        turn_id=turn.id,
+        final=turn.final,
+        usage=turn.usage,
+        at=turn.ended,
+    )
 
 
 def _begun(
@@ -128,6 +151,9 @@ def catch_up(
     main = screen.surfaces["main"]
     if profile.said_hello and not _tellable(main, profile, place.seq):
         return None
+    turns = screen.turns.values()
+    if profile.said_hello and any(_is_edited_since(turn, place) for turn in turns):
+        return None
     if any(_is_large_part(main, turn, profile, place) for turn in screen.turns.values()):
         return None
     out: list[AgentMessage] = []
@@ -138,10 +164,7 @@ def catch_up(
         renders.extend(_output_since(main, turn, name, profile, place))
         out.extend(_rest_of_part(main, turn, name, place))
         if turn.final and turn.seq > place.seq:
-            commit = Commit(
-                session_id=name.session_id, turn_id=turn.id, final=True, usage=turn.usage
-            )
-            finals.append(commit)
+            finals.append(_ending(turn, name.session_id))
     for surface, tree in screen.surfaces.items():
         if surface != "main" and _changed(tree, place.seq):
             renders.append(_surface(surface, tree, name, profile))
@@ -153,6 +176,7 @@ def catch_up(
         turn_id=turn_id,
         final=last is not None,
         usage=last.usage if last else None,
+        at=last.at if last else None,
     )
     return [*out, *renders, *finals, closing]
 
@@ -183,15 +207,20 @@ def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, place: Place)
     return any(is_text_part(one, turn.id) and not fits_in(one, profile) for one in news)
 
 
+def _is_edited_since(turn: TurnScreen, place: Place) -> bool:
+    """Tells whether what began a turn was replaced: a renderer may have what stood there."""
+    return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > place.seq
+
+
 def _turn_since(
     tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
 ) -> list[AgentMessage]:
     if turn.seq <= place.seq:
         return []
-    out = list(_marked(tree, turn, name, profile, place))
-    if turn.status is not None:
-        out.append(_status(turn, name.session_id))
-    return out
+    return [
+        *_marked(tree, turn, name, profile, place),
+        *_statuses(turn, name.session_id),
+    ]
 
 
 def _marked(
@@ -286,6 +315,9 @@ def _told(echo: InputEcho, behind: Behind | None) -> InputEcho:
         source_component=echo.source_component,
         id=echo.id,
         behind=behind,
+        versions=echo.versions,
+        edited=echo.edited,
+        at=echo.at,
     )
 
 
@@ -305,10 +337,18 @@ def _thinking(session_id: str, turn_id: str, text: str, behind: Behind | None) -
     return Delta(session_id=session_id, turn_id=turn_id, payload=payload, behind=behind)
 
 
-def _status(turn: TurnScreen, session_id: str) -> TurnMessage:
-    return TurnMessage(
+def _statuses(turn: TurnScreen, session_id: str) -> Iterator[TurnMessage]:
+    """Gives the turn's status, behind the leave that its tools asked for."""
+    if turn.status is None:
+        return
+    for permission in turn.permissions.values():
+        yield TurnMessage(
+            session_id=session_id, turn_id=turn.id, status="waiting", permission=permission
+        )
+    yield TurnMessage(
         session_id=session_id,
         turn_id=turn.id,
-        status=turn.status or "running",
+        status=turn.status,
         position=turn.position,
+        paused=turn.paused,
     )

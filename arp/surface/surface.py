@@ -6,7 +6,7 @@ follows the change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -87,6 +87,11 @@ class Surface:
             self._weights.pop(gone, None)
         self._weights.update(self._new_weights)
         return applied
+
+    def forget(self, roots: Iterable[str]) -> None:
+        """Drops what is remembered of root components that are no longer in the tree."""
+        for root in roots:
+            self._weights.pop(root, None)
 
     def _check_count(self, count: int) -> None:
         most = self._limits.max_components_per_commit

@@ -146,7 +146,10 @@ class Translation:
                 stale += stood
                 places.append(root)
         passing = {r for r, passes in verdicts.items() if passes and not forced}
-        ops = [*self._passing_ops(changes, passing), *map(Remove, stale)]
+        ops = [*self._passing_ops(changes, passing)]
+        if not forced:
+            ops += self._succeeding(stale, places, seq)
+        ops += map(Remove, stale)
         tools = _tools(changes)
         out: list[Change] = [PatchChange(ops)] if ops else []
         out += self._renders(again, tools)
@@ -160,6 +163,33 @@ class Translation:
         roots = self._tree.outputs.get(turn, ())
         first, *rest = self._renders(roots, _tools(changes)) or [RenderChange([])]
         return [msgspec.structs.replace(first, replace=True), *rest]
+
+    def _succeeding(self, stale: list[str], places: list[str], seq: int) -> Iterator[PatchOp]:
+        """Puts roots into the places of those that they replace, and takes both off the lists.
+
+        To remove and to insert would hand what is marked behind the old one to the one before it.
+        """
+        for old, node in self._tree.gone.items():
+            new, stood = self._successor(node), self._stood(old, seq)
+            if new not in places or not stood or stood[-1] not in stale:
+                continue
+            places.remove(new)
+            stale.remove(stood[-1])
+            first, *rest = self._pieces(new)
+            yield Replace(stood[-1], first)
+            after = first.id
+            for piece in rest:
+                yield Insert(piece, after)
+                after = piece.id
+
+    def _successor(self, node: Node) -> str | None:
+        """Gives what stands in the end in the place of a root component that was replaced."""
+        gone, seen = self._tree.gone, set[str]()
+        name = node.successor
+        while name in gone and name not in seen:
+            seen.add(name)
+            name = gone[name].successor or name
+        return name
 
     def _has_wandered(self) -> bool:
         """Tells whether an id has come from one root to another."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from arp.hub.viewer import LOW_WATER_BYTES, Viewer
+from arp.hub.viewer import LOW_WATER_BYTES, Drained
 
 
 class QueueOutbox:
@@ -13,7 +13,7 @@ class QueueOutbox:
 
     def __init__(self) -> None:
         self.buffered = 0
-        self.viewer: Viewer | None = None
+        self.viewer: Drained | None = None
         self.closed: tuple[int, str] | None = None
         """Close code and reason, once either side ended it."""
         self._frames: deque[bytes] = deque()

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import BinaryIO
 
-from arp.hub.peer import Peer
+from arp.hub.viewer import Conversation
 from arp.transport.blocking import BlockingCalls
 from arp.transport.queue_outbox import QueueOutbox
 
@@ -30,15 +30,15 @@ FLUSH_S = 1.0
 async def serve_stdio(
     stdin: BinaryIO,
     stdout: BinaryIO,
-    make_peer: Callable[[QueueOutbox], Peer],
+    make_peer: Callable[[QueueOutbox], Conversation],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Talks to the one renderer at the other end of the pipes, until it closes one of them.
+    """Talks to whoever is at the other end of the pipes, until it closes one of them.
 
     Args:
         stdin: Where lines come from.
         stdout: Where lines go to.
-        make_peer: Gives the renderer's end in the hub.
+        make_peer: Gives our end of the conversation.
         finish: Lets turns finish; what they show meanwhile still goes out.
 
     Cancel: Safe; it ends as at the end of the input.
@@ -62,7 +62,7 @@ async def serve_stdio(
         writing.cancel()
 
 
-async def _read(descriptor: int, peer: Peer) -> None:
+async def _read(descriptor: int, peer: Conversation) -> None:
     calls = BlockingCalls("arp-stdin")
     async for line in lines(lambda: calls.run(partial(os.read, descriptor, READ_BYTES))):
         await peer.receive(line)

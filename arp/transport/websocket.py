@@ -16,8 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
 from typing import Any, TypeAlias
 
-from arp.hub.peer import Peer
-from arp.hub.viewer import LOW_WATER_BYTES, Viewer
+from arp.hub.viewer import LOW_WATER_BYTES, Conversation, Drained
 from arp.protocol.codec import Encoding
 from arp.transport.wire import BINARY, EXTENSION, TEXT, Wire, wire_bytes
 
@@ -45,10 +44,10 @@ class SocketOutbox:
     __slots__ = (
         "_closed",
         "_closing",
+        "_opcode",
         "_queue",
         "_send",
         "_task",
-        "_text",
         "_wire",
         "buffered",
         "viewer",
@@ -56,9 +55,9 @@ class SocketOutbox:
 
     def __init__(self, send: Send, encoding: Encoding, wire: Wire | None = None) -> None:
         self.buffered = 0
-        self.viewer: Viewer | None = None
+        self.viewer: Drained | None = None
         self._send = send
-        self._text = encoding == "json"
+        self._opcode = TEXT if encoding == "json" else BINARY
         self._wire = wire
         self._queue: deque[tuple[Event, int]] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -71,12 +70,12 @@ class SocketOutbox:
             return
         wire = self._wire
         if wire is not None and self._task is None and wire.can_write():
-            wire.write(wire_bytes(frames, TEXT if self._text else BINARY))
+            wire.write(wire_bytes(frames, self._opcode))
             return
         for frame in frames:
             event: Event = (
                 {"type": "websocket.send", "text": frame.decode()}
-                if self._text
+                if self._opcode == TEXT
                 else {"type": "websocket.send", "bytes": frame}
             )
             if self._task is not None:
@@ -160,7 +159,7 @@ async def talk(
     send: Send,
     encoding: Encoding,
     subprotocol: str | None,
-    make_peer: Callable[[SocketOutbox], Peer],
+    make_peer: Callable[[SocketOutbox], Conversation],
 ) -> None:
     """Serves one accepted handshake until either side ends it."""
     await send({"type": "websocket.accept", "subprotocol": subprotocol})

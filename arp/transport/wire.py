@@ -7,6 +7,7 @@ audience. Source: RFC 6455, 5.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from struct import Struct
 from typing import Protocol
 
 from arp.hub.frames import Frames
@@ -18,6 +19,10 @@ BINARY = 0x82
 
 SHORT, MEDIUM = 125, 0xFFFF
 """The longest payloads whose length stands in one byte and in two more."""
+
+
+_medium = Struct(">BBH").pack
+_long = Struct(">BBQ").pack
 
 
 class Wire(Protocol):
@@ -36,16 +41,17 @@ EXTENSION = "arp.wire"
 
 def wire_bytes(frames: Sequence[bytes], opcode: int) -> bytes:
     """Gives messages as they stand on the wire; remembered by `Frames`."""
-    if isinstance(frames, Frames):
-        if frames.wire is None:
-            frames.wire = _join(frames, opcode)
-        return frames.wire
-    return _join(frames, opcode)
+    if not isinstance(frames, Frames):
+        return _join(frames, opcode)
+    if frames.wire is None:
+        frames.wire = _join(frames, opcode)
+    return frames.wire
 
 
 def _join(frames: Sequence[bytes], opcode: int) -> bytes:
     if len(frames) == 1:
-        return _head(len(frames[0]), opcode) + frames[0]
+        (frame,) = frames
+        return _head(len(frame), opcode) + frame
     return b"".join([part for one in frames for part in (_head(len(one), opcode), one)])
 
 
@@ -53,5 +59,5 @@ def _head(length: int, opcode: int) -> bytes:
     if length <= SHORT:
         return bytes((opcode, length))
     if length <= MEDIUM:
-        return bytes((opcode, 126)) + length.to_bytes(2, "big")
-    return bytes((opcode, 127)) + length.to_bytes(8, "big")
+        return _medium(opcode, 126, length)
+    return _long(opcode, 127, length)

@@ -76,6 +76,9 @@ def _names_column(words: list[str], table: Table) -> bool:
 
 
 def _compare(match: re.Match[str], schema: Schema) -> Ask | None:
+    """`compare old.csv new.csv`; in `compare the years` nobody names two tables."""
+    if re.fullmatch(r"the|an?|my|all|these|those|both", match["old"], re.I):
+        return None
     return CompareTables(match["old"].strip("'\" "), match["new"].strip("'\" "))
 
 

@@ -54,7 +54,7 @@ async def describe_table(turn: Turn, dataset: Dataset, name: str) -> None:
     """Shows a table's columns, what their values look like, and how many rows it has."""
     table = dataset.schema.table(name)
     if table is None:
-        raise ExplorerError(f"There is no table {name}.", "Say *tables* to see them.")
+        raise ExplorerError(f"There is no table “{name}”.", "Say *tables* to see them.")
     rows: list[list[Cell]] = [
         [column.name, column.declared or "–", column.kind, ", ".join(column.values[:8])]
         for column in table.columns

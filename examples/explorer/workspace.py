@@ -98,7 +98,7 @@ class Workspace:
             if dataset.name.casefold() == name.casefold() and len(dataset.schema.tables) == 1:
                 return dataset, dataset.schema.tables[0]
         known = [table.name for dataset in self.in_order() for table in dataset.schema.tables]
-        raise ExplorerError(f"There is no table {name}.", f"There is {', '.join(known[:12])}.")
+        raise ExplorerError(f"There is no table “{name}”.", f"Tables are {', '.join(known[:12])}.")
 
 
 async def new_workspace(environ: Mapping[str, str] = os.environ) -> Workspace:

@@ -15,6 +15,7 @@ from arp.protocol.screen import TurnScreen
 from arp_terminal.blocks import indented, stack
 from arp_terminal.items import Entry, Item
 from arp_terminal.markdown import markdown
+from arp_terminal.open_questions import is_open_question
 from arp_terminal.options import Options
 from arp_terminal.palette import DIM
 from arp_terminal.render import render
@@ -72,7 +73,8 @@ def update_of(component: Component, telling: Telling) -> Entry:
         return indented(stack([head, render(component, options)]), INDENT)
 
     version = fingerprint(component)
-    return Entry(telling.key, "update", component.id, 0, version, draw, settled=True)
+    asks = is_open_question(component)
+    return Entry(telling.key, "update", component.id, 0, version, draw, settled=True, asks=asks)
 
 
 def _fixed(item: Item, telling: Telling, draw: object) -> Entry:
@@ -169,6 +171,7 @@ def _component(item: Item, telling: Telling, *, settled: bool) -> Entry:
         fingerprint(component),
         lambda options: indented(render(component, options), INDENT),
         settled=settled,
+        asks=is_open_question(component),
     )
 
 

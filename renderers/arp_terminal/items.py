@@ -49,6 +49,9 @@ class Entry(Struct, frozen=True):
     tight: bool = False
     """No empty line before it."""
 
+    asks: bool = False
+    """It is a question that is open."""
+
     @property
     def key(self) -> tuple[str, str, str | int, int]:
         """Tells entries apart."""

@@ -52,6 +52,11 @@ def find(screen: Screen, component_id: str) -> Component | None:
     return tree.component(component_id) if component_id in tree.nodes else None
 
 
+def is_open_question(component: Component) -> bool:
+    """Tells whether a component is a question that still takes an answer."""
+    return component.type in QUESTION_TYPES and is_open(component.props)
+
+
 def _questions(screen: Screen, turn_id: str) -> Iterator[Component]:
     """Gives the input components of a turn, nested ones too, in order."""
     tree = screen.surfaces["main"]

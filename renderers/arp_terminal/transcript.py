@@ -7,9 +7,9 @@ the front, items that can no longer change are handed out to be printed, once; t
 stays live while its turn runs, as long as there is room for it; if it changes after it was
 printed, it is printed again, marked as an update.
 
-The screen itself is the client's. Messages are seen here after they were applied to it, perhaps
-several later; so the place of a tool between two pieces of text is found from how much text was
-told before it (`told`).
+The screen itself is the client's. Messages are heard here after they were applied to it, and it may
+be several messages ahead by then. So they only say where to look: what there is to tell, and in
+which order, is read from the screen (`Screen.story`), which is right at any moment.
 """
 
 from __future__ import annotations
@@ -67,8 +67,6 @@ class Transcript:
         match message:
             case Delta():
                 self._delta(message)
-            case ToolStart():
-                self._log(message.turn_id or "").start_tool(self.screen)
             case Render():
                 self._touch(message, [component.id for component in message.components])
             case Patch():
@@ -77,7 +75,9 @@ class Transcript:
                     self._touch(message, added if isinstance(op, Insert) else [*added, op.target])
             case Commit():
                 self._commit(message)
-            case ToolEnd() | InputEcho() | TurnMessage() | ErrorMessage(turn_id=str()):
+            case (
+                ToolStart() | ToolEnd() | InputEcho() | TurnMessage() | ErrorMessage(turn_id=str())
+            ):
                 self._log(message.turn_id or "")
 
     def entries(self, spinner: str = "") -> list[Entry]:
@@ -110,16 +110,13 @@ class Transcript:
         return self._log(message.turn_id or "")
 
     def _delta(self, message: Delta) -> None:
-        payload, log = message.payload, self._log_of(message)
-        if payload.kind == "thinking":
-            return
-        if payload.target is None or "/" in payload.target:
-            log.told += len(payload.delta)
-        else:
-            self._changed([(message.surface, payload.target)])
+        target = message.payload.target
+        self._log_of(message)
+        if target is not None:
+            self._changed([(message.surface, target)])
 
     def _touch(self, message: Render | Patch, ids: list[str]) -> None:
-        self._log_of(message).announced.update(ids)
+        self._log_of(message)
         self._touched.update((message.surface, component_id) for component_id in ids)
 
     def _commit(self, message: Commit) -> None:

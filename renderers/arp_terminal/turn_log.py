@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from arp.protocol.component import Component
-from arp.protocol.mark import Piece
+from arp.protocol.mark import Piece, pieces_of
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.entries import Telling, entry_of, fingerprint, update_of
-from arp_terminal.items import Entry, Item
+from arp_terminal.items import Entry, Item, Kind
 from arp_terminal.open_questions import QUESTION_TYPES
 from arp_terminal.options import Options
 from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over
@@ -19,6 +20,10 @@ from arp_terminal.turn import draw_end, is_said
 
 OUTPUT_KINDS = ("text", "component")
 """Kinds that follow the order of the output."""
+
+
+Reached: TypeAlias = Mapping[str, int]
+"""How many characters of each text part stand before the place that is looked at."""
 
 
 class TurnLog:
@@ -38,61 +43,50 @@ class TurnLog:
         self.items: list[Item] = []
         self.front = 0
         """Items that are printed."""
-        self.told = 0
-        """Characters of text that messages have told so far."""
-        self.announced: set[str] = set()
-        """Components that messages have named so far."""
         self._changed: set[str] = set()
         self._printed: dict[str, object] = {}
         """What was drawn of each component, as its fingerprint."""
+        self._asked: set[str] = set()
+        """Questions that were printed while they were open."""
+        self._answered: set[str] = set()
+        """Those whose answer stands at an input that is still to be taken in."""
         self._taken: Counter[str] = Counter()
 
     # -- what happened ---------------------------------------------------------------------------
 
-    def start_tool(self, screen: Screen) -> None:
-        """Puts the next tool behind what was told before it."""
-        self._take_inputs(self.turn(screen))
-        self._place(Item("tool", self._taken["tool"]), screen)
-        self._taken["tool"] += 1
-
     def change(self, component_id: str, screen: Screen) -> None:
-        """Takes note that a commit changed a component; an answer stands where it was given."""
+        """Takes note that a commit changed a component; answers are told by `sync`."""
         if component_id not in self._printed:
             return
         component = next(one for one in self.output(screen) if one.id == component_id)
         if component.type not in QUESTION_TYPES:
             self._changed.add(component_id)
-        elif not is_open(component.props) and self._is_answered_inside(component_id, screen):
-            self._take_inputs(self.turn(screen))
-            self._place(Item("answer", component_id), screen)
 
     def adopt(self, screen: Screen) -> None:
-        """Takes in all of a screen that was made anew, in the order in which it happened."""
-        turn, output, told = self.turn(screen), self.output(screen), 0
-        for piece in screen.story(self.key) if self.surface == "main" else ():
-            match piece.kind:
-                case "text":
-                    told += len(piece.text)
-                    self.told = max(self.told, told)
-                case "component":
-                    self.announced.add(output[piece.number].id)
-                case "thinking" | "input" | "tool":
-                    self._adopt(piece, turn, screen)
+        """Takes in all of a screen that was made anew; what is printed may have changed in it."""
         self._changed.update(self._printed)
         self.sync(screen)
 
     def sync(self, screen: Screen) -> None:
-        """Takes in all that the screen shows of it."""
+        """Takes in all that the screen shows of it, in the order in which it happened."""
         turn, output = self.turn(screen), self.output(screen)
-        self._take_inputs(turn)
-        self._sync_output(output, limited=False)
+        self._take_answers(output, screen)
+        components = {item.ref for item in self.items if item.kind == "component"}
+        reached: Counter[str] = Counter()
+        for piece in self._story(screen, output):
+            match piece.kind:
+                case "text":
+                    part, is_last = output[piece.number], piece.number == len(output) - 1
+                    reached[part.id] += len(piece.text)
+                    self._take_text(part, reached[part.id], last=is_last)
+                case "component":
+                    if output[piece.number].id not in components:
+                        self.items.append(Item("component", output[piece.number].id))
+                case _:
+                    self._take_mark(piece, turn, output, reached)
         if self.is_over(screen):
-            self._close(screen)
+            self._close(output)
         self._drop_and_sort(turn, [component.id for component in output])
-        for place in range(self._taken["error"], len(turn.errors)):
-            if turn.errors[place].id is None:
-                self.items.append(Item("error", place))
-        self._taken["error"] = len(turn.errors)
         if not self._taken["end"] and draw_end(turn, Options()) is not None:
             self._taken["end"] = 1
             self.items.append(Item("end"))
@@ -125,6 +119,8 @@ class TurnLog:
         if entry.kind in ("component", "update", "answer"):
             self._changed.discard(str(entry.ref))
             self._printed[str(entry.ref)] = entry.version
+            if entry.asks:
+                self._asked.add(str(entry.ref))
 
     def is_over(self, screen: Screen) -> bool:
         """Tells whether the agent is done with it."""
@@ -147,80 +143,85 @@ class TurnLog:
 
     # -- taking in -------------------------------------------------------------------------------
 
-    def _adopt(self, piece: Piece, turn: TurnScreen, screen: Screen) -> None:
-        """Puts what is new of the thinking, the inputs and the tools where it happened."""
-        kind = "thought" if piece.kind == "thinking" else piece.kind
-        if piece.number < self._taken[kind]:
-            return
-        self._taken[kind] = piece.number + 1
-        if kind != "input" or is_said(turn, piece.number):
-            self._place(Item(kind, piece.number), screen)
+    def _story(self, screen: Screen, output: Sequence[Component]) -> Iterable[Piece]:
+        if self.surface == "main":
+            return screen.story(self.key)
+        parts = frozenset(one.id for one in output if "/" in one.id and one.type == "text")
+        return pieces_of(output, parts, ())
 
-    def _place(self, new: Item, screen: Screen) -> None:
-        """Puts an item behind what messages have told so far, which may be less than what shows."""
-        reached = self._sync_output(self.output(screen), limited=True)
-        last = self.items[-1] if self.items else None
-        place = len(self.items)
-        if last is not None and last.kind == "text" and last.end is None:
-            text = self._content(screen, last)[last.start : reached]
-            if not text.strip():
-                self.items.pop()
-                place -= 1
-            elif is_open_fence(last.fence + text):
-                place -= 1
-            else:
-                last.end = reached
-        self.items.insert(max(place, self.front), new)
-
-    def _take_inputs(self, turn: TurnScreen) -> None:
-        for place in range(self._taken["input"], len(turn.inputs)):
-            if is_said(turn, place):
-                self.items.append(Item("input", place))
-        self._taken["input"] = len(turn.inputs)
-        if turn.thinking and not self._taken["thought"]:
-            self._taken["thought"] = 1
-            self.items.append(Item("thought"))
-
-    def _sync_output(self, output: Sequence[Component], *, limited: bool) -> int:
-        """Takes in text parts and components in order; if limited, only what messages have told.
-
-        Returns:
-            How many characters of the last text part were taken in.
-        """
-        known = {item.ref for item in self.items if item.kind == "component"}
-        budget, reached = self.told, 0
-        for place, component in enumerate(output):
-            if "/" in component.id:
-                content = component.props["content"]
-                reached = min(len(content), budget) if limited else len(content)
-                budget -= reached
-                if reached:
-                    self._sync_text(component.id, content, reached, last=place == len(output) - 1)
-                if reached < len(content):
-                    break
-            elif limited and component.id not in self.announced:
-                break
-            elif component.id not in known:
-                self.items.append(Item("component", component.id))
-        if not limited:
-            self.told -= budget
-            self.announced.update(component.id for component in output)
-        return reached
-
-    def _sync_text(self, part_id: str, content: str, reached: int, *, last: bool) -> None:
-        item = next((one for one in reversed(self.items) if one.ref == part_id), None)
+    def _take_text(self, part: Component, reached: int, *, last: bool) -> None:
+        """Takes in a text part up to a place; what a mark does not cut is cut into blocks."""
+        content = part.props["content"]
+        item = next((one for one in reversed(self.items) if one.ref == part.id), None)
         if item is None or (item.end is not None and item.end < reached):
-            item = Item("text", part_id, item.end or 0 if item else 0)
+            item = Item("text", part.id, item.end or 0 if item else 0)
             self.items.append(item)
         if item.end is not None or reached < len(content):
             return
         while (cut := self._cut(content[item.start :], item)).offset:
             item.end = item.start + cut.offset
-            rest = Item("text", part_id, item.end, None, cut.tight, cut.number, cut.fence)
+            rest = Item("text", part.id, item.end, None, cut.tight, cut.number, cut.fence)
             self.items.insert(self.items.index(item) + 1, rest)
             item = rest
         if not last:
             item.end = len(content)
+
+    def _take_mark(
+        self, piece: Piece, turn: TurnScreen, output: Sequence[Component], reached: Reached
+    ) -> None:
+        """Puts an input, the thinking, a tool or an error where it happened, if it is new."""
+        kind: Kind = "thought" if piece.kind == "thinking" else piece.kind
+        if piece.number < self._taken[kind]:
+            return
+        self._taken[kind] = piece.number + 1
+        match kind:
+            case "input" if not is_said(turn, piece.number):
+                answered = turn.inputs[piece.number].source_component
+                if answered is not None and answered in self._answered:
+                    self._answered.discard(answered)
+                    self._place(Item("answer", answered), output, reached)
+            case "error" if turn.errors[piece.number].id is not None:
+                pass
+            case _:
+                self._place(Item(kind, piece.number), output, reached)
+
+    def _take_answers(self, output: Sequence[Component], screen: Screen) -> None:
+        """Finds answers to questions on paper; they stand here unless their input is to come."""
+        turn = self.turn(screen)
+        to_come = {
+            turn.inputs[place].source_component
+            for place in range(self._taken["input"], len(turn.inputs))
+            if not is_said(turn, place)
+        }
+        for question in output:
+            is_answered = (
+                question.id in self._asked
+                and not is_open(question.props)
+                and self._is_answered_inside(question.id, screen)
+            )
+            if not is_answered:
+                continue
+            self._asked.discard(question.id)
+            if question.id in to_come:
+                self._answered.add(question.id)
+            else:
+                self._place(Item("answer", question.id), output, {})
+
+    def _place(self, new: Item, output: Sequence[Component], reached: Reached) -> None:
+        """Puts an item behind what was taken in, but not into a block of code."""
+        last = self.items[-1] if self.items else None
+        place = len(self.items)
+        if last is not None and last.kind == "text" and last.end is None:
+            content = _content(output, last)
+            end = reached.get(str(last.ref), len(content))
+            if not content[last.start : end].strip():
+                self.items.pop()
+                place -= 1
+            elif is_open_fence(last.fence + content[last.start : end]):
+                place -= 1
+            else:
+                last.end = end
+        self.items.insert(max(place, self.front), new)
 
     def _cut(self, source: str, item: Item) -> Cut:
         cut = finished(source, item.number, item.fence)
@@ -233,10 +234,10 @@ class TurnLog:
             echo.source_component == component_id for echo in inputs
         )
 
-    def _close(self, screen: Screen) -> None:
+    def _close(self, output: Sequence[Component]) -> None:
         for item in self.items[self.front :]:
             if item.kind == "text" and item.end is None:
-                item.end = len(self._content(screen, item))
+                item.end = len(_content(output, item))
 
     def _drop_and_sort(self, turn: TurnScreen, order: list[str]) -> None:
         """Lets what is not printed follow the screen: removed, moved."""
@@ -254,11 +255,10 @@ class TurnLog:
             live[place] = item
         self.items[self.front :] = live
 
-    def _content(self, screen: Screen, item: Item) -> str:
-        for component in self.output(screen):
-            if component.id == item.ref:
-                return str(component.props["content"])
-        return ""
+
+def _content(output: Sequence[Component], item: Item) -> str:
+    """Gives the whole text part of which an item is a piece."""
+    return next((str(one.props["content"]) for one in output if one.id == item.ref), "")
 
 
 def _stands(item: Item, turn: TurnScreen) -> bool:

@@ -53,7 +53,7 @@ async def tell_story(peer: Peer) -> None:
 async def seen(stream: EventStream, wanted: Callable[[Any], bool]) -> list[Any]:
     """Reads until an event is there, and gives all up to it."""
     events: list[Any] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         async for event in stream:
             events.append(event)
             if wanted(event):

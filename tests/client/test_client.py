@@ -45,7 +45,7 @@ from tests.client.talks import (
 async def test_question_is_answered_in_each_encoding(encoding: Any) -> None:
     async with (
         websocket_server(shout) as url,
-        asyncio.timeout(5),
+        asyncio.timeout(30),
         connect(url, encoding=encoding) as client,
     ):
         turn = await client.ask("hällo")
@@ -55,7 +55,7 @@ async def test_question_is_answered_in_each_encoding(encoding: Any) -> None:
 
 
 async def test_screen_shows_what_the_server_tells() -> None:
-    async with websocket_server(tell_story) as url, asyncio.timeout(5), connect(url) as client:
+    async with websocket_server(tell_story) as url, asyncio.timeout(30), connect(url) as client:
         assert (await client.turn_done()).status == "completed"
         assert client.screen.canonical() == STORY_SCREEN
         assert client.session_id == "s1"
@@ -116,7 +116,7 @@ async def test_every_kind_of_input_has_its_data() -> None:
             await client.send_input("resize", {"width": 80, "height": 24}),
             await client.cancel(),
         ]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             for input_id in ids:
                 await client.acknowledged(input_id)
     assert [message["id"] for message in heard] == ids
@@ -143,14 +143,14 @@ async def test_refused_input_raises_the_coded_error_and_the_client_lives_on() ->
         await peer.say(*turn_of_text(await peer.hear(), "t1", 1))
         await peer.socket.wait_closed()
 
-    async with websocket_server(talk) as url, asyncio.timeout(5), connect(url) as client:
+    async with websocket_server(talk) as url, asyncio.timeout(30), connect(url) as client:
         with pytest.raises(SessionBusy, match="a turn is running"):
             await client.ask("now")
         assert (await client.ask("again")).status == "completed"
 
 
 async def test_turn_done_waits_for_the_turn_of_the_newest_input() -> None:
-    async with websocket_server(shout) as url, asyncio.timeout(5), connect(url) as client:
+    async with websocket_server(shout) as url, asyncio.timeout(30), connect(url) as client:
         await client.send_text("one")
         await client.send_text("two")
         assert (await client.turn_done()).id == "t1"
@@ -160,7 +160,7 @@ async def test_turn_done_waits_for_the_turn_of_the_newest_input() -> None:
 
 
 async def test_what_no_server_would_take_is_refused_and_never_sent() -> None:
-    async with websocket_server(shout) as url, asyncio.timeout(5), connect(url) as client:
+    async with websocket_server(shout) as url, asyncio.timeout(30), connect(url) as client:
         with pytest.raises(InvalidMessage):
             await client.send_text("\ud800")
         with pytest.raises(ResourceLimit):
@@ -222,7 +222,7 @@ async def test_slow_consumer_loses_events_and_the_screen_is_right_all_the_same()
 
 
 async def test_closed_client_ends_waits_and_takes_nothing_more() -> None:
-    async with websocket_server(tell_story) as url, asyncio.timeout(5):
+    async with websocket_server(tell_story) as url, asyncio.timeout(30):
         client = ArpClient(url)
         async with client:
             await client.ready()
@@ -248,7 +248,7 @@ async def test_client_that_never_was_started_can_be_closed() -> None:
 async def test_client_that_waits_to_come_back_closes_at_once(unused_tcp_port: int) -> None:
     client = ArpClient(f"ws://127.0.0.1:{unused_tcp_port}", backoff=Backoff(1000, 1000, lambda: 1))
     events = client.events()
-    async with asyncio.timeout(5), client:
+    async with asyncio.timeout(30), client:
         (event,) = await seen(events, lambda _: True)
         assert event.retry_in_s == 1000
 
@@ -260,7 +260,7 @@ async def test_fault_of_the_client_itself_reaches_those_who_wait(
         raise ZeroDivisionError
 
     monkeypatch.setattr("arp.client.driver.Driver.run", fail)
-    async with asyncio.timeout(5), ArpClient("ws://127.0.0.1:9") as client:
+    async with asyncio.timeout(30), ArpClient("ws://127.0.0.1:9") as client:
         with pytest.raises(InternalError, match="its log has the traceback"):
             await client.ready()
     assert "ZeroDivisionError" in caplog.text

@@ -46,7 +46,7 @@ async def test_cut_connection_is_resumed_where_it_was() -> None:
         await peer.say(say.ack(heard["id"]), *STORY[4:])
         await peer.socket.wait_closed()
 
-    async with websocket_server(connections(first, second)) as url, asyncio.timeout(5):
+    async with websocket_server(connections(first, second)) as url, asyncio.timeout(30):
         client = ArpClient(url, backoff=AT_ONCE)
         events = client.events()
         async with client:
@@ -61,7 +61,7 @@ async def test_cut_connection_is_resumed_where_it_was() -> None:
 
 
 async def test_input_sent_while_offline_is_delivered_once_connected() -> None:
-    async with websocket_server(connections(cut_at_once, shout)) as url, asyncio.timeout(5):
+    async with websocket_server(connections(cut_at_once, shout)) as url, asyncio.timeout(30):
         client = ArpClient(url, backoff=AT_ONCE)
         input_id = await client.send_text("early")
         assert not client.connected
@@ -77,7 +77,7 @@ async def test_server_that_restarts_is_come_back_to(code: int) -> None:
         await peer.welcome()
         await peer.socket.close(code, "restarting")
 
-    async with websocket_server(connections(stop, shout)) as url, asyncio.timeout(5):
+    async with websocket_server(connections(stop, shout)) as url, asyncio.timeout(30):
         client = ArpClient(url, backoff=AT_ONCE)
         events = client.events()
         async with client:
@@ -95,7 +95,7 @@ async def test_session_that_was_deleted_ends_the_client_and_is_not_made_anew() -
         opened.append(await peer.welcome())
         await peer.socket.close(1000, "the session was deleted")
 
-    async with websocket_server(delete) as url, asyncio.timeout(5):
+    async with websocket_server(delete) as url, asyncio.timeout(30):
         client = ArpClient(url, session_id="mine", backoff=AT_ONCE)
         events = client.events()
         async with client:
@@ -116,7 +116,7 @@ async def test_refusal_ends_the_client_and_everyone_who_waits() -> None:
         await peer.hear()
         await peer.socket.close(1008, "not yours")
 
-    async with websocket_server(refuse) as url, asyncio.timeout(5):
+    async with websocket_server(refuse) as url, asyncio.timeout(30):
         client = ArpClient(url, callbacks=Callbacks(on_error=errors.append), backoff=AT_ONCE)
         events = client.events()
         async with client:
@@ -144,7 +144,7 @@ async def test_refused_hello_ends_the_client_at_once(code: int, kind: type[ArpEr
         await peer.say(say.error("no such session", code))
         await peer.socket.wait_closed()
 
-    async with websocket_server(refuse) as url, asyncio.timeout(5):
+    async with websocket_server(refuse) as url, asyncio.timeout(30):
         with pytest.raises(kind, match="no such session"):
             async with connect(url, session_id="theirs"):
                 raise AssertionError
@@ -157,7 +157,7 @@ async def test_hello_that_is_refused_for_now_is_said_again() -> None:
 
     async with (
         websocket_server(connections(refuse, shout)) as url,
-        asyncio.timeout(5),
+        asyncio.timeout(30),
         ArpClient(url, backoff=AT_ONCE) as client,
     ):
         assert (await client.ask("hi")).status == "completed"
@@ -180,7 +180,7 @@ async def test_snapshot_takes_the_place_of_the_screen() -> None:
         await peer.socket.wait_closed()
 
     texts: list[str] = []
-    async with websocket_server(connections(first, second)) as url, asyncio.timeout(5):
+    async with websocket_server(connections(first, second)) as url, asyncio.timeout(30):
         client = ArpClient(url, callbacks=Callbacks(on_delta=texts.append), backoff=AT_ONCE)
         events = client.events()
         async with client:

@@ -81,7 +81,7 @@ class SseAgent:
 
 async def test_sse_takes_over_where_websocket_is_refused() -> None:
     agent = SseAgent()
-    async with http_server(agent.serve) as url, asyncio.timeout(5), connect(url) as client:
+    async with http_server(agent.serve) as url, asyncio.timeout(30), connect(url) as client:
         await client.ask("one")
         await client.ask("two")
         assert client.screen.text("t0") == "ONE"
@@ -113,7 +113,7 @@ async def test_files_go_by_http_beside_the_websocket() -> None:
         message = json.loads(request.parts()[0][3])
         await answer.send(200, json.dumps([say.ack(message["id"], "t5")]).encode())
 
-    async with http_server(serve) as http, websocket_server(shout) as url, asyncio.timeout(5):
+    async with http_server(serve) as http, websocket_server(shout) as url, asyncio.timeout(30):
         client = ArpClient(url, token="tok", encoding="cbor")
         client._uploads._dialer.address = client._uploads._dialer.address.__class__(
             ("websocket",), url, "", f"{http}/_arp/v1/input", True

@@ -11,7 +11,7 @@ A, B, C = (Connected(name, "new") for name in "abc")
 
 
 async def read(stream: EventStream) -> list[Event]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         return [event async for event in stream]
 
 
@@ -46,7 +46,7 @@ async def test_waiting_consumer_is_woken() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     stream.put(A, 1)
-    assert await asyncio.wait_for(waiting, 5) == A
+    assert await asyncio.wait_for(waiting, 30) == A
 
 
 async def test_cancelled_wait_loses_no_event() -> None:

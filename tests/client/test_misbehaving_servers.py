@@ -62,7 +62,7 @@ async def test_malformed_message_is_told_and_the_screen_is_fetched_anew(frame: s
         await peer.say(*STORY[6:])
         await peer.socket.wait_closed()
 
-    async with websocket_server(connections(broken, tell_whole_story)) as url, asyncio.timeout(5):
+    async with websocket_server(connections(broken, tell_whole_story)) as url, asyncio.timeout(30):
         client = ArpClient(url, backoff=AT_ONCE)
         events = client.events()
         async with client:
@@ -84,7 +84,7 @@ async def test_server_that_leads_astray_each_time_is_come_back_to_with_growing_w
         await peer.socket.wait_closed()
 
     backoff = type(AT_ONCE)(draw=lambda: 1.0, sleep=AT_ONCE.sleep)
-    async with websocket_server(broken) as url, asyncio.timeout(5):
+    async with websocket_server(broken) as url, asyncio.timeout(30):
         client = ArpClient(url, backoff=backoff)
         events = client.events()
         waits: list[float | None] = []
@@ -110,7 +110,7 @@ async def test_unknown_types_in_a_batch_are_passed_over_and_the_rest_is_applied(
         await peer.say([*STORY[4:], news])
         await peer.socket.wait_closed()
 
-    async with websocket_server(newer) as url, asyncio.timeout(5):
+    async with websocket_server(newer) as url, asyncio.timeout(30):
         client = ArpClient(url, encoding=encoding, backoff=AT_ONCE)
         events = client.events()
         async with client:
@@ -138,7 +138,7 @@ async def test_server_that_goes_in_the_middle_of_a_websocket_message_is_resumed(
         await peer.say(say.ack((await peer.hear())["id"]), *STORY[4:])
         await peer.socket.wait_closed()
 
-    async with websocket_server(connections(half, rest)) as url, asyncio.timeout(5):
+    async with websocket_server(connections(half, rest)) as url, asyncio.timeout(30):
         client = ArpClient(url, backoff=AT_ONCE)
         events = client.events()
         async with client:
@@ -171,7 +171,7 @@ async def test_server_that_goes_in_the_middle_of_an_event_is_resumed() -> None:
 
     async with (
         http_server(serve) as url,
-        asyncio.timeout(5),
+        asyncio.timeout(30),
         ArpClient(url, transport="sse", backoff=AT_ONCE) as client,
     ):
         await client.turn_done("t1")
@@ -191,7 +191,7 @@ async def test_message_that_comes_twice_is_applied_and_told_once() -> None:
         await peer.say(say.status("completed", None, "t1"))
         await peer.socket.wait_closed()
 
-    async with websocket_server(stammer) as url, asyncio.timeout(5):
+    async with websocket_server(stammer) as url, asyncio.timeout(30):
         client = ArpClient(url, backoff=AT_ONCE)
         events = client.events()
         async with client:
@@ -211,7 +211,7 @@ async def test_refused_commit_in_a_batch_is_told_too() -> None:
         await peer.say([*STORY[:4], bad, say.commit(5)])
         await peer.socket.wait_closed()
 
-    async with websocket_server(broken) as url, asyncio.timeout(5):
+    async with websocket_server(broken) as url, asyncio.timeout(30):
         client = ArpClient(url, backoff=AT_ONCE)
         events = client.events()
         async with client:

@@ -92,7 +92,7 @@ async def test_each_event_is_a_frame_however_the_bytes_come() -> None:
 
     async with http_server(serve) as url:
         link = await opened(url)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             assert json.loads(await link.receive()) == say.HELLO
             assert await link.receive() == '{"a":\n"ä"}'.encode()
             assert await link.receive() == b"1"
@@ -200,7 +200,7 @@ async def test_stream_says_why_it_ends_behind_what_came_before(
 
     async with http_server(serve) as url:
         link = await opened(url)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             assert await link.receive() == b"1"
             with pytest.raises(LinkLost) as lost:
                 await link.receive()

@@ -45,7 +45,7 @@ class Rig:
         await asyncio.sleep(0)
         for upload in uploads:
             self.uploads.add(upload)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             answers = [await self.received.get() for _ in uploads]
         running.cancel()
         await asyncio.wait([running])

@@ -26,7 +26,7 @@ async def test_wait_ends_when_a_look_finds_something() -> None:
     assert not waiting.done()
     found.append("x")
     watch.notify()
-    assert await asyncio.wait_for(waiting, 5) == ["x"]
+    assert await asyncio.wait_for(waiting, 30) == ["x"]
 
 
 async def test_failure_ends_every_wait_now_and_later_and_the_first_reason_stands() -> None:
@@ -36,7 +36,7 @@ async def test_failure_ends_every_wait_now_and_later_and_the_first_reason_stands
     watch.fail(ServerRefused("first"))
     watch.fail(ClientClosed("second"))
     with pytest.raises(ServerRefused, match="first"):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 30)
     with pytest.raises(ServerRefused, match="first"):
         await watch.until(never)
 

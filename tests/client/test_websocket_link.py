@@ -26,7 +26,7 @@ async def echo(peer: Peer) -> None:
 
 async def lost_when(talk: Any, **settings: Any) -> LinkLost:
     """How the client sees a connection end that the server ends so, in whatever it is doing."""
-    async with websocket_server(talk, **settings) as url, asyncio.timeout(5):
+    async with websocket_server(talk, **settings) as url, asyncio.timeout(30):
         with pytest.raises(LinkLost) as lost:
             await read_to_the_end(url)
     return lost.value
@@ -150,7 +150,7 @@ async def test_peer_that_answers_no_ping_is_left(monkeypatch: pytest.MonkeyPatch
     async with websocket_server(talk) as url:
         link = await open_websocket(parse_address(url), Access(), HELLO)
         with pytest.raises(LinkLost, match="keepalive ping timeout") as lost:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await link.receive()
         left.set()
         await link.aclose()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -14,7 +16,7 @@ from tests.docs.pages import ROOT
 
 _TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"[A-Z_]+=")
-_FOUND_ELSEWHERE = ("printf", "pip", "python", "sed", "sqlite3", "uvicorn")
+_FOUND_ELSEWHERE = ("npm", "printf", "pip", "python", "sed", "sqlite3", "uvicorn")
 
 
 def commands(code: str) -> list[list[str]]:
@@ -47,6 +49,9 @@ def check(words: list[str]) -> None:
         case "python" | "uvicorn":
             named = [word for word in arguments if word.startswith(("examples/", "tools/"))]
             assert all((ROOT / word).exists() for word in named), words
+        case "npm" if arguments[0] == "run":
+            manifest = json.loads((ROOT / "examples/react_app/package.json").read_text())
+            assert arguments[1] in manifest["scripts"], words
         case _:
             assert program in _FOUND_ELSEWHERE, f"{program}: say in this test how to check it"
 
@@ -55,11 +60,13 @@ def _check_arp(arguments: list[str]) -> None:
     """Parses the command line as `arp` does; runs nothing."""
     if "<" in arguments:
         del arguments[arguments.index("<") : arguments.index("<") + 2]
-    command = main.commands[arguments[0]]
-    with command.make_context(arguments[0], arguments[1:]):
+    command: click.Command = main
+    while isinstance(command, click.Group):
+        command, name, arguments = command.commands[arguments[0]], arguments[0], arguments[1:]
+    with command.make_context(name, list(arguments)):
         pass
-    if arguments[0] == "serve" and arguments[1].startswith("examples/"):
-        assert (ROOT / arguments[1]).is_file(), arguments[1]
+    if name == "serve" and arguments[0].startswith("examples/"):
+        assert (ROOT / arguments[0]).is_file(), arguments[0]
 
 
 def request(arguments: list[str], base: str = "http://127.0.0.1:8080") -> httpx.Request:
@@ -83,8 +90,16 @@ def flags() -> set[str]:
     """Gives every flag of every command."""
     return {
         name
-        for command in main.commands.values()
+        for command in _commands(main)
         for parameter in command.params
         if isinstance(parameter, click.Option)
         for name in parameter.opts
     } | {"--help"}
+
+
+def _commands(group: click.Group) -> Iterator[click.Command]:
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from _commands(command)
+        else:
+            yield command

@@ -191,12 +191,13 @@ def test_no_flag_is_told_that_there_is_not() -> None:
 
 
 def _flags(text: str) -> set[str]:
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text.replace("-->", "")))
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text.replace("-->", "")))
 
 
 def test_every_flag_is_told_beside_its_command() -> None:
-    told = _flags(text_of("server.md")) | _flags(text_of("terminal.md"))
-    assert commands.flags() - {"-v", "--help"} <= told | {"--verbose"}
+    pages = ("server.md", "terminal.md", "control-plane.md", "evidence.md")
+    told = set[str]().union(*(_flags(text_of(page)) for page in pages))
+    assert commands.flags() - {"-v", "-f", "-o", "--help"} <= told | {"--verbose"}
 
 
 def test_every_route_is_told_and_no_other() -> None:
@@ -210,7 +211,7 @@ def test_every_route_is_told_and_no_other() -> None:
         for route in app.asgi._router.routes
         if hasattr(route, "path")
     }
-    told = re.findall(r"(?:GET|POST|DELETE) (/[^`\s?]*)", section("server.md", "HTTP"))
+    told = re.findall(r"(?:GET|POST|PATCH|DELETE) (/[^`\s?]*)", section("server.md", "HTTP"))
     named = {re.sub(r"\{\w+\}", "{}", path) for path in told}
     assert named == (paths | {"/_arp/v1"}) - {"/_static"}
 

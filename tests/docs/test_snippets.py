@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import tomllib
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 import arp
 from arp import App, HubSettings, Turn, ui
 from arp.cli import main
+from arp.ledger.redaction import Redactor
+from arp.ledger.redaction_settings import Redaction
 from arp.protocol.codec import Decoder, agent_decoder, renderer_decoder
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidComponent, InvalidMessage
 from tests.docs import commands
 from tests.docs.answering import play
 from tests.docs.pages import Block, blocks, text_of
+from tests.server.rpc import rpc
 from tests.serving import serving
 
 ADDRESS = "http://127.0.0.1:8080"
 AGENTS = blocks("python", page="agents.md")
 SHELL = blocks("sh")
+CONTROL = "control-plane.md"
+MESSAGES = [block for block in blocks("json") if block.page != CONTROL]
 
 
 def run(block: Block, **names: Any) -> dict[str, Any]:
@@ -113,10 +120,12 @@ async def test_the_hook_lets_in_whom_it_knows_and_keeps_their_sessions_apart() -
 
 
 def test_the_config_file_has_settings_that_there_are() -> None:
-    (block,) = blocks("toml", page="server.md")
-    table = tomllib.loads(block.code)["serve"]
+    flat, redaction = blocks("toml", page="server.md")
+    table = tomllib.loads(flat.code)["serve"]
     flags = {option for parameter in main.commands["serve"].params for option in parameter.opts}
     assert {f"--{name}" for name in table} <= flags
+    read = msgspec.convert(tomllib.loads(redaction.code)["serve"]["redaction"], Redaction)
+    assert Redactor(read).text("acme_abcdefghijklmnopqrstuvwx")[0] == "acme_[redacted]"
 
 
 def sales() -> App:
@@ -158,7 +167,7 @@ def test_a_client_that_only_asks_prints_the_answer(
 # -- the wire --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", blocks("json"), ids=str)
+@pytest.mark.parametrize("block", MESSAGES, ids=str)
 def test_every_line_of_a_block_is_a_message_of_one_direction(block: Block) -> None:
     lines = block.code.splitlines()
     assert lines
@@ -172,6 +181,24 @@ def _is_message(decoder: Decoder[Any], line: str) -> bool:
     with contextlib.suppress(InvalidMessage):
         return len(decoder.decode(line.encode())) == 1
     return False
+
+
+# -- the control plane -----------------------------------------------------------------------------
+
+
+async def test_requests_of_the_control_plane_are_answered_with_results() -> None:
+    (block,) = blocks("json", page=CONTROL)
+    with serving(sales()) as server:
+        async with asyncio.timeout(15), rpc(server.port) as program:
+            for line in block.code.splitlines():
+                asked = json.loads(line)
+                result = await program.call(asked["method"], **asked["params"])
+                assert result["sessionId"] == "s"
+
+
+def test_the_program_that_begins_a_turn_hears_what_it_said() -> None:
+    (block,) = blocks("python", page=CONTROL)
+    assert asyncio.run(run(block)["order"]()) == "120"
 
 
 # -- the shell -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import asyncio
 from arp import Component
 from arp.client.client import ArpClient
 
-WAIT_S = 15.0
+WAIT_S = 30.0
 """Longer than anything here takes on a slow machine, shorter than the limit of a test."""
 
 

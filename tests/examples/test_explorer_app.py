@@ -239,8 +239,8 @@ async def test_with_several_tables_the_form_asks_for_one() -> None:
         ("SELECT ?", "warning", "I only read", "has no name"),
         ("as a pie chart", "error", "That did not work", "no result to draw"),
         ("export", "error", "That did not work", "no result to export"),
-        ("diff fruit nothing", "error", "That did not work", "no table nothing"),
-        ("use nothing", "error", "That did not work", "no table nothing"),
+        ("diff fruit nothing", "error", "That did not work", "no table “nothing”"),
+        ("use nothing", "error", "That did not work", "no table “nothing”"),
     ],
 )
 async def test_what_goes_wrong_is_a_card_that_can_be_read(

@@ -82,6 +82,7 @@ def test_a_command_is_understood(samples: Dataset, text: str, ask: Ask) -> None:
         "export everything that moves",
         "",
         "what is the meaning of life",
+        "compare the years",
     ],
 )
 def test_what_is_no_command_is_left_to_the_questions(samples: Dataset, text: str) -> None:

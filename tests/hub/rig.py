@@ -26,7 +26,7 @@ from arp.store.memory import MemoryStore
 from arp.store.store import Append
 from tests.waiting import becomes
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 AT = "2026-01-02T03:04:05.000000Z"
 ALL = list(VERSIONS)
 FEATURES = ["streaming", "input", "resume", "patch-append", "multi-surface"]

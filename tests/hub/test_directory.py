@@ -113,6 +113,29 @@ async def test_more_sessions_than_are_allowed_are_refused() -> None:
     assert RateLimited.retryable
 
 
+async def test_idle_sessions_leave_a_full_memory_the_longest_unused_first() -> None:
+    settings = HubSettings(max_sessions=2, stop_grace_s=0.05)
+    async with running(settings=settings) as hub:
+        for name, seconds_ago in (("a", 20), ("b", 30)):
+            live = await hub.open(name, ADA, "agent")
+            await live.written()
+            live.used_at -= seconds_ago
+        await hub.open("c", ADA, "agent")
+        assert sorted(hub.sessions) == ["a", "c"]
+        assert (await hub.open("a", ADA, "agent")).id == "a"
+
+
+async def test_session_in_use_does_not_leave_a_full_memory() -> None:
+    settings = HubSettings(max_sessions=1, stop_grace_s=0.05)
+    async with running(settings=settings) as hub:
+        await Renderer(hub).join()
+        (live,) = hub.sessions.values()
+        live.used_at -= 30
+        with pytest.raises(RateLimited):
+            await hub.open("c", ADA, "agent")
+        assert list(hub.sessions.values()) == [live]
+
+
 async def test_idle_session_leaves_the_memory_and_comes_back_the_same() -> None:
     """Eviction of idle sessions; they come back from the store."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from arp.hub.settings import HubSettings
 from arp.protocol.errors import SessionNotFound
 from arp.protocol.messages import ErrorMessage, Input, InputAck
 from arp.session.policy import Policy
+from arp.store.errors import BlobNotFound
 from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled, started
 
 ME = Principal()
@@ -28,6 +30,11 @@ class Gate:
     async def __call__(self, turn: Turn) -> None:
         await turn.say(f"re {turn.text}")
         await self.go_on.wait()
+
+
+async def stream(*chunks: bytes) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
 
 
 def text(said: str, session_id: str | None = "s", input_id: str | None = None) -> Input:
@@ -162,6 +169,19 @@ async def test_reject_refuses_while_a_turn_runs() -> None:
     assert renderer.box.said() == "re are c"
 
 
+async def test_who_takes_no_input_says_that_it_is_a_recording() -> None:
+    """PERMISSION_DENIED for all that would change something; what a renderer is may change."""
+    async with running(Gate(), settings=HubSettings(takes_input=False)) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("a", id="i1")
+        await renderer.cancel()
+        await renderer.send("resize", {"width": 80, "height": 24}, id="i2")
+        await renderer.box.has("ack", id="i2")
+        errors = [one["payload"] for one in renderer.box.of("error")]
+        assert [(one["code"], "recording" in one["error"]) for one in errors] == [(15, True)] * 2
+        assert not renderer.screen.turns
+
+
 async def test_interrupt_cancels_what_runs_and_begins_the_new() -> None:
     """The user speaks, the agent listens."""
     gate = Gate()
@@ -238,7 +258,7 @@ async def test_posted_input_of_a_session_that_is_let_go_is_answered(how: str) ->
             await asyncio.sleep(0)
             store.release()
             await deleting
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             answer = await asking
         store.error = None
     assert isinstance(answer, ErrorMessage)
@@ -433,7 +453,7 @@ async def test_deleted_session_is_gone_for_everyone() -> None:
         await renderer.say("go")
         await renderer.box.has("delta")
         await hub.delete("s", ME)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while hub.runner.tasks:
                 await asyncio.wait(hub.runner.tasks)
         left = await store.facts()
@@ -445,6 +465,58 @@ async def test_deleted_session_is_gone_for_everyone() -> None:
     assert renderer.box.closed == (1000, "the session was deleted")
     assert left == []
     assert again.box.of("session")[0]["resume"] == "new"
+
+
+async def test_deletion_goes_on_though_who_asked_for_it_is_gone() -> None:
+    """Otherwise facts or files of it could stay."""
+    store = HeldStore()
+    async with running(store=store) as hub:
+        await hub.open("s", ME, "agent")
+        await settled(hub)
+        files = hub.blobs.of("s")
+        blob = await files.put(stream(b"hello"), max_bytes=5)
+        deleting = asyncio.ensure_future(hub.delete("s", ME))
+        await asyncio.sleep(0)
+        deleting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await deleting
+        await hub.directory.settled()
+        assert await store.facts() == []
+        with pytest.raises(BlobNotFound):
+            await files.read(blob.id)
+
+
+async def test_who_asks_for_a_session_that_is_being_deleted_waits_until_it_is_gone() -> None:
+    """Then there is none, or a new one; never the old one, half of which is gone."""
+    store = HeldStore()
+    async with running(store=store) as hub:
+        epoch = (await hub.open("s", ME, "agent")).session.head.epoch
+        await settled(hub)
+        deleting = asyncio.ensure_future(hub.delete("s", ME))
+        await asyncio.sleep(0)
+        finding = asyncio.ensure_future(hub.find("s", ME))
+        opening = asyncio.ensure_future(hub.open("s", ME, "agent"))
+        await deleting
+        with pytest.raises(SessionNotFound):
+            await finding
+        again = await opening
+        await settled(hub)
+        assert again.session.head.epoch != epoch
+        assert [fact.sequence for fact in await store.facts()] == [1]
+
+
+async def test_server_that_stops_ends_a_deletion_first() -> None:
+    """What was acknowledged to nobody is whole all the same."""
+    store = HeldStore()
+    async with running(store=store) as hub:
+        await hub.open("s", ME, "agent")
+        blob = await hub.blobs.of("s").put(stream(b"hello"), max_bytes=5)
+        await settled(hub)
+        deleting = asyncio.ensure_future(hub.delete("s", ME))
+        await asyncio.sleep(0)
+        deleting.cancel()
+    with pytest.raises(BlobNotFound):
+        await hub.blobs.of("s").read(blob.id)
 
 
 async def test_session_of_somebody_else_cannot_be_deleted() -> None:

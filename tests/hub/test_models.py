@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +14,15 @@ from arp import Turn
 from arp.hub.directory import Principal
 from arp.hub.models import NAME, SHORT, Models
 from arp.hub.settings import HubSettings
-from arp.ledger.fact import Fact, encode
+from arp.ledger.fact import Fact, decode, encode
 from arp.ledger.models.read_model import ReadModel
 from arp.store.errors import StoreDamaged, StoreUnwritable
 from arp.store.memory import MemoryStore
-from arp.store.store import Append
+from arp.store.sqlite import SqliteStore
+from arp.store.store import Append, Store
 from tests.hub.rig import Renderer, running, settled
 from tests.ledger.histories import long_history
+from tests.store.processes import child
 from tests.waiting import becomes
 
 
@@ -74,7 +77,7 @@ async def write(store: MemoryStore, facts: Sequence[Fact]) -> None:
     await store.append([Append("s", facts[0].sequence - 1, [encode(fact) for fact in facts])])
 
 
-def models_of(store: MemoryStore, **settings: Any) -> Models:
+def models_of(store: Store, **settings: Any) -> Models:
     return Models(store, {}, HubSettings(**settings))
 
 
@@ -262,6 +265,55 @@ async def test_one_damaged_log_does_not_keep_others_from_being_stored(
     await models.keep_up()
     assert await store.sequence_of("s") == len(HISTORY)
     assert "the model of session senseless cannot be made" in caplog.text
+
+
+async def test_reading_a_model_is_in_no_write_s_way() -> None:
+    """A log that takes long to read holds up who asks, and nobody else."""
+
+    async def agent(turn: Turn) -> None:
+        await turn.say("Hello")
+
+    class SlowStore(SpiedStore):
+        free = asyncio.Event()
+
+        async def read(
+            self, session_id: str, after: int = 0, limit: int = 1000
+        ) -> list[tuple[int, bytes]]:
+            await self.free.wait()
+            return await super().read(session_id, after, limit)
+
+    store = SlowStore()
+    async with running(agent, store=store) as hub:
+        user = await Renderer(hub).join()
+        reading = asyncio.ensure_future(hub.models.read("s"))
+        await user.say("Hi")
+        assert await user.ended("t1") == "completed"
+        assert not reading.done()
+        store.free.set()
+        model = await reading
+    assert model.thread("main") is not None
+
+
+@pytest.mark.kill
+@pytest.mark.timeout(120)
+async def test_kill_leaves_models_that_come_back_equal(tmp_path: Path, kill_rounds: int) -> None:
+    """`kill -9` while facts are written and models stored: what is read equals what is rebuilt."""
+    path, resumed = tmp_path / "ledger.db", 0
+    for round_number in range(min(kill_rounds, 10)):
+        with child("store", path, "tests.hub.model_child") as (_, told):
+            for _ in range(4 + round_number % 5):
+                assert told.readline()
+        store = SqliteStore(path)
+        await store.open()
+        bodies = [body for _, body in await store.read("s", limit=10**6)]
+        stored = await store.load_model("s", NAME)
+        assert stored is not None
+        assert ReadModel.decode(stored[1]).sequence == stored[0] <= len(bodies)
+        resumed += stored[0] < len(bodies)
+        model = await models_of(store).read("s")
+        await store.aclose()
+        assert model.encode() == rebuilt([decode(body) for body in bodies])
+    assert resumed > 0, "no kill came between a fact and its model; make the child quicker"
 
 
 async def test_models_are_stored_by_themselves(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -12,6 +13,7 @@ from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.protocol.messages import RendererHello, Resume
 from arp.protocol.renderer_connection import RendererConnection
+from arp.session import window
 from arp.store.errors import StoreDamaged
 from tests.hub.rig import ALL, FEATURES, HeldStore, Renderer, running, settled
 from tests.waiting import becomes
@@ -45,7 +47,7 @@ def place(renderer: Renderer) -> tuple[str, int]:
 async def said(hub: Hub, renderer: Renderer, *texts: str) -> None:
     for text in texts:
         await renderer.say(text)
-    number = len(hub.sessions["s"].session.screen.turns)
+    number = hub.sessions["s"].session.screen.count
     await renderer.ended(f"t{number}")
     await settled(hub)
 
@@ -274,3 +276,27 @@ async def test_place_after_every_message_leads_to_the_same_screen(profile: str) 
                 connection.receive(frame)
             now = connection.screen.canonical()
             assert now == first.screen.canonical(), f"cut after frame {cut}"
+
+
+async def test_id_that_left_and_came_back_needs_a_snapshot() -> None:
+    """The renderer has the old one on its screen, where nobody else sees it any more."""
+
+    async def one_table(turn: Turn) -> None:
+        if turn.text == "table":
+            turn.show(ui.table(["n"], [[1]], id="table"))
+        await turn.say("said")
+
+    with patch.object(window, "RECENT_TURNS", 2):
+        async with running(one_table) as hub:
+            first = await Renderer(hub).join()
+            await said(hub, first, "table")
+            epoch, seq = place(first)[0], first.viewer.live.session.sequence  # type: ignore[union-attr]
+            await said(hub, first, "x", "x", "x", "table")
+            back = await Renderer(hub).join(epoch, seq)
+            await becomes(lambda: len(back.box.of("session")) == 2)
+            await settled(hub)
+            new = await Renderer(hub).join()
+    assert [one["resume"] for one in first.box.of("session")] == ["new", "snapshot"]
+    assert [one["resume"] for one in back.box.of("session")] == ["replay", "snapshot"]
+    assert first.screen.canonical() == back.screen.canonical() == new.screen.canonical()
+    assert [item.id for item in new.screen.output("t5")] == ["table", "t5/1"]

@@ -11,7 +11,8 @@ from arp.protocol.errors import (
     InvalidComponent,
     InvalidPatch,
 )
-from tests.hub.rig import Renderer, played, running
+from arp.record.wording import PREVIEW_CHARACTERS
+from tests.hub.rig import HeldStore, Renderer, played, running
 
 
 async def test_tool_shows_that_it_runs_and_how_it_ended() -> None:
@@ -126,3 +127,30 @@ async def test_confirm_shows_what_it_was_given_and_nothing_more() -> None:
         "destructive": True,
         "state": "open",
     }
+
+
+async def test_preview_is_looked_through_before_it_is_cut() -> None:
+    """Half a secret at the end of a preview would not look like one."""
+    token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+
+    async def agent(turn: Turn) -> None:
+        async with turn.tool("read", {"api_key": "k"}) as tool:
+            tool.result("x" * (PREVIEW_CHARACTERS - 21) + f" {token} " + "y" * 10_000)
+
+    store = HeldStore()
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        facts = await store.facts()
+    kept = {fact.type: fact.payload for fact in facts}
+    assert kept["tool.args"] == {"tool": "read", "args": '{"api_key":"[redacted]"}'}
+    preview = kept["tool.result"]["preview"]
+    assert preview.endswith("x ghp_[redacted] yyyyy")
+    assert len(preview) == PREVIEW_CHARACTERS
+    assert kept["tool.result"]["characters"] == PREVIEW_CHARACTERS - 21 + 42 + 10_000
+    told = [fact.payload for fact in facts if fact.type == "output.redacted"]
+    assert told == [
+        {"findings": [{"rule": "secret-field", "count": 1}]},
+        {"findings": [{"rule": "github-token", "count": 1}]},
+    ]

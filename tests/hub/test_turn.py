@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from arp import Component, Turn, ui
+from arp.hub.settings import HubSettings
+from arp.ledger.redaction_settings import Pattern, Redaction
 from arp.protocol.errors import (
     SurfaceDestroyed,
 )
@@ -309,3 +311,42 @@ async def test_long_text_goes_out_in_messages_that_everyone_takes() -> None:
     renderer = await played(agent)
     assert renderer.screen.text("t1") == text
     assert max(map(len, renderer.box.frames)) < 64 << 10
+
+
+async def test_the_agent_gets_what_was_typed_also_where_the_ledger_has_less() -> None:
+    """A secret in an input is in no fact, and for no other turn; the turn itself has it."""
+    token, got = "ghp_abcdefghijklmnopqrstuvwxyz0123456789", list[Any]()
+
+    async def agent(turn: Turn) -> None:
+        got.append((turn.text, turn.history()))
+
+    store = HeldStore()
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say(f"use {token}")
+        await renderer.ended("t1")
+        await renderer.say("and now?")
+        await renderer.ended("t2")
+        facts = await store.facts()
+    assert got == [(f"use {token}", []), ("and now?", [("user", "use ghp_[redacted]")])]
+    assert token[4:] not in str(facts)
+    assert token[4:] not in str(renderer.box.messages)
+
+
+async def test_redaction_follows_the_settings() -> None:
+    async def agent(turn: Turn) -> None:
+        await turn.say("my iban is acme:12345678, ghp_abcdefghijklmnopqrstuvwxyz0123456789")
+
+    pattern = Pattern("acme", "acme:", "0-9", 8)
+    for redaction, said in (
+        (Redaction(patterns=(pattern,)), "my iban is acme:[redacted], ghp_[redacted]"),
+        (
+            Redaction(enabled=False),
+            "my iban is acme:12345678, ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+        ),
+    ):
+        async with running(agent, settings=HubSettings(redaction=redaction)) as hub:
+            renderer = await Renderer(hub).join()
+            await renderer.say("go")
+            await renderer.ended("t1")
+            assert renderer.box.said() == said

@@ -187,7 +187,7 @@ async def test_the_server_notes_what_belongs_to_no_turn() -> None:
         runtime = hub.runtime(live)
         runtime.task("Later", task_id="later")
         runtime.within(thread_id="main", turn_id="t1").lasting.warning("of a turn")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await live.written()
         hub.directory.remove(live, InternalError("gone"))
         with pytest.raises(InternalError, match="gone"):

@@ -255,7 +255,7 @@ async def test_agent_of_a_lost_session_can_show_nothing_more() -> None:
     async with running(agent, store=store) as hub:
         renderer = await Renderer(hub).join()
         await renderer.say("go")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await over.wait()
         store.error = None
     assert seen == ["refused"]

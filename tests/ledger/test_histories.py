@@ -8,6 +8,7 @@ from hypothesis import given
 
 from arp.ledger.fact import Fact
 from arp.ledger.fact_types import REQUIRED_IDS, check
+from arp.ledger.payloads import check_payload
 from tests.ledger.histories import histories, long_history
 
 
@@ -15,6 +16,8 @@ from tests.ledger.histories import histories, long_history
 def test_a_history_is_lawful_and_has_no_holes(facts: list[Fact]) -> None:
     for place, fact in enumerate(facts, 1):
         check(fact)
+        written = {name: value for name in fact.__struct_fields__ if (value := getattr(fact, name))}
+        check_payload(fact.type, fact.payload, written)
         assert fact.sequence == place
 
 

@@ -204,7 +204,7 @@ def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
         "runtimeId": "arp",
         "sessionId": "session-1",
         "threadId": "main",
-        "turnId": "t2",
+        "turnId": "trial-turn",
         "taskId": "count-files",
         "runId": "count-files.1",
         "traceId": "unavailable",
@@ -228,6 +228,9 @@ def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
         "benchmark.reward.recorded",
     ]
     assert [wrong_with(STRICT, one) for one in pack["events"]] == [[]] * 5
+    assert pack["missing"] == []
+    assert pack["trajectory"]["schema_version"] == "ATIF-v1.8"
+    assert pack["trajectory"]["trajectory_id"] == "trial-1"
 
 
 def test_there_is_an_example_of_each_kind_and_no_other() -> None:

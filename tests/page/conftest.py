@@ -5,16 +5,32 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from arp import App, Turn, ui
 
 FLAGS = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 START_S = 10
+WAIT_S = 20.0
+POLL_S = 0.05
+
+expect.set_options(timeout=WAIT_S * 1000)
+
+T = TypeVar("T")
+
+
+def becomes(read: Callable[[], T], wanted: T) -> None:
+    """Reads until it is what is wanted: a page follows its user and its server in its own time."""
+    until = time.monotonic() + WAIT_S
+    while (seen := read()) != wanted and time.monotonic() < until:
+        time.sleep(POLL_S)
+    assert seen == wanted
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +67,7 @@ def page(browser: Browser, page_url: str) -> Iterator[Page]:
     The test fails if the page logged an error or asked anyone but the server for anything.
     """
     context = browser.new_context(viewport={"width": 1000, "height": 800})
-    context.set_default_timeout(5000)
+    context.set_default_timeout(WAIT_S * 1000)
     page = context.new_page()
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -59,7 +75,7 @@ def page(browser: Browser, page_url: str) -> Iterator[Page]:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(page_url)
-    page.get_by_text("Connected").wait_for()
+    page.get_by_text("Connected", exact=True).wait_for()
     yield page
     context.close()
     assert faults == []
@@ -89,8 +105,8 @@ class Script:
             await asyncio.sleep(0.01)
 
     async def do_hostile(self, turn: Turn) -> None:
-        await turn.say("<script>document.title='broken'</script> ")
-        await turn.say("<img src=x onerror=\"document.title='broken'\"> ")
+        await turn.say("<script>document.title='broken'</script>\n\n")
+        await turn.say("<img src=x onerror=\"document.title='broken'\">\n\n")
         await turn.say("[click](javascript:document.title='broken') ")
         await turn.say("![pixel](https://example.org/pixel.png) ")
         await turn.say("[bank.example](https://evil.example/login)")

@@ -28,6 +28,11 @@ def test_hello_frame_is_the_hello_in_each_encoding() -> None:
         assert hello_frame(Limits(), encoding) is frame
 
 
+def test_who_takes_no_input_offers_none() -> None:
+    offered = agent_hello(Limits(), takes_input=False).capabilities.features
+    assert set(AGENT_FEATURES) - set(offered) == {"input"}
+
+
 def test_levels_are_those_of_the_protocol() -> None:
     """protocol.md 7."""
     assert LEVELS["minimal"] == ("text",)

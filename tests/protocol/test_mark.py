@@ -11,7 +11,7 @@ import pytest
 
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, InvalidPatch
-from arp.protocol.mark import Behind
+from arp.protocol.mark import Behind, Mark, Marks
 from arp.protocol.messages import (
     Commit,
     Delta,
@@ -23,8 +23,10 @@ from arp.protocol.messages import (
     ToolStart,
     ToolStartPayload,
 )
+from arp.protocol.node import Node
 from arp.protocol.patch import Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.screen import Screen
+from arp.protocol.tree import Tree
 
 S: dict[str, Any] = {"session_id": "s", "turn_id": "t"}
 
@@ -203,3 +205,19 @@ def test_neighbours_that_go_in_one_commit_hand_on_to_what_stays() -> None:
     assert story(*told, patches(Remove("x"), Remove("y"))) == gone
     assert story(*told, patches(Remove("y"), Remove("x"))) == gone
     assert story(*told, patches(Replace("y", one("z")), Remove("z"), Remove("x"))) == gone
+
+
+def test_marks_that_are_dropped_follow_no_component_any_more() -> None:
+    """Others at the same place do; one before all output has nothing to follow."""
+    marks = Marks()
+    first, second = Mark("tool", 0, Behind("a")), Mark("tool", 1, Behind("a"))
+    alone, before_all = Mark("tool", 2, Behind("b")), Mark("input", 0, Behind())
+    for mark in (first, second, alone, before_all):
+        marks.add(mark)
+    marks.drop([first, alone, before_all])
+    tree = Tree()
+    tree.upsert(Component("c", "text", {"content": "x"}))
+    for gone in ("a", "b"):
+        marks.leave(Node(Component(gone, "text", {"content": "x"}), "", None, 1), "c")
+    marks.settle(tree.nodes)
+    assert [mark.behind.component for mark in (first, second, alone)] == ["a", "c", "b"]

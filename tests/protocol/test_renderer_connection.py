@@ -91,6 +91,11 @@ def test_first_hello_asks_for_nothing_to_resume() -> None:
     assert sent(connection().hello()) == HELLO
 
 
+def test_session_is_known_when_the_agent_has_named_it() -> None:
+    assert connection().session_id is None
+    assert on_session().session_id == "s"
+
+
 def test_hello_names_the_session_and_the_last_place() -> None:
     renderer = on_session(say("a", 5))
     hello = sent(renderer.hello())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from typing import Any
@@ -36,7 +37,7 @@ class Notes:
         """What noting something raises."""
         recorder = Recorder(self.session, TURN if ids is None else ids, self._before, self._after)
         self.recorder = recorder
-        self.runtime = Runtime(recorder, Shelf(self._keep, self._read))
+        self.runtime = Runtime(recorder, Shelf(self._keep, self._read, asyncio.to_thread))
 
     def _before(self) -> None:
         if self.over is not None:

@@ -48,6 +48,35 @@ async def test_half_a_character_is_kept_as_the_sign_for_it() -> None:
     assert await notes.runtime.keep("a\ud800") == Kept("a\ufffd", 4)
 
 
+@pytest.mark.parametrize("size", [3_000, 300_000])
+async def test_what_is_kept_beside_the_ledger_has_no_secret(size: int) -> None:
+    token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    notes = Notes()
+    kept = await notes.runtime.keep(b"\xff" + b"x" * size + f" {token} ".encode() + b"y")
+    assert kept.output_ref is not None
+    assert notes.kept[kept.output_ref] == b"\xff" + b"x" * size + b" ghp_[redacted] y"
+    spilled, taken_out = notes.told()
+    findings = {"findings": [{"rule": "github-token", "count": 1}]}
+    assert taken_out == ("output.redacted", findings, {})
+    assert spilled[0] == "output.spilled"
+
+
+async def test_bytes_that_are_no_text_are_kept_as_they_are() -> None:
+    data = b"\x89PNG\0 password=abcdefghijklmnop" + bytes(3_000)
+    notes = Notes()
+    kept = await notes.runtime.keep(data)
+    assert notes.kept == {kept.output_ref: data}
+
+
+async def test_secret_at_the_end_of_what_a_process_was_given_is_not_cut_in_half() -> None:
+    notes = Notes()
+    process = notes.runtime.process("sh")
+    process.started("sh")
+    process.input("x" * 1_980 + " ghp_abcdefghijklmnopqrstuvwxyz0123456789 ")
+    (preview,) = [payload["preview"] for kind, payload, _ in notes.told() if "input" in kind]
+    assert preview == "x" * 1_980 + " ghp_[redacted] "
+
+
 async def test_what_cannot_be_kept_is_cut_and_the_ledger_says_so() -> None:
     notes = Notes()
     notes.refusal = ResourceLimit("the disk is full")

@@ -61,7 +61,13 @@ async def start(agent: Path, ledger: Path, *options: str) -> Process:
     )
     child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert child.stdout is not None
-    async with asyncio.timeout(START_S):
-        line = (await child.stdout.readline()).decode()
-    assert line.startswith("ARP on http://127.0.0.1:"), line
-    return Process(child, int(line.rpartition(":")[2]))
+    started = Process(child, 0)
+    try:
+        async with asyncio.timeout(START_S):
+            line = (await child.stdout.readline()).decode()
+        assert line.startswith("ARP on http://127.0.0.1:"), line
+    except BaseException:
+        await started.aclose()
+        raise
+    started.port = int(line.rpartition(":")[2])
+    return started

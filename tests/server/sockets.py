@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.serving import Serving
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class Raw:

@@ -114,7 +114,7 @@ async def test_mounted_routes_work_under_the_prefix_and_the_parents_beside(
                 for path in (
                     "/deep/agent/",
                     "/deep/agent/health",
-                    "/deep/agent/_static/app.js",
+                    "/deep/agent/_static/icon.svg",
                     "/deep/agent/_static/nothing.js",
                     "/deep/agent/_api/workflows",
                     "/deep/agent/_api/chats/none",
@@ -127,7 +127,7 @@ async def test_mounted_routes_work_under_the_prefix_and_the_parents_beside(
     assert statuses == {
         "/deep/agent/": 200,
         "/deep/agent/health": 200,
-        "/deep/agent/_static/app.js": 200,
+        "/deep/agent/_static/icon.svg": 200,
         "/deep/agent/_static/nothing.js": 404,
         "/deep/agent/_api/workflows": 200,
         "/deep/agent/_api/chats/none": 404,
@@ -257,8 +257,9 @@ async def test_lifespan_starts_the_hub_and_closes_it() -> None:
 
 async def test_lifespan_that_cannot_start_says_why() -> None:
     """The server shows it and stops."""
-    inner, server = App(ledger="nats://nowhere").asgi, Server()
-    inner.served.handlers["agent"] = agent  # type: ignore[index]  # a dict, as App makes it
+    outer = App(ledger="nats://nowhere")
+    outer.agent(agent)
+    inner, server = outer.asgi, Server()
     server.to_say.put_nowait({"type": "lifespan.startup"})
     await inner(LIFESPAN, server.to_say.get, server.send)
     assert server.said[0]["type"] == "lifespan.startup.failed"
@@ -277,7 +278,7 @@ async def test_unexpected_fault_shows_no_internals(monkeypatch: pytest.MonkeyPat
         raise ZeroDivisionError("secret")
 
     hub = await inner.hub()
-    monkeypatch.setattr(hub, "metas", broken)
+    monkeypatch.setattr(hub.directory.listing, "page", broken)
     transport = httpx.ASGITransport(app=inner, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         response = await client.get("/_api/chats")

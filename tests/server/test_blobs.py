@@ -11,6 +11,7 @@ import pytest
 
 from arp import Access, App, Turn, ui
 from arp.server.blobs import raster_type
+from tests.server.rpc import rpc
 from tests.server.sockets import raw
 from tests.serving import Serving, serving
 
@@ -156,3 +157,82 @@ async def test_file_on_the_disk_is_given_in_ranges(tmp_path: Path) -> None:
 def test_images_are_known_by_their_first_bytes(head: bytes, kind: str | None) -> None:
     """Not by what somebody says of them."""
     assert raster_type(head) == kind
+
+
+# -- the cookie --------------------------------------------------------------------------------
+
+
+async def with_cookie(server: Serving, token: str) -> tuple[str, str]:
+    """Gives a user's cookie, and what was said about it."""
+    async with asking(server, token) as client:
+        given = await client.post("/_api/blobs/cookie")
+    assert (given.status_code, given.headers["cache-control"]) == (204, "no-store")
+    told = given.headers["set-cookie"]
+    return told.partition(";")[0], told
+
+
+async def test_cookie_opens_the_users_files_and_nothing_else(server: Serving) -> None:
+    """For `src` and links, which can carry no token."""
+    plot, _ = await addresses(server, "cookie")
+    cookie, told = await with_cookie(server, "a")
+    assert told.endswith("; Path=/_api/blobs; Max-Age=3600; HttpOnly; SameSite=Strict")
+    theirs, _ = await with_cookie(server, "b")
+    async with asking(server, None) as client:
+        got = await client.get(plot, headers={"cookie": f"other=1; {cookie}"})
+        assert (got.status_code, got.content) == (200, PNG)
+        assert (await client.get(plot, headers={"cookie": theirs})).status_code == 404
+        assert (await client.get("/_api/chats", headers={"cookie": cookie})).status_code == 401
+        again = await client.post("/_api/blobs/cookie", headers={"cookie": cookie})
+        assert again.status_code == 401
+
+
+async def test_nobody_gets_a_cookie_without_a_token(server: Serving) -> None:
+    async with asking(server, None) as client:
+        assert (await client.post("/_api/blobs/cookie")).status_code == 401
+
+
+@pytest.mark.parametrize("change", ["name", "time", "signature", "nothing", "broken"])
+async def test_cookie_that_was_changed_opens_nothing(server: Serving, change: str) -> None:
+    plot, _ = await addresses(server, f"forged-{change}")
+    cookie, _ = await with_cookie(server, "a")
+    name, _, value = cookie.partition("=")
+    user, until, signature = value.split(".")
+    forged = {
+        "name": f"{base64.urlsafe_b64encode(b'bob').decode()}.{until}.{signature}",
+        "time": f"{user}.{int(until) + 1}.{signature}",
+        "signature": f"{user}.{until}.{'0' * 64}",
+        "nothing": "",
+        "broken": '"',
+    }[change]
+    async with asking(server, None) as client:
+        answer = await client.get(plot, headers={"cookie": f"{name}={forged}"})
+    assert answer.status_code == 401
+
+
+def on_disk(directory: Path) -> list[bytes]:
+    """Gives the content of every file below a directory."""
+    return [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
+
+
+async def test_with_a_session_its_files_leave_the_disk(tmp_path: Path) -> None:
+    """Saved by the agent, uploaded, exported; equal ones of other sessions stay."""
+    with serving(app, ledger=f"sqlite:{tmp_path / 'ledger.db'}") as server:
+        plot, _ = await addresses(server, "goes")
+        stays, _ = await addresses(server, "stays")
+        body = '{"v":1,"type":"input","input_type":"file","session_id":"goes","data":{}}'
+        files = {"f": ("x.csv", b"a,b\n1,2\n")}
+        authorization = {"authorization": "Bearer a"}
+        async with asking(server) as client:
+            await client.post("/_arp/v1/input", data={"message": body}, files=files)
+            async with rpc(server.port, additional_headers=authorization) as control:
+                await control.follow("goes")
+                await control.until("turn.completed", turnId="t2")
+                await control.call("evidence/export", sessionId="goes")
+            before = on_disk(tmp_path / "ledger.blobs")
+            deleted = await client.delete("/_api/chats/goes")
+            gone, there = await client.get(plot), await client.get(stays)
+    assert sum(content == PNG for content in before) == 2
+    assert b"a,b\n1,2\n" in before
+    assert deleted.status_code == 200
+    assert (gone.status_code, there.content) == (404, PNG)
+    assert sorted(on_disk(tmp_path / "ledger.blobs")) == sorted([PNG, PAGE])

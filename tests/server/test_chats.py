@@ -86,7 +86,9 @@ async def test_chat_tells_everything_that_was_said_and_shown(client: httpx.Async
     assert (user["role"], user["content"], user["turn_id"]) == ("user", "one", "t1")
     assert (assistant["role"], assistant["content"]) == ("assistant", "re one")
     assert assistant["status"] == "completed"
-    assert assistant["tools"] == [{"tool": "look", "args": '{"at":"one"}', "ok": True}]
+    look = {"tool": "look", "args": '{"at":"one"}', "ok": True, "behind": {}}
+    assert assistant["tools"] == [look]
+    assert assistant["parts"] == [{"id": "table-t1"}, {"id": "t1/1", "characters": 6}]
     shown = assistant["ui_events"]
     assert [(one["component"], one["id"]) for one in shown] == [("table", "table-t1")]
     assert user["timestamp"] <= assistant["timestamp"]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 AGENT = Path(__file__).with_name("stubborn.py")
-WAIT_S = 15.0
+WAIT_S = 30.0
 
 
 class Child:

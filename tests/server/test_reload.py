@@ -18,7 +18,7 @@ from arp.server.reload import stamps
 GOOD = (
     "from arp import App, Turn\napp = App(title='{title}')\n@app.agent\nasync def agent(t): ...\n"
 )
-WAIT_S = 18.0
+WAIT_S = 30.0
 
 
 async def said(child: asyncio.subprocess.Process, beginning: str) -> str:

@@ -278,3 +278,19 @@ async def test_posted_batch_is_answered_one_by_one(server: Serving) -> None:
     assert [one["type"] for one in answers] == ["ack", "error", "ack"]
     assert [answers[0]["turn_id"], answers[2]["turn_id"]] == ["t1", "t1"]
     assert answers[1]["payload"]["id"] == "b"
+
+
+async def test_posted_input_joins_the_trace_in_its_header(server: Serving) -> None:
+    """W3C Trace Context: the turn is a part of the caller's trace; a header that is none is not."""
+    body = {"v": 1, "type": "input", "session_id": "traced", "input_type": "text"}
+    told = []
+    async with asyncio.timeout(10), httpx.AsyncClient(base_url=server.http) as client:
+        for traceparent in ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-x"):
+            await client.post(
+                "/_arp/v1/input",
+                json={**body, "data": {"text": "a"}},
+                headers={"traceparent": traceparent},
+            )
+        path = "/_api/sessions/traced/events?type=turn.submitted"
+        told = (await client.get(path)).json()["events"]
+    assert [fact.get("traceId") for fact in told] == ["4bf92f3577b34da6a3ce929d0e0e4736", None]

@@ -14,7 +14,7 @@ from arp import App, Turn
 from tests.server.scripted import EVERYTHING, app
 from tests.serving import Serving, serving
 
-WAIT_S = 15.0
+WAIT_S = 30.0
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from arp.ledger.fact_writer import FactWriter
 from arp.protocol.codec import Encoding, agent_decoder
 from arp.protocol.component import Component
 from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     AgentMessage,
     Commit,
@@ -42,7 +43,7 @@ def told(frames: list[bytes] | None, encoding: Encoding = "json") -> list[AgentM
 def spoken(*chunks: str, kind: str = SAYING, part: str | None = None) -> Text:
     out = Text(4, kind, "t1", DeltaWriter("s"))
     out.chunks += chunks
-    out.close()
+    out.close("".join(chunks))
     out.part = part
     return out
 
@@ -114,6 +115,19 @@ def test_part_that_came_by_a_snapshot_is_named(known: str | None, target: str | 
     """There it is a component like any other, not the turn's open part."""
     one = spoken("a", part="t1/1")
     assert told(one.frames(Audience(FULL, "json", known))) == [delta("a", target=target)]
+
+
+@pytest.mark.parametrize("target", ["t1/1", None])
+def test_text_beyond_the_size_that_an_audience_takes_comes_in_pieces(target: str | None) -> None:
+    words = "a".join("0123456789" for _ in range(200))
+    profile = msgspec.structs.replace(FULL, limits=Limits(max_message_bytes=1_024))
+    frames = spoken(words, part="t1/1").frames(Audience(profile, "json", target))
+    assert max(map(len, frames)) <= 1_024
+    pieces = told(frames)
+    assert [one.payload.target for one in pieces if isinstance(one, Delta)] == [target] * len(
+        frames
+    )
+    assert "".join(one.payload.delta for one in pieces if isinstance(one, Delta)) == words
 
 
 def test_text_is_recoded_for_other_encodings() -> None:

@@ -17,10 +17,12 @@ from arp.protocol.errors import (
     SessionBusy,
     UnknownObject,
 )
+from arp.protocol.messages import Input
 from arp.protocol.patch import Remove, Update
 from arp.session.effects import Acknowledge, CancelTurn, ResolveQuestion, StartTurn
-from arp.session.inputs import MAX_QUEUE
+from arp.session.inputs import MAX_QUEUE, receive, submit
 from arp.session.session import Session
+from arp.session.standing import Rules
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.profile import DRAFT
 from tests.session.conversation import (
@@ -78,6 +80,39 @@ def test_input_begins_a_turn() -> None:
         "input": {"input_type": "text", "data": {"text": "hi"}, "id": "i1"}
     }
     assert started.type == "turn.started"
+
+
+def test_turn_names_no_trace_until_somebody_wants_one() -> None:
+    """Nobody outside has one, and no telemetry is on."""
+    session = new()
+    user(session, "hi")
+    submitted = facts(session)[0]
+    assert (submitted.trace_id, submitted.span_id, submitted.telemetry) == (None, None, None)
+
+
+def test_turn_names_its_trace_where_traces_are_wanted() -> None:
+    session = new()
+    session.standing.rules = Rules(session.rules.limits, traced=True)
+    user(session, "one")
+    user(session, "two")
+    told = {fact.turn_id: fact for fact in facts(session) if fact.type == "turn.submitted"}
+    assert [len(told[name].trace_id or "") for name in ("t1", "t2")] == [32, 32]
+    assert told["t1"].trace_id != told["t2"].trace_id
+    assert told["t1"].telemetry is None
+
+
+@pytest.mark.parametrize("way", ["receive", "submit"])
+def test_turn_is_a_part_of_the_trace_that_asked_for_it(way: str) -> None:
+    session, asks = new(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    message = Input(input_type="text", data={"text": "hi"})
+    if way == "receive":
+        receive(session, message, FULL, traceparent=asks)
+    else:
+        submit(session, message, traceparent=asks)
+    submitted = facts(session)[0]
+    assert submitted.trace_id == "4bf92f3577b34da6a3ce929d0e0e4736"
+    assert submitted.span_id not in (None, "00f067aa0ba902b7")
+    assert submitted.telemetry == {"traceparent": asks}
 
 
 def test_input_without_an_id_is_not_acknowledged() -> None:
@@ -511,3 +546,39 @@ def test_answered_question_that_has_changed_since_is_judged_as_it_stands() -> No
     session.commit("t1", "main", [PatchChange([Update("q", "props.options", ["three"])])])
     refused(session, "selection", {"selected": ["one"]}, source_component="q")
     assert send(session, "selection", {"selected": ["three"]}, source_component="q")
+
+
+# -- turns that a program asks for -----------------------------------------------------------------
+
+
+def program(session: Session, name: str | None = None, **ids: str) -> list[Any]:
+    """A program asks for a turn."""
+    input_id = None if name is None else f"turn:{name}"
+    message = Input(input_type="text", data={"text": "go"}, id=input_id)
+    return submit(session, message, name, **ids)
+
+
+def test_turn_that_a_program_asks_for_has_the_name_that_it_wants() -> None:
+    session = new()
+    assert program(session, "mine", task_id="build") == [
+        Acknowledge("turn:mine", "mine"),
+        StartTurn("mine"),
+    ]
+    submitted, _ = facts(session)
+    assert (submitted.turn_id, submitted.task_id) == ("mine", "build")
+    assert program(session, "mine") == [Acknowledge("turn:mine", "mine")]
+    assert facts(session) == []
+
+
+def test_turn_that_a_program_asks_for_answers_no_question() -> None:
+    session = begun()
+    session.ask("t1", confirm())
+    assert program(session) == []
+    assert (session.queue, len(session.questions)) == (["t2"], 1)
+
+
+def test_program_cannot_begin_a_turn_with_an_answer() -> None:
+    session = new()
+    with pytest.raises(InvalidMessage, match="input_type selection begins no turn"):
+        submit(session, Input(input_type="selection", data={"selected": []}))
+    assert facts(session) == []

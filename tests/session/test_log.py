@@ -5,18 +5,19 @@ from __future__ import annotations
 import pytest
 
 from arp.ledger.fact import decode
-from arp.protocol.messages import TurnMessage
+from arp.ledger.redaction import known_shapes
+from arp.protocol.messages import Commit, InputEcho, TurnMessage
 from arp.protocol.screen import Screen
 from arp.session.emission import SAYING, THINKING, Drained, Said
 from arp.session.log import Log
-from arp.surface.snapshot import Place
-from tests.session.conversation import AT
+from arp.surface.snapshot import Place, SessionName, catch_up, snapshot
+from tests.session.conversation import AT, FULL
 
 TURN = {"thread_id": "main", "turn_id": "t1"}
 
 
 def log(screen: Screen | None = None) -> Log:
-    out = Log("arp", "s", screen or Screen())
+    out = Log("arp", "s", screen or Screen(), known_shapes())
     out.speech.begin_turn("t1")
     return out
 
@@ -117,3 +118,50 @@ def test_anything_else_is_not_taken_for_a_lone_text(kinds: list[str]) -> None:
     assert isinstance(drained, Drained)
     assert (drained.sequence, len(drained.facts)) == (len(kinds), len(kinds))
     assert drained.place == of.place()
+
+
+def test_input_has_its_time_once_it_is_drained_on_the_screen_and_in_what_is_told() -> None:
+    """Until then nobody is told of it: the time is that of its fact."""
+    screen = Screen()
+    of = log(screen)
+    said = {"input_type": "text", "data": {"text": "hi"}}
+    submitted = of.add("turn.submitted", {"input": said}, dict(TURN))
+    of.add("turn.started", {}, dict(TURN))
+    assert (of.is_timed, screen.turns["t1"].inputs[0].at) == (False, None)
+    of.drain(AT)
+    echo = InputEcho(
+        session_id="s", seq=1, turn_id="t1", input_type="text", data={"text": "hi"}, at=AT
+    )
+    assert (of.is_timed, screen.turns["t1"].inputs, submitted.messages) == (True, [echo], [echo])
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+def test_end_of_a_turn_has_its_time_once_it_is_drained(status: str) -> None:
+    """On the screen, in what is told then, and in what is told to whoever comes later."""
+    screen = Screen()
+    of = log(screen)
+    of.add("turn.submitted", {"input": {"input_type": "text", "data": {}}}, dict(TURN))
+    of.drain("2026-11-21T07:00:00Z")
+    ended = of.add(f"turn.{status}", {"status": status}, dict(TURN))
+    assert (of.is_timed, screen.turns["t1"].ended) == (False, None)
+    of.drain(AT)
+    final = Commit(session_id="s", seq=2, turn_id="t1", final=True, at=AT)
+    assert (of.is_timed, screen.turns["t1"].ended, ended.messages[-1]) == (True, AT, final)
+    late = snapshot(screen, SessionName("s", "e", 2), FULL)
+    told = [one.at for one in late if isinstance(one, Commit) and one.final]
+    missed = catch_up(screen, SessionName("s", "e", 2), FULL, Place(seq=1)) or []
+    assert (told, [one.at for one in missed if isinstance(one, Commit)]) == ([AT], [AT])
+
+
+def test_each_input_of_a_turn_has_its_own_time() -> None:
+    screen = Screen()
+    of = log(screen)
+    for number, at in enumerate(("2026-11-21T09:00:00Z", "2026-11-21T10:00:00Z")):
+        said = {"input_type": "text", "data": {"text": str(number)}}
+        kind = "action.resolved" if number else "turn.submitted"
+        of.add(kind, {"input": said, "resumes": True}, {**TURN, "action_id": "a"})
+        of.drain(at)
+    assert [(one.data["text"], one.at) for one in screen.turns["t1"].inputs] == [
+        ("0", "2026-11-21T09:00:00Z"),
+        ("1", "2026-11-21T10:00:00Z"),
+    ]

@@ -16,7 +16,7 @@ from arp.session.effects import Acknowledge, ResolveQuestion, StartTurn
 from arp.session.recovery import Interrupted, messages_of, recover, restore
 from arp.session.session import Head, Question, Session
 from arp.surface.change import RenderChange
-from tests.session.conversation import choices, confirm, facts, form, kinds, new, send, user
+from tests.session.conversation import AT, choices, confirm, facts, form, kinds, new, send, user
 
 HEAD = Head("s", "e")
 
@@ -189,7 +189,10 @@ def test_turn_that_a_crash_interrupted_is_closed_and_the_line_goes_on() -> None:
     user(one.session, "two")
     session = one.restored
     assert recover(session) == [StartTurn("t2")]
-    error, failed, started = facts(session)
+    made, error, failed, started, line = facts(session)
+    assert (line.type, line.payload) == ("queue.changed", {"queued": []})
+    assert (made.type, made.payload["source"]) == ("history.reconstructed", "ledger")
+    assert made.payload["throughSequence"] == made.sequence - 1
     assert error.payload == {
         "error": "the server stopped while this turn ran; ask again to go on",
         "code": 19,
@@ -205,7 +208,23 @@ def test_line_that_waited_when_nothing_ran_goes_on() -> None:
     session = one.restored
     assert session.queue == ["t1"]
     assert recover(session) == [StartTurn("t1")]
-    assert kinds(session) == ["turn.started"]
+    assert kinds(session) == ["history.reconstructed", "turn.started"]
+
+
+def test_line_is_as_it_was_put_in_order() -> None:
+    one = talk()
+    for said_next in ("two", "three"):
+        user(one.session, said_next)
+    one.session.promote("t3")
+    assert one.restored.queue == ["t3", "t2"]
+
+
+def test_session_with_nothing_to_mend_has_no_fact_of_it() -> None:
+    one = talk()
+    one.session.end_turn("t1", "completed")
+    session = one.restored
+    assert recover(session) == []
+    assert facts(session) == []
 
 
 def test_questions_of_the_interrupted_turn_stay_open() -> None:
@@ -216,6 +235,29 @@ def test_questions_of_the_interrupted_turn_stay_open() -> None:
     assert session.questions == {("main", "q"): question}
     (shown,) = session.screen.output("t1")
     assert shown.props["state"] == "open"
+
+
+def test_inputs_keep_their_times() -> None:
+    """Of the fact that has them; an edited one has that of the edit."""
+    one = talk()
+    one.facts += facts(one.session)
+    user(one.session, "two")
+    one.session.edit_queued("t2", {"input_type": "text", "data": {"text": "other"}})
+    times = {
+        turn.id: [told.at for told in turn.inputs] for turn in one.restored.screen.turns.values()
+    }
+    live = one.session.screen.turns.values()
+    assert times == {turn.id: [told.at for told in turn.inputs] for turn in live}
+    assert times == {"t1": [AT], "t2": [AT]}
+
+
+def test_turns_keep_the_times_of_their_ends() -> None:
+    one = talk()
+    user(one.session, "two")
+    one.session.end_turn("t1", "completed")
+    one.facts += facts(one.session)
+    ends = {turn.id: turn.ended for turn in one.restored.screen.turns.values()}
+    assert ends == {"t1": AT, "t2": None}
 
 
 def test_interruption_may_be_tried_again() -> None:
@@ -237,3 +279,11 @@ def test_stored_fact_is_shown_as_it_was_first_sent() -> None:
     assert messages_of(said) == [
         Delta(session_id="s", seq=5, turn_id="t1", payload=DeltaPayload("a"))
     ]
+
+
+def test_what_was_exported_is_a_file_of_the_session_after_a_restart() -> None:
+    log = talk()
+    payload = {"kind": "evidence", "state": "exported"}
+    log.session.record("evidence.changed", payload, evidence_id="e-1", output_ref="a" * 64)
+    log.session.record("evidence.changed", {**payload, "state": "unsupported"}, evidence_id="e-2")
+    assert list(log.restored.seen.files) == ["a" * 64]

@@ -298,10 +298,11 @@ def test_commit_that_cannot_be_told_is_a_snapshot_for_that_profile() -> None:
     session = begun()
     session.profiles = {TEXT}
     inside = [{"id": "a", "type": "text", "props": {"content": "a"}}]
-    session.commit("t1", "main", [RenderChange([Component("g", "group", {"children": inside})])])
+    shown = [text("b"), Component("g", "group", {"children": inside})]
+    session.commit("t1", "main", [RenderChange(shown)])
     session.end_turn("t1", "completed")
     user(session, "again")
-    session.commit("t2", "main", [PatchChange([Replace("g", confirm("q"))])])
+    session.commit("t2", "main", [PatchChange([Reorder("g", None)])])
     assert last_emission(session).translated == {TEXT: None}
 
 
@@ -337,7 +338,7 @@ def test_question_is_shown_open_and_waits() -> None:
 def test_question_of_a_tool_names_the_tool_and_its_call() -> None:
     session = begun()
     ids = {"tool_call_id": "t1.1", "request_id": "r"}
-    question = session.ask("t1", confirm(), about=About("shell", ids))
+    question = session.ask("t1", confirm(), about=About("shell", ids, "ask"))
     _, asked = facts(session)
     assert (asked.tool_call_id, asked.request_id) == ("t1.1", "r")
     assert asked.action_id == question.action_id
@@ -490,3 +491,17 @@ def test_order_is_kept_of_what_is_moved() -> None:
     session.commit("t1", "main", [RenderChange([text("a"), text("b")])])
     session.commit("t1", "main", [PatchChange([Reorder("b", None)])])
     assert [shown.id for shown in session.screen.output("t1")] == ["b", "a"]
+
+
+def test_promoted_turn_is_first_in_line() -> None:
+    session = begun()
+    for said_next in ("b", "c", "d"):
+        user(session, said_next)
+    session.drain(AT)
+    session.promote("t4")
+    assert session.queue == ["t4", "t2", "t3"]
+    (changed,) = facts(session)
+    assert (changed.type, changed.payload) == ("queue.changed", {"queued": ["t4", "t2", "t3"]})
+    session.promote("t4")
+    session.promote("none")
+    assert facts(session) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from arp.ledger.redaction import known_shapes
 from arp.protocol.messages import Commit, Delta, Render
 from arp.protocol.patch import Remove
 from arp.protocol.screen import Screen
@@ -18,7 +19,7 @@ class Speaker:
 
     def __init__(self) -> None:
         self.screen = Screen()
-        self.speech = Speech(self.screen, "s")
+        self.speech = Speech(self.screen, "s", known_shapes())
         self.speech.begin_turn("t1")
         self.sequence = 0
 

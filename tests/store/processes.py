@@ -14,10 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
-def child(role: str, path: Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
-    """Runs `tests/store/child.py` in a role; kills it at the end if it still lives."""
+def child(
+    role: str, path: Path, module: str = "tests.store.child"
+) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """Runs `tests/store/child.py`, or another module, in a role; kills it at the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.store.child", role, str(path)],
+        [sys.executable, "-m", module, role, str(path)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

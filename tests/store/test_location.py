@@ -63,6 +63,9 @@ def test_what_a_killed_process_left_unfinished_is_removed(tmp_path: Path) -> Non
     left = tmp_path / "ledger.blobs" / ".unfinished-abc"
     left.parent.mkdir()
     left.write_bytes(b"half")
+    aside = left.with_name(".unfinished-def")
+    aside.mkdir()
+    (aside / "pack.zip").write_bytes(b"half")
     (left.parent / "kept").write_bytes(b"")
     open_blobs(str(tmp_path / "ledger.db"))
     assert [path.name for path in left.parent.iterdir()] == ["kept"]

@@ -183,7 +183,7 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     await store.save_model("s1", "thread", 6, b"six")
     await store.aclose()
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)
     store = SqliteStore(path)
     await store.open()
     assert [fact for _, fact in await store.read("s1")] == facts(1, 6)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from arp.store.errors import StoreUnavailable
-from arp.store.reader import Reader, find_session, list_sessions
+from arp.store.reader import Reader, Wanted, find_session, list_sessions
 from arp.store.schema import open_ledger
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Append
@@ -34,7 +34,7 @@ async def test_two_questions_run_side_by_side_and_off_the_loop(sqlite: SqliteSto
 async def test_a_file_that_cannot_be_read_says_so_without_its_path(tmp_path: Path) -> None:
     reader = Reader(tmp_path / "missing" / "ledger.db")
     with pytest.raises(StoreUnavailable) as refused:
-        await reader.ask(lambda db: list_sessions(db, None, None, None, 1))
+        await reader.ask(lambda db: list_sessions(db, Wanted(), 1))
     assert str(refused.value) == (
         "the ledger cannot be read: the file cannot be opened; check the directory and its rights "
         "(unable to open database file)"
@@ -52,7 +52,7 @@ async def test_a_row_that_is_damaged_says_so(sqlite: SqliteStore) -> None:
 
 def test_questions_can_be_asked_of_any_connection(tmp_path: Path) -> None:
     with closing(open_ledger(tmp_path / "l.db")) as db:
-        assert list_sessions(db, "ann", "chat", "2026~x", 5) == []
+        assert list_sessions(db, Wanted("ann", "chat", None, "2026~x"), 5) == []
         assert find_session(db, "s1") is None
 
 

@@ -15,9 +15,10 @@ from arp.store.schema import open_checkpointer, open_ledger, open_reader
 def test_a_new_file_gets_the_tables_and_says_what_it_is(tmp_path: Path) -> None:
     with closing(open_ledger(tmp_path / "new.db")) as db:
         assert db.execute("PRAGMA application_id").fetchone() == (0x41525031,)
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)
         tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-        assert tables.fetchall() == [("journal",), ("model",), ("segment",), ("session",)]
+        names = [name for (name,) in tables]
+        assert names == ["journal", "model", "said", "segment", "session"]
     with closing(open_ledger(tmp_path / "new.db")) as db:
         assert db.execute("SELECT count(*) FROM journal").fetchone() == (0,)
 
@@ -40,12 +41,12 @@ def test_a_ledger_of_a_newer_version_is_refused_and_not_touched(tmp_path: Path) 
     path = tmp_path / "newer.db"
     open_ledger(path).close()
     with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version = 3")
+        db.execute("PRAGMA user_version = 4")
     before = path.read_bytes()
     with pytest.raises(StoreUnavailable) as refused:
         open_ledger(path)
     assert str(refused.value) == (
-        f"ledger {path} was written by a newer version (tables 3, this one knows 2); "
+        f"ledger {path} was written by a newer version (tables 4, this one knows 3); "
         "upgrade, or name another file: --ledger sqlite:other.db"
     )
     assert path.read_bytes() == before

@@ -13,6 +13,9 @@ MOST_PUBLIC_NAMES = 25
 HEAVY = ["grpc", "httpx", "mcp", "prompt_toolkit", "rich", "starlette", "uvicorn", "websockets"]
 """What somebody who only writes components should not wait for."""
 
+OF_THE_SERVER = ["arp.hub.hub", "arp.store.blobs", "arp.store.sqlite", "mimetypes", "sqlite3"]
+"""What a server loads when it starts, and an agent's file does not need to be read."""
+
 
 def test_every_room_imports_from_lower_floors_only() -> None:
     """The contracts stand in pyproject.toml; the output names the import that breaks one."""
@@ -26,6 +29,14 @@ def test_import_arp_loads_nothing_heavy() -> None:
         "import arp, arp.ui, sys; print(*sys.modules.keys() & set(sys.argv[1:]))", *HEAVY
     )
     assert loaded == "", f"`import arp` loads {loaded}; import it where it is used first"
+
+
+def test_what_an_agent_begins_with_loads_no_store() -> None:
+    loaded = run_python(
+        "from arp import App, Turn, ui; import sys; print(*sys.modules.keys() & set(sys.argv[1:]))",
+        *(HEAVY + OF_THE_SERVER),
+    )
+    assert loaded == "", f"`from arp import Turn` loads {loaded}; import it where it is used first"
 
 
 def test_arp_has_at_most_25_public_names_and_each_is_there() -> None:

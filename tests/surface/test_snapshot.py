@@ -37,7 +37,7 @@ from arp.protocol.messages import (
 from arp.protocol.patch import PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.screen import Screen
 from arp.surface.profile import DRAFT, Profile, profile_of
-from arp.surface.snapshot import RECENT_TURNS, Place, SessionName, catch_up, snapshot
+from arp.surface.snapshot import Place, SessionName, catch_up, snapshot
 
 
 def profile(*components: str, features: Sequence[str] = ("thinking",)) -> Profile:
@@ -195,11 +195,11 @@ def test_snapshot_holds_other_surfaces_whole() -> None:
     assert snapshot(shown, NAME, FULL) == [READY, side, END]
 
 
-def test_snapshot_holds_the_recent_turns_alone() -> None:
-    """Older turns are paged over HTTP."""
-    shown = screen(*(said("x", f"t{n}") for n in range(1, RECENT_TURNS + 3)))
+def test_snapshot_holds_every_turn_that_the_screen_keeps() -> None:
+    """Which those are is the session's to say; older turns are paged over HTTP."""
+    shown = screen(*(said("x", f"t{n}") for n in range(1, 70)))
     turns = [m.turn_id for m in snapshot(shown, NAME, FULL) if isinstance(m, Render)]
-    assert turns == [f"t{n}" for n in range(3, RECENT_TURNS + 3)]
+    assert turns == [f"t{n}" for n in range(1, 70)]
 
 
 def test_snapshot_tells_a_profile_what_it_shows() -> None:

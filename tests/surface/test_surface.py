@@ -341,6 +341,13 @@ def test_component_of_a_restored_tree_is_measured_first() -> None:
     assert error.detail == "max_message_bytes"
 
 
+def test_nothing_is_remembered_of_what_is_forgotten() -> None:
+    """Or the memory of a long session would grow with what left its tree."""
+    on = surface(text("a"), text("b"))
+    on.forget(["a", "never there"])
+    assert list(on._weights) == ["b"]
+
+
 def test_component_that_comes_back_is_weighed_anew() -> None:
     on = surface(text("a", "x" * 900), max_message_bytes=1000)
     patch(on, Remove("a"))

@@ -172,11 +172,25 @@ def test_table_of_which_few_rows_are_shown_is_told_anew() -> None:
     assert (shown.id, shown.type, shown.props["rows"][0]) == ("t", "table", [1])
 
 
-@pytest.mark.parametrize("op", [Remove("c"), Replace("c", text("n"))])
-def test_what_goes_away_is_removed(op: PatchOp) -> None:
-    told = Stage(text("a"), confirm("c")).told(TEXT, patch(op))
-    assert told[0] == patch(Remove("c"))
-    assert told[1:] == ([] if isinstance(op, Remove) else [RenderChange([text("n")])])
+def test_what_goes_away_is_removed() -> None:
+    stage = Stage(text("a"), confirm("c"))
+    assert stage.told(TEXT, patch(Remove("c"))) == [patch(Remove("c"))]
+
+
+def test_what_is_replaced_under_another_id_is_replaced_where_it_stood() -> None:
+    """So that what stands behind it, a tool say, stays behind the new one."""
+    stage = Stage(confirm("c"), text("a"))
+    assert stage.told(TEXT, patch(Replace("c", confirm("m")), Replace("m", text("n")))) == [
+        patch(Replace("c", text("n")))
+    ]
+
+
+def test_pieces_are_replaced_by_pieces_where_they_stood() -> None:
+    stage = Stage(group("g", plain("c"), plain("d")), text("a"))
+    replace = Replace("g", group("h", plain("e"), plain("f")))
+    assert stage.told(TEXT, patch(replace)) == [
+        patch(Replace("d", text("e")), Insert(text("f"), "e"), Remove("c"))
+    ]
 
 
 # -- where it stands -------------------------------------------------------------------------------
@@ -222,9 +236,9 @@ def test_one_of_an_earlier_turn_stays_there() -> None:
 
 def test_first_place_of_an_earlier_turn_cannot_be_told() -> None:
     """An insert at the first place names no turn: the renderer would take its own."""
-    stage = Stage(group("g", plain("c")), text("b"))
+    stage = Stage(text("b"), group("g", plain("c")))
     stage.commit("t2", RenderChange([text("z")]))
-    assert stage.told(TEXT, patch(Replace("g", confirm("n"))), turn="t2") is None
+    assert stage.told(TEXT, patch(Reorder("g", None)), turn="t2") is None
 
 
 # -- layouts ---------------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ async def test_client_that_goes_ends_the_stream_and_leaves_no_task() -> None:
     streaming = asyncio.ensure_future(stream(client.receive, client.send, outbox, EventWriter()))
     await asyncio.sleep(0)
     client.gone.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await streaming
     assert outbox.closed == (1001, "gone")
     assert len(asyncio.all_tasks()) == before

@@ -8,6 +8,7 @@ export default defineConfig({
         export: "src/export.ts",
         strings: "src/strings.ts",
         canonical: "src/canonical.ts",
+        chat: "src/chat.ts",
       },
       formats: ["es"],
     },
@@ -17,5 +18,5 @@ export default defineConfig({
     minify: false,
     sourcemap: true,
   },
-  test: { include: ["tests/**/*.test.ts"] },
+  test: { include: ["tests/**/*.test.ts"], testTimeout: 20_000, retry: process.env.CI ? 1 : 0 },
 });

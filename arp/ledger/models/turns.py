@@ -222,6 +222,10 @@ def _removed(threads: Threads, fact: Fact) -> None:
         turn = thread.turns.get(turn_id)
         if turn is not None:
             turn.removed = True
+    for turn_id in texts(fact.payload, "restoredTurns", MOST_TURNS):
+        turn = thread.turns.get(turn_id)
+        if turn is not None:
+            turn.removed = False
 
 
 # -- what happens in a turn ------------------------------------------------------------------------

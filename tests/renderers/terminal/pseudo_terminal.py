@@ -22,7 +22,7 @@ from tests.renderers.terminal.drawing import PROMPT
 
 ROOT = Path(__file__).parents[3]
 SCRIPTED = [sys.executable, str(Path(__file__).with_name("scripted_chat.py"))]
-WAIT_S = 10.0
+WAIT_S = 30.0
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -98,9 +98,9 @@ class PseudoTerminal:
         ]
         return [*above, *self.shown.split("\n")]
 
-    def until(self, is_so: Callable[[], bool]) -> None:
-        """Reads until something is so; fails after ten seconds with what is in sight."""
-        end = time.monotonic() + WAIT_S
+    def until(self, is_so: Callable[[], bool], wait_s: float = WAIT_S) -> None:
+        """Reads until something is so; fails after `wait_s` with what is in sight."""
+        end = time.monotonic() + wait_s
         while not is_so():
             left = end - time.monotonic()
             if left <= 0 or (not self.read(left) and not is_so()):
@@ -109,14 +109,15 @@ class PseudoTerminal:
     def until_shown(self, text: str) -> None:
         self.until(lambda: text in self.shown)
 
-    def until_at_rest(self, last: str = "") -> None:
+    def until_at_rest(self, last: str = "", wait_s: float = WAIT_S) -> None:
         """Reads until `last` is shown and a whole frame without a running turn stands there."""
         self.until(
             lambda: (
                 last in self.shown
                 and "Ctrl-C stops" not in self.shown
                 and self.shown.endswith(f"\n{PROMPT}")
-            )
+            ),
+            wait_s,
         )
 
     def until_ended(self) -> int:

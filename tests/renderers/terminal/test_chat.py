@@ -117,7 +117,8 @@ def test_ctrl_c_stops_the_turn_and_twice_leaves(state: Path) -> None:
         terminal.begin("count").until_shown("7 8 9 10")
         terminal.type("\x03")
         terminal.until_shown("■ stopped")
-        terminal.type("\x03")
+        # Two, since a loaded machine may need longer to stop than the two seconds that count.
+        terminal.type("\x03\x03")
         terminal.until_ended()
         assert terminal.paper[-1] == "left: interrupted"
 
@@ -177,10 +178,11 @@ def test_what_was_said_is_remembered_for_its_owner_and_answers_are_not(state: Pa
         terminal.until_shown(f"{PROMPT} export")
 
 
+@pytest.mark.timeout(90)
 def test_ten_thousand_deltas_are_few_bytes(state: Path) -> None:
     """T7: 42 kB of markdown cost less than twelve times as many bytes."""
     with chat("flood", state) as terminal:
-        terminal.begin("flood").until_at_rest("The end.")
+        terminal.begin("flood").until_at_rest("The end.", wait_s=60)
         assert len(terminal.output) < 12 * 42_000
         assert not any(clear in terminal.output for clear in CLEARS)
         headings = [line for line in terminal.paper if line == "  Weather in Seattle"]

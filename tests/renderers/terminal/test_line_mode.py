@@ -13,7 +13,7 @@ from tests.renderers.terminal.drawing import PROMPT, picture
 from tests.renderers.terminal.fake_client import FakeClient
 
 OPTIONS = Options(width=60, colour=False, max_rows=None)
-WAIT_S = 5
+WAIT_S = 30
 
 
 class Typed(io.StringIO):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -275,14 +276,26 @@ def test_errors_and_the_end_of_a_stopped_turn_are_told() -> None:
     assert paper.frame().printed.endswith("\n\n  ✗ failed")
 
 
-def test_another_surface_is_told_too() -> None:
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        (text("a", "aside"), "  aside"),
+        (text("a/1", "aside"), "  aside"),
+        (
+            Component("a/1", "table", {"headers": ["h"], "rows": [["aside"]]}),
+            "  h\n  ─────\n  aside",
+        ),
+    ],
+)
+def test_another_surface_is_told_too(shown: Component, printed: str) -> None:
+    """Whatever its components are called."""
     paper = Paper()
-    render, commit = paper.rendered(text("a", "aside"))
+    render, commit = paper.rendered(shown)
     paper.tell(
         type(render)(session_id="s", surface="side", components=render.components, seq=9),
         type(commit)(session_id="s", surface="side", seq=9),
     )
-    assert paper.frame().printed == "  aside"
+    assert paper.frame().printed == printed
 
 
 def test_a_new_screen_prints_only_what_is_missing() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
+
+import pytest
 
 from arp.protocol.component import Component
 from arp.protocol.mark import Behind
@@ -11,6 +14,7 @@ from arp.protocol.messages import (
     Delta,
     DeltaPayload,
     InputEcho,
+    Patch,
     Render,
     ToolEnd,
     ToolEndPayload,
@@ -18,7 +22,9 @@ from arp.protocol.messages import (
     ToolStartPayload,
     TurnMessage,
 )
+from arp.protocol.patch import PatchOp, Update
 from arp.protocol.screen import Screen
+from arp_terminal.items import Entry
 from arp_terminal.transcript import Transcript
 
 T: dict[str, Any] = {"session_id": "s", "turn_id": "t1"}
@@ -83,6 +89,56 @@ def test_turn_that_is_heard_is_told_as_it_happens() -> None:
         screen.apply(message)
         transcript.hear(message)
     assert told(transcript) == TOLD
+
+
+@pytest.mark.parametrize("ahead", range(1, len(LIVE)))
+def test_order_is_the_same_however_far_the_screen_is_ahead_of_what_was_heard(ahead: int) -> None:
+    screen, printed = Screen(), []
+    transcript = Transcript(screen, hold=False)
+    for place in range(len(LIVE) + ahead):
+        if place < len(LIVE):
+            screen.apply(LIVE[place])
+        if place >= ahead:
+            transcript.hear(LIVE[place - ahead])
+        printed += take_printed(transcript)
+    assert [(entry.kind, entry.ref) for entry in printed] == TOLD
+
+
+def test_answer_stands_where_it_was_given_though_the_screen_is_ahead() -> None:
+    question = Component("q", "confirm", {"title": "Sure?"})
+    closing: list[PatchOp] = [
+        Update("q", "props.state", "answered"),
+        Update("q", "props.answer", True),
+    ]
+    echo = InputEcho(input_type="action", data={"action": "confirm"}, source_component="q", **T)
+    before: list[object] = [ASKED, delta("Well."), Render(components=[question], **T), Commit(**T)]
+    after: list[object] = [
+        Patch(ops=closing, **T),
+        Commit(**T),
+        echo,
+        delta("Done."),
+        Commit(final=True, **T),
+    ]
+    screen = Screen()
+    transcript = Transcript(screen, hold=False)
+    for message in before:
+        screen.apply(message)
+        transcript.hear(message)
+    printed = take_printed(transcript)
+    for message in after:
+        screen.apply(message)
+    for message in after:
+        transcript.hear(message)
+        printed += take_printed(transcript)
+    assert [entry.kind for entry in printed] == ["input", "text", "component", "answer", "text"]
+
+
+def take_printed(transcript: Transcript) -> list[Entry]:
+    """Prints what is settled, as a pipe does."""
+    entries = list(itertools.takewhile(lambda entry: entry.settled, transcript.entries()))
+    for entry in entries:
+        transcript.printed(entry)
+    return entries
 
 
 def test_turn_that_a_snapshot_tells_is_in_the_same_order() -> None:

@@ -48,11 +48,12 @@ export class Calls {
   }
 
   welcome({ agent }: RendererConnection, session: SessionReady | null): void {
+    const wasOnline = this.#isOnline;
     this.#isOnline = true;
     this.#inSnapshot = session?.resume === "snapshot";
     this.#held = [];
     const capabilities = { components: [], features: [], ...agent?.capabilities };
-    guarded(this.#callbacks.onConnect, capabilities, session);
+    if (!wasOnline) guarded(this.#callbacks.onConnect, capabilities, session);
   }
 
   offline(): void {

@@ -90,13 +90,13 @@ export function guarded<A extends unknown[]>(
  * short while.
  */
 export function nextFrame(flush: () => void): void {
-  let done = false;
+  const { requestAnimationFrame: frame } = globalThis as Partial<typeof globalThis>;
   const once = () => {
-    if (done) return;
-    done = true;
+    if (!timer) return;
+    clearTimeout(timer); // one for each frame would cost as much as what it is for
+    timer = undefined;
     flush();
   };
-  const { requestAnimationFrame: frame } = globalThis as Partial<typeof globalThis>;
-  if (frame) frame(once);
-  setTimeout(once, frame ? 100 : 0);
+  frame?.(once);
+  let timer: ReturnType<typeof setTimeout> | undefined = setTimeout(once, frame ? 100 : 0);
 }

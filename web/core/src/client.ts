@@ -27,6 +27,7 @@ import type {
   Input,
   Json,
   JsonObject,
+  RendererAck,
   SessionReady,
 } from "./generated/wire.js";
 import { newId, rendererHello, resolveOptions, type ArpClientOptions, type Resolved } from "./options.js";
@@ -39,13 +40,18 @@ import { onWake } from "./wake.js";
 /** What goes with an input. */
 export interface SendOptions {
   /** The component that it answers. */
-  source?: string;
+  source?: string | null;
   surface?: string;
   /** Files, which go over HTTP; `part` names the field of a form. */
   files?: readonly (File | Attachment)[];
   /** An id of yours; the same one twice is one input. */
   id?: string;
+  /** The turn in whose place it says something else. */
+  edits?: string | null;
 }
+
+/** How a component shows: as its type, as something simpler, or not at all. */
+export type Presented = NonNullable<RendererAck["presented"]>[string];
 
 type Waiter = (turnId: string | null, error?: ErrorPayload) => void;
 
@@ -79,6 +85,9 @@ export class ArpClient {
   #stopListening: (() => void) | null = null;
   #committed = 0;
   #acknowledged = 0;
+  /** How components show that were not always drawn as what they are, and what of it the server has not heard. */
+  readonly #presented = new Map<string, Presented>();
+  #unheard = new Set<string>();
 
   constructor(options: string | ArpClientOptions, callbacks: ArpClientCallbacks = {}) {
     const resolved = resolveOptions(options);
@@ -142,7 +151,7 @@ export class ArpClient {
    * refusal, it tries at once; while there is a connection this does nothing.
    */
   connect(): void {
-    this.#stopListening ??= onWake(() => this.#driver.wake());
+    this.#stopListening ??= onWake(() => this.#driver.wake(), () => this.#driver.resume());
     this.#driver.connect();
   }
 
@@ -161,6 +170,8 @@ export class ArpClient {
     this.#connection.turnTo(sessionId);
     this.#outbox.open(sessionId, false);
     this.#committed = this.#acknowledged = 0;
+    this.#presented.clear();
+    this.#unheard.clear();
     this.store.look();
     this.#changed();
     this.#driver.restart();
@@ -185,21 +196,75 @@ export class ArpClient {
 
   /** Answers a question, unless an answer is on its way; see `answerOfValue` for the value. */
   answer(component: Component, value: Json, options: SendOptions = {}): string {
-    const pending = this.#outbox.answerTo(component.id);
-    if (pending !== undefined) return pending.id;
-    const surface = this.#connection.screen.find(component.id)?.surface ?? "main";
-    const [inputType, data] = answerOfValue(component, value);
-    return this.send(inputType, data, { surface, ...options, source: component.id });
+    return this.#answer(component, ...answerOfValue(component, value), options);
   }
 
-  /** Stops the running turn. */
-  stop(): string {
-    return this.send("action", { action: "arp.cancel" });
+  /** Stops a turn: the one that runs, if none is named. One in line leaves it. */
+  stop(turnId?: string): string {
+    return this.#command("cancel", turnId);
+  }
+
+  /** Says something else in the place of what began a turn; one in line keeps its place. */
+  edit(turnId: string, text: string, options: SendOptions = {}): string {
+    return this.sendText(text, { ...options, edits: turnId });
+  }
+
+  /** Has the input of a turn answered again, as another version of the turn. */
+  regenerate(turnId: string): string {
+    return this.#command("regenerate", turnId);
+  }
+
+  /** Shows a version of a turn, and what followed it. */
+  showVersion(turnId: string): string {
+    return this.#command("branch", turnId);
+  }
+
+  /** Puts a turn first in line. */
+  promote(turnId: string): string {
+    return this.#command("promote", turnId);
+  }
+
+  /** Lets a line go on that waits since a turn failed. */
+  goOn(): string {
+    return this.#command("continue");
+  }
+
+  /** Says yes to a tool that asks for leave; `session`: also from now on. */
+  grant(component: Component, scope: "once" | "session" = "once"): string {
+    return this.#decide(component, "confirm", { scope });
+  }
+
+  /** Says no to a tool that asks for leave, and why. */
+  deny(component: Component, reason = ""): string {
+    return this.#decide(component, "deny", { reason });
+  }
+
+  #command(name: string, turn_id?: string): string {
+    const data = { action: `arp.${name}`, payload: { turn_id } };
+    return this.send("action", data as JsonObject); // what is undefined is not sent
+  }
+
+  #decide(component: Component, action: string, payload: JsonObject): string {
+    return this.#answer(component, "action", { action, payload }, {});
+  }
+
+  #answer({ id: source }: Component, inputType: InputType, data: JsonObject, options: SendOptions): string {
+    const pending = this.#outbox.answerTo(source);
+    const surface = this.#connection.screen.find(source)?.surface ?? "main";
+    return pending?.id ?? this.send(inputType, data, { surface, ...options, source });
+  }
+
+  /** Takes note of how a component shows; the agent is told where that is not as its type (`turn.shown_as`). */
+  presented(componentId: string, how: Presented): void {
+    if ((this.#presented.get(componentId) ?? "native") === how) return;
+    this.#presented.set(componentId, how);
+    if (this.#unheard.size === 0) queueMicrotask(() => this.#displayed());
+    this.#unheard.add(componentId);
   }
 
   /** Sends any input. */
   send(inputType: InputType, data: JsonObject, options: SendOptions = {}): string {
-    const { source = null, surface = "main", files = [], id = newId() } = options;
+    const { source = null, surface = "main", files = [], id = newId(), edits = null } = options;
     const message: Input = {
       type: "input",
       v: 1,
@@ -208,6 +273,7 @@ export class ArpClient {
       source_component: source,
       surface,
       id,
+      edits,
     };
     this.#outbox.add(id, message, files.map(attachment));
     const tooLong = this.#tooLong(message);
@@ -230,8 +296,8 @@ export class ArpClient {
   resend(id: string): string | null {
     if (this.#outbox.get(id)?.phase !== "refused") return null;
     const { message, files } = this.discard(id) as Outgoing;
-    const { input_type, data, source_component: source, surface = "main" } = message;
-    return this.send(input_type, data, { ...(source && { source }), surface, files });
+    const { input_type, data, source_component: source = null, surface = "main", edits = null } = message;
+    return this.send(input_type, data, { source, edits, surface, files });
   }
 
   /** Takes back an input that has not been sent yet, or was refused; gives it. */
@@ -284,7 +350,7 @@ export class ArpClient {
 
   #welcome(session: SessionReady | null): void {
     const isSnapshot = session?.resume === "snapshot";
-    this.#outbox.open(this.sessionId, this.#options.sessionId === null);
+    this.#outbox.open(this.sessionId, true);
     if (isSnapshot) this.#outbox.dropAccepted();
     this.#driver.welcome();
     this.#changed();
@@ -356,13 +422,15 @@ export class ArpClient {
     return `${size} bytes; the server takes ${limit}`;
   }
 
-  /** Says how far this screen has come, once it shows. */
+  /** Says how far this screen has come, once it shows, and how. */
   #displayed(): void {
-    const features = this.capabilities?.features;
-    if (this.#committed <= this.#acknowledged || !features?.includes("frame-ack")) return;
-    if (!this.#driver.isSocket) return;
+    const isNews = this.#committed > this.#acknowledged || this.#unheard.size > 0;
+    if (!isNews || !this.#driver.isSocket || !this.capabilities?.features?.includes("frame-ack")) return;
+    const told = [...this.#unheard].map((id) => [id, this.#presented.get(id) as Presented] as const);
+    const presented = told.length > 0 && { presented: Object.fromEntries(told) };
+    if (!this.#driver.send({ type: "ack", v: 1, seq: this.#committed, ...presented })) return;
     this.#acknowledged = this.#committed;
-    this.#driver.send({ type: "ack", v: 1, seq: this.#committed });
+    this.#unheard.clear();
   }
 
   // -- the state ---------------------------------------------------------------------------------
@@ -370,13 +438,14 @@ export class ArpClient {
   #offline(): void {
     this.#outbox.rewind();
     this.#acknowledged = 0;
+    this.#unheard = new Set(this.#presented.keys()); // the next connection knows nothing of it
     this.#calls.offline();
   }
 
   #newStatus(): Status {
     const { state } = this.#driver;
-    const { sessionId, loading, screen } = this.#connection;
-    return { ...state, sessionId, loading, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
+    const { sessionId, loading, screen, older } = this.#connection;
+    return { ...state, sessionId, loading, older, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
   }
 
   #changed(): void {

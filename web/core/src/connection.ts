@@ -26,6 +26,8 @@ export class RendererConnection {
   epoch: string | null = null;
   /** The last place applied. */
   seq = 0;
+  /** How many turns came before the first that the agent side told; nothing if it did not say. */
+  declare older: number | null | undefined;
   agent: AgentHello | null = null;
   sessionId: string | null;
   readonly #hello: RendererHello;
@@ -121,9 +123,10 @@ export class RendererConnection {
     return null;
   }
 
-  #session({ session_id, epoch, seq, resume }: SessionReady): void {
+  #session({ session_id, epoch, seq, resume, older }: SessionReady): void {
     this.sessionId = session_id;
     if (resume === "replay" && epoch === this.epoch) return;
+    this.older = older;
     this.#aside = new Screen();
     this.epoch = null;
     this.#nextEpoch = epoch;
@@ -148,6 +151,7 @@ export class RendererConnection {
   }
 
   #swap(seq: number): void {
+    (this.#aside as Screen).inherit(this.screen);
     this.screen = this.#aside as Screen;
     this.#aside = null;
     this.epoch = this.#nextEpoch;

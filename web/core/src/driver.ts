@@ -3,7 +3,8 @@
  *
  * Theory of operation. Phases: `idle` (not asked to connect), `connecting` (a link is opening, or
  * the server has not answered our hello yet), `online`, `waiting` (until the next try) and `refused`
- * (the server does not want us: only the user tries again). Each try goes through the transports in
+ * (the server does not want us: only the user tries again). After the last try it is `idle` with a
+ * `reason`, until something gives hope: the network is back, somebody looks at the page. Each try goes through the transports in
  * turn, those first that have worked; a link that never was leads to the next at once. The wait
  * before try n is a random part of 1, 2, 4, 8, 16 s, so that clients of a server that went away do
  * not all come back at once. A connection that held for a while starts the steps anew.
@@ -24,7 +25,7 @@ export interface LinkState {
   readonly attempt: number;
   /** When the next try is due, in ms since the epoch; while `waiting`. */
   readonly retryAt: number | null;
-  /** How the last connection ended. */
+  /** How the last connection ended; `null` while `idle` by the user's own wish. */
   readonly reason: string | null;
   /** Why the server does not want us; while `refused`. */
   readonly refusal: ErrorPayload | null;
@@ -75,6 +76,8 @@ export interface Driver {
   lose(loss: Loss): void;
   /** The server has answered our hello. */
   welcome(): void;
+  /** Ends a wait, also the one after the last try. */
+  resume(): void;
   /**
    * The machine woke up or the network is back: a wait ends, and a connection that was silent for
    * long may have died unseen, so it is made anew.
@@ -143,7 +146,7 @@ export function createDriver(options: DriverOptions): Driver {
     const ours = ++round;
     const { address, world, hello } = options;
     enter({ phase: "connecting", transport, retryAt: null });
-    after(HANDSHAKE_MS, () => lose({ reason: "no answer to our hello", unavailable: true }));
+    after(HANDSHAKE_MS, () => lose({ reason: "no answer", unavailable: true }));
     const listener: Listener = {
       frame(text) {
         listener.alive();
@@ -160,7 +163,7 @@ export function createDriver(options: DriverOptions): Driver {
       const token = await options.token();
       const opener = transport === "websocket" ? openSocket : await sseOpener();
       if (ours !== round) return;
-      link = opener({ address, world, token, hello: hello(), listener });
+      link = opener({ address, world, token, listener, hello });
     } catch (error) {
       listener.lost({ reason: String(error), unavailable: true });
     }
@@ -181,6 +184,8 @@ export function createDriver(options: DriverOptions): Driver {
     state = { ...state, phase: "idle" };
     connect();
   };
+
+  const isLost = () => state.phase === "waiting" || (state.phase === "idle" && state.reason !== null);
 
   return {
     get state() {
@@ -204,8 +209,11 @@ export function createDriver(options: DriverOptions): Driver {
       onlineSince = Date.now();
       enter({ phase: "online", reason: null, refusal: null });
     },
+    resume() {
+      if (isLost()) connect();
+    },
     wake() {
-      if (state.phase === "waiting") connect();
+      if (isLost()) connect();
       else if (Date.now() - heardAt > QUIET_MS) restart();
     },
     send(message) {

@@ -69,8 +69,10 @@ function checkedTurn(turn: Partial<TurnState> | null): TurnState {
     thinking: typeof turn?.thinking === "string" ? turn.thinking : "",
     errors: list(turn?.errors).filter(isObject),
     marks: list(turn?.marks).filter(isObject),
+    permissions: [], // a file can give no leave
     usage: turn?.usage ?? null,
     final: true,
+    ...(typeof turn?.at === "string" && { at: turn.at }),
   };
 }
 

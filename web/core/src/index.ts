@@ -5,7 +5,7 @@ export type { Json, JsonObject, Component, CoreProps, ErrorPayload, FileRef } fr
 export { VERSIONS } from "./generated/tables.js";
 
 export { ArpClient } from "./client.js";
-export type { SendOptions } from "./client.js";
+export type { Presented, SendOptions } from "./client.js";
 export type { ArpClientOptions } from "./options.js";
 export { newId } from "./options.js";
 export type { ArpClientCallbacks } from "./callbacks.js";
@@ -16,8 +16,6 @@ export { Store } from "./store.js";
 export type { Status } from "./store.js";
 export type { Cell, Schedule } from "./cells.js";
 export { isTextPart, Screen } from "./screen.js";
-export { storyOf } from "./story.js";
-export type { Piece } from "./story.js";
 export type { Mark, ToolRun, TurnState, TurnStatus } from "./screen.js";
 export { RendererConnection } from "./connection.js";
 export type { LinkState, Phase } from "./driver.js";
@@ -27,7 +25,9 @@ export type { Attachment, Outgoing, SendPhase, Storage } from "./outbox.js";
 export { connectSSE, streamSSE } from "./stream_sse.js";
 export type { SSECallbacks, StreamSSEOptions, ToolEvent } from "./stream_sse.js";
 export { ArpError, createSessionAPI } from "./sessions.js";
+export type { ChatListener } from "./chat_watch.js";
 export type {
+  ChatRow,
   HistoryMessage,
   SessionAPI,
   SessionAPIOptions,

@@ -47,7 +47,8 @@ export interface Surroundings {
 
 export interface Opening {
   readonly address: Address;
-  readonly hello: RendererHello;
+  /** Made when it is sent: what it takes is not needed to begin. */
+  readonly hello: () => RendererHello;
   /** A token, if there is one. */
   readonly token: string | null;
   readonly world: Surroundings;

@@ -24,6 +24,8 @@ export interface ArpClientOptions {
   locale?: string;
   timeZone?: string;
   theme?: string;
+  /** What it can do besides: with `line-pause` the line waits behind a turn that failed, until `goOn()` or the next message. */
+  features?: readonly string[];
   /** Keeps unsent inputs over a reload; the tab's own storage if absent. */
   storage?: Storage | null;
   /** When listeners hear: at the next animation frame if absent. */
@@ -57,6 +59,7 @@ const FEATURES = [
   "patch-append",
   "thinking",
   "batch",
+  "branches",
 ];
 
 /** Fills in what is not said. */
@@ -80,14 +83,15 @@ export function resolveOptions(given: string | ArpClientOptions): Resolved {
 
 /** What this renderer is. */
 export function rendererHello({ renderer, sessionId }: Resolved): RendererHello {
-  const { components = VERSIONS, limits, viewport, theme, locale, timeZone } = renderer;
-  const own = new Intl.DateTimeFormat().resolvedOptions();
+  const { components = VERSIONS, features = [], limits, viewport, theme, locale, timeZone } = renderer;
+  // What the browser has to be asked for costs as much as drawing a page.
+  const own = locale && timeZone ? renderer : Intl.DateTimeFormat().resolvedOptions();
   // What is undefined is not sent.
   return {
     type: "hello",
     v: 1,
     session_id: sessionId,
-    capabilities: { components, features: FEATURES, limits },
+    capabilities: { components, features: [...FEATURES, ...features], limits },
     viewport,
     theme,
     locale: locale ?? own.locale,

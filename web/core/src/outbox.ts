@@ -60,13 +60,13 @@ export class Outbox {
    * Takes the inputs that are kept for a session.
    *
    * @param sessionId `null` = one that the server has not named yet.
-   * @param moves Whether what is here moves along to that session.
+   * @param isNamed Whether the server told it: what is here and had no session yet moves along.
    */
-  open(sessionId: string | null, moves: boolean): void {
+  open(sessionId: string | null, isNamed: boolean): void {
     const key = this.#prefix + (sessionId ?? "");
     if (key === this.#key && this.items.length > 0) return;
-    const here = moves ? this.items : [];
-    if (moves && key !== this.#key) this.#write([]);
+    const here = isNamed && this.#key === this.#prefix ? this.items : [];
+    if (here.length > 0) this.#write([]);
     this.#key = key;
     const kept = this.#read().filter(({ id }) => !here.some((item) => item.id === id));
     this.#set([...kept, ...here]);

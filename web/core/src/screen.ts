@@ -19,6 +19,7 @@ import type {
   InputEcho,
   JsonObject,
   Patch,
+  Permission,
   Render,
   TurnMessage,
 } from "./generated/wire.js";
@@ -64,9 +65,15 @@ export interface TurnState {
   readonly errors: readonly ErrorPayload[];
   /** Where inputs, thinking, tools and errors stand among the output; see `storyOf`. */
   readonly marks: readonly Mark[];
+  /** The components by which its tools asked for leave: no other component can pass for one. */
+  readonly permissions: readonly Permission[];
   readonly usage: JsonObject | null;
+  /** While queued: the line waits until somebody lets it go on. */
+  readonly paused?: boolean;
   /** Its output is complete. */
   readonly final: boolean;
+  /** When it ended, RFC 3339; absent while it is not over, or of an agent side that does not say. */
+  readonly at?: string | null | undefined;
 }
 
 /** Changes of one of these; `turn:ID` and `surface:NAME` besides. */
@@ -128,13 +135,17 @@ export class Screen {
   /** A turn; `undefined` if there is none of that id. */
   turn(id: string): TurnState | undefined {
     const rest = this.#turns.get(id);
-    if (rest === undefined) return undefined;
     let state = this.#states.get(id);
-    if (state === undefined) {
+    if (rest && !state) {
       state = { ...rest, output: (this.#surfaces.get("main") as Tree).output(id) };
       this.#states.set(id, state);
     }
     return state;
+  }
+
+  /** How a turn stands, without making all of it. */
+  status(id: string): TurnStatus | null | undefined {
+    return this.#turns.get(id)?.status;
   }
 
   /** What shows on a surface besides `main`. */
@@ -183,18 +194,34 @@ export class Screen {
         break;
       }
       case "input":
-        this.#edit(message.turn_id, ({ inputs, marks }) => ({
-          inputs: [...inputs, message],
-          marks: [...marks, this.#mark("input", inputs, message)],
-        }));
+        this.#edit(message.turn_id, ({ inputs, marks }) =>
+          message.edited && inputs.length > 0
+            ? { inputs: inputs.with(0, message) }
+            : { inputs: [...inputs, message], marks: [...marks, this.#mark("input", inputs, message)] },
+        );
         break;
       case "turn": {
-        const { status, position = null } = message;
-        this.#edit(message.turn_id, () => ({ status, position }));
+        const { status, position = null, permission, paused = false } = message;
+        this.#edit(message.turn_id, ({ permissions }) => ({
+          status,
+          position,
+          paused,
+          permissions: permission
+            ? [...permissions.filter(({ component }) => component !== permission.component), permission]
+            : permissions,
+        }));
         break;
       }
     }
     return null;
+  }
+
+  /** Keeps the values of turns that stand here as they stood there. */
+  inherit(before: Screen): void {
+    for (const id of this.turnIds) {
+      const [was, is] = [before.turn(id), this.turn(id)];
+      if (was && printOf(was) === printOf(is as TurnState)) this.#states.set(id, was);
+    }
   }
 
   /** Forgets what has come without its commit: that will not come. */
@@ -320,7 +347,7 @@ export class Screen {
     this.dirty.add("errors");
   }
 
-  #commit({ turn_id, final = false, usage = null }: Commit): string | null {
+  #commit({ turn_id, final = false, usage, at }: Commit): string | null {
     const pending = this.#pending;
     this.dropPending();
     let refused: string | null = null;
@@ -340,7 +367,7 @@ export class Screen {
     }
     if (refused === null) for (const [name, change] of changes) change.keep(this.#surface(name));
     if (turn_id != null) {
-      this.#edit(turn_id, (turn) => ({ final: turn.final || final, usage: usage ?? turn.usage }));
+      this.#edit(turn_id, (turn) => ({ final: turn.final || final, usage: usage ?? turn.usage, at: at ?? turn.at }));
     }
     return refused;
   }
@@ -365,9 +392,15 @@ function newTurn(id: string): Rest {
     thinking: "",
     errors: NONE,
     marks: NONE,
+    permissions: NONE,
     usage: null,
     final: false,
   };
+}
+
+/** All of a turn but when it was told. */
+function printOf({ inputs, ...turn }: TurnState): string {
+  return JSON.stringify([turn, inputs.map(({ seq, behind, ...said }) => said)]);
 }
 
 function ended(

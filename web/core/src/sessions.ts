@@ -1,8 +1,8 @@
 /** Lists over HTTP: the chats, their history, the workflows. Source: protocol.md 6. */
 
-import type { ChatMessage, ChatSession, ChatSessionDetail } from "./draft_types.js";
-import type { ErrorPayload } from "./generated/wire.js";
-import { authorization, errorOf } from "./link.js";
+import type { ChatMessage, ChatSession, ChatSessionDetail, ToolRenderEvent } from "./draft_types.js";
+import type { ChatListener } from "./chat_watch.js";
+import type { Behind, ErrorPayload } from "./generated/wire.js";
 
 export interface WorkflowInfo {
   name: string;
@@ -24,12 +24,22 @@ export interface HistoryMessage extends ChatMessage {
   data?: Record<string, unknown>;
   /** Of the agent's. */
   status?: string;
-  tools?: Array<{ tool: string; args: string; ok: boolean | null }>;
+  ui_events?: Array<ToolRenderEvent & { id?: string }>;
+  /** The order of its text and its components; `characters` of a text, which `content` has one after the other. */
+  parts?: Array<{ id: string; characters?: number }>;
+  tools?: Array<{ tool: string; args: string; ok: boolean | null; behind?: Behind }>;
+}
+
+/** A chat in a list. */
+export interface ChatRow extends ChatSession {
+  pinned: boolean;
+  /** Of a search: a turn in which something stands that the title has not, and what is around it. */
+  match?: { turn_id: string; text: string };
 }
 
 /** One page of the list of chats. */
 export interface SessionPage {
-  sessions: ChatSession[];
+  sessions: ChatRow[];
   /** Gives the next page as `before`; `null` if this is the last. */
   next: string | null;
 }
@@ -57,7 +67,14 @@ export interface SessionAPI {
   deleteSession(sessionId: string): Promise<boolean>;
   listWorkflows(): Promise<WorkflowInfo[]>;
   // These reject with `ArpError`, so that "no chats" and "no server" are told apart.
-  page(query?: { workflow?: string; before?: string; limit?: number }): Promise<SessionPage>;
+  /** Pinned chats come first. A page of a search may be short, or empty, with more to come. */
+  page(query?: { query?: string; workflow?: string; before?: string; limit?: number }): Promise<SessionPage>;
+  /** Names a chat (an empty title gives back its own), or pins it. */
+  update(sessionId: string, change: { title?: string; pinned?: boolean }): Promise<ChatRow>;
+  /** Tells what changes in the list; gives what ends it. */
+  watch(listener: ChatListener): () => void;
+  /** Lets `src` and links to the server's files work on its own page, for an hour; without a token they do. */
+  openFiles(): Promise<void>;
   history(sessionId: string, query?: { before?: string; limit?: number }): Promise<HistoryMessage[]>;
   remove(sessionId: string): Promise<void>;
   workflows(): Promise<WorkflowInfo[]>;
@@ -73,56 +90,36 @@ export interface SessionAPIOptions {
   credentials?: RequestCredentials;
 }
 
-type Query = { [name: string]: string | number | undefined };
+const ASYNC = [
+  "deleteSession",
+  "getSession",
+  "history",
+  "listSessions",
+  "listWorkflows",
+  "openFiles",
+  "page",
+  "remove",
+  "request",
+  "update",
+  "workflows",
+] as const;
 
-/** Makes what asks a server for its lists; `baseUrl` may end in the prefix of a mount. */
+/**
+ * Makes what asks a server for its lists; `baseUrl` may end in the prefix of a mount. Its inside is
+ * loaded with the first question.
+ */
 export function createSessionAPI(baseUrl: string, options: SessionAPIOptions = {}): SessionAPI {
-  const base = baseUrl.replace(/\/+$/, "");
-  const { headers, credentials, fetch: fetcher = (...given) => fetch(...given) } = options;
-
-  const request = async (path: string, init: RequestInit = {}): Promise<Response> => {
-    const token = typeof options.token === "function" ? await options.token() : options.token;
-    let response: Response;
-    try {
-      response = await fetcher(base + path, {
-        ...(credentials && { credentials }),
-        ...init,
-        headers: { ...authorization(token ?? null), ...headers, ...(init.headers as object) },
-      });
-    } catch (error) {
-      throw new ArpError({ error: String(error), code: 0 });
-    }
-    if (response.ok) return response;
-    throw new ArpError(await errorOf(response), response.status);
-  };
-  const get = async <T>(path: string, query: Query = {}): Promise<T> =>
-    (await request(path + search(query))).json() as Promise<T>;
-  const chat = (id: string) => `/_api/chats/${encodeURIComponent(id)}`;
-
+  const inside = () => import("./chats.js").then(({ chatsOf }) => chatsOf(baseUrl, options));
+  const asked = ASYNC.map((name) => [
+    name,
+    async (...given: never[]) => ((await inside())[name] as (...given: never[]) => unknown)(...given),
+  ]);
   return {
-    request,
-    listSessions: (workflow, owner) =>
-      get<ChatSession[]>("/_api/chats", { workflow, owner }).catch(() => []),
-    getSession: (id) => get<ChatSessionDetail>(chat(id)).catch(() => null),
-    deleteSession: (id) => request(chat(id), { method: "DELETE" }).then(() => true, () => false),
-    listWorkflows: () => get<WorkflowInfo[]>("/_api/workflows").catch(() => []),
-    workflows: () => get("/_api/workflows"),
-    async page(query = {}) {
-      const response = await request("/_api/chats" + search(query));
-      const sessions = (await response.json()) as ChatSession[];
-      return { sessions, next: response.headers.get("x-arp-next") };
-    },
-    async history(id, query = {}) {
-      return (await get<{ messages: HistoryMessage[] }>(chat(id), query)).messages;
-    },
-    async remove(id) {
-      await request(chat(id), { method: "DELETE" });
+    ...(Object.fromEntries(asked) as Omit<SessionAPI, "watch">),
+    watch(listener) {
+      const abort = new AbortController();
+      void inside().then(({ watch }) => watch(listener, abort.signal));
+      return () => abort.abort();
     },
   };
-}
-
-function search(query: Query): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
-  const words = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-  return given.length > 0 ? `?${words}` : "";
 }

@@ -4,7 +4,7 @@
  * Source: protocol.md 2.
  */
 
-import { BEHIND, COMPONENT, MESSAGES, OPS } from "./generated/tables.js";
+import { COMPONENT, MESSAGES, OPS, PARTS } from "./generated/tables.js";
 import type { AgentMessage, Component, JsonObject } from "./generated/wire.js";
 
 /** What a frame held. */
@@ -24,7 +24,7 @@ type Fields = readonly Field[];
 const MESSAGE_FIELDS = fieldsByTag(MESSAGES);
 const OP_FIELDS = fieldsByTag(OPS);
 const COMPONENT_FIELDS = fieldsOf(COMPONENT);
-const BEHIND_FIELDS = fieldsOf(BEHIND);
+const PART_FIELDS = fieldsByTag(PARTS);
 
 /** Reads a frame: all of it or nothing. */
 export function readFrame(text: unknown): Frame {
@@ -96,8 +96,6 @@ function isKind(value: unknown, kind: string): boolean {
       return true;
     case "c":
       return isComponent(value);
-    case "h":
-      return fits(value, BEHIND_FIELDS);
     case "p": {
       const fields = isObject(value) && OP_FIELDS.get(value.op as string);
       return fields ? fits(value, fields) : false;
@@ -108,7 +106,9 @@ function isKind(value: unknown, kind: string): boolean {
       return isObject(value) && Object.values(value).every((item) => isKind(item, inner));
     case "|":
       return typeof value === "string" && kind.includes(`|${value}|`);
-    default:
-      return typeof value === TYPES[kind];
+    default: {
+      const fields = PART_FIELDS.get(kind);
+      return fields ? fits(value, fields) : typeof value === TYPES[kind];
+    }
   }
 }

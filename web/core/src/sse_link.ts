@@ -34,7 +34,7 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
   const headers = authorization(token);
 
   const read = async () => {
-    const response = await world.fetch(streamUrl(address.events, hello), {
+    const response = await world.fetch(streamUrl(address.events, hello()), {
       headers: { ...headers, Accept: "text/event-stream" },
       cache: "no-store",
       signal: abort.signal,

@@ -4,7 +4,7 @@ import { Changes, type Cell, type Schedule } from "./cells.js";
 import type { LinkState } from "./driver.js";
 import type { AgentCapabilities, Component, ErrorPayload } from "./generated/wire.js";
 import type { Outgoing } from "./outbox.js";
-import type { Key, Screen, TurnState } from "./screen.js";
+import type { Screen, TurnState } from "./screen.js";
 
 /** The connection and the session. */
 export interface Status extends LinkState {
@@ -14,6 +14,8 @@ export interface Status extends LinkState {
   readonly capabilities: AgentCapabilities | null;
   /** The turn that runs, or waits for an answer; `null` if there is none. */
   readonly activeTurn: string | null;
+  /** How many turns came before the first of `turnIds`; `undefined` where the agent side does not say. */
+  readonly older?: number | null | undefined;
 }
 
 /** Where the store looks. */
@@ -80,28 +82,27 @@ export class Store {
   /** Takes note of what changed on the screen, also if that is another one now. */
   look(): void {
     const screen = this.#sources.screen();
-    const names = new Set<Key>(screen.dirty);
-    screen.dirty.clear();
+    const names = screen.dirty;
     if (screen !== this.#seen) {
       for (const old of [this.#seen, screen]) {
         for (const id of old.turnIds) names.add(`turn:${id}`);
         for (const name of old.surfaceNames) names.add(`surface:${name}`);
       }
-      for (const name of ["turns", "errors", "surfaces"] as const) names.add(name);
+      names.add("turns").add("errors").add("surfaces");
       this.#seen = screen;
     }
     this.#changes.mark(...names);
+    names.clear();
   }
 }
 
-/** The turn that runs or waits; turns that wait in line stand behind it. */
+/** The turn that runs or waits; turns that wait in line, or left it, stand behind it. */
 export function activeTurn(screen: Screen): string | null {
-  const ids = screen.turnIds;
   let found: string | null = null;
-  for (let at = ids.length - 1; at >= 0; at -= 1) {
-    const { id, status } = screen.turn(ids[at] as string) as TurnState;
+  for (const id of screen.turnIds.toReversed()) {
+    const status = screen.status(id);
     if (status === "running" || status === "waiting") found = id;
-    else if (status !== "queued") break;
+    else if (status !== "queued" && status !== "cancelled") break; // one taken out of the line stands in it
   }
   return found;
 }

@@ -13,7 +13,10 @@ export type Plural = { readonly [category in Intl.LDMLPluralRule]?: string } & {
 export type StringKey = keyof typeof EN;
 
 /** Every text of one language; `{name}` is filled in, a plural chosen by `{count}`. */
-export type Strings = { readonly [key in StringKey]: string | Plural };
+export type Strings = { readonly [key in StringKey]: string | Plural } & Problems;
+
+/** What went wrong, by the codes of the protocol. English has none: so the server's own words are written. */
+export type Problems = { readonly [key in `error${number}`]?: string };
 
 /** What fills in a text. */
 export type Values = { readonly [name: string]: string | number };
@@ -29,6 +32,8 @@ export interface Translator {
   number(value: number, options?: Intl.NumberFormatOptions): string;
   /** A date and time as people write them there. */
   date(value: Date | number | string, options?: Intl.DateTimeFormatOptions): string;
+  /** What an error of the protocol means, by its code; `null` where there are only the server's words. */
+  problem(code: number): string | null;
 }
 
 /** The languages besides English; each gives its table. */
@@ -62,29 +67,43 @@ export async function loadStrings(wanted: readonly string[]): Promise<[locale: s
  */
 export function translator(locale = "en", strings: Partial<Strings> = EN): Translator {
   const tag = knownTag(locale);
-  const plurals = new Intl.PluralRules(tag);
-  const numbers = new Intl.NumberFormat(tag);
+  // Made when they are wanted, and once: the first of each kind costs as much as drawing the whole page.
+  const pluralOf = once(() => new Intl.PluralRules(tag));
+  const numberOf = once((options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(tag, options));
+  const dateOf = once((options?: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(tag, options));
+  const number = (value: number, options?: Intl.NumberFormatOptions) => numberOf(options).format(value);
   const filled = (key: StringKey, values: Values = {}): string => {
     const found: string | Plural = strings[key] ?? EN[key];
     const text =
       typeof found === "string"
         ? found
-        : (found[plurals.select(Number(values.count))] ?? found.other);
+        : (found[pluralOf().select(Number(values.count))] ?? found.other);
     return text.replace(/\{(\w+)\}/g, (whole: string, name: string) => {
       const value = Object.hasOwn(values, name) ? values[name] : undefined;
-      return typeof value === "number" ? numbers.format(value) : (value ?? whole);
+      return typeof value === "number" ? number(value) : (value ?? whole);
     });
   };
   return Object.assign(filled, {
     locale: tag,
+    problem: (code: number) => strings[`error${code}`] ?? null,
     direction: RIGHT_TO_LEFT.has(languageOf(tag)) ? ("rtl" as const) : ("ltr" as const),
-    number: (value: number, options?: Intl.NumberFormatOptions) =>
-      options ? new Intl.NumberFormat(tag, options).format(value) : numbers.format(value),
+    number,
     date: (value: Date | number | string, options: Intl.DateTimeFormatOptions = DATE_AND_TIME) => {
       const date = new Date(value);
-      return Number.isNaN(date.getTime()) ? "" : new Intl.DateTimeFormat(tag, options).format(date);
+      return Number.isNaN(date.getTime()) ? "" : dateOf(options).format(date);
     },
   });
+}
+
+/** Makes something of options once, and gives the same for the same options. */
+function once<Options, Made>(make: (options?: Options) => Made): (options?: Options) => Made {
+  const made = new Map<string, Made>();
+  return (options) => {
+    const key = JSON.stringify(options) ?? "";
+    let one = made.get(key);
+    if (one === undefined) made.set(key, (one = make(options)));
+    return one;
+  };
 }
 
 const DATE_AND_TIME: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "short" };

@@ -83,8 +83,13 @@ export class Tree {
     if (path === undefined) return;
     const old = Object.hasOwn(props, path) ? props[path] : "";
     if (typeof old !== "string") return;
+    const grown = { ...node, own: { ...node.own, props: { ...props, [path]: old + text } }, whole: null };
+    if (node.parent === null) {
+      this.nodes.set(id, grown); // as a change would, for what comes most often
+      return this.#changed(node.output);
+    }
     const change = new Change(this);
-    change.put(id, { ...node, own: { ...node.own, props: { ...props, [path]: old + text } } });
+    change.put(id, grown);
     change.keep();
   }
 
@@ -103,14 +108,16 @@ export class Tree {
       }
     }
     for (const [name, list] of lists) this.outputs.set(name, list);
-    for (const name of changed) {
-      this.#shown.delete(name);
-      this.#touch(name);
-    }
+    for (const name of changed) this.#changed(name);
     for (const [root, output, heir] of left) {
       const there = this.nodes.get(root);
       if (there?.parent !== null || there.output !== output) this.#leave(root, heir);
     }
+  }
+
+  #changed(output: string): void {
+    this.#shown.delete(output);
+    this.#touch(output);
   }
 }
 

@@ -12,7 +12,7 @@ export function openSocket({ address, hello, token, world, listener }: Opening):
   const send = (message: RendererMessage) => socket.send(JSON.stringify(message));
   socket.onopen = () => {
     opened = true;
-    send(token === null ? hello : { ...hello, token });
+    send({ ...hello(), ...(token !== null && { token }) });
   };
   socket.onmessage = (event) => listener.frame(event.data);
   socket.onerror = () => undefined; // its close says all there is to know

@@ -192,6 +192,40 @@ test("maxReconnectAttempts ends it", async () => {
   expect([FakeSocket.made.length, phase(client)]).toEqual([3, "idle"]);
 });
 
+test("after the last try it rests, keeps what was said, and tries again where there is hope", async () => {
+  const heard = new Map<string, () => void>();
+  vi.stubGlobal("addEventListener", (name: string, listener: () => void) => heard.set(name, listener));
+  vi.stubGlobal("removeEventListener", (name: string) => heard.delete(name));
+  try {
+    const client = await online({ maxReconnectAttempts: 1 });
+    for (const hope of ["online", "focus"]) {
+      FakeSocket.isReachable = false;
+      FakeSocket.last.close(1006);
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(client.store.status.get()).toMatchObject({ phase: "idle", reason: "closed with 1006" });
+      const id = client.sendText(`before ${hope}`);
+      expect(client.store.outgoing.get()).toMatchObject([{ id, phase: "waiting" }]);
+      FakeSocket.isReachable = true;
+      heard.get(hope)?.();
+      await settled();
+      FakeSocket.last.welcome({ resume: "replay" });
+      expect(FakeSocket.last.of("input")).toMatchObject([{ id }]);
+      FakeSocket.last.tell({ type: "input", v: 1, session_id: "s", turn_id: "t1", id, input_type: "text", data: {} });
+      expect(client.store.outgoing.get()).toEqual([]);
+    }
+    const made = FakeSocket.made.length;
+    heard.get("focus")?.();
+    await settled();
+    expect(FakeSocket.made).toHaveLength(made); // there is a connection
+    client.disconnect();
+    expect(heard.size).toBe(0);
+    client.store.flush();
+    expect(client.store.status.get()).toMatchObject({ phase: "idle", reason: null });
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
 test("disconnect tells once, stops every timer, and connect works again behind it", async () => {
   let left = 0;
   const client = await online({}, { onDisconnect: () => (left += 1) });

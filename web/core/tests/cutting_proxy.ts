@@ -1,51 +1,82 @@
-/** A way to a server that breaks off again and again, behind a number of bytes that the test draws. */
+/** A way to a server that breaks off again and again, at moments that the test draws. */
 
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
+
+/** When a connection breaks off: behind so many bytes of the server, or after a time. */
+export type Moment = { readonly bytes: number } | { readonly ms: number };
+
+/** A page's own files come whole: half a script is the browser's affair, and no page is left to come back. */
+const REQUEST = /^(?:GET|POST|PATCH|DELETE) \//;
+const PROTOCOL = /^(?:GET|POST) \/_arp\//;
 
 export class CuttingProxy {
   cuts = 0;
   url = "";
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  #port = 0;
+  #isResting = false;
 
-  /** `budget` gives how many bytes of the server a connection lets through; `null` = all. */
-  constructor(target: string, budget: () => number | null) {
+  /** `draw` gives the moment for a connection on which the protocol is spoken; `null` = none. */
+  constructor(target: string, draw: () => Moment | null) {
     const { hostname, port } = new URL(target);
     this.#server = createServer((inner) => {
       const outer = connect(Number(port), hostname);
-      let left = budget();
+      let left = Infinity;
+      let timer: ReturnType<typeof setTimeout> | undefined;
       for (const socket of [inner, outer]) {
         this.#sockets.add(socket);
         socket.on("error", () => undefined);
         socket.on("close", () => {
           this.#sockets.delete(socket);
+          clearTimeout(timer);
           inner.destroy();
           outer.destroy();
         });
       }
+      const cut = (last: Uint8Array = new Uint8Array()) => {
+        this.cuts += 1;
+        inner.end(last);
+        outer.destroy();
+      };
+      inner.on("data", (data) => {
+        const line = data.toString("latin1", 0, 16);
+        if (!REQUEST.test(line)) return;
+        clearTimeout(timer); // of the request before, on the same connection
+        left = Infinity;
+        const moment = PROTOCOL.test(line) ? draw() : null;
+        if (moment === null) return;
+        if ("bytes" in moment) left = Math.floor(moment.bytes);
+        else timer = setTimeout(() => this.#isResting || cut(), moment.ms);
+      });
       inner.pipe(outer);
       outer.on("data", (data) => {
-        if (left === null || data.length < left) {
+        if (this.#isResting || data.length < left) {
           inner.write(data);
-          if (left !== null) left -= data.length;
-          return;
-        }
-        this.cuts += 1;
-        inner.end(data.subarray(0, left));
-        outer.destroy();
+          left -= data.length;
+        } else cut(data.subarray(0, left));
       });
     });
   }
 
+  /** Begins, after a `stop` at the address that it had. */
   async start(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    await new Promise<void>((resolve) => this.#server.listen(this.#port, "127.0.0.1", resolve));
+    this.#port = (this.#server.address() as AddressInfo).port;
+    this.url = `http://127.0.0.1:${this.#port}`;
   }
 
-  stop(): void {
+  /** Cuts nothing any more. */
+  rest(): void {
+    this.#isResting = true;
+  }
+
+  /** Nobody is there any more. */
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
+    await closed;
   }
 }
 

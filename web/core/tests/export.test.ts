@@ -18,8 +18,10 @@ const TURN: TurnState = {
   thinking: "hm",
   errors: [{ error: "it broke", code: 18 }],
   marks: [{ kind: "input", number: 0, component: null, characters: null }],
+  permissions: [],
   usage: null,
   final: true,
+  at: "2026-11-21T12:00:00.000Z",
 };
 
 test("a conversation as Markdown", () => {

@@ -64,7 +64,7 @@ export const HELLO: Wire.AgentHello = {
   v: 1,
   capabilities: {
     components: ["text"],
-    features: ["resume", "frame-ack"],
+    features: ["input", "resume", "frame-ack"],
     limits: { max_message_bytes: 2000 },
   },
 };

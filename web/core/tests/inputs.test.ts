@@ -69,7 +69,7 @@ test("what is said offline is sent in order once there is a connection", async (
     source_component: "c",
     data: { action: "go", payload: { a: 1 } },
   });
-  expect(socket.of("input")[2]?.data).toEqual({ action: "arp.cancel" });
+  expect(socket.of("input")[2]?.data).toEqual({ action: "arp.cancel", payload: {} });
 });
 
 test("what has no answer is sent again with its id after every loss, what has one is not", async () => {
@@ -137,6 +137,27 @@ test("what was said before the session had a name moves along to it", async () =
   expect(socket.of("input")).toMatchObject([{ id, session_id: "named" }]);
   expect([...storage.kept.keys()]).toEqual(["arp.outbox.http://agent.example.named"]);
   expect(made({ storage, sessionId: null }).store.outgoing.get()).toEqual([]);
+});
+
+test("what is said in a new chat before it has a name goes there, wherever one came from", async () => {
+  const storage = new FakeStorage();
+  const client = made({ storage });
+  await connect(client, { session_id: "s" });
+  client.setSessionId(null);
+  const id = client.sendText("Hi");
+  await vi.advanceTimersByTimeAsync(0);
+  FakeSocket.last.welcome({ session_id: "named" });
+  expect(FakeSocket.last.of("input")).toMatchObject([{ session_id: "named", id }]);
+  FakeSocket.last.tell({ type: "ack", v: 1, id, turn_id: "t1" }, { ...echo(id), session_id: "named" });
+  expect([phases(client), storage.kept.size]).toEqual([[], 0]);
+});
+
+test("a new chat in which nothing was said leaves what waits in another tab's new chat", async () => {
+  const storage = new FakeStorage();
+  const named = made({ storage, sessionId: null });
+  const id = made({ storage, sessionId: null }).sendText("Hi");
+  await connect(named, { session_id: "named" });
+  expect(made({ storage, sessionId: null }).store.outgoing.get()).toMatchObject([{ id }]);
 });
 
 test("a refused input stays and says why; it can be sent again, or taken back", async () => {
@@ -232,6 +253,28 @@ test("commits are acknowledged when they have been displayed, the newest for all
   expect(socket.of("ack")).toEqual([{ type: "ack", v: 1, seq: 5 }]);
   client.store.flush();
   expect(socket.of("ack")).toHaveLength(1);
+});
+
+test("W39 how components show is told with the next acknowledgement, once, and again on a new connection", async () => {
+  const client = made();
+  const socket = await connect(client);
+  socket.tell(message("render", 3, { components: [text("a", ""), text("b", "")] }), message("commit", 3));
+  client.presented("a", "failed");
+  client.presented("a", "failed");
+  client.presented("b", "native"); // as it is taken to be
+  client.presented("c", "fallback");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(socket.of("ack").slice(1)).toEqual([{ type: "ack", v: 1, seq: 3, presented: { a: "failed", c: "fallback" } }]);
+  client.presented("a", "native");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(socket.of("ack").at(-1)?.presented).toEqual({ a: "native" });
+  const next = await again(client);
+  expect(next.of("ack")).toEqual([{ type: "ack", v: 1, seq: 3, presented: { a: "native", c: "fallback" } }]);
+  client.setSessionId("other");
+  await vi.advanceTimersByTimeAsync(0);
+  FakeSocket.last.welcome({ session_id: "other" });
+  FakeSocket.last.tell(message("render", 1, { components: [text("e", "")] }), message("commit", 1));
+  expect(FakeSocket.last.of("ack")).toEqual([{ type: "ack", v: 1, seq: 1 }]);
 });
 
 test("files go over HTTP, are tried again, and tell their progress", async () => {

@@ -94,8 +94,7 @@ describe.skipIf(!hasPython)("against a real server", () => {
 
     test(`${CUTS} cuts over ${transport}, reloads included, end as if never left`, { timeout: 120_000 }, async () => {
       const draw = seeded(7);
-      let wants = true;
-      const proxy = new CuttingProxy(server.url, () => (wants ? 300 + draw() * 6000 : null));
+      const proxy = new CuttingProxy(server.url, () => ({ bytes: 300 + draw() * 6000 }));
       await proxy.start();
       try {
         for (let round = 0; proxy.cuts < CUTS; round += 1) {
@@ -116,8 +115,7 @@ describe.skipIf(!hasPython)("against a real server", () => {
           never.disconnect();
         }
       } finally {
-        wants = false;
-        proxy.stop();
+        await proxy.stop();
       }
     });
   }

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const START_MS = 15_000;
+const START_MS = 60_000;
 
 /** The Python of this checkout; `ARP_PYTHON` names another one. */
 export const PYTHON = process.env.ARP_PYTHON ?? `${ROOT}.venv/bin/python`;

@@ -45,3 +45,93 @@ test("a page names the next", async () => {
   expect(await sessions.page({ before: "n1", workflow: "/chat" })).toEqual({ sessions: [], next: null });
   expect(fetcher.mock.calls[1]?.[0]).toBe("http://agent.example/app/_api/chats?before=n1&workflow=%2Fchat");
 });
+
+test("a chat is named, pinned and searched", async () => {
+  const row = { id: "a", title: "Name", pinned: true };
+  const { sessions, fetcher } = api(json(row), json([]));
+  expect(await sessions.update("a", { title: "Name", pinned: true })).toEqual(row);
+  await sessions.page({ query: "two words" });
+  const [url, init] = fetcher.mock.calls[0] as [string, RequestInit];
+  expect([url, init.method, init.body]).toEqual([
+    "http://agent.example/app/_api/chats/a",
+    "PATCH",
+    '{"title":"Name","pinned":true}',
+  ]);
+  expect(fetcher.mock.calls[1]?.[0]).toBe("http://agent.example/app/_api/chats?query=two+words");
+});
+
+test("files are opened for the page", async () => {
+  const { sessions, fetcher } = api(() => new Response(null, { status: 204 }));
+  await sessions.openFiles();
+  expect(fetcher.mock.calls[0]).toMatchObject(["http://agent.example/app/_api/blobs/cookie", { method: "POST" }]);
+});
+
+test("without a token there is nothing to open", async () => {
+  const fetcher = vi.fn();
+  await createSessionAPI("http://agent.example/app/", { fetch: fetcher as never }).openFiles();
+  expect(fetcher).not.toHaveBeenCalled();
+});
+
+test("changes of the list are told, over lost streams, until nobody wants them", async () => {
+  const stream = (...events: string[]) => () => new Response(events.join(""));
+  const chat = 'event: chat\ndata: {"id":"a"}\n\n';
+  const { sessions, fetcher } = api(
+    stream(": \n\n", chat, 'event: removed\ndata: {"id":"b"}\n\n', "event: close\ndata: {}\n\n"),
+    dead,
+    stream(chat),
+  );
+  vi.useFakeTimers();
+  const told: string[] = [];
+  const stop = sessions.watch({
+    opened: () => told.push("opened"),
+    chat: ({ id }) => told.push(`chat ${id}`),
+    removed: (id) => told.push(`removed ${id}`),
+    closed: () => told.push("closed"),
+  });
+  await vi.waitFor(() => expect(told.at(-1)).toBe("closed"));
+  expect(told).toEqual(["opened", "chat a", "removed b", "closed"]);
+  await vi.waitFor(async () => {
+    await vi.advanceTimersByTimeAsync(4000);
+    expect(told.filter((one) => one === "opened")).toHaveLength(2);
+  });
+  stop();
+  const asked = fetcher.mock.calls.length;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(fetcher.mock.calls).toHaveLength(asked);
+  vi.useRealTimers();
+});
+
+test("a page that nobody looks at holds no stream of the list", async () => {
+  const page = Object.assign(new EventTarget(), { visibilityState: "hidden" });
+  vi.stubGlobal("document", page);
+  const look = (state: string) => {
+    page.visibilityState = state;
+    page.dispatchEvent(new Event("visibilitychange"));
+  };
+  const signals: AbortSignal[] = [];
+  const fetcher = vi.fn(async (_: string, { signal }: { signal: AbortSignal }) => {
+    signals.push(signal);
+    const body = new ReadableStream({
+      start: (stream) => signal.addEventListener("abort", () => stream.error(signal.reason)),
+    });
+    return new Response(body);
+  });
+  const told: string[] = [];
+  try {
+    const sessions = createSessionAPI("http://agent.example/", { fetch: fetcher as never });
+    const stop = sessions.watch({ opened: () => told.push("opened"), closed: () => told.push("closed") });
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(signals).toHaveLength(0);
+    look("visible");
+    await vi.waitFor(() => expect(told).toEqual(["opened"]));
+    look("hidden");
+    await vi.waitFor(() => expect(told).toEqual(["opened", "closed"]));
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    look("visible");
+    await vi.waitFor(() => expect(told).toEqual(["opened", "closed", "opened"]));
+    stop();
+    expect(signals[1]?.aborted).toBe(true);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});

@@ -8,8 +8,8 @@ import { expect, test } from "vitest";
 const SOURCE = new URL("../src/", import.meta.url);
 const KIB = 1024;
 
-/** Loaded when they are needed: the fallback transport, uploads, the draft's workflow stream. */
-const LATER = /(sse_link|upload|workflow_stream)\.js$/;
+/** Loaded when they are needed: the fallback transport, uploads, the list of chats, the draft's workflow stream. */
+const LATER = /(chats|sse_link|upload|workflow_stream)\.js$/;
 
 /** Bytes of an entry as Vite's bundler makes it, gzipped. */
 async function gzipped(entry: string): Promise<number> {
@@ -28,6 +28,7 @@ test.each([
   ["sse_link.ts", 3],
   ["export.ts", 4],
   ["strings.ts", 4],
+  ["chat.ts", 3],
 ])("%s fits into %i KiB", { timeout: 60_000 }, async (entry, most) => {
   expect(await gzipped(entry)).toBeLessThanOrEqual(most * KIB);
 });

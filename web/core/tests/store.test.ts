@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { ArpClient, isTextPart, type ArpClientCallbacks, type TurnState } from "../src/index.js";
 import { nextFrame } from "../src/cells.js";
-import { delta, FakeSocket, message, text } from "./fakes.js";
+import { delta, FakeSocket, message, SESSION, text } from "./fakes.js";
 
 let flushes: (() => void)[] = [];
 
@@ -113,6 +113,21 @@ test("turnIds changes with turns that come, not with what they say", async () =>
   socket.tell(delta("y"));
   expect(client.store.turnIds.get()).toBe(ids);
   expect(ids).toEqual(["t1"]);
+});
+
+test("a turn has the time at which it ended, and a status says how many turns are older than a snapshot's", async () => {
+  const [client, socket] = await online();
+  const at = "2026-11-21T08:00:00Z";
+  commit(socket, 1, render(text("a", "A")));
+  expect([turn(client).at, client.store.status.get().older]).toEqual([undefined, undefined]);
+  socket.tell(message("commit", 2, { final: true, at }), message("commit", 3));
+  frame();
+  expect([turn(client).final, turn(client).at]).toEqual([true, at]);
+  socket.tell({ ...SESSION, seq: 9, resume: "snapshot", older: 7 }, message("commit", null, { final: true, at }), message("commit", 9));
+  frame();
+  expect([turn(client).at, client.store.status.get().older]).toEqual([at, 7]);
+  socket.tell({ ...SESSION, seq: 9, resume: "replay" });
+  expect(client.store.status.get().older).toBe(7); // the screen is still that one
 });
 
 test("a snapshot takes effect as one change", async () => {

@@ -5,6 +5,14 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
+/** What a user may give as a text that begins with a slash and its name. */
+export interface Command {
+  name: string;
+  description?: string;
+  /** What may stand behind the name. */
+  hint?: string;
+}
+
 /** What the agent side may send, in its `hello`. */
 export interface AgentCapabilities {
   components: string[];
@@ -12,6 +20,7 @@ export interface AgentCapabilities {
   features?: string[];
   limits?: JsonObject;
   encodings?: string[];
+  commands?: Command[];
 }
 
 /** The first message on every connection. */
@@ -30,6 +39,8 @@ export interface SessionReady {
   seq: number;
   resume: "new" | "replay" | "snapshot";
   state?: Json;
+  /** With a snapshot: how many turns came before the first that it tells; `null` = not said. */
+  older?: number | null;
 }
 
 /** Text, and where it goes. */
@@ -200,6 +211,8 @@ export interface Commit {
   /** Also ends the turn's output. */
   final?: boolean;
   usage?: JsonObject | null;
+  /** When the turn ended, RFC 3339. */
+  at?: string | null;
 }
 
 /** `payload` of an `error` message. */
@@ -249,6 +262,23 @@ export interface InputEcho {
   id?: string | null;
   /** As in `ToolStart`. */
   behind?: Behind | null;
+  /** Of what began a turn: the turns between which branches choose here, if there are several. */
+  versions?: string[] | null;
+  /** It takes the place of what began its turn. */
+  edited?: boolean;
+  /** When it was taken, RFC 3339. */
+  at?: string | null;
+}
+
+/** A tool waits for leave: what no component can say of itself. */
+export interface Permission {
+  /** The `confirm` that asks. */
+  component: string;
+  tool: string;
+  call_id?: string;
+  surface?: string;
+  /** Grants that may be given: `once`, `session`. */
+  scopes?: string[];
 }
 
 /** What the agent is doing. */
@@ -262,6 +292,10 @@ export interface TurnMessage {
   status: "cancelled" | "completed" | "failed" | "queued" | "running" | "waiting";
   /** 1 = next, while queued. */
   position?: number | null;
+  /** Why it waits, if a tool wants leave. */
+  permission?: Permission | null;
+  /** Of one in line: the line waits until somebody lets it go on. */
+  paused?: boolean;
 }
 
 /** What a renderer can take, from its `hello`; `null` means no limit of its own. */
@@ -316,6 +350,8 @@ export interface Input {
   surface?: string;
   /** Idempotency key: the same id twice is one input. */
   id?: string | null;
+  /** The turn in whose place it says something else. */
+  edits?: string | null;
 }
 
 /** How far a renderer has displayed (feature `frame-ack`). */

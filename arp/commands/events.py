@@ -1,0 +1,52 @@
+"""`arp events`: what happened in a session, fact by fact."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import closing
+
+import click
+
+from arp.commands.fact_line import fact_line
+from arp.commands.reading import open_source, reading_options
+from arp.commands.source import SourceError
+from arp.commands.speaking import CONTEXT, fail
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("session")
+@reading_options
+@click.option("--after", type=click.IntRange(0), default=0, help="Only facts behind this one.")
+@click.option(
+    "--type", "types", multiple=True, help="Only this type (tool.failed) or family. Repeatable."
+)
+@click.option("--follow", "-f", is_flag=True, help="Go on with each new fact, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Facts as they are stored, one a line.")
+def events(
+    session: str,
+    url: str,
+    ledger: str | None,
+    token: str | None,
+    after: int,
+    types: tuple[str, ...],
+    follow: bool,
+    as_json: bool,
+) -> None:
+    r"""Show what happened in SESSION.
+
+    \b
+      arp events my-session --follow
+      arp events my-session --type tool --type turn.failed
+      arp events my-session --ledger sqlite:.arp/ledger.db --json
+    """
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
+    try:
+        with closing(open_source(url, ledger, token)) as source:
+            read = source.follow if follow else source.events
+            for fact in read(session, after, types):
+                click.echo(fact if as_json else fact_line(fact, width))
+                if follow:
+                    sys.stdout.flush()
+    except SourceError as error:
+        fail(str(error))

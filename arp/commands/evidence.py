@@ -1,0 +1,110 @@
+"""`arp evidence`: packs of evidence, made, checked and looked at.
+
+What each command does is loaded when it is called: `arp` itself starts without it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arp.commands.reading import reading_options
+from arp.commands.source import SourceError
+from arp.commands.speaking import CONTEXT, fail
+from arp.protocol.errors import LocalError
+
+BAD = 1
+"""Exit code of `verify` if the pack is not what was exported."""
+
+
+@click.group(context_settings=CONTEXT)
+def evidence() -> None:
+    """Make a pack that tells what a session did, check one, look at one."""
+
+
+@evidence.command(context_settings=CONTEXT)
+@click.argument("session")
+@reading_options
+@click.option(
+    "--to",
+    "-o",
+    "target",
+    type=click.Path(path_type=Path),
+    help="FILE.zip; with --ledger also a new directory.",
+)
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["pack", "case", "review"]),
+    default="pack",
+    show_default=True,
+    help="A pack; a case for arp replay; a review to fill in, Markdown.",
+)
+@click.option("--turn", "turn_id", help="Only what belongs to this turn.")
+@click.option("--task", "task_id", help="Only what belongs to this task.")
+@click.option("--no-outputs", is_flag=True, help="Name large outputs, take none in.")
+@click.option("--json", "as_json", is_flag=True, help="The manifest, as JSON.")
+def export(
+    url: str, ledger: str | None, token: str | None, target: Path | None, **wished: str | bool
+) -> None:
+    r"""Export what SESSION did.
+
+    The server makes it and notes it in its ledger. With --ledger it is made here, and the file
+    stays as it is.
+
+    \b
+      arp evidence export my-session --to my-session.zip
+      arp evidence export my-session --ledger sqlite:.arp/ledger.db --turn t3
+    """
+    from msgspec import convert
+
+    from arp.commands.exporting import Wish, export_session
+
+    as_json = bool(wished.pop("as_json"))
+    try:
+        wish = convert(wished, Wish)
+        export_session(wish, (url, ledger, token), target, as_json=as_json)
+    except (SourceError, LocalError) as error:
+        fail(str(error))
+
+
+@evidence.command(context_settings=CONTEXT)
+@click.argument("pack", type=click.Path(path_type=Path))
+@click.option("--sha256", "expected", help="Of its manifest, as the ledger or the exporter told.")
+@click.option("--ledger", help="Compare with the session in this ledger file (sqlite:PATH).")
+@click.option("--json", "as_json", is_flag=True, help="What was found, as JSON.")
+def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) -> None:
+    r"""Check that PACK is what was exported; name the first fact that is not.
+
+    \b
+      arp evidence verify my-session.zip
+      arp evidence verify my-session.zip --ledger sqlite:.arp/ledger.db
+    """
+    from arp.commands.verifying import tell, verified
+
+    try:
+        report = verified(pack, expected, ledger)
+    except (SourceError, LocalError) as error:
+        fail(str(error))
+    tell(report, as_json=as_json)
+    raise SystemExit(BAD if report.broken else 0)
+
+
+@evidence.command(context_settings=CONTEXT)
+@click.argument("pack", type=click.Path(path_type=Path))
+@click.option("--part", help="Print this part of it.")
+@click.option("--json", "as_json", is_flag=True, help="The manifest, as JSON.")
+def show(pack: Path, part: str | None, as_json: bool) -> None:
+    r"""Tell what is in PACK. It is not checked; that is what verify does.
+
+    \b
+      arp evidence show my-session.zip
+      arp evidence show my-session.zip --part tool_calls.json
+    """
+    from arp.commands.verifying import show_pack
+
+    try:
+        show_pack(pack, part, as_json=as_json)
+    except LocalError as error:
+        fail(str(error))

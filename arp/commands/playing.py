@@ -1,0 +1,94 @@
+"""`arp replay`: where a recording comes from, and how it is played in this terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import IO
+
+import click
+
+from arp.commands.fact_pages import epoch_of
+from arp.commands.file_ledger import FileLedger
+from arp.commands.speaking import fail
+from arp.evidence.pack import Pack
+from arp.ledger.exports.fact_line import split_line
+from arp.ledger.exports.manifest import FACTS
+from arp.ledger.exports.pacing import Pacing
+from arp.ledger.fact import Fact, decode
+from arp.protocol.codec import encode_json
+from arp.session.recovery import messages_of
+
+
+def play(place: Path, session: str | None, speed: float, *, as_json: bool) -> int:
+    """Plays a recording on standard output; gives the exit code.
+
+    Args:
+        place: Of a pack, or of a ledger file.
+        session: Of the ledger file.
+        speed: Times as fast as it was; 0 does not wait at all.
+        as_json: Messages, one a line, are told and not drawn.
+
+    Raises:
+        SourceError, LocalError: It cannot be read.
+    """
+    with ExitStack() as stack:
+        facts = recorded(place, session, stack)
+        return _show(paced(facts, speed, sys.stdout if as_json else None), as_json)
+
+
+def recorded(place: Path, session: str | None, stack: ExitStack) -> Iterator[Fact]:
+    """Gives the facts of a pack, or of a session in a ledger file.
+
+    Raises:
+        SourceError, LocalError: It cannot be read.
+    """
+    if session is None:
+        pack = stack.enter_context(Pack(place))
+        first = pack.manifest.chain.first
+        if first > 1:
+            told = "what stood on the screen before is not in it"
+            click.echo(f"arp: {place} begins at fact {first}; {told}", err=True)
+        return (decode(split_line(line)[1]) for line in pack.lines(FACTS))
+    ledger = stack.enter_context(closing(FileLedger(f"sqlite:{place}")))
+    epoch_of(ledger, session)
+    return map(decode, ledger.events(session, 0, ()))
+
+
+def paced(facts: Iterable[Fact], speed: float, flushed: IO[str] | None = None) -> Iterator[bytes]:
+    """Gives the messages that show facts, one a line, as fast after one another as they were.
+
+    Args:
+        facts: In order.
+        speed: Times as fast; 0 does not wait.
+        flushed: What is flushed before a pause.
+    """
+    pacing = Pacing(speed)
+    for fact in facts:
+        lines = [encode_json(message) + b"\n" for message in messages_of(fact)]
+        if not lines:
+            continue
+        pause = pacing.pause(fact)
+        if pause:
+            if flushed is not None:
+                flushed.flush()
+            time.sleep(pause)
+        yield from lines
+
+
+def _show(lines: Iterator[bytes], as_json: bool) -> int:
+    if as_json:
+        for line in lines:
+            click.echo(line, nl=False)
+        return 0
+    try:
+        from arp_terminal.pipe import run
+    except ModuleNotFoundError:
+        fail(
+            "drawing needs the terminal renderer, or give --json; install it: "
+            'pip install "agent-rendering-protocol[terminal]"'
+        )
+    return run(lines, level="standard")

@@ -1,0 +1,46 @@
+"""Options of every command that reads: from which server, or from which file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from arp.commands.source import Source
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def reading_options(command: F) -> F:
+    """Gives a command `--url`, `--ledger` and `--token`."""
+    for option in (
+        click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]"),
+        click.option("--ledger", help="Read this ledger file (sqlite:PATH), not a server."),
+        click.option(
+            "--url",
+            envvar="ARP_URL",
+            default=DEFAULT_URL,
+            show_default=True,
+            help="The server to ask.  [env: ARP_URL]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def open_source(url: str, ledger: str | None, token: str | None) -> Source:
+    """Gives where to read: the file if one is named, else the server.
+
+    Raises:
+        SourceError: It is no ledger file, or no address.
+    """
+    if ledger is not None:
+        from arp.commands.file_ledger import FileLedger
+
+        return FileLedger(ledger)
+    from arp.commands.served_ledger import ServedLedger
+
+    return ServedLedger(url, token)

@@ -1,0 +1,63 @@
+"""`arp replay`: a recorded session on a screen again, or an agent that must do the same again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arp.commands.source import SourceError
+from arp.commands.speaking import CONTEXT, fail, printable
+from arp.protocol.errors import ArpError
+
+
+@click.command(context_settings=CONTEXT)
+@click.argument("recorded", type=click.Path(path_type=Path))
+@click.option("--agent", help="Run the case RECORDED again with this app (app.py, app.py:NAME).")
+@click.option("--session", help="Of the ledger file RECORDED; a pack has only one.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0),
+    default=1.0,
+    show_default=True,
+    help="Times as fast as it was; 0 does not wait at all.",
+)
+@click.option("--serve", is_flag=True, help="Play to whoever connects: a browser, arp connect.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="With --serve; 0 picks a free one."
+)
+@click.option(
+    "--turn-s",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="With --agent: seconds that a turn may take.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Messages for any renderer, one a line.")
+def replay(
+    recorded: Path, agent: str | None, session: str | None, speed: float, as_json: bool, **more: int
+) -> None:
+    r"""Play what RECORDED holds: a pack or a ledger file on a screen, a case with an agent.
+
+    \b
+      arp replay my-session.zip --speed 4
+      arp replay .arp/ledger.db --session my-session --json | arp render
+      arp replay my-session.zip --serve
+      arp replay case.json --agent app.py
+    """
+    try:
+        if agent is not None:
+            from arp.commands.rerun import rerun
+
+            raise SystemExit(rerun(recorded, agent, more["turn_s"], as_json=as_json))
+        if more["serve"]:
+            from arp.commands.serving_recording import serve_recording
+
+            raise SystemExit(serve_recording(recorded, session, speed, more["port"]))
+        from arp.commands.playing import play
+
+        raise SystemExit(play(recorded, session, speed, as_json=as_json))
+    except SourceError as error:
+        fail(str(error))
+    except ArpError as error:
+        fail(f"{recorded}: {printable(error.message)}")

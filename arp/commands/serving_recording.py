@@ -1,0 +1,98 @@
+"""`arp replay --serve`: a recording on every screen that connects."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from arp.commands.playing import recorded
+from arp.commands.speaking import fail
+from arp.hub.directory import Principal
+from arp.hub.player import Player
+from arp.hub.settings import HubSettings
+from arp.hub.turn import Turn
+from arp.ledger.fact import Fact
+from arp.ledger.redaction_settings import Redaction
+from arp.protocol.errors import ArpError
+from arp.server.application import Application
+from arp.server.serve import bind, serve
+from arp.server.served import Served, Workflow
+
+HOST = "127.0.0.1"
+
+NAME = "recording"
+
+SETTINGS = HubSettings(redaction=Redaction(enabled=False), takes_input=False)
+"""What a recording holds was looked through when it was made, and nobody adds to it."""
+
+
+async def nobody(turn: Turn) -> None:
+    """Does nothing: a recording takes no input."""
+
+
+def serve_recording(place: Path, session: str | None, speed: float, port: int) -> int:
+    """Serves a recording until a signal comes: it begins when somebody watches.
+
+    Args:
+        place: Of a pack, or of a ledger file.
+        session: Of the ledger file.
+        speed: Times as fast as it was; 0 does not wait at all.
+        port: 0 picks a free one.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SourceError, LocalError: It cannot be read.
+    """
+    with ExitStack() as stack:
+        return _serve(recorded(place, session, stack), speed, port)
+
+
+def _serve(facts: Iterable[Fact], speed: float, port: int) -> int:
+    told = iter(facts)
+    first = next(told, None)
+    if first is None:
+        fail("there is nothing in it to be played")
+    session_id = first.session_id
+    application = Application(
+        Served({NAME: nobody}, lambda: [Workflow(NAME, session_id)], settings=SETTINGS)
+    )
+    try:
+        listener = bind(HOST, port)
+    except OSError as error:
+        fail(f"cannot listen on {HOST}:{port}: {error.strerror}")
+    port = listener.getsockname()[1]
+    playing: list[asyncio.Task[None]] = []
+
+    def ready() -> None:
+        going_on = _play(application, session_id, chain((first,), told), speed)
+        playing.append(asyncio.get_running_loop().create_task(going_on, name="arp-play"))
+        click.echo(f"http://{HOST}:{port}/?session={quote(session_id, safe='')}")
+        click.echo(f"arp connect http://{HOST}:{port} --session {shlex.quote(session_id)}")
+        sys.stdout.flush()
+
+    return 0 if serve(application, listener, ready) else 1
+
+
+async def _play(
+    application: Application, session_id: str, facts: Iterable[Fact], speed: float
+) -> None:
+    hub = await application.hub()
+    live = await hub.open(session_id, Principal(), NAME)
+    player = Player(live)
+    try:
+        await live.written()
+        await live.beyond(live.session.log.stored)  # the next fact is that somebody watches
+        await player.play(facts, speed)
+        click.echo("arp: that was all; Ctrl-C ends it", err=True)
+    except ArpError as error:
+        click.echo(f"arp: {error.message}", err=True)

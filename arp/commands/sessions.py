@@ -1,0 +1,59 @@
+"""`arp sessions`: what sessions there are."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+
+import click
+import msgspec
+
+from arp.commands.reading import open_source, reading_options
+from arp.commands.source import SessionRow, SourceError
+from arp.commands.speaking import CONTEXT, cut, fail, printable
+
+MOST = 200
+
+
+@click.command(context_settings=CONTEXT)
+@reading_options
+@click.option(
+    "--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="At most so many."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_json: bool) -> None:
+    r"""List sessions, newest first.
+
+    \b
+      arp sessions
+      arp sessions --url http://127.0.0.1:8090 --json
+      arp sessions --ledger sqlite:.arp/ledger.db
+    """
+    try:
+        with closing(open_source(url, ledger, token)) as source:
+            rows = source.sessions(limit)
+    except SourceError as error:
+        fail(str(error))
+    if as_json:
+        for row in rows:
+            click.echo(msgspec.json.encode(row).decode())
+        return
+    for line in table(rows, shutil.get_terminal_size((100, 24)).columns):
+        click.echo(line)
+
+
+def table(rows: list[SessionRow], width: int) -> list[str]:
+    """Gives the rows as lines for a terminal of that many columns."""
+    if not rows:
+        return ["no sessions"]
+    wide = max(len("SESSION"), *(len(printable(row.session_id)) for row in rows))
+    head = f"{'SESSION':{wide}}  {'UPDATED':19}  {'TURNS':>5}  {'FACTS':>7}  "
+    lines = [click.style(f"{head}TITLE", bold=True)]
+    for row in rows:
+        when = row.updated_at[:19].replace("T", " ")
+        place = f"{printable(row.session_id):{wide}}  {printable(when):19}  "
+        counts = f"{row.turns:>5}  {row.sequence:>7}  "
+        title = cut(printable(row.title), max(width - len(place) - len(counts), 20))
+        mark = click.style(" ●", fg="green") if row.active else ""
+        lines.append(f"{click.style(place, fg='cyan')}{counts}{title}{mark}")
+    return lines

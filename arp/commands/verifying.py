@@ -1,0 +1,95 @@
+"""`arp evidence verify` and `show`: whether a pack is what was exported, and what is in it."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import click
+import msgspec
+
+from arp.commands.fact_pages import epoch_of
+from arp.commands.manifest_lines import manifest_lines
+from arp.commands.reading import open_source
+from arp.commands.speaking import printable
+from arp.evidence.checking import Report, check_pack, compare_with_ledger
+from arp.evidence.pack import Pack
+from arp.ledger.exports.verify import Broken
+from arp.protocol.json_value import JsonObject
+
+
+def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
+    """Checks a pack.
+
+    Args:
+        place: Of the pack.
+        expected: SHA-256 that its manifest must have.
+        ledger: Of the file to compare it with.
+
+    Raises:
+        NoPack: There is none that could be checked.
+        SourceError: The ledger cannot be read.
+    """
+    with Pack(place) as opened:
+        report = _checked(opened)
+        more = _compared(opened, ledger) if ledger is not None else None
+    broken = [*report.broken, *([more] if more is not None else [])]
+    if expected is not None and expected.lower() != report.manifest_sha256:
+        broken.append(Broken("manifest.json", f"its SHA-256 is {report.manifest_sha256}"))
+    return msgspec.structs.replace(report, broken=broken)
+
+
+def _checked(pack: Pack) -> Report:
+    size = sum(part.bytes for part in pack.manifest.parts)
+    with click.progressbar(length=size, label="checking", file=sys.stderr) as bar:
+        return check_pack(pack, bar.update)
+
+
+def _compared(pack: Pack, ledger: str) -> Broken | None:
+    session_id = pack.manifest.chain.session_id
+    with closing(open_source("", ledger, None)) as source:
+        epoch = epoch_of(source, session_id)
+        return compare_with_ledger(pack, epoch, source.events(session_id, 0, ()))
+
+
+def tell(report: Report, *, as_json: bool) -> None:
+    """Tells what a check found."""
+    if as_json:
+        document: JsonObject = {**msgspec.to_builtins(report), "first_bad": report.first_bad}
+        click.echo(msgspec.json.encode(document))
+        return
+    for one in report.broken:
+        click.echo(click.style("bad   ", fg="red") + printable(str(one)))
+    if report.first_bad is not None:
+        click.echo(f"first bad sequence: {report.first_bad}")
+    if not report.broken:
+        click.echo(
+            click.style("good  ", fg="green") + f"{report.facts} facts, {report.parts} parts"
+        )
+    click.echo(f"manifest sha256 {report.manifest_sha256}")
+
+
+def show_pack(place: Path, part: str | None, *, as_json: bool) -> None:
+    """Tells what is in a pack, or prints one of its parts.
+
+    Raises:
+        LocalError: There is no such pack, or no such part.
+    """
+    with Pack(place) as opened:
+        if part is not None:
+            _print(opened.read(part))
+        elif as_json:
+            click.echo(msgspec.json.encode(opened.manifest))
+        else:
+            for line in manifest_lines(opened.manifest):
+                click.echo(line)
+
+
+def _print(data: bytes) -> None:
+    """Prints a part: as it is to a pipe, without control characters to a terminal."""
+    if not sys.stdout.isatty():
+        click.echo(data, nl=False)
+        return
+    for line in data.decode("utf-8", "replace").splitlines():
+        click.echo("".join(one if one.isprintable() else " " for one in line))

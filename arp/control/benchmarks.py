@@ -1,0 +1,230 @@
+"""Benchmark trials: begun as turns, scored, exported, compared.
+
+Theory of operation. A trial is a turn with a name: what the agent did is in the facts of the turn,
+what it was worth is told from outside. That it ended is noted when somebody asks for more of it,
+from how its turn ended; so nothing has to watch, and a restart forgets no trial.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+
+from arp.control.benchmark_requests import (
+    ComparedState,
+    CompareTrials,
+    ExportTrial,
+    RecordReward,
+    StartTrial,
+    TrialName,
+    TrialState,
+)
+from arp.control.desk import Desk
+from arp.control.export_requests import ExportState, OfScope
+from arp.control.export_run import ExportRun
+from arp.control.exports import Exports
+from arp.control.pages import fed
+from arp.control.turns import StartTurn, Turns
+from arp.hub.live import LiveSession
+from arp.ledger.exports.comparison import compare
+from arp.ledger.exports.manifest import Scope
+from arp.ledger.exports.trajectory import Agent, Trajectory
+from arp.ledger.exports.trials import NOT_KNOWN, Trial, TrialBook, TrialPart
+from arp.ledger.fact import decode
+from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
+from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
+from arp.record import benchmarks as noted
+from arp.session.log import THREAD
+
+_MARKS = (b'"benchmark"', b'"turn.completed"', b'"turn.failed"')
+"""One of these is in the bytes of every fact that a trial is made of."""
+
+
+class Benchmarks:
+    """Trials of sessions that belong to one principal. Answers are given when facts are durable.
+
+    Source: ledger.md 5, the methods of `benchmark/`.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def start(self, asked: StartTrial) -> TrialState:
+        """Begins a trial: a turn, and the facts that say what it is a trial of.
+
+        Raises:
+            SessionBusy: A turn runs and the policy is `reject`; nothing has changed.
+            InvalidMessage: `benchmark.trialId` is another one; nothing has changed.
+            ArpError: The input, the agent or the session is refused; nothing has changed.
+        """
+        named = asked.benchmark.trial_id
+        if named not in (None, asked.trial_id):
+            raise InvalidMessage(f"benchmark.trialId: {named!r:.80} is not trialId", detail=named)
+        live = await self._desk.open(asked.session_id, asked.workflow)
+        async with self._desk.plane.lock(live.id):
+            known = (await self._book(live)).trials.get(asked.trial_id)
+            if known is not None:
+                return TrialState(live.id, known, live.session.sequence, repeated=True)
+            run_id = asked.run_id or f"{asked.task_id}.{asked.trial_id}"
+            turn = StartTurn(
+                session_id=live.id,
+                input=asked.input,
+                turn_id=asked.turn_id,
+                task_id=asked.task_id,
+                run_id=run_id,
+            )
+            turn_id, repeated, effects = Turns.submit(live, turn)
+            if repeated:
+                raise InvalidMessage(f"turnId {turn_id}: another turn has it", detail="turnId")
+            self._note_start(live, asked, turn_id, run_id)
+            self._desk.carry_out(live, effects)
+            return await self._state(live, asked.trial_id)
+
+    def _note_start(self, live: LiveSession, asked: StartTrial, turn_id: str, run_id: str) -> None:
+        benchmark = msgspec.structs.replace(asked.benchmark, trial_id=asked.trial_id)
+        runtime = self._desk.hub.runtime(live).within(thread_id=THREAD, turn_id=turn_id)
+        run = runtime.benchmark(benchmark)
+        run.dataset([asked.task_id])
+        if asked.configuration is not None:
+            run.configuration(**asked.configuration)
+        run.trial(asked.task_id, run_id, _told(asked.refs)).started(asked.attempt)
+
+    async def reward(self, asked: RecordReward) -> TrialState:
+        """Notes what a trial scored, once; before that, how it ended.
+
+        Raises:
+            UnknownObject: There is no such trial.
+            SessionBusy: Its turn still runs; nothing has changed.
+            InvalidMessage: It has another reward already; nothing has changed.
+        """
+        live = await self._desk.to_change(asked.session_id)
+        async with self._desk.plane.lock(live.id):
+            trial = _named(await self._book(live), asked.trial_id)
+            if trial.reward is not None:
+                if trial.reward != asked.reward:
+                    raise InvalidMessage(
+                        f"trial {asked.trial_id} has the reward {trial.reward} already",
+                        detail="reward",
+                    )
+                return TrialState(live.id, trial, live.session.sequence, repeated=True)
+            self._end(live, trial, asked)
+            self._hand(live, trial, asked).reward(asked.reward, asked.detail)
+            return await self._state(live, asked.trial_id)
+
+    def _end(self, live: LiveSession, trial: Trial, asked: RecordReward | None = None) -> None:
+        """Notes how a trial ended, if that is not noted yet.
+
+        Raises:
+            SessionBusy: Its turn still runs.
+        """
+        if trial.status != "running":
+            return
+        status = trial.turn_status
+        if status is None:
+            raise SessionBusy(f"trial {trial.trial_id}: turn {trial.turn_id} still runs")
+        hand = self._hand(live, trial, asked)
+        failure = asked.failure if asked is not None else None
+        if failure is not None or status != "completed":
+            hand.failed(failure or status)
+        else:
+            hand.completed()
+
+    def _hand(
+        self, live: LiveSession, trial: Trial, asked: RecordReward | None = None
+    ) -> noted.Trial:
+        """Gives what notes facts of a trial."""
+        known = msgspec.convert(trial.benchmark, Benchmark)
+        regressions = asked.p0_regressions if asked is not None else None
+        if regressions is not None:
+            known = msgspec.structs.replace(known, p0_regressions=regressions)
+        more = msgspec.to_builtins(asked.refs) if asked is not None and asked.refs else {}
+        refs = msgspec.convert({**trial.refs, **more}, BenchmarkRefs)
+        scope = {"thread_id": trial.thread_id or THREAD, "turn_id": trial.turn_id or NOT_KNOWN}
+        run = self._desk.hub.runtime(live).within(**scope).benchmark(known)
+        return run.trial(trial.task_id, trial.run_id, refs)
+
+    async def export(self, asked: ExportTrial) -> ExportState:
+        """Makes the pack of a trial: its evidence, `trial.json`, and `trajectory.json` in ATIF.
+
+        Raises:
+            UnknownObject: There is no such trial.
+            ArpError: As `Exports.evidence`.
+        """
+        live = await self._desk.to_change(asked.session_id)
+        async with self._desk.plane.lock(live.id):
+            trial = _named(await self._book(live), asked.trial_id)
+            if trial.turn_status is not None:
+                self._end(live, trial)
+        benchmark = msgspec.convert(trial.benchmark, Benchmark)
+        agent = Agent(live.session.head.workflow or "agent")
+        extra = {"benchmark": trial.benchmark, "taskId": trial.task_id, "runId": trial.run_id}
+        also = (Trajectory(asked.trial_id, agent, extra), TrialPart(asked.trial_id))
+        make = partial(Exports(self._desk).pack, outputs=asked.outputs, also=also)
+        scope = OfScope(session_id=live.id, evidence_id=asked.evidence_id)
+        ids = {"benchmark": noted.as_json(benchmark)}
+        about = Scope(turn_id=trial.turn_id)
+        return await ExportRun(self._desk, ids).run(scope, "benchmark", make, about)
+
+    async def compare(self, asked: CompareTrials) -> ComparedState:
+        """Compares two configurations and notes what came of it.
+
+        Raises:
+            SessionNotFound, UnknownObject: There is no such session, no such trial.
+        """
+        live = await self._desk.to_change(asked.session_id)
+        books: dict[str, TrialBook] = {}
+        baseline = [await self._trial(one, books) for one in asked.baseline]
+        candidate = [await self._trial(one, books) for one in asked.candidate]
+        found = compare(baseline, candidate, asked.decision)
+        newest = candidate[-1]
+        benchmark = msgspec.convert(newest.benchmark, Benchmark)
+        benchmark = msgspec.structs.replace(
+            benchmark,
+            trial_id=None,
+            role="candidate",
+            p0_regressions=found.comparison.p0_regressions,
+        )
+        refs = asked.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJob", NOT_KNOWN))
+        run = self._desk.hub.runtime(live).benchmark(benchmark)
+        reason = asked.reason or found.decision_input.reason
+        run.compared(found.comparison, refs, reason)
+        sequence = live.session.sequence
+        await live.written()
+        return ComparedState(live.id, found.comparison, found.decision_input, sequence)
+
+    async def _trial(self, named: TrialName, books: dict[str, TrialBook]) -> Trial:
+        if named.session_id not in books:
+            live = await self._desk.live(named.session_id)
+            books[named.session_id] = await self._book(live)
+        return _named(books[named.session_id], named.trial_id)
+
+    async def _book(self, live: LiveSession) -> TrialBook:
+        """Gives all trials of a session, as far as it is durable."""
+        await live.written()
+        book = TrialBook()
+
+        def take(page: list[tuple[int, bytes]]) -> None:
+            for _, body in page:
+                if any(mark in body for mark in _MARKS):
+                    book.take(decode(body))
+
+        await fed(self._desk.hub.store, live.id, live.session.log.stored, take)
+        return book
+
+    async def _state(self, live: LiveSession, trial_id: str) -> TrialState:
+        trial = _named(await self._book(live), trial_id)
+        return TrialState(live.id, trial, live.session.sequence)
+
+
+def _named(book: TrialBook, trial_id: str) -> Trial:
+    trial = book.trials.get(trial_id)
+    if trial is None:
+        raise UnknownObject(f"no trial {trial_id!r:.80} in this session", detail="trialId")
+    return trial
+
+
+def _told(refs: BenchmarkRefs | None) -> BenchmarkRefs:
+    """Gives refs that say something, as the profile wants."""
+    is_empty = refs is None or not msgspec.to_builtins(refs)
+    return BenchmarkRefs(harbor_job=NOT_KNOWN) if refs is None or is_empty else refs

@@ -1,0 +1,116 @@
+"""What every method stands on: the hub, and who asks.
+
+A `Plane` is there once per hub, a `Desk` once per client. What a client may see is decided here and
+nowhere else in this room: a session is found for its owner alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from weakref import WeakValueDictionary
+
+from arp.hub.directory import Principal
+from arp.hub.hub import Hub
+from arp.hub.live import LiveSession
+from arp.ledger.models.read_model import ReadModel
+from arp.protocol.errors import UnknownObject
+from arp.session.effects import Effect
+from arp.session.session import Head
+
+EXPORTS = 2
+"""Made at once. Each keeps a thread busy that waits for others: of many, all would wait."""
+
+
+class Plane:
+    """What all clients of one hub share.
+
+    Args:
+        hub: A started one.
+        workflows: Names of its agents; the first is that of a session that names none.
+    """
+
+    def __init__(self, hub: Hub, workflows: Sequence[str]) -> None:
+        self.hub = hub
+        self.workflows = tuple(workflows)
+        self.exporting = asyncio.Semaphore(EXPORTS)
+        """Held while an export is made."""
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def lock(self, session_id: str) -> asyncio.Lock:
+        """Gives the lock under which a session's tasks are looked at and changed."""
+        lock = self._locks.get(session_id)
+        if lock is None:
+            lock = self._locks[session_id] = asyncio.Lock()
+        return lock
+
+
+class Desk:
+    """A plane, and one who asks."""
+
+    def __init__(self, plane: Plane, principal: Principal) -> None:
+        self.plane = plane
+        self.hub = plane.hub
+        self.principal = principal
+
+    async def live(self, session_id: str) -> LiveSession:
+        """Gives a session, in memory.
+
+        Raises:
+            SessionNotFound: There is none, or it belongs to somebody else.
+        """
+        return await self.hub.find(session_id, self.principal)
+
+    async def to_change(self, session_id: str) -> LiveSession:
+        """Gives a session of which something is to be recorded.
+
+        Raises:
+            SessionNotFound: As `live`.
+            PermissionDenied: The server shows a recording.
+        """
+        self.hub.check_takes_input()
+        return await self.live(session_id)
+
+    async def head(self, session_id: str) -> Head:
+        """Gives who a session is; it need not be in memory for that.
+
+        Raises:
+            SessionNotFound: As `live`.
+        """
+        return await self.hub.directory.head(session_id, self.principal)
+
+    async def model(self, session_id: str) -> ReadModel:
+        """Gives the read model of a session, up to its newest durable fact.
+
+        It goes on folding later: take what you need of it before you await anything.
+
+        Raises:
+            SessionNotFound: As `live`.
+            StoreError: The ledger cannot be read, or the session is damaged.
+        """
+        await self.head(session_id)
+        return await self.hub.models.read(session_id)
+
+    def now(self) -> str:
+        """Gives the time, RFC 3339, by the clock of the ledger."""
+        return self.hub.directory.now()
+
+    async def open(self, session_id: str | None, workflow: str | None) -> LiveSession:
+        """Gives a session that is to be spoken to, made if there is none.
+
+        Raises:
+            SessionNotFound: It belongs to somebody else.
+            UnknownObject: There is no agent of that name.
+            PermissionDenied: The server shows a recording.
+        """
+        self.hub.check_takes_input()
+        name = (workflow or self.plane.workflows[0]).lstrip("/")
+        if name not in self.plane.workflows:
+            known = ", ".join(self.plane.workflows)
+            raise UnknownObject(f"no agent {name!r:.80}; there are {known}", detail="workflow")
+        return await self.hub.open(session_id, self.principal, name)
+
+    def carry_out(self, live: LiveSession, effects: Sequence[Effect]) -> None:
+        """Does what a session asks for, when what it recorded is durable."""
+        live.used_at = asyncio.get_running_loop().time()
+        self.hub.carry_out(live, effects)

@@ -1,0 +1,132 @@
+"""What is recorded of a task that goes a step further, in order."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from arp.control.task_graph import Known
+from arp.control.task_requests import CompleteTask, TaskStatus, UpdateTask
+from arp.protocol.errors import InvalidMessage
+from arp.protocol.json_value import Json
+from arp.record.runtime import Runtime
+from arp.record.tasks import Task
+from arp.session.log import THREAD
+
+
+class Steps:
+    """Records facts of one task; those of an item of a job are told of the item too."""
+
+    def __init__(self, runtime: Runtime, known: Known, turn_id: str | None = None) -> None:
+        scope = {"thread_id": THREAD, "turn_id": turn_id} if turn_id is not None else {}
+        self._runtime = runtime.within(**known.ids, **scope)
+        self._known = known
+        running = known.running
+        self._number = (running.attempt if running is not None else None) or known.attempts
+        """Of the attempt that runs, or ran last."""
+        self.task: Task = self._runtime.known_task(known.task.task_id, known.attempts)
+
+    def update(self, asked: UpdateTask) -> None:
+        """Records everything that an update says, the new status last.
+
+        Raises:
+            InvalidMessage: A reason is missing; nothing is recorded.
+        """
+        if asked.status in ("failed", "lost", "blocked") and asked.reason is None:
+            raise InvalidMessage(f"reason: say why the task is {asked.status}", detail="reason")
+        if asked.objective is not None or asked.detail is not None:
+            self.task.updated(asked.objective, asked.detail)
+        progress = asked.progress
+        if progress is not None:
+            done, total = progress.done, progress.total
+            message = progress.message
+            self.task.progress(progress.fraction, done=done, total=total, message=message)
+        if asked.status is not None:
+            self._status(asked.status, asked.reason, asked.run_id)
+
+    def _status(self, status: TaskStatus, reason: str | None, run_id: str | None) -> None:
+        task = self.task
+        match status:
+            case "running":
+                self._run(reason, run_id)
+            case "failed" | "timed_out" | "lost":
+                self._end(status, reason)
+            case "waiting_input":
+                task.waiting("input", reason)
+            case "waiting_permission":
+                task.waiting("permission", reason)
+            case "waiting_resource":
+                task.waiting("resource", reason)
+            case _:  # the fact is called as the status, and tells no more than the reason
+                self._record(f"task.{status}", {"reason": reason})
+
+    def _end(self, status: Literal["failed", "timed_out", "lost"], reason: str | None) -> None:
+        self._attempt_failed(reason or "timed out")
+        match status:
+            case "failed":
+                self.task.failed(reason or "")
+            case "timed_out":
+                self.task.timed_out(reason=reason)
+            case "lost":
+                self.task.lost(reason or "")
+
+    def _run(self, reason: str | None, run_id: str | None) -> None:
+        if self._known.running is None:
+            self.task.started()
+            self._begin(run_id or f"{self.task.id}.{self._known.attempts + 1}")
+        elif self._known.task.status == "paused":
+            self.task.resumed(reason)
+        else:
+            self.task.started()
+
+    def retry(self, run_id: str, reason: str | None) -> None:
+        """Records that the task is tried again, as a run of that id."""
+        number = self._known.attempts + 1
+        self._record("task.retrying", {"attempt": number, "reason": reason})
+        self._begin(run_id)
+
+    def complete(self, asked: CompleteTask) -> None:
+        """Records that the task is done, and the attempt that did it."""
+        running = self._known.running
+        if running is not None:
+            payload = {"attempt": self._number, "outputs": asked.outputs or None}
+            self._record("task.attempt.completed", payload, run_id=running.run_id)
+            self._item("completed", self._number, outputs=asked.outputs or None)
+        self.task.completed(
+            asked.outputs,
+            artifacts=asked.artifacts,
+            evidence_refs=asked.evidence_refs,
+            delivery=asked.delivery,
+        )
+
+    def cancel(self, reason: str | None) -> None:
+        """Records the wish that the task stop."""
+        self.task.cancel_requested(reason)
+
+    def cancelled(self, reason: str | None) -> None:
+        """Records that it stopped."""
+        self._attempt_failed("cancelled")
+        self.task.cancelled(reason)
+
+    def part_of(self, parent_id: str, root_id: str | None) -> None:
+        """Records which task it is a part of."""
+        root = {"root_task_id": root_id} if root_id is not None else {}
+        joined = self._runtime.within(parent_task_id=parent_id, **root)
+        joined.record("task.updated", {}, task_id=self.task.id)
+
+    def _begin(self, run_id: str) -> None:
+        attempt = self.task.attempt(run_id)
+        self._item("started", attempt.number)
+
+    def _attempt_failed(self, reason: str | None) -> None:
+        running = self._known.running
+        if running is not None:
+            payload = {"attempt": self._number, "reason": reason}
+            self._record("task.attempt.failed", payload, run_id=running.run_id)
+            self._item("failed", self._number, reason=reason)
+
+    def _item(self, what: str, attempt: int, **more: Json) -> None:
+        if self._known.ids.keys() >= {"job_id", "job_item_id"}:
+            self._record(f"job.item.{what}", {"attempt": attempt, **more})
+
+    def _record(self, type_name: str, payload: dict[str, Json], **ids: str) -> None:
+        self._runtime.record(type_name, payload, task_id=self.task.id, **ids)

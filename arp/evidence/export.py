@@ -1,0 +1,209 @@
+"""A session's facts in, a pack of evidence out.
+
+Theory of operation. Where facts come from is not known here: whoever has them feeds pages of them,
+in order from the first, in a thread or not. So a server exports from its store and a command from
+a file, by the same code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar, Final
+
+import msgspec
+from msgspec import Struct
+
+from arp.evidence.pack_writer import PackWriter
+from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.evidence import Also, Evidence, Lines
+from arp.ledger.exports.manifest import FACTS, Chain, Gap, Manifest, Output, Scope
+from arp.ledger.exports.scope import Range
+from arp.ledger.payload_fields import Export, ExportKind
+from arp.protocol.errors import ArpError, LocalError
+
+TIMELINE: Final = "timeline.jsonl"
+OUTPUTS: Final = "outputs"
+
+
+class NothingToExport(LocalError):
+    """The session has nothing of what is to be exported. Nothing is written."""
+
+    state: ClassVar[Export] = "not_applicable"
+
+
+class NoSuchScope(NothingToExport):
+    """No fact has the ids that were given. Nothing is written."""
+
+    state = "missing_correlation"
+
+
+class NotExportable(NothingToExport):
+    """What is there cannot be told in such an export. Nothing is written."""
+
+    state = "unsupported"
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What is to be exported."""
+
+    session_id: str
+    epoch: str
+    evidence_id: str
+    created_at: str
+    """RFC 3339."""
+    kind: ExportKind = "evidence"
+    scope: Scope = Scope()
+    has_outputs: bool = True
+    """Large outputs are taken in; else they are only named."""
+
+
+class Exported(Struct, frozen=True):
+    """A pack that was written."""
+
+    path: Path
+    sha256: str
+    """Of its manifest."""
+    manifest: Manifest
+
+
+class EvidenceExport:
+    """An export that is under way; a context manager removes what was not finished.
+
+    Args:
+        order: What is wanted.
+        target: Where the pack shall lie; a zip if it ends in `.zip`.
+        found: First and last fact, as `range_of` found them; `None` means all facts.
+        also: Who makes further parts of the pack.
+
+    Raises:
+        PackUnwritable: Something is there, or the disk refuses.
+    """
+
+    def __init__(
+        self, order: Order, target: Path, found: Range | None = None, also: Sequence[Also] = ()
+    ) -> None:
+        self._order = order
+        first, through = (found.first, found.last) if found is not None else (1, None)
+        self._evidence = Evidence(order.session_id, order.epoch, order.scope, first, through, also)
+        self._writer = PackWriter(target)
+
+    def __enter__(self) -> EvidenceExport:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._writer.__exit__(*exception)
+
+    def take(self, page: Sequence[tuple[int, bytes]]) -> None:
+        """Takes the next facts.
+
+        Raises:
+            LocalError: They are not the next ones, or the disk refuses.
+        """
+        self._write(self._evidence.take([body for _, body in page]))
+
+    def _write(self, lines: Lines) -> None:
+        self._writer.add(FACTS, lines.facts)
+        self._writer.add(TIMELINE, lines.timeline)
+
+    @property
+    def spine(self) -> Spine:
+        """Gives the ids of what is exported."""
+        return self._evidence.spine
+
+    @property
+    def outputs(self) -> list[Output]:
+        """Gives the large outputs that the facts taken so far name."""
+        return self._evidence.outputs
+
+    def finish(self, read: Callable[[str], bytes] | None = None) -> Exported:
+        """Writes the rest, and gives the pack its name.
+
+        Args:
+            read: Gives a large output by its name, or raises `ArpError`; `None` if there is no
+                place to read them from.
+
+        Raises:
+            NothingToExport: There was no fact. Nothing is written.
+            PackUnwritable: The disk refuses. Nothing is written.
+        """
+        chain = self._evidence.chain
+        if chain.through < chain.first:
+            raise NothingToExport(f"session {chain.session_id} has no facts of this")
+        self._write(self._evidence.finish())
+        for part, data in self._evidence.documents().items():
+            self._writer.add(part, data)
+        is_taken = read is not None and self._order.has_outputs
+        outputs = [
+            self._take_in(output, read) if is_taken and read is not None else output
+            for output in self._evidence.outputs
+        ]
+        manifest = self._manifest(chain, outputs)
+        return Exported(self._writer.target, self._writer.finish(manifest), manifest)
+
+    def _take_in(self, output: Output, read: Callable[[str], bytes]) -> Output:
+        if output.state == "not_applicable":
+            return output
+        try:
+            data = read(output.output_ref)
+        except ArpError as error:
+            return msgspec.structs.replace(
+                output, state="missing_correlation", reason=error.message
+            )
+        part = f"{OUTPUTS}/{sha256(data).hexdigest()}"
+        self._writer.add(part, data)
+        return Output(output.output_ref, "exported", bytes=len(data), part=part)
+
+    def _manifest(self, chain: Chain, outputs: list[Output]) -> Manifest:
+        order, evidence = self._order, self._evidence
+        return Manifest(
+            kind=order.kind,
+            evidence_id=order.evidence_id,
+            created_at=order.created_at,
+            scope=order.scope,
+            runtime_correlation=evidence.spine.document(),
+            correlation_states=evidence.spine.states(),
+            chain=chain,
+            sections=evidence.states(),
+            outputs=outputs,
+            gaps=evidence.gaps() + _output_gaps(outputs),
+            parts=self._writer.close_parts(),
+        )
+
+
+def _output_gaps(outputs: Iterable[Output]) -> list[Gap]:
+    """Gives a gap for each way in which outputs are not in the pack."""
+    counts = Counter(
+        (one.state, one.reason or "it is not in the pack")
+        for one in outputs
+        if one.state != "exported"
+    )
+    return [Gap(OUTPUTS, state, reason, count) for (state, reason), count in counts.items()]
+
+
+def range_of(scope: Scope, pages: Iterable[Sequence[tuple[int, bytes]]]) -> Range | None:
+    """Gives which facts a scope is about; `None` means all.
+
+    Raises:
+        NoSuchScope: No fact carries its ids.
+    """
+    if scope.is_all:
+        return None
+    found = Range(scope)
+    for page in pages:
+        found.take(page)
+    return checked(found, scope)
+
+
+def checked(found: Range, scope: Scope) -> Range:
+    """Gives a range in which there is something.
+
+    Raises:
+        NoSuchScope: There is nothing.
+    """
+    if not found.first:
+        named = ", ".join(f"{name} {value}" for name, value in msgspec.to_builtins(scope).items())
+        raise NoSuchScope(f"the session has no fact of {named:.200}; see its ids: arp events")
+    return found

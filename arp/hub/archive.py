@@ -1,0 +1,103 @@
+"""Turns that left a session's memory, stored page by page behind the log.
+
+A page holds fifty turns by their numbers, each as it was when it left, after which nothing of it
+changes. Pages are a cache like states: what is missing, damaged or of another version is read from
+the log again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from arp.protocol.component import Component
+from arp.protocol.screen import TurnScreen
+from arp.session.session import Head
+from arp.session.state import STATE_VERSION
+from arp.session.window import PastTurn
+from arp.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+PAGE_TURNS = 50
+"""As many as a page of history has, if nobody asks for more."""
+
+
+class _Page(Struct, frozen=True):
+    version: int
+    epoch: str
+    turns: list[tuple[int, TurnScreen, list[Component]]]
+    """Number, turn and output, in the order of the numbers."""
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(_Page)
+
+
+class Archive:
+    """The stored turns of a hub's sessions."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def save(self, head: Head, sequence: int, turns: Iterable[PastTurn]) -> None:
+        """Adds turns to what is stored.
+
+        Args:
+            head: Of their session.
+            sequence: Of a fact that is durable, with which they had left.
+            turns: In any order; one that is stored already takes its place.
+
+        Raises:
+            StoreError: As `Store.save_model`; some may be stored.
+        """
+        pages: dict[int, dict[int, PastTurn]] = {}
+        for past in turns:
+            pages.setdefault(_page_of(past.number), {})[past.number] = past
+        for number, added in sorted(pages.items()):
+            merged = await self._page(head, number) | added
+            data = _encoder.encode(
+                _Page(
+                    STATE_VERSION,
+                    head.epoch,
+                    [(each, merged[each].turn, merged[each].output) for each in sorted(merged)],
+                )
+            )
+            await self._store.save_model(head.session_id, _name(number), sequence, data)
+
+    async def read(self, head: Head, numbers: Iterable[int]) -> dict[int, PastTurn]:
+        """Gives the turns with these numbers that are stored.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        wanted = set(numbers)
+        found: dict[int, PastTurn] = {}
+        for page in sorted({_page_of(number) for number in wanted}):
+            turns = await self._page(head, page)
+            found |= {number: past for number, past in turns.items() if number in wanted}
+        return found
+
+    async def _page(self, head: Head, number: int) -> dict[int, PastTurn]:
+        stored = await self._store.load_model(head.session_id, _name(number))
+        if stored is None:
+            return {}
+        try:
+            page = _decoder.decode(stored[1])
+        except (msgspec.DecodeError, RecursionError) as error:
+            logger.warning("session %s: no page of turns: %s", head.session_id, error)
+            return {}
+        if (page.version, page.epoch) != (STATE_VERSION, head.epoch):
+            return {}
+        return {each: PastTurn(each, turn, output) for each, turn, output in page.turns}
+
+
+def _page_of(number: int) -> int:
+    return (number - 1) // PAGE_TURNS
+
+
+def _name(page: int) -> str:
+    return f"turns/{page}"

@@ -1,0 +1,29 @@
+"""Those who read a session's log as it grows: they are told when more of it is durable."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Followers:
+    """Wakes whoever waits for the log of one session to grow."""
+
+    __slots__ = ("_risen", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        """How many there are; while there is one, the session stays in memory."""
+        self._risen: asyncio.Future[None] | None = None
+
+    def rise(self) -> None:
+        """Wakes all who wait."""
+        risen, self._risen = self._risen, None
+        if risen is not None:
+            risen.set_result(None)
+
+    @property
+    def risen(self) -> asyncio.Future[None]:
+        """Is done when the log has grown the next time. Shared: do not cancel it."""
+        if self._risen is None:
+            self._risen = asyncio.get_running_loop().create_future()
+        return self._risen

@@ -1,0 +1,208 @@
+"""Turns of a session, also those that have left its memory, for pages of history.
+
+Theory of operation. The recent turns are in memory. An older one is what it was when it left: that
+is in the archive; and where it is not, the log is read from its beginning, up to where the turns
+that are wanted have left, and the archive is filled on the way. The archive knows turns by their
+numbers, which on another branch are those of others: a session with branches reads its log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+
+import msgspec
+from msgspec import Struct
+
+from arp.hub.archive import PAGE_TURNS
+from arp.hub.live import LiveSession
+from arp.hub.states import MANY_TURNS, States
+from arp.session.branches import Branches
+from arp.session.session import Session
+from arp.session.window import PastTurn
+from arp.store.store import Store
+
+PAGE = 1000
+"""Facts read at once."""
+
+
+class _Timed(Struct):
+    timestamp: str
+
+
+_timed_decoder = msgspec.json.Decoder(_Timed)
+
+
+class History:
+    """The turns of a hub's sessions."""
+
+    def __init__(self, store: Store, states: States) -> None:
+        self._store = store
+        self._states = states
+        self._archive = states.archive
+
+    async def page(self, live: LiveSession, before: str | None, limit: int) -> list[PastTurn]:
+        """Gives turns in the order in which they came.
+
+        Args:
+            live: Of this session.
+            before: The turn behind the last of them; `None`, or one that is not, means the newest.
+            limit: At most so many.
+
+        Raises:
+            StoreError: The log cannot be read.
+        """
+        end = await self._number_of(live, before) if before is not None else None
+        if end is None:
+            end = live.session.screen.count + 1
+        found = await self._numbered(live, set(range(max(1, end - limit), end)))
+        return [found[number] for number in sorted(found)]
+
+    async def turn(self, live: LiveSession, turn_id: str) -> PastTurn | None:
+        """Gives a turn; `None` if there is no such turn.
+
+        Raises:
+            StoreError: The log cannot be read.
+        """
+        screen = live.session.screen
+        here = screen.turns.get(turn_id)
+        if here is not None:
+            return screen.past(here)
+        branches = live.session.branches
+        if branches is not None:
+            return await self._on_any_branch(live, branches, turn_id)
+        number = _own_number(turn_id)
+        if number is None and not screen.named:
+            return None
+        if number is not None and not 0 < number <= screen.count:
+            return None
+        if number is not None:
+            past = (await self._numbered(live, {number})).get(number)
+            return past if past is not None and past.turn.id == turn_id else None
+        return await self._named(live, turn_id)
+
+    async def _on_any_branch(
+        self, live: LiveSession, branches: Branches, turn_id: str
+    ) -> PastTurn | None:
+        if turn_id not in branches:
+            return None
+        branch = [*branches.before(turn_id), turn_id]
+        told = await self._read(live, lambda one: one.turn.id == turn_id, 1, branch)
+        return told[0] if told else None
+
+    async def _number_of(self, live: LiveSession, turn_id: str) -> int | None:
+        branches = live.session.branches
+        if branches is not None:
+            shown = branches.shown
+            return shown.index(turn_id) + 1 if turn_id in shown else None
+        number = live.session.screen.numbers.get(turn_id) or _own_number(turn_id)
+        if number is not None:
+            return number if 0 < number <= live.session.screen.count else None
+        past = await self.turn(live, turn_id)
+        return past.number if past is not None else None
+
+    async def _numbered(self, live: LiveSession, wanted: set[int]) -> dict[int, PastTurn]:
+        """Gives the turns with these numbers: from memory, what is stored, or the log."""
+        screen = live.session.screen
+        left = screen.departed or ()
+        here = [*left, *(screen.past(turn) for turn in screen.turns.values())]
+        found = {past.number: past for past in here if past.number in wanted}
+        if wanted - found.keys() and live.session.branches is None:
+            found |= await self._archive.read(live.session.head, wanted - found.keys())
+        if missing := wanted - found.keys():
+            told = await self._read(live, lambda past: past.number in missing, len(missing))
+            found |= {past.number: past for past in told}
+        return found
+
+    async def _named(self, live: LiveSession, turn_id: str) -> PastTurn | None:
+        """Gives a turn that left, of another name than the session gives."""
+        last = min(live.session.screen.numbers.values(), default=live.session.screen.count)
+        told = [past for past in live.session.screen.departed or () if past.turn.id == turn_id]
+        for end in range(last, 0, -PAGE_TURNS):
+            if told:
+                return told[0]
+            numbers = range(max(1, end - PAGE_TURNS + 1), end + 1)
+            page = await self._archive.read(live.session.head, numbers)
+            told = [past for past in page.values() if past.turn.id == turn_id]
+        told = told or await self._read(live, lambda past: past.turn.id == turn_id, 1)
+        return told[0] if told else None
+
+    async def _read(
+        self,
+        live: LiveSession,
+        takes: Callable[[PastTurn], bool],
+        most: int,
+        shown: list[str] | None = None,
+    ) -> list[PastTurn]:
+        """Gives the turns that have left and are wanted, from the log.
+
+        Args:
+            live: Of this session.
+            takes: Tells which are wanted.
+            most: How many there are.
+            shown: The turns of a branch, of which also those are given that do not leave; `None`:
+                the branch that shows.
+        """
+        found: list[PastTurn] = []
+        left: list[PastTurn] = []
+        branches, durable = live.session.branches, live.session.log.stored
+        session = self._like(live, shown)
+        async with aclosing(self._states.follow(session)) as pieces:
+            async for _ in pieces:
+                newly = session.screen.take_departed()
+                found += filter(takes, newly)
+                left += newly if branches is None else ()
+                if len(left) >= MANY_TURNS:
+                    await self._states.store_turns(session.head, durable, left)
+                    left.clear()
+                if len(found) >= most:
+                    return found
+        if shown is not None:
+            screen = session.screen
+            found += filter(takes, [screen.past(turn) for turn in screen.turns.values()])
+        return found
+
+    def _like(self, live: LiveSession, shown: list[str] | None) -> Session:
+        branches = live.session.branches
+        if shown is None and branches is not None:
+            shown = branches.shown
+        head = live.session.head
+        return self._states.new(head) if shown is None else self._states.planned(head, shown)
+
+    async def times(self, session_id: str, turns: Iterable[PastTurn]) -> dict[int, tuple[str, str]]:
+        """Tells when turns began and when something of them was told last, by their numbers.
+
+        Of what is not durable yet, and of the end of a turn that goes on, the time is empty.
+
+        Raises:
+            StoreError: The log cannot be read.
+        """
+        places = {one.number: _places(one) for one in turns}
+        wanted = sorted({place for pair in places.values() for place in pair if place})
+        told: dict[int, str] = {0: ""}
+        while wanted:
+            chunk = await self._store.read(session_id, wanted[0] - 1, PAGE)
+            if not chunk:
+                break
+            first, last = chunk[0][0], chunk[-1][0]
+            for place in wanted:
+                if place <= last:
+                    told[place] = _timed_decoder.decode(chunk[place - first][1]).timestamp
+            wanted = [place for place in wanted if place > last]
+        return {
+            number: (told.get(began, ""), told.get(ended, ""))
+            for number, (began, ended) in places.items()
+        }
+
+
+def _places(past: PastTurn) -> tuple[int, int]:
+    """Gives the sequences of a turn's first fact and of the last that told of it; 0 = none."""
+    inputs = past.turn.inputs
+    return (inputs[0].seq or 0) if inputs else 0, past.turn.seq
+
+
+def _own_number(turn_id: str) -> int | None:
+    """Gives the place that a turn's id tells, if it is one that the session gave."""
+    number = turn_id[1:]
+    is_own = turn_id[:1] == "t" and number.isascii() and number.isdigit() and len(number) < 16
+    return int(number) if is_own else None

@@ -1,0 +1,160 @@
+"""The list of chats: its pages, and those who want to know when a row of it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from arp.protocol.errors import InvalidMessage
+from arp.protocol.node import Node
+from arp.session.emission import Drained, Emission, Said
+from arp.session.session import Session
+from arp.store.said import MAX_SAID, Match, words_of
+from arp.store.said import Said as SaidByTurn
+from arp.store.store import SessionMeta, Store
+
+_ENDS = frozenset(("turn.completed", "turn.failed"))
+
+_SPOKEN = {"text": "content", "markdown": "content"}
+"""Components that are text, and where it stands in them."""
+
+Changed: TypeAlias = Callable[[SessionMeta | str], None]
+"""Takes a row that is new or has changed, or the id of a session that is gone."""
+
+
+class Asked(Struct, frozen=True):
+    """Which chats a list is to show."""
+
+    owner: str
+    query: str = ""
+    workflow: str | None = None
+    before: str | None = None
+    """Where the page before ended."""
+    limit: int = 50
+
+
+class Listing:
+    """The chats of everybody, each for its owner."""
+
+    def __init__(self, store: Store) -> None:
+        self.rows: dict[str, SessionMeta] = {}
+        """Of sessions in memory, as they are stored."""
+        self._store = store
+        self._listeners: dict[str, dict[int, Changed]] = {}
+
+    async def page(self, asked: Asked) -> tuple[list[Match], str | None]:
+        """Gives chats, pinned ones first, then newest first; and where the list goes on."""
+        group, _, before = (asked.before or "1~").partition("~")
+        matches: list[Match] = []
+        for pinned in (True, False) if group != "0" else (False,):
+            rest = asked.limit - len(matches)
+            found, more = await self._some(asked, pinned, before or None, rest)
+            matches += found
+            if more is not None:
+                return matches, f"{pinned:d}~{more}"
+            before = ""
+        return matches, None
+
+    async def _some(
+        self, asked: Asked, pinned: bool, before: str | None, limit: int
+    ) -> tuple[list[Match], str | None]:
+        words, owner, workflow = words_of(asked.query), asked.owner, asked.workflow
+        if words:
+            found = await self._store.search(
+                words, owner=owner, workflow=workflow, pinned=pinned, before=before, limit=limit
+            )
+            return found.matches, found.next
+        metas = await self._store.sessions(
+            owner=owner, workflow=workflow, pinned=pinned, before=before, limit=limit
+        )
+        more = metas[-1].cursor if len(metas) == limit else None
+        return [Match(meta) for meta in metas], more
+
+    # -- who wants to know -----------------------------------------------------------------------
+
+    def listen(self, owner: str, listener: Changed) -> Callable[[], None]:
+        """Tells a listener of an owner's rows when they change; gives what ends it."""
+        mine = self._listeners.setdefault(owner, {})
+        mine[id(listener)] = listener
+
+        def stop() -> None:
+            mine.pop(id(listener), None)
+            if not mine and self._listeners.get(owner) is mine:
+                del self._listeners[owner]
+
+        return stop
+
+    def changed(self, meta: SessionMeta) -> None:
+        """Tells of a row that is durable now."""
+        self._tell(meta.owner, meta)
+
+    def removed(self, owner: str, session_id: str) -> None:
+        """Tells of a session that is gone."""
+        self._tell(owner, session_id)
+
+    def _tell(self, owner: str, what: SessionMeta | str) -> None:
+        for listener in list(self._listeners.get(owner, {}).values()):
+            listener(what)
+
+
+def rename(session: Session, title: str | None, pinned: bool | None) -> None:
+    """Names or pins a session; what is `None`, or so already, stays as it is.
+
+    Raises:
+        InvalidMessage: There is nothing to do; nothing has changed.
+    """
+    if title is None and pinned is None:
+        raise InvalidMessage("give title, pinned, or both", detail="title")
+    changed: dict[str, str | bool] = {}
+    if title is not None and " ".join(title.split()) != session.standing.title:
+        changed["title"] = title[:1000]
+    if pinned is not None and pinned != session.standing.pinned:
+        changed["pinned"] = pinned
+    if changed:
+        session.record("session.updated", {**changed})
+
+
+def said_in(session: Session, drained: Said | Drained) -> list[SaidByTurn]:
+    """Gives what the turns said that ended in what was drained."""
+    if isinstance(drained, Said):
+        return []
+    ended = [str(one.ids["turn_id"]) for one in _ends_in(drained)]
+    return [SaidByTurn(turn, said_of(session, turn)) for turn in ended if _shows(session, turn)]
+
+
+def _ends_in(drained: Drained) -> list[Emission]:
+    return [one for one in drained.emissions if isinstance(one, Emission) and one.type in _ENDS]
+
+
+def _shows(session: Session, turn_id: str) -> bool:
+    return turn_id in session.screen.turns
+
+
+def said_of(session: Session, turn_id: str) -> str:
+    """Gives what a turn said, by either side, one piece a line; at most `MAX_SAID` characters."""
+    pieces: list[str] = []
+    for echo in session.screen.turns[turn_id].inputs:
+        said = echo.data.get("text") or echo.data.get("transcript")
+        if isinstance(said, str):
+            pieces.append(said[:MAX_SAID])
+    tree = session.screen.main
+    for root in tree.outputs.get(turn_id, ()):
+        if sum(map(len, pieces)) < MAX_SAID:
+            pieces.append(_beginning(tree.nodes[root]))
+    return "\n".join(filter(None, pieces))[:MAX_SAID]
+
+
+def _beginning(node: Node) -> str:
+    """Gives the beginning of a component's text, or of its title, without joining all of it."""
+    path = _SPOKEN.get(node.type, "title")
+    said = node.own.get(path)
+    pieces = [said[:MAX_SAID]] if isinstance(said, str) else []
+    size = sum(map(len, pieces))
+    for piece in node.tail if path == "content" else ():
+        if size >= MAX_SAID:
+            break
+        pieces.append(piece)
+        size += len(piece)
+    return "".join(pieces)

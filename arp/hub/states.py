@@ -1,0 +1,276 @@
+"""What sessions are made of when they come into memory: a stored state, and the facts behind it.
+
+Theory of operation. Reading a session folds its log; that of a long one takes minutes. So its
+state is stored *behind* the log: when it leaves the memory, when the server stops, and while it
+grows. A state is a cache. It is stored when the facts that it covers are durable, so a crash finds
+an older one or none, and reads more facts; one that cannot be used is passed over, and all facts
+are read. No write of facts waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+
+from arp.hub.archive import Archive
+from arp.hub.live import LiveSession
+from arp.hub.settings import HubSettings
+from arp.ledger.fact import decode
+from arp.ledger.redaction import Redactor
+from arp.protocol.errors import ArpError
+from arp.session.branches import Forked, Survey
+from arp.session.recovery import end_plan, go_on
+from arp.session.session import Head, Session
+from arp.session.standing import Rules
+from arp.session.state import UnreadableState, decode_state, encode_state
+from arp.session.window import PastTurn
+from arp.store.errors import StoreError
+from arp.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+NAME = "live"
+"""Under which the store keeps this kind of model."""
+
+PAGE = 1000
+"""Facts read at once: about what one segment of the store holds."""
+
+SLICE = 100
+"""Facts taken before the loop goes on with others: about two milliseconds."""
+
+ROUND_S = 2.0
+"""How often sessions in memory are looked over."""
+
+MANY_TURNS = 200
+"""That left while a long log is read: they are stored, so as not to fill the memory."""
+
+SHORT = 250
+"""Facts that are read as fast as a state: for so few none is stored."""
+
+BYTES_PER_FACT = 100
+"""A state that is larger than this for each fact since the last one is stored less often, so that
+what is kept on the screen does not cost more than what happens."""
+
+STOP_S = 3.0
+"""How long a server that stops goes on storing states."""
+
+
+class States:
+    """The stored states of a hub's sessions."""
+
+    def __init__(
+        self, store: Store, sessions: Mapping[str, LiveSession], settings: HubSettings
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._settings = settings
+        self._redactor = Redactor(settings.redaction)
+        self.archive = Archive(store)
+        """Where turns go that leave the memory."""
+        self._stored: dict[str, tuple[int, int]] = {}
+        """How far the stored states of sessions in memory go, and how large they are."""
+        self._rested: dict[str, LiveSession] = {}
+        """Sessions that left the memory since the last round."""
+        self._task: asyncio.Task[None] | None = None
+
+    def new(self, head: Head) -> Session:
+        """Gives a session in which nothing has happened; turns that leave it are archived."""
+        session = Session(head, self._settings.limits, self._settings.policy, self._redactor)
+        session.screen.departed = []
+        return session
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    async def read(self, head: Head) -> Session:
+        """Makes a session from the store as its log leaves it.
+
+        Raises:
+            StoreError: The log cannot be read.
+            Exception: Its facts make no sense to this version.
+
+        Cancel: Safe.
+        """
+        session = await self._stored_session(head)
+        if session is not None:
+            try:
+                session.screen.departed = []
+                return await self._rest(session)
+            except StoreError:
+                raise
+            except Forked:
+                logger.debug("session %s turned to another branch", head.session_id)
+            except Exception:  # noqa: BLE001 - whatever it is, the facts are the truth
+                # The state, or what is behind it: the log alone tells which.
+                logger.warning("session %s: its state does not fit its facts", head.session_id)
+        self._stored.pop(head.session_id, None)
+        meta = await self._store.session(head.session_id)
+        try:
+            return await self._rest(self.new(head), meta.last_sequence if meta is not None else 0)
+        except Forked:
+            survey = await self.survey(head)
+            session = await self.branch(head, survey.branches.shown)
+            end_plan(session)
+            return session
+
+    async def survey(self, head: Head) -> Survey:
+        """Looks at all facts that the log of a session has now.
+
+        Raises:
+            StoreError: As `read`.
+        """
+        survey, after = Survey(), 0
+        while page := await self._store.read(head.session_id, after, PAGE):
+            for after, body in page:  # noqa: B007 - the next page goes on where the loop ends
+                if any(name in body for name in _OF_BRANCHES):
+                    survey.take(decode(body))
+            await asyncio.sleep(0)
+        return survey
+
+    def planned(self, head: Head, shown: Iterable[str]) -> Session:
+        """Gives a session in which nothing has happened, and which will show certain turns."""
+        session = self.new(head)
+        session.standing.begin_plan(shown)
+        return session
+
+    async def branch(self, head: Head, shown: Iterable[str]) -> Session:
+        """Makes a session from all facts that its log has now, which shows certain turns.
+
+        It may take more of them; `end_plan` is to be called behind the last.
+
+        Raises:
+            StoreError: As `read`.
+        """
+        return await self._rest(self.planned(head, shown))
+
+    async def _stored_session(self, head: Head) -> Session | None:
+        stored = await self._store.load_model(head.session_id, NAME)
+        if stored is None:
+            return None
+        rules = Rules(self._settings.limits, self._settings.policy)
+        try:
+            session = decode_state(stored[1], head, rules, self._redactor)
+        except UnreadableState as error:
+            logger.info("session %s: %s", head.session_id, error)
+            return None
+        if session.sequence != stored[0]:
+            logger.warning("session %s: a stored state of something else", head.session_id)
+            return None
+        self._stored[head.session_id] = session.sequence, len(stored[1])
+        return session
+
+    async def _rest(self, session: Session, durable: int = 0) -> Session:
+        """Takes the facts that are missing; turns that leave on the way are stored, if many."""
+        screen = session.screen
+        async with aclosing(self.follow(session)) as pieces:
+            async for _ in pieces:
+                if durable and len(screen.departed or ()) >= MANY_TURNS:
+                    await self.store_turns(session.head, durable, screen.take_departed())
+        return session
+
+    async def store_turns(self, head: Head, sequence: int, turns: list[PastTurn]) -> None:
+        """Stores turns that left; a failure costs only time."""
+        try:
+            await self.archive.save(head, sequence, turns)
+        except StoreError as error:
+            logger.warning("turns of session %s are not stored: %s", head.session_id, error)
+
+    async def follow(self, session: Session) -> AsyncGenerator[None]:
+        """Takes the facts behind what a session was made of, piece by piece, to the end.
+
+        Raises:
+            StoreError: As `read`.
+        """
+        name = session.head.session_id
+        while page := await self._store.read(name, session.sequence, PAGE):
+            for start in range(0, len(page), SLICE):
+                go_on(session, [decode(body) for _, body in page[start : start + SLICE]])
+                yield
+                await asyncio.sleep(0)
+
+    # -- storing ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begins to store states behind the log."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-states")
+
+    async def aclose(self) -> None:
+        """Stores the states of what is in memory, for a bounded time, and ends. All is written."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_S):
+                await self._store_rested()
+                for live in list(self._sessions.values()):
+                    if live.session.log.stored == live.session.sequence:
+                        await self._keep(live, SHORT)
+
+    def rest(self, live: LiveSession) -> None:
+        """Takes note that a session left the memory: its state is stored soon."""
+        self._rested[live.id] = live
+
+    def forget(self, session_id: str) -> None:
+        """Drops what is in memory of a session that is deleted."""
+        self._stored.pop(session_id, None)
+        self._rested.pop(session_id, None)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(ROUND_S)
+            await self.keep_up()
+
+    async def keep_up(self) -> None:
+        """Stores what is due: of sessions that rest, and of those that grew by many facts."""
+        await self._store_rested()
+        every, stored = self._settings.model_every_facts, self._stored
+        grown = [
+            live
+            for session_id, live in self._sessions.items()
+            if live.session.log.stored - stored.get(session_id, _NONE)[0] >= every
+        ]
+        for live in grown:
+            size = stored.get(live.id, _NONE)[1]
+            await self._keep(live, max(every, size // BYTES_PER_FACT))
+        for session_id in stored.keys() - self._sessions.keys():
+            del stored[session_id]
+
+    async def _store_rested(self) -> None:
+        while self._rested:
+            await self._keep(self._rested.pop(next(iter(self._rested))), SHORT)
+
+    async def _keep(self, live: LiveSession, least: int) -> None:
+        """Stores a session's state if it has grown by so many facts; a failure costs only time."""
+        log = live.session.log
+        if log.stored - self._stored.get(live.id, _NONE)[0] < least:
+            return
+        turns: list[PastTurn] = []
+        try:
+            while not log.is_timed:
+                await live.written()
+            data, sequence = encode_state(live.session), log.sequence
+            turns = live.session.screen.take_departed()
+            if log.stored < sequence:
+                await live.written()
+            if live.session.branches is None:
+                await self.archive.save(live.session.head, sequence, turns)
+            await self._store.save_model(live.id, NAME, sequence, data)
+            if self._sessions.get(live.id) is live:
+                self._stored[live.id] = sequence, len(data)
+        except ArpError as error:
+            logger.warning("the state of session %s is not stored: %s", live.id, error)
+            live.session.screen.departed = [*turns, *live.session.screen.take_departed()]
+        except Exception:
+            # One session must not end the task that serves all.
+            logger.exception("the state of session %s cannot be made", live.id)
+
+
+_OF_BRANCHES = (b'"turn.submitted"', b'"queue.changed"', b'"session.updated"')
+"""What a fact that says anything of branches holds."""
+
+_NONE = (0, 0)
+"""Of a session whose state is not stored."""

@@ -1,0 +1,284 @@
+"""A replay case: what was put into a session, and what must come of it again.
+
+Theory of operation. A case is made of facts and compared with facts. Both go through the same
+reduction: what differs from run to run (times, process numbers, sizes of packets) is left out, each
+id is replaced by its kind and the order in which it appeared, and neighbouring pieces of text are
+joined. Then two runs that did the same give equal lists, turn by turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from msgspec import Struct, field
+
+from arp.ledger.exports.sections import NOT_KNOWN
+from arp.ledger.fact import SCHEMA_VERSION, Fact
+from arp.ledger.models.reading import part, text
+from arp.protocol.errors import LocalError
+from arp.protocol.json_value import Json, JsonObject
+
+FORMAT: Final = "arp-case-1"
+
+CASE: Final = "case.json"
+"""What a case is called."""
+
+COMPARED: Final = (
+    "turn.completed",
+    "turn.failed",
+    "model.delta",
+    "reasoning.delta",
+    "tool.started",
+    "tool.args",
+    "tool.result",
+    "tool.failed",
+    "artifact.",
+    "action.",
+    "permission.",
+    "sandbox.",
+    "hook.",
+    "task.",
+    "process.started",
+    "process.completed",
+    "process.failed",
+    "output.spilled",
+    "routing.",
+    "cost.",
+    "rate_limit.",
+    "quota.",
+    "subagent.",
+    "job.",
+    "runtime.error",
+)
+"""Beginnings of the types that must come again; the others tell of the machinery around."""
+
+VOLATILE: Final = frozenset(
+    ("durationMs", "pid", "usage", "inputId", "cwd", "resetsAt", "retryAfterS", "progress")
+)
+"""Fields of a payload that differ from run to run."""
+
+_NAMING: Final = frozenset(("id", "target", "component_id", "source_component", "after", "before"))
+"""Fields inside a payload that name something; names may be made anew each time."""
+
+_TEXT: Final = frozenset(("model.delta", "reasoning.delta"))
+
+_IDS: Final = (
+    "turn_id",
+    "tool_call_id",
+    "action_id",
+    "task_id",
+    "run_id",
+    "request_id",
+    "process_id",
+    "subagent_id",
+    "job_id",
+    "job_item_id",
+    "artifact_id",
+)
+
+
+class NoCase(LocalError):
+    """Bytes that are no replay case of this format."""
+
+
+class Expected(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A fact, reduced to what must come again."""
+
+    type: str
+    ids: dict[str, str]
+    payload: JsonObject
+    status_reason: str | None = None
+    sequence: int = 0
+    """Where it stands in the log that it is of; not compared."""
+
+    def same_as(self, other: Expected) -> bool:
+        """Tells whether two runs did the same here."""
+        return msgspec.structs.replace(self, sequence=0) == msgspec.structs.replace(
+            other, sequence=0
+        )
+
+
+class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One turn: what was asked, answered and expected."""
+
+    turn_id: str
+    """In the log that the case is of."""
+    input: JsonObject
+    """`input_type` and `data`."""
+    answers: list[Json] = field(default_factory=lambda: list[Json]())
+    """To its questions, in order; those that were not answered are not in it."""
+    is_cancelled: bool = False
+    """Somebody stopped it."""
+    facts: list[Expected] = field(default_factory=lambda: list[Expected]())
+
+
+class Case(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A session that can be run again."""
+
+    format: str = FORMAT
+    schema_version: str = SCHEMA_VERSION
+    session_id: str
+    runtime_id: str
+    workflow: str
+    through: int
+    """The last fact that was looked at."""
+    turns: list[TurnCase]
+
+
+class CaseMaker:
+    """Makes a case from the facts of a session, in order, or of a part of it."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, TurnCase] = {}
+        self._reducer = Reducer()
+        self._workflow = ""
+        self._runtime_id = self._session_id = "unknown"
+        self._through = 0
+
+    def take(self, fact: Fact) -> None:
+        """Takes the next fact."""
+        self._through, self._session_id = fact.sequence, fact.session_id
+        self._runtime_id = fact.runtime_id
+        if fact.type == "session.created":
+            self._workflow = text(fact.payload, "workflow") or ""
+        turn_id = fact.turn_id
+        if turn_id is None or turn_id in NOT_KNOWN:
+            return
+        if fact.type == "turn.submitted":
+            self._turns[turn_id] = TurnCase(turn_id, part(fact.payload, "input"))
+        turn = self._turns.get(turn_id)
+        if turn is None:
+            return
+        if fact.type == "action.resolved" and fact.payload.get("decision") == "answered":
+            turn.answers.append(fact.payload.get("answer"))
+        if fact.type == "turn.failed" and fact.status_reason == "cancelled":
+            self._turns[turn_id] = turn = msgspec.structs.replace(turn, is_cancelled=True)
+        self._reducer.add(turn.facts, fact)
+
+    def case(self) -> Case:
+        """Gives the case of what was taken."""
+        return Case(
+            session_id=self._session_id,
+            runtime_id=self._runtime_id,
+            workflow=self._workflow,
+            through=self._through,
+            turns=list(self._turns.values()),
+        )
+
+
+class Reducer:
+    """Reduces facts to what must come again."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, facts: list[Expected], fact: Fact) -> None:
+        """Adds a fact to those of its turn, or to the text before it; passes over the rest."""
+        if not fact.type.startswith(COMPARED):
+            return
+        ids = {name: self._named(name, getattr(fact, name)) for name in _IDS if getattr(fact, name)}
+        payload: JsonObject = self._reduced(fact.payload)
+        last = facts[-1] if facts else None
+        if fact.type in _TEXT and last is not None and last.type == fact.type:
+            joined = f"{last.payload.get('text', '')}{payload.get('text', '')}"
+            facts[-1] = msgspec.structs.replace(last, payload={**last.payload, "text": joined})
+            return
+        facts.append(Expected(fact.type, ids, payload, fact.status_reason, fact.sequence))
+
+    def _named(self, kind: str, value: str) -> str:
+        """Gives what stands for an id: its kind, and the how-manyth it is."""
+        if value in NOT_KNOWN:
+            return value
+        if value not in self._names:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._names[value] = f"{kind.removesuffix('_id')}#{self._counts[kind]}"
+        return self._names[value]
+
+    def _reduced(self, value: Json) -> Json:
+        if isinstance(value, dict):
+            return {
+                name: self._named("name", inner)
+                if name in _NAMING and isinstance(inner, str)
+                else self._reduced(inner)
+                for name, inner in value.items()
+                if name not in VOLATILE
+            }
+        if isinstance(value, list):
+            return [self._reduced(inner) for inner in value]
+        return self._names.get(value, value) if isinstance(value, str) else value
+
+
+class Difference(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The first place at which a run is not as the case expects."""
+
+    turn_id: str
+    """In the log that the case is of."""
+    sequence: int
+    """There: of the fact that was expected, or of the last one before."""
+    where: str
+    """What differs: `type`, `payload.text` …"""
+    expected: Json = None
+    found: Json = None
+
+
+def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | None:
+    """Compares the facts of a turn with those that came of it again."""
+    place = 0
+    for place, one in enumerate(expected.facts):
+        if place == len(found):
+            return Difference(expected.turn_id, one.sequence, "missing", one.type)
+        if not one.same_as(found[place]):
+            where, said, came = _differing(one, found[place])
+            return Difference(expected.turn_id, one.sequence, where, said, came)
+    if len(found) > len(expected.facts):
+        last = expected.facts[-1].sequence if expected.facts else 0
+        return Difference(expected.turn_id, last, "added", None, found[len(expected.facts)].type)
+    return None
+
+
+def _differing(expected: Expected, found: Expected) -> tuple[str, Json, Json]:
+    """Gives which field differs first, and both of its values."""
+    mine: Json = {**msgspec.to_builtins(expected), "sequence": 0}
+    its: Json = {**msgspec.to_builtins(found), "sequence": 0}
+    path: list[str] = []
+    names: Iterable[str] = ("type", "statusReason", "payload", "ids")
+    while isinstance(mine, dict) and isinstance(its, dict):
+        name = next(name for name in names if mine.get(name) != its.get(name))
+        path.append(name)
+        mine, its = mine.get(name), its.get(name)
+        names = {**mine, **its} if isinstance(mine, dict) and isinstance(its, dict) else ()
+    return ".".join(path), mine, its
+
+
+def obstacle(case: Case) -> str | None:
+    """Tells why a case cannot be run again; `None`: it can.
+
+    A file lies beside the ledger of its session and in no case; a new session has no such file.
+    """
+    for turn in case.turns:
+        data = part(turn.input, "data")
+        fields = part(data, "fields").values()
+        if data.get("files") or any(isinstance(one, dict) and "sha256" in one for one in fields):
+            return f"the input of turn {turn.turn_id} names files, which are in no case"
+    return None
+
+
+_decoder = msgspec.json.Decoder(Case)
+
+
+def decode_case(data: bytes) -> Case:
+    """Reads a case.
+
+    Raises:
+        NoCase: It is not JSON, lacks something, or is of another format.
+    """
+    try:
+        case = _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NoCase(f"no replay case: {error}") from None
+    if case.format != FORMAT:
+        raise NoCase(f"a case of format {case.format!r:.40}, not {FORMAT}")
+    return case

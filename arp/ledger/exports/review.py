@@ -1,0 +1,173 @@
+"""A review template in Markdown, filled from the facts: what a reviewer need not look for.
+
+What the session said is quoted as code, so that nothing in it becomes a part of the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from arp.ledger.exports.evidence import Evidence
+from arp.ledger.models.reading import part, text
+from arp.protocol.json_value import Json, JsonObject
+
+REVIEW: Final = "review.md"
+"""What a review is called."""
+
+MOST_ROWS: Final = 200
+"""Of a table; a pack has all of them."""
+
+QUESTIONS: Final = (
+    "Did the session do what was asked?",
+    "Are the failures above explained, and was each dealt with?",
+    "Was each permission decided by whom it should be?",
+    "Is what is missing above acceptable?",
+)
+"""What only a person can answer."""
+
+_TITLES: Final = {
+    "tasks.json": "Tasks",
+    "tool_calls.json": "Tools",
+    "processes.json": "Processes",
+    "permissions.json": "Permissions",
+    "actions.json": "Questions",
+    "sandbox.json": "Sandbox",
+    "hooks.json": "Hooks",
+    "jobs.json": "Jobs",
+    "subagents.json": "Subagents",
+    "artifacts.json": "Artifacts",
+    "routing.json": "Routing",
+    "limits.json": "Limits",
+    "cost.json": "Cost",
+    "verification.json": "Exports and checks",
+}
+
+
+def review(evidence: Evidence, evidence_id: str, created_at: str) -> str:
+    """Gives the document.
+
+    Args:
+        evidence: Of everything that is to be reviewed.
+        evidence_id: Of the review.
+        created_at: RFC 3339.
+    """
+    lines = [*_head(evidence, evidence_id, created_at), *_turns(evidence)]
+    for section_part, document in evidence.sections().items():
+        title = _TITLES[section_part]
+        lines += ["", f"## {title}", "", *_table(document)]
+    lines += ["", "## Known gaps", "", *_gaps(evidence)]
+    lines += ["", "## Review", ""]
+    for question in QUESTIONS:
+        lines += [f"- [ ] {question}", ""]
+    lines += ["Decision: accept / change / reject", "", "Reviewer:", ""]
+    return "\n".join(lines)
+
+
+def _head(evidence: Evidence, evidence_id: str, created_at: str) -> Iterator[str]:
+    chain = evidence.chain
+    yield f"# Review of session {quoted(chain.session_id)}"
+    yield ""
+    yield f"{quoted(evidence_id)}, made {quoted(created_at)} from facts {chain.first} to"
+    yield f"{chain.through}. Chain head: {quoted(chain.head)}."
+    yield ""
+    for name, value in evidence.spine.document().items():
+        told = ", ".join(map(str, value[:20])) if isinstance(value, list) else str(value)
+        yield f"- {name}: {quoted(told)}"
+
+
+def _turns(evidence: Evidence) -> Iterator[str]:
+    thread = evidence.model.thread(evidence.scope.thread_id) or {}
+    yield ""
+    yield "## Turns"
+    yield ""
+    if thread:
+        yield f"Thread {quoted(thread['threadId'])} is {quoted(thread['status'])}."
+    else:
+        yield "There is no such thread."
+    yield ""
+    yield "| turn | status | why | first fact | last fact |"
+    yield "| --- | --- | --- | --- | --- |"
+
+    def is_told(entry: JsonObject) -> bool:
+        return evidence.scope.turn_id in (None, entry.get("turnId"))
+
+    for turn in filter(is_told, thread.get("turns", [])):
+        names = ("turnId", "status", "statusReason", "firstSequence", "lastSequence")
+        yield _row(turn.get(name) for name in names)
+    incidents = [one for one in thread.get("incidents", []) if is_told(one)]
+    if incidents:
+        yield from ("", "Incidents:", "")
+    for incident in incidents[:MOST_ROWS]:
+        said = text(incident, "message") or ""
+        yield f"- fact {incident['firstSequence']}, {quoted(incident['type'])}: {quoted(said)}"
+
+
+def _table(document: JsonObject) -> Iterator[str]:
+    items = document["items"]
+    yield "| id | came to | said | facts |"
+    yield "| --- | --- | --- | --- |"
+    for item in items[:MOST_ROWS]:
+        name = next(iter(item))
+        place = f"{item['firstSequence']} to {item['lastSequence']}"
+        yield _row((item[name], item["outcome"], _said(item), place))
+    if len(items) > MOST_ROWS:
+        yield ""
+        yield f"{len(items) - MOST_ROWS} more are in the pack."
+    unjoined = document.get("unjoined", [])
+    if unjoined:
+        yield ""
+        yield f"{len(unjoined)} facts cannot be joined to any id."
+    if "totals" in document:
+        amounts = part(document["totals"], "amounts")
+        yield ""
+        yield f"In all: {', '.join(f'{amount:g} {name}' for name, amount in amounts.items())}"
+
+
+_SAID: Final = ("error", "reason", "objective", "decision", "message", "model", "name", "tool")
+
+
+def _said(item: JsonObject) -> str:
+    """Gives the gist: the last fact that says something."""
+    for fact in reversed(item["facts"]):
+        payload = fact["payload"]
+        denied = part(payload, "deniedBy")
+        if denied:
+            return f"denied by {denied.get('kind')} {denied.get('name')}"
+        said = text(payload, *_SAID)
+        if said is not None:
+            return said
+    return ""
+
+
+def _gaps(evidence: Evidence) -> Iterator[str]:
+    gaps = evidence.gaps()
+    if not gaps:
+        yield "None that the facts show."
+    for gap in gaps:
+        places = ", ".join(map(str, gap.sequences))
+        yield f"- {gap.part}: {gap.reason} ({gap.state}; facts {places})"
+
+
+def _row(values: Iterable[Json]) -> str:
+    return f"| {' | '.join(quoted(value) for value in values)} |"
+
+
+def quoted(value: Json) -> str:
+    """Gives a value as code in one line of Markdown; nothing for `None`."""
+    if value is None or value == "":
+        return ""
+    shown = "".join(one if one.isprintable() else " " for one in str(value))[:200]
+    if shown.isascii() and shown.replace("_", "").replace(".", "").isalnum():
+        return f"`{shown}`"
+    fence = "`" * (_longest_run(shown) + 1)
+    space = " " if shown[0] == "`" or shown[-1] == "`" else ""
+    return f"{fence}{space}{shown}{space}{fence}".replace("|", "\\|")
+
+
+def _longest_run(shown: str) -> int:
+    longest = run = 0
+    for one in shown:
+        run = run + 1 if one == "`" else 0
+        longest = max(longest, run)
+    return longest

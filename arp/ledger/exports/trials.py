@@ -1,0 +1,178 @@
+"""Benchmark trials, whole: each with what it ran on, what it scored, and where its parts lie.
+
+The read model keeps a window of them; an export and a comparison need all, so they are read here
+from the facts themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.evidence import readable
+from arp.ledger.exports.trajectory import TRAJECTORY
+from arp.ledger.fact import SCHEMA_VERSION, Fact
+from arp.ledger.models.reading import number, part, text, whole
+from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
+from arp.protocol.json_value import Json, JsonObject
+
+TRIAL: Final = "trial.json"
+"""Its part in a pack."""
+
+TIMEOUT: Final = "timeout"
+"""The reason of a trial that failed because it took too long."""
+
+TrialStatus: TypeAlias = Literal["running", "completed", "failed"]
+
+REFS: Final = tuple(one.encode_name for one in msgspec.structs.fields(BenchmarkRefs))
+"""What the evidence of a trial must name to be whole (ledger.md 5)."""
+
+NOT_KNOWN: Final = "unavailable"
+
+
+class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """One run of a benchmark's task under a configuration."""
+
+    session_id: str
+    trial_id: str
+    status: TrialStatus = "running"
+    task_id: str
+    run_id: str
+    thread_id: str | None = None
+    turn_id: str | None = None
+    turn_status: str | None = None
+    """How its turn ended; `None`: it has not, or not that anybody noted."""
+    benchmark: JsonObject = field(default_factory=lambda: dict[str, Any]())
+    refs: JsonObject = field(default_factory=lambda: dict[str, Any]())
+    reward: float | None = None
+    detail: Json = None
+    reason: str | None = None
+    p0_regressions: int | None = None
+    first_sequence: int = 0
+    last_sequence: int = 0
+
+    @property
+    def has_timed_out(self) -> bool:
+        """Tells whether it failed because it took too long."""
+        return self.status == "failed" and self.reason == TIMEOUT
+
+    @property
+    def missing(self) -> list[str]:
+        """Gives what its evidence lacks: nothing if it is whole."""
+        lacking = [] if self.status != "running" else ["end"]
+        if self.reward is None:
+            lacking.append("reward")
+        named = (name for name in REFS if self.refs.get(name) in (None, NOT_KNOWN))
+        return lacking + [f"refs.{name}" for name in named]
+
+
+class TrialBook:
+    """All trials of a session, from its facts in order; facts of another kind are passed over."""
+
+    def __init__(self) -> None:
+        self.trials: dict[str, Trial] = {}
+
+    def take(self, fact: Fact) -> None:
+        """Takes a fact."""
+        if fact.type == "evidence.changed":
+            self._exported(fact)
+        if fact.type in ("turn.completed", "turn.failed"):
+            self._turn_ended(fact)
+        if not fact.type.startswith(("benchmark.trial.", "benchmark.reward.")):
+            return
+        trial = self._trial(fact)
+        trial.last_sequence = fact.sequence
+        trial.benchmark = {**trial.benchmark, **part({"b": fact.benchmark}, "b")}
+        trial.refs = {**trial.refs, **part({"r": fact.refs}, "r")}
+        trial.turn_id = fact.turn_id or trial.turn_id
+        trial.thread_id = fact.thread_id or trial.thread_id
+        regressions = whole(trial.benchmark, "p0Regressions")
+        trial.p0_regressions = regressions if regressions is not None else trial.p0_regressions
+        match fact.type:
+            case "benchmark.trial.completed":
+                trial.status = "completed"
+            case "benchmark.trial.failed":
+                trial.status, trial.reason = "failed", text(fact.payload, "reason")
+            case "benchmark.reward.recorded":
+                trial.reward = number(fact.payload, "reward")
+                trial.detail = fact.payload.get("detail")
+            case _:
+                pass
+
+    def _turn_ended(self, fact: Fact) -> None:
+        for trial in self.trials.values():
+            if trial.turn_id == fact.turn_id:
+                trial.turn_status = text(fact.payload, "status") or "failed"
+
+    def _exported(self, fact: Fact) -> None:
+        """Takes note of where a trajectory lies that was exported from here."""
+        trial = self.trials.get(text(part({"b": fact.benchmark}, "b"), "trialId") or "")
+        path = text(part({"r": fact.refs}, "r"), "path")
+        if trial is not None and path is not None:
+            trial.refs.setdefault("trajectory", f"{path}#{TRAJECTORY}")
+
+    def _trial(self, fact: Fact) -> Trial:
+        run_id = fact.run_id or "unknown"
+        name = text(part({"b": fact.benchmark}, "b"), "trialId") or run_id
+        if name not in self.trials:
+            self.trials[name] = Trial(
+                session_id=fact.session_id,
+                trial_id=name,
+                task_id=fact.task_id or "unknown",
+                run_id=run_id,
+                first_sequence=fact.sequence,
+            )
+        return self.trials[name]
+
+
+class TrialPart:
+    """Makes `trial.json`: one trial with its facts; a maker of further parts of a pack."""
+
+    def __init__(self, trial_id: str) -> None:
+        self._id = trial_id
+        self._book = TrialBook()
+        self._spine = Spine()
+        self._events: list[JsonObject] = []
+
+    def take(self, fact: Fact) -> None:
+        """Takes a fact."""
+        if not fact.type.startswith("benchmark."):
+            return
+        told = text(part({"b": fact.benchmark}, "b"), "trialId") or fact.run_id
+        if told not in (None, self._id):
+            return
+        self._book.take(fact)
+        self._spine.take(fact)
+        self._events.append(msgspec.to_builtins(fact))
+
+    def document(self) -> JsonObject:
+        """Gives the trial: its ids, where its parts lie, its score, and the facts that say so.
+
+        What is not known is `unavailable`; a trajectory that nobody named is the one in the pack.
+
+        Source: ledger.md 5, and the profile's evidence boundary.
+        """
+        trial = self._book.trials.get(self._id)
+        if trial is None:
+            return {"schemaVersion": SCHEMA_VERSION, "trialId": self._id, "events": self._events}
+        correlation = {**dict.fromkeys(self._spine.states(), NOT_KNOWN), **self._spine.document()}
+        trial.refs.setdefault("trajectory", TRAJECTORY)
+        benchmark = msgspec.convert(trial.benchmark, Benchmark)
+        return {
+            "schemaVersion": SCHEMA_VERSION,
+            "runtimeCorrelation": correlation,
+            "benchmark": msgspec.to_builtins(benchmark),
+            "status": trial.status,
+            **({"reason": trial.reason} if trial.reason is not None else {}),
+            "refs": {name: trial.refs.get(name, NOT_KNOWN) for name in REFS},
+            "reward": {"reward": trial.reward, "detail": trial.detail},
+            "missing": trial.missing,
+            "events": self._events,
+        }
+
+    def documents(self) -> dict[str, bytes]:
+        """Gives the one part."""
+        return {TRIAL: readable(self.document())}

@@ -1,0 +1,371 @@
+"""Takes secrets out of text and JSON before it becomes a fact.
+
+What is found: the shapes of `secret_shapes`, the operator's own, fields whose names say that they
+are secret, and secrets that are known by value (of the environment). In the place of each stands
+`MARK`, which none of the rules finds again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from arp.ledger.redaction_settings import Pattern, Redaction
+from arp.ledger.secret_names import (
+    is_plain_value,
+    is_secret_name,
+    is_surely_secret_name,
+    usable,
+)
+from arp.ledger.secret_shapes import SHAPES, SIGNS, UNFINISHED, Shape
+from arp.protocol.json_value import Json
+
+MARK: Final = "[redacted]"
+
+KNOWN: Final = "known-secret"
+"""The rule of a secret that is known by value."""
+FIELD: Final = "secret-field"
+"""The rule of a field whose name says it."""
+
+_MOST_NESTED: Final = 4
+"""Texts that are JSON inside texts that are JSON …; deeper ones are read as text."""
+
+HELD_FROM: Final = 4
+"""Characters of a known secret that may be told before the rest shows what they are, and one."""
+
+_UNFINISHED: Final = re.compile(UNFINISHED)
+
+_SHORT: Final = 24
+"""Characters of the longest text in `Redactor.plain`."""
+
+_MOST_PLAIN: Final = 4096
+"""Texts in `Redactor.plain`: less than half a MiB."""
+
+_RARE: Final = "zqxjkvbpygfwmucldrhsnioate"
+"""Letters, the rarest of English first."""
+
+Found: TypeAlias = dict[str, int]
+"""Rule → how often."""
+
+
+class Span(NamedTuple):
+    """Where a secret stands in a text, or may stand."""
+
+    start: int
+    end: int
+    shape: Shape | None
+    """`None`: it is known by value."""
+    is_secret: bool
+    """Or what follows decides; then it goes to the end of the text."""
+
+    @property
+    def rule(self) -> str:
+        """What facts call it."""
+        return self.shape.rule if self.shape is not None else KNOWN
+
+
+class Redactor:
+    """Finds secrets as its settings say. Holds no state of any text; one serves all sessions."""
+
+    __slots__ = (
+        "_begins",
+        "_bodies",
+        "_by_begin",
+        "_fields",
+        "_leads",
+        "_shapes",
+        "_sign",
+        "known",
+        "plain",
+    )
+
+    def __init__(self, settings: Redaction) -> None:
+        own = [_shape_of(pattern) for pattern in settings.patterns]
+        self._shapes = [*own, *SHAPES] if settings.enabled else []
+        self._bodies = [re.compile(shape.body) for shape in self._shapes]
+        self._fields = frozenset(name.lower() for name in settings.fields)
+        self.known = usable(settings.secrets) if settings.enabled else []
+        """Secrets that are known by value, longest first."""
+        self._leads = [re.compile(shape.lead) for shape in self._shapes]
+        self._by_begin = _by_begin(self._shapes, self.known)
+        self._begins = re.compile(_search_for(self._by_begin, self._shapes))
+        signs = SIGNS + "".join(pattern.prefix[-1] for pattern in settings.patterns)
+        signs += "".join(_rarest(secret) for secret in self.known)
+        self._sign = re.compile(f"[{re.escape(signs)}]" if self._shapes else _NOTHING)
+        self.plain: set[str] = set()
+        """Short texts that have no sign: what models say is mostly made of the same few tokens."""
+
+    @property
+    def is_on(self) -> bool:
+        """Tells whether anything is looked for."""
+        return bool(self._shapes)
+
+    def has_sign(self, text: str) -> bool:
+        """Tells whether a text may begin, or end, a lead or a known secret.
+
+        One that has none, behind text that none of these goes on in, needs no further look.
+        """
+        if self._sign.search(text) is not None:
+            return True
+        if len(text) <= _SHORT:
+            if len(self.plain) >= _MOST_PLAIN:
+                self.plain.clear()
+            self.plain.add(text)
+        return False
+
+    # -- text ------------------------------------------------------------------------------------
+
+    def text(self, text: str) -> tuple[str, Found]:
+        """Gives a whole text without secrets, and what was found; the same text if nothing was."""
+        found: Found = {}
+        return self._text(text, found), found
+
+    def spans(self, text: str, is_whole: bool) -> Iterator[Span]:
+        """Finds secrets, in order, none inside another.
+
+        Args:
+            text: A text, or the beginning of one.
+            is_whole: Nothing follows; else the last span may be one that is not decided.
+        """
+        start, behind = 0, -1
+        while (match := self._begins.search(text, start)) is not None:
+            place = match.start()
+            is_inside = 0 < place != behind and text[place - 1].isalnum()
+            span = self._at(text, match, is_inside, is_whole)
+            if span is None:
+                start = place + 1
+                continue
+            lead = place + 1
+            for inner in self.spans(text[lead : span.start], is_whole=True):
+                yield inner._replace(start=inner.start + lead, end=inner.end + lead)
+            yield span
+            start = behind = span.end
+
+    def _at(self, text: str, match: re.Match[str], is_inside: bool, is_whole: bool) -> Span | None:
+        """Gives the secret whose lead begins at a place, maybe inside a word, if there is one."""
+        numbers = self._by_begin[match.group()]
+        if not numbers:
+            return Span(match.start(), match.end(), None, True)
+        for number in numbers:
+            if is_inside and self._shapes[number].is_word:
+                continue
+            lead = self._leads[number].match(text, match.start())
+            span = lead and self._judged(text, lead, number, is_whole)
+            if span:
+                return span
+        return None
+
+    def _judged(self, text: str, lead: re.Match[str], number: int, is_whole: bool) -> Span | None:
+        """Gives what stands behind a lead, if it is a secret, or may be one."""
+        shape, body, begin, end = self._shapes[number], self._bodies[number], lead.end(), len(text)
+        stop = _end(body.match(text, begin, begin + shape.window), begin)
+        is_open = not is_whole and shape.may_go_on(text, stop)
+        is_cut = stop - begin == shape.window and stop < end
+        after = None if is_open or is_cut else text[stop : stop + 1]
+        verdict = shape.decide(shape, lead.group(), text[begin:stop], after)
+        if verdict is None and is_open and stop - begin < shape.window:
+            return Span(begin, end, shape, False)
+        if not verdict:
+            return None
+        return Span(begin, _end(body.match(text, stop), stop), shape, True)
+
+    def unfinished(self, text: str) -> bool:
+        """Tells whether a text ends with what may be a lead, or a known secret, but for the rest.
+
+        That is: whether text that follows must be looked at although it has no sign in it.
+        """
+        return _UNFINISHED.search(text) is not None or any(
+            text.endswith(tuple(secret[:count] for count in range(1, HELD_FROM)))
+            for secret in self.known
+        )
+
+    def beginning_of_known(self, text: str, start: int) -> int:
+        """Gives where a known secret may begin that goes on behind the text; its length if none.
+
+        A secret of which less than `HELD_FROM` characters are there is not yet taken for one.
+        """
+        first = len(text)
+        for secret in self.known:
+            probe = secret[:HELD_FROM]
+            place = text.find(probe, max(start, len(text) - len(secret) + 1))
+            while place >= 0:
+                if secret.startswith(text[place:]):
+                    first = min(first, place)
+                    break
+                place = text.find(probe, place + 1)
+        return first
+
+    def body_of(self, shape: Shape) -> re.Pattern[str]:
+        """Gives what matches the characters of a shape."""
+        return self._bodies[self._shapes.index(shape)]
+
+    def suspects(self, text: str) -> bool:
+        """Tells whether a secret may stand in a text that is JSON, taken as it is written."""
+        for match in self._begins.finditer(text):
+            numbers = self._by_begin[match.group()]
+            if not numbers or any(self._leads[n].match(text, match.start()) for n in numbers):
+                return True
+        return False
+
+    # -- JSON ------------------------------------------------------------------------------------
+
+    def clean(self, value: Json, shown: bool = False) -> tuple[Json, Found]:
+        """Gives JSON without secrets, and what was found; the same value if nothing was.
+
+        Texts that are JSON themselves are cleaned as JSON.
+
+        Args:
+            value: Plain JSON; `msgspec.Raw` in it is read.
+            shown: It is to be shown as it is: a name alone makes a secret only if it is certain,
+                so that a column `token` stays.
+        """
+        found: Found = {}
+        if not self.is_on:
+            return value, found
+        by_name = is_surely_secret_name if shown else self._names_secret
+        cleaned = self._value(value, found, by_name, 0)
+        return (cleaned if found else value), found
+
+    def _names_secret(self, name: str) -> bool:
+        return is_secret_name(name) or name.lower() in self._fields
+
+    def _value(self, value: Json, found: Found, by_name: Callable[[str], bool], depth: int) -> Json:
+        if isinstance(value, str):
+            if value[:1] in ("{", "[") and depth < _MOST_NESTED:
+                return self._json_text(value, found, by_name, depth + 1)
+            return self._text(value, found)
+        if isinstance(value, dict):
+            return self._object(value, found, by_name, depth)
+        if isinstance(value, (list, tuple)):
+            return [self._value(item, found, by_name, depth) for item in value]
+        if isinstance(value, msgspec.Raw):
+            plain = self._value(msgspec.json.decode(value), found, by_name, depth)
+            return plain if found else value
+        return value
+
+    def _object(
+        self, value: dict[str, Json], found: Found, by_name: Callable[[str], bool], depth: int
+    ) -> dict[str, Json]:
+        out: dict[str, Json] = {}
+        for name, item in value.items():
+            if isinstance(item, str) and by_name(name) and not is_plain_value(item):
+                out[self._text(name, found)] = self._field(item, found)
+            elif isinstance(item, list) and by_name(name) and _all_text(item):
+                out[self._text(name, found)] = [self._field(one, found) for one in item]
+            else:
+                out[self._text(name, found)] = self._value(item, found, by_name, depth)
+        return out
+
+    @staticmethod
+    def _field(value: str, found: Found) -> str:
+        if value == MARK or not value.strip("•*"):
+            return value
+        found[FIELD] = found.get(FIELD, 0) + 1
+        return MARK
+
+    def _json_text(
+        self, text: str, found: Found, by_name: Callable[[str], bool], depth: int
+    ) -> str:
+        inside: Found = {}
+        try:
+            cleaned = self._value(msgspec.json.decode(text), inside, by_name, depth)
+        except (ValueError, RecursionError):
+            return self._text(text, found)
+        if not inside:
+            return text
+        _add(found, inside)
+        return msgspec.json.encode(cleaned).decode()
+
+    def _text(self, text: str, found: Found) -> str:
+        if self._sign.search(text) is None:
+            return text
+        pieces, place = list[str](), 0
+        for span in self.spans(text, is_whole=True):
+            pieces += (text[place : span.start], MARK)
+            place = span.end
+            found[span.rule] = found.get(span.rule, 0) + 1
+        return "".join([*pieces, text[place:]]) if pieces else text
+
+
+@cache
+def known_shapes() -> Redactor:
+    """Gives the redactor of the default settings; it knows no secret by value."""
+    return Redactor(Redaction())
+
+
+def _end(match: re.Match[str] | None, default: int) -> int:
+    return match.end() if match is not None else default
+
+
+def _add(found: Found, more: Found) -> None:
+    for rule, count in more.items():
+        found[rule] = found.get(rule, 0) + count
+
+
+def _all_text(items: list[Json]) -> bool:
+    return all(isinstance(item, str) for item in items)
+
+
+_NOTHING: Final = "(?!)"
+
+
+def _by_begin(shapes: list[Shape], known: list[str]) -> dict[str, tuple[int, ...]]:
+    """Gives what to look for → numbers of shapes that begin so; none for a known secret."""
+    table: dict[str, tuple[int, ...]] = {}
+    for number, shape in enumerate(shapes):
+        for begin in shape.begins.split():
+            table[begin] = (*table.get(begin, ()), number)
+    for secret in known:
+        table |= {secret: (), _in_json(secret): ()}
+    return table
+
+
+def _search_for(table: dict[str, tuple[int, ...]], shapes: list[Shape]) -> str:
+    """Gives one expression of all that is to be looked for, with what must stand behind it."""
+    behind = dict[str, list[str]]()
+    for text, numbers in table.items():
+        several = {shapes[number].soon for number in numbers}
+        behind.setdefault(several.pop() if len(several) == 1 else "", []).append(text)
+    ways = [
+        way + (f"(?={soon})" if soon else "")
+        for soon, texts in behind.items()
+        for way in _ways(texts)
+    ]
+    return "|".join(ways) or _NOTHING
+
+
+def _ways(texts: Iterable[str]) -> list[str]:
+    """Gives expressions that take the longest of some plain texts, one for each first letter.
+
+    What several begin with stands in it once: so a place is left after few looks.
+    """
+    rests = dict[str, set[str]]()
+    for text in filter(None, texts):
+        rests.setdefault(text[0], set()).add(text[1:])
+    return [re.escape(first) + _rest_of(rests[first]) for first in sorted(rests)]
+
+
+def _rest_of(texts: set[str]) -> str:
+    if len(texts) == 1:
+        return re.escape(*texts)
+    return f"(?:{'|'.join(_ways(texts))})" + ("?" if "" in texts else "")
+
+
+def _in_json(secret: str) -> str:
+    return msgspec.json.encode(secret).decode()[1:-1]
+
+
+def _shape_of(pattern: Pattern) -> Shape:
+    body = re.sub(r"([\[\]\\^])", r"\\\1", pattern.characters)
+    return Shape(
+        pattern.name, pattern.prefix, re.escape(pattern.prefix), f"[{body}]*", pattern.least
+    )
+
+
+def _rarest(secret: str) -> str:
+    """Gives the one of its first four characters that stands least in ordinary text."""
+    return min(secret[:4], key=_RARE.find)

@@ -1,0 +1,54 @@
+"""The server's own secrets: what its process knows must not stand in a ledger or a log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import msgspec
+
+from arp.ledger.redaction import Redactor
+from arp.ledger.redaction_settings import Redaction
+from arp.ledger.secret_names import secrets_of
+
+
+def with_own_secrets(
+    redaction: Redaction, environment: Mapping[str, str], token: str | None
+) -> Redaction:
+    """Gives what to take out of facts, with the secrets that the process has.
+
+    Args:
+        redaction: As it was set.
+        environment: Of the process; left alone if `redaction` says so.
+        token: That whoever connects must have.
+    """
+    found = secrets_of(environment) if redaction.environment else ()
+    own = () if token is None else (token,)
+    return msgspec.structs.replace(redaction, secrets=(*redaction.secrets, *found, *own))
+
+
+class RedactingFormatter(logging.Formatter):
+    """Writes what another formatter does, tracebacks and all, without secrets."""
+
+    def __init__(self, inner: logging.Formatter | None, redactor: Redactor) -> None:
+        super().__init__()
+        self._inner = inner or logging.Formatter()
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Gives one record as text."""
+        return self._redactor.text(self._inner.format(record))[0]
+
+
+def redact_logs(redaction: Redaction) -> None:
+    """Lets every handler of the root logger and of the HTTP server write without secrets.
+
+    Args:
+        redaction: What to take out, the process's own secrets among it.
+    """
+    redactor = Redactor(redaction)
+    for name in (None, "uvicorn", "uvicorn.error", "uvicorn.access"):
+        for handler in logging.getLogger(name).handlers:
+            inner = handler.formatter
+            if not isinstance(inner, RedactingFormatter):
+                handler.setFormatter(RedactingFormatter(inner, redactor))

@@ -1,0 +1,73 @@
+/**
+ * What the page's address says, `#session=…&seq=…`, and the token of this tab. A token in the
+ * address is kept for the tab and taken out of the address at once.
+ */
+
+const TOKEN_KEY = "arp.token";
+
+/** Session, fact, view and token that an address asks for; null where absent. */
+export function readPlace(href) {
+  const said = new URLSearchParams(new URL(href).hash.slice(1));
+  const seq = said.get("seq") ?? "";
+  return {
+    session: said.get("session") || null,
+    seq: /^[1-9]\d{0,15}$/.test(seq) ? Number(seq) : null,
+    view: said.get("view") || null,
+    token: said.get("token") || null,
+  };
+}
+
+/** The page's address for a place. */
+export function addressOf(href, { session = null, seq = null, view = null }) {
+  const url = new URL(href);
+  const said = new URLSearchParams();
+  if (session !== null) said.set("session", session);
+  if (view !== null) said.set("view", view);
+  if (seq !== null) said.set("seq", String(seq));
+  url.hash = said.toString();
+  return url.href;
+}
+
+/** The address of the control plane, beside the page. */
+export function rpcAddress(baseURI) {
+  const url = new URL("_api/rpc", baseURI);
+  url.search = url.hash = "";
+  url.protocol = url.protocol.replace("http", "ws");
+  return url.href;
+}
+
+/** This tab's token; as a JSON text, since the chat page keeps it so. */
+export class Token {
+  #value = null;
+
+  constructor(storage) {
+    this.storage = storage;
+    try {
+      this.#value = JSON.parse(storage.getItem(TOKEN_KEY));
+    } catch {
+      /* no storage, or something else's value */
+    }
+  }
+
+  get value() {
+    return typeof this.#value === "string" ? this.#value : null;
+  }
+
+  keep(token) {
+    this.#value = token;
+    try {
+      this.storage.setItem(TOKEN_KEY, JSON.stringify(token));
+    } catch {
+      /* it lasts until the reload */
+    }
+  }
+}
+
+/** This tab's storage, or null where the browser forbids it. */
+export function tabStorage() {
+  try {
+    return globalThis.sessionStorage;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,177 @@
+"""Inputs that turn to another branch: another version of a turn, new or seen before.
+
+What shows on a branch is made from the facts of its turns. So who carries such an input out looks
+at all facts first (a `Survey`), makes a session of those of the branch (`branch_of` says which
+turns these are), and then lets the input take effect in one step (`turn_back`).
+
+A line that waits since a turn failed goes along to another version: what stands in it is taken out
+where it stood, and stands in line again behind that version, as turns of other names.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
+from arp.protocol.json_value import JsonObject
+from arp.protocol.messages import BRANCH, REGENERATE, Input, RendererInfo
+from arp.session.branches import Branches, Survey
+from arp.session.effects import Effect
+from arp.session.inputs import (
+    BEGINNING,
+    UNKNOWN,
+    Particulars,
+    acknowledge,
+    check_beginning,
+    new_turn,
+    remember,
+    stand_in_line,
+)
+from arp.session.log import THREAD
+from arp.session.session import Session
+
+
+def asks_to_turn(session: Session, message: Input) -> bool:
+    """Tells whether an input is for this file: others are for `inputs.receive`."""
+    if message.id is not None and message.id in session.seen:
+        return False
+    if message.edits is not None:
+        return message.edits not in session.queue
+    return message.input_type == "action" and message.data.get("action") in (REGENERATE, BRANCH)
+
+
+def check_turning(session: Session, message: Input) -> None:
+    """Refuses what can be refused without a look at all facts.
+
+    Raises:
+        SessionBusy: A turn runs or is about to; or one waits in line, and a version is to show that
+            has its own turns behind it.
+        InvalidMessage: It is no input that may begin a turn.
+    """
+    if message.edits is not None:
+        if message.input_type not in BEGINNING:
+            raise InvalidMessage(
+                f"edits: only {', '.join(BEGINNING)} may take the place of an input",
+                detail="edits",
+            )
+        check_beginning(session, message)
+    if session.active or (session.queue and _is_switch(message)):
+        raise SessionBusy("a turn runs; stop it first, or edit one that waits in line")
+
+
+def branch_of(message: Input, survey: Survey) -> list[str]:
+    """Gives the turns that are to be made of their facts before the input takes effect.
+
+    Raises:
+        UnknownObject: The input names a turn that there is not.
+    """
+    target = _target(message, survey.branches)
+    if _is_switch(message):
+        return survey.branches.through(target)
+    return survey.branches.before(target)
+
+
+def turn_back(
+    session: Session,
+    message: Input,
+    survey: Survey,
+    branch: Session,
+    renderer: RendererInfo = UNKNOWN,
+    traceparent: str | None = None,
+) -> list[Effect]:
+    """Takes an input for which `asks_to_turn`; then every renderer needs a snapshot.
+
+    Args:
+        session: Changed only if the input is accepted.
+        message: The input.
+        survey: Of all facts that the session has recorded.
+        branch: Made of the facts of `branch_of`; it is used up.
+        renderer: What the renderer that it came from said of itself.
+        traceparent: As in `inputs.receive`.
+
+    Returns:
+        As `inputs.receive`.
+
+    Raises:
+        RemoteError, SessionBusy: As `check_turning` and `branch_of`; nothing has changed.
+    """
+    check_turning(session, message)
+    target, before = _target(message, survey.branches), survey.branches.shown
+    if _is_switch(message):
+        return _show(session, message, survey, branch)
+    reason = "edit"
+    if message.edits is None:
+        told = {**survey.told.get(target, {}), "id": message.id}
+        reason, message = "regenerate", msgspec.convert(told, Input)
+    kept = survey.branches.before(target)
+    gone = [turn_id for turn_id in before if turn_id not in kept]
+    line = _taken_out(session)
+    session.look_at(branch)
+    _rolled_back(session, survey.begun.get(target, 1) - 1, reason, {"removedTurns": gone})
+    effects = new_turn(
+        session, message, renderer, Particulars(edits=target, traceparent=traceparent)
+    )
+    for waiting, said in line:
+        stand_in_line(session, waiting, said)
+    if line:
+        session.tell_line()
+    session.tell_versions()
+    return effects
+
+
+def _taken_out(session: Session) -> list[tuple[Input, RendererInfo]]:
+    """Takes all turns out of the line; gives what began them, and from where, in order."""
+    line: list[tuple[Input, RendererInfo]] = []
+    for turn_id in list(session.queue):
+        told, seen = session.screen.turns[turn_id].inputs[0], session.seen
+        said = msgspec.convert(
+            {
+                "input_type": told.input_type,
+                "data": seen.typed.get(turn_id, told.data),
+                "source_component": told.source_component,
+                "surface": told.surface,
+            },
+            Input,
+        )
+        line.append((said, seen.renderers.get(turn_id, UNKNOWN)))
+        session.end_turn(turn_id, "cancelled")
+    return line
+
+
+def _target(message: Input, branches: Branches) -> str:
+    target: object = message.edits
+    if target is None:
+        payload = message.data.get("payload")
+        target = payload.get("turn_id") if isinstance(payload, dict) else None
+    if not isinstance(target, str) or target not in branches:
+        raise UnknownObject(f"no turn {target!r:.80} in this session", detail=f"{target!s:.80}")
+    return target
+
+
+def _is_switch(message: Input) -> bool:
+    return message.edits is None and message.data["action"] == BRANCH
+
+
+def _show(session: Session, message: Input, survey: Survey, branch: Session) -> list[Effect]:
+    target, before = _target(message, survey.branches), survey.branches.shown
+    intent = {"inputId": message.id} if message.id is not None else {}
+    session.record("run.status", intent, status="idle")
+    remember(session, message, None)
+    if target not in before:
+        shown = survey.branches.through(target)
+        gone = [turn_id for turn_id in before if turn_id not in shown]
+        back = [turn_id for turn_id in shown if turn_id not in before]
+        session.look_at(branch)
+        session.record("session.updated", {"branch": target})
+        removed: JsonObject = {"removedTurns": gone, "restoredTurns": back}
+        _rolled_back(session, survey.begun.get(gone[0], 1) - 1 if gone else 0, "branch", removed)
+        session.tell_versions()
+    return acknowledge(message, None)
+
+
+def _rolled_back(session: Session, to: int, reason: str, removed: JsonObject) -> None:
+    """Says in the words of the ledger what no longer counts."""
+    ids = {"thread_id": THREAD, "request_id": f"rollback-{session.sequence + 1}"}
+    place: JsonObject = {"toSequence": to}
+    session.record("history.rollback.started", {**place, "reason": reason}, **ids)
+    session.record("history.rollback.completed", {**place, **removed}, **ids)

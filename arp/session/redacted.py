@@ -1,0 +1,165 @@
+"""Takes secrets out of what a session is about to record, so that screen and ledger hold the same.
+
+What names things stays as it is, or they would not be found again: ids, surfaces, paths, epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from arp.ledger.redaction import MARK, Found, Redactor
+from arp.ledger.redaction_stream import CONTEXT
+from arp.protocol.component import Component
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.node import Node
+from arp.protocol.patch import Append, Insert, PatchOp, Replace, Update
+from arp.protocol.tree import Tree
+from arp.session.projection import stored
+from arp.surface.change import Change, RenderChange
+
+_CLEAN = frozenset(
+    (
+        "action.required",
+        "channel.connected",
+        "channel.disconnected",
+        "channel.resumed",
+        "output.redacted",
+        "queue.changed",
+        "session.created",
+        "turn.started",
+    )
+)
+"""Facts that hold nothing that anybody said, or a component that was cleaned before."""
+
+_SAID = frozenset(("correlation", "native_status", "refs", "status_reason", "telemetry"))
+"""What goes beside the payload and is no id."""
+
+T = TypeVar("T")
+
+
+def add_found(found: Found, more: Found) -> None:
+    """Counts what was found together."""
+    for rule, count in more.items():
+        found[rule] = found.get(rule, 0) + count
+
+
+def cleaned_fact(
+    redactor: Redactor, type_name: str, payload: JsonObject, ids: dict[str, str], found: Found
+) -> JsonObject:
+    """Gives a payload without secrets, the same one if there are none; cleans `ids` in place.
+
+    Args:
+        redactor: What finds them.
+        type_name: Of the fact.
+        payload: Plain JSON.
+        ids: What goes beside it.
+        found: Takes what was found.
+    """
+    if type_name in _CLEAN or not redactor.is_on:
+        return payload
+    if not _SAID.isdisjoint(ids):
+        for name in _SAID & ids.keys():
+            ids[name] = _clean(redactor, ids[name], found)
+    told = payload.get("input")
+    if not isinstance(told, dict) or "data" not in told:
+        return _clean(redactor, payload, found)
+    rest = {name: value for name, value in payload.items() if name != "input"}
+    data = _clean(redactor, told["data"], found)
+    same = data is told["data"]
+    return {**_clean(redactor, rest, found), "input": told if same else {**told, "data": data}}
+
+
+def cleaned_changes(
+    redactor: Redactor, changes: Sequence[Change], tree: Tree | None, found: Found
+) -> Sequence[Change]:
+    """Gives changes of a surface without secrets, the same ones if there are none.
+
+    Args:
+        redactor: What finds them.
+        changes: As they were asked for.
+        tree: What they change, for text that goes on there.
+        found: Takes what was found.
+    """
+    if not redactor.is_on:
+        return changes
+    if redactor.suspects(msgspec.json.encode(stored(changes)).decode()):
+        changes = [_cleaned_change(redactor, change, found) for change in changes]
+    if tree is not None:
+        changes = [_joined_change(redactor, change, tree, found) for change in changes]
+    return changes
+
+
+def _cleaned_change(redactor: Redactor, change: Change, found: Found) -> Change:
+    if isinstance(change, RenderChange):
+        components = [cleaned_component(redactor, one, found) for one in change.components]
+        return msgspec.structs.replace(change, components=components)
+    return msgspec.structs.replace(
+        change, ops=[_cleaned_op(redactor, op, found) for op in change.ops]
+    )
+
+
+def cleaned_component(redactor: Redactor, component: Component, found: Found) -> Component:
+    """Gives a component without secrets in its props, or in what may be shown instead of it."""
+    props = _clean(redactor, component.props, found, shown=True)
+    fallback = component.fallback
+    if fallback is not None:
+        fallback = cleaned_component(redactor, fallback, found)
+    if props is component.props and fallback is component.fallback:
+        return component
+    return msgspec.structs.replace(component, props=props, fallback=fallback)
+
+
+def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
+    match op:
+        case Update() | Append():
+            name = op.path.rpartition(".")[2]
+            cleaned = _clean(redactor, {name: op.value}, found, shown=True)
+            return msgspec.structs.replace(op, value=cleaned[name]) if name in cleaned else op
+        case Insert() | Replace():
+            component = cleaned_component(redactor, op.component, found)
+            return msgspec.structs.replace(op, component=component)
+        case _:
+            return op
+
+
+def _joined_change(redactor: Redactor, change: Change, tree: Tree, found: Found) -> Change:
+    """Cleans text that is appended to text: the secret may have begun there."""
+    if isinstance(change, RenderChange) or not any(_is_text(op) for op in change.ops):
+        return change
+    ops = [_joined_op(redactor, op, tree, found) if _is_text(op) else op for op in change.ops]
+    return msgspec.structs.replace(change, ops=ops)
+
+
+def _joined_op(redactor: Redactor, op: PatchOp, tree: Tree, found: Found) -> PatchOp:
+    assert isinstance(op, Append)
+    node = tree.nodes.get(op.target)
+    before = end_of(node) if node is not None else ""
+    seam, whole = len(before), before + op.value
+    spans = redactor.spans(whole, is_whole=True)
+    for span in [span for span in spans if span.start < seam < span.end]:
+        found[span.rule] = found.get(span.rule, 0) + 1
+        return msgspec.structs.replace(op, value=MARK + whole[span.end :])
+    return op
+
+
+def _is_text(op: PatchOp) -> bool:
+    return isinstance(op, Append) and op.path == "props.content" and isinstance(op.value, str)
+
+
+def end_of(node: Node) -> str:
+    """Gives the last `CONTEXT` characters of a node's text, or more, without joining it."""
+    tail = "".join(node.tail[-CONTEXT:])
+    content = node.own.get("content")
+    if len(tail) < CONTEXT and isinstance(content, str):
+        tail = content[-CONTEXT:] + tail
+    return tail
+
+
+def _clean(redactor: Redactor, value: T, found: Found, shown: bool = False) -> T:
+    cleaned, more = redactor.clean(value, shown)
+    add_found(found, more)
+    out: Json = cleaned
+    return out  # type: ignore[no-any-return]  # JSON in, JSON of the same kind out

@@ -1,0 +1,92 @@
+"""What a session is called, how it behaves, which turns show, and what people have allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from arp.protocol.json_value import JsonObject
+from arp.protocol.limits import Limits
+from arp.session.branches import Branches, Forked, forks
+from arp.session.policy import Policy
+from arp.session.window import TITLE_CHARACTERS
+
+_FOLLOWED = frozenset(("queue.changed", "session.updated", "turn.started", "turn.submitted"))
+
+
+class Rules(Struct, frozen=True):
+    """How a session behaves."""
+
+    limits: Limits = Limits()
+    policy: Policy = "queue"
+    """What becomes of an input while a turn runs."""
+    traced: bool = False
+    """A turn's first fact names its trace."""
+
+
+class Grant(Struct, frozen=True):
+    """A person's leave for a tool, for as long as the session lives."""
+
+    tool: str
+    rule: str
+    """Which would have a person asked otherwise."""
+
+
+class Standing:
+    """Follows the facts that say how a session stands besides its turns and surfaces."""
+
+    __slots__ = ("branches", "grants", "paused", "pinned", "plan", "rules", "title")
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.title = ""
+        """What it was called by somebody; empty: nothing."""
+        self.pinned = False
+        self.paused = False
+        """The line waits since a turn failed, until somebody lets it go on."""
+        self.grants: set[Grant] = set()
+        self.branches: Branches | None = None
+        """The turns of all branches; `None` while there is one."""
+        self.plan: frozenset[str] | None = None
+        """While a session is made of all its facts: the turns that are to show."""
+
+    def begin_plan(self, shown: Iterable[str]) -> None:
+        """Says before the first fact which turns are to show."""
+        self.plan, self.branches = frozenset(shown), Branches()
+
+    def shows(self, turn_id: str | None) -> bool:
+        """Tells whether the newest fact shows.
+
+        One without a turn belongs to the last turn that showed when it was written.
+        """
+        if self.plan is None:
+            return True
+        if turn_id is None and self.branches is not None:
+            turn_id = self.branches.last
+        return turn_id is None or turn_id in self.plan
+
+    def follow(self, type_name: str, turn_id: str | None, payload: JsonObject, place: int) -> None:
+        """Takes a fact; most say nothing of it.
+
+        Raises:
+            Forked: It turns to another branch, and the others are not known.
+        """
+        if type_name not in _FOLLOWED:
+            return
+        if type_name in ("queue.changed", "turn.started"):
+            self.paused = bool(payload.get("paused", False))
+            return
+        if type_name == "session.updated":
+            if isinstance(title := payload.get("title"), str):
+                self.title = one_line(title)
+            self.pinned = bool(payload.get("pinned", self.pinned))
+        if self.branches is not None:
+            self.branches.follow(type_name, turn_id, payload, place)
+        elif forks(type_name, payload):
+            raise Forked(f"fact {place} turns to another branch")
+
+
+def one_line(text: str) -> str:
+    """Gives a text as a title."""
+    return " ".join(text.split())[:TITLE_CHARACTERS]

@@ -1,0 +1,223 @@
+"""A session's state as bytes, so that a long log need not be read to go on with it.
+
+It holds what `restore` makes of all facts up to a sequence, no more and no less: the same state
+gives the same bytes, and a session made of them goes on as if it had read those facts. It is a
+cache. Bytes of another version, of another life of the session, or that make no sense are refused,
+and the log is read from the first fact.
+
+What a crash loses by design is not in it: text that is held since it may be a secret, what people
+typed beside what the ledger has, what a turn noted of its use before it ended.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from arp.ledger.redaction import Redactor
+from arp.protocol.component import Component
+from arp.protocol.errors import ErrorPayload, LocalError
+from arp.protocol.messages import RendererInfo
+from arp.protocol.node import Node, Removed
+from arp.protocol.screen import TurnScreen
+from arp.protocol.tree import Tree
+from arp.session.branches import Branches, KeptBranches
+from arp.session.seen import Seen
+from arp.session.session import Head, Question, Session
+from arp.session.standing import Grant, Rules, Standing
+from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
+
+STATE_VERSION = 4
+"""Raised with whatever changes the bytes, or what a fact does to them."""
+
+Kept: TypeAlias = tuple[int, int]
+"""How much is kept: two with other bounds keep other turns."""
+
+
+class UnreadableState(LocalError):
+    """Bytes that are no state of this session that this version could have made."""
+
+
+class NodeState(Struct, frozen=True, array_like=True):
+    """A component and those in it."""
+
+    own: Component
+    """Without its children."""
+    born: int
+    seq: int
+    children: list[NodeState]
+
+
+class TreeState(Struct, frozen=True, array_like=True):
+    """The components of a surface, and what renderers that are behind need to know."""
+
+    outputs: list[tuple[str, list[NodeState]]]
+    removed: dict[str, Removed]
+    restructured: int
+    reshaped: int
+    left: list[str]
+
+
+class StandingState(Struct, frozen=True, array_like=True):
+    """What a session is called, what is allowed, its branches if there are several, its line."""
+
+    title: str
+    pinned: bool
+    grants: list[Grant]
+    branches: KeptBranches | None
+    paused: bool
+
+
+class State(Struct, frozen=True):
+    """All of a session but what is told about it from outside."""
+
+    version: int
+    kept: Kept
+    session_id: str
+    epoch: str
+    sequence: int
+    """Of the newest fact that it covers."""
+    running: str | None
+    queue: list[str]
+    questions: list[Question]
+    inputs: dict[str, str | None]
+    files: list[str]
+    renderers: dict[str, RendererInfo]
+    title: str
+    count: int
+    named: int
+    turns: list[tuple[int, TurnScreen]]
+    errors: list[ErrorPayload]
+    surfaces: list[tuple[str, TreeState]]
+    standing: StandingState
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(State)
+
+
+def encode_state(session: Session) -> bytes:
+    """Gives a session as it is after everything that is recorded; closes the open text.
+
+    It holds as soon as the fact with `session.sequence` is durable. The cost follows what is kept
+    in memory, not the history.
+    """
+    session.log.close()
+    screen, seen = session.screen, session.seen
+    state = State(
+        STATE_VERSION,
+        (RECENT_TURNS, REMEMBERED_IDS),
+        session.head.session_id,
+        session.head.epoch,
+        session.sequence,
+        session.running,
+        session.queue,
+        list(session.questions.values()),
+        seen,
+        list(seen.files),
+        seen.renderers,
+        screen.title,
+        screen.count,
+        screen.named,
+        [(screen.numbers[turn.id], turn) for turn in screen.turns.values()],
+        screen.errors,
+        [(name, _tree_state(tree)) for name, tree in screen.surfaces.items()],
+        _standing_state(session.standing),
+    )
+    return _encoder.encode(state)
+
+
+def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | None) -> Session:
+    """Makes the session that a state is of.
+
+    Args:
+        data: As `encode_state` gave it.
+        head: Of the session that is wanted.
+        rules: For what comes.
+        redactor: For what comes; `None`: that of the default settings.
+
+    Raises:
+        UnreadableState: It is not of this session and version.
+    """
+    try:
+        state = _decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UnreadableState(f"no session state: {error}") from None
+    wanted = (STATE_VERSION, (RECENT_TURNS, REMEMBERED_IDS), head.session_id, head.epoch)
+    found = (state.version, state.kept, state.session_id, state.epoch)
+    if found != wanted:
+        raise UnreadableState(f"a session state of {found}, not of {wanted}")
+    session = Session(head, rules.limits, rules.policy, redactor)
+    session.log.sequence = session.log.stored = state.sequence
+    session.running, session.queue = state.running, state.queue
+    session.questions = {(one.surface, one.component_id): one for one in state.questions}
+    _fill_seen(session.seen, state)
+    _fill_screen(session.screen, state)
+    _fill_standing(session.standing, state.standing)
+    return session
+
+
+def _standing_state(standing: Standing) -> StandingState:
+    grants = sorted(standing.grants, key=lambda grant: (grant.tool, grant.rule))
+    branches = standing.branches.kept if standing.branches is not None else None
+    return StandingState(standing.title, standing.pinned, grants, branches, standing.paused)
+
+
+def _fill_standing(standing: Standing, kept: StandingState) -> None:
+    standing.title, standing.pinned = kept.title, kept.pinned
+    standing.paused = kept.paused
+    standing.grants = set(kept.grants)
+    if kept.branches is not None:
+        standing.branches = Branches.of(kept.branches)
+
+
+def _fill_seen(seen: Seen, state: State) -> None:
+    seen.update(state.inputs)
+    seen.remember_files(state.files)
+    seen.renderers = state.renderers
+
+
+def _fill_screen(screen: Window, state: State) -> None:
+    screen.title, screen.errors = state.title, state.errors
+    screen.count, screen.named = state.count, state.named
+    for name, kept in state.surfaces:
+        tree = screen.surfaces.setdefault(name, Tree())
+        _fill_tree(tree, kept)
+    for number, turn in state.turns:
+        screen.turns[turn.id] = turn
+        screen.numbers[turn.id] = number
+        for mark in turn.marks:
+            screen.main.marks.add(mark)
+
+
+def _fill_tree(tree: Tree, kept: TreeState) -> None:
+    for turn, roots in kept.outputs:
+        tree.outputs[turn] = [_add_node(tree, root, turn, None).id for root in roots]
+    tree.removed = kept.removed
+    tree.restructured, tree.reshaped = kept.restructured, kept.reshaped
+    if isinstance(tree, RecentTree):
+        tree.left = dict.fromkeys(kept.left)
+
+
+def _add_node(tree: Tree, state: NodeState, turn: str, parent: Node | None) -> Node:
+    node = tree.nodes[state.own.id] = Node(state.own, turn, parent, state.born)
+    node.seq = state.seq
+    node.children = [_add_node(tree, child, turn, node).id for child in state.children]
+    return node
+
+
+def _tree_state(tree: Tree) -> TreeState:
+    outputs = [
+        (turn, [_node_state(tree, tree.nodes[root]) for root in roots])
+        for turn, roots in tree.outputs.items()
+    ]
+    left = list(tree.left) if isinstance(tree, RecentTree) else []
+    return TreeState(outputs, tree.removed, tree.restructured, tree.reshaped, left)
+
+
+def _node_state(tree: Tree, node: Node) -> NodeState:
+    node.join()
+    children = [_node_state(tree, tree.nodes[child]) for child in node.children]
+    return NodeState(node.component, node.born, node.seq, children)

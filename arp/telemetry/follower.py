@@ -1,0 +1,157 @@
+"""Follows the log of every session in memory, behind its commits.
+
+Theory of operation. Once in `ROUND_S` the follower looks how far each log is durable, and reads
+what is new from the store. Nothing waits for it, and no write knows of it: it costs the hub one
+number a session a round. A session that it sees for the first time is read from a little before its
+end, so that a turn which a crash cut off is told with what began before; what was over before this
+process began, or was told already, is told by nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from arp.hub.hub import Hub
+from arp.hub.live import LiveSession
+from arp.ledger.fact import decode
+from arp.store.errors import StoreError
+from arp.telemetry.fold import TYPES, SpanFold
+from arp.telemetry.measured import Measured, Span
+
+logger = logging.getLogger(__name__)
+
+ROUND_S = 1.0
+"""How often logs are looked at."""
+
+PAGE = 500
+"""Facts read at once, before the loop goes on with others."""
+
+LOOK_BACK = 5000
+"""Facts before a session's end in which a turn that still runs is sought."""
+
+MOST_PLACES = 50_000
+"""Sessions that left the memory of which it is known how far they were told."""
+
+
+class Sink(Protocol):
+    """Where what is measured goes."""
+
+    def take(self, measured: Iterable[Measured]) -> None:
+        """Takes spans and figures; never waits."""
+
+    def close(self) -> None:
+        """Sends what is left. May wait."""
+
+
+class _Head(Struct):
+    type: str
+    turn_id: str | None = msgspec.field(name="turnId", default=None)
+
+
+_head_decoder = msgspec.json.Decoder(_Head)
+
+
+class _Followed:
+    """A session, and how far it is folded and told."""
+
+    __slots__ = ("epoch", "fold", "place", "told")
+
+    def __init__(self, live: LiveSession, told: int, stored: int) -> None:
+        head = live.session.head
+        self.epoch = head.epoch
+        self.fold = SpanFold(head.session_id, head.epoch, head.workflow)
+        self.told = told
+        """What facts up to here gave is known outside."""
+        self.place = max(0, min(told or stored, stored) - LOOK_BACK)
+
+
+class Follower:
+    """Tells a sink what happens in a hub.
+
+    Args:
+        hub: A started one.
+        sink: Takes what is measured, in the loop's thread.
+        began_ns: What was over before this is not told; since 1970, UTC.
+    """
+
+    def __init__(self, hub: Hub, sink: Sink, began_ns: int) -> None:
+        self._hub = hub
+        self._sink = sink
+        self._began_ns = began_ns // 1000 * 1000  # facts tell microseconds
+        self._followed: dict[str, _Followed] = {}
+        self._left: dict[tuple[str, str], int] = {}
+        """By session and epoch: a session that is deleted and made anew is another."""
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins to follow."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-telemetry")
+
+    async def aclose(self) -> None:
+        """Tells what is durable by now, and closes the sink; the store must still be open."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self.round()
+        await asyncio.to_thread(self._sink.close)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(ROUND_S)
+            try:
+                await self.round()
+            except Exception:
+                # Telemetry must not end for what one round met; the next goes on.
+                logger.exception("telemetry missed a round")
+
+    async def round(self) -> None:
+        """Tells what became durable since the last one."""
+        for session_id, live in list(self._hub.sessions.items()):
+            stored, epoch = live.session.log.stored, live.session.head.epoch
+            followed = self._followed.get(session_id)
+            if stored and (followed is None or followed.epoch != epoch):
+                told = self._left.pop((session_id, epoch), 0)
+                followed = self._followed[session_id] = _Followed(live, told, stored)
+            if followed is not None and followed.place < stored:
+                await self._read(session_id, followed)
+        for session_id in [name for name in self._followed if name not in self._hub.sessions]:
+            followed = self._followed.pop(session_id)
+            await self._read(session_id, followed)
+            self._left[session_id, followed.epoch] = followed.place
+            if len(self._left) > MOST_PLACES:
+                del self._left[next(iter(self._left))]
+
+    async def _read(self, session_id: str, followed: _Followed) -> None:
+        try:
+            while page := await self._hub.store.read(session_id, followed.place, PAGE):
+                for place, body in page:
+                    followed.place = place  # before: what cannot be told is not tried for ever
+                    self._sink.take(self._measured(followed, place, body))
+                await asyncio.sleep(0)
+        except StoreError as error:
+            logger.warning("session %s is not followed further: %s", session_id, error)
+            followed.place = max(followed.place, self._stored(session_id))
+
+    def _stored(self, session_id: str) -> int:
+        live = self._hub.sessions.get(session_id)
+        return live.session.log.stored if live is not None else 0
+
+    def _measured(self, followed: _Followed, place: int, body: bytes) -> Iterator[Measured]:
+        """Gives what ends with a fact, if nobody told it before; most are text, and end nothing."""
+        head = _head_decoder.decode(body)
+        if head.type not in TYPES:
+            return
+        if head.type == "model.delta" and not followed.fold.wants_text(head.turn_id):
+            return
+        for one in followed.fold.fold(decode(body)):
+            at = one.end_ns if isinstance(one, Span) else one.at_ns
+            if place > followed.told and at >= self._began_ns:
+                yield one

@@ -1,0 +1,8 @@
+import vue from "@vitejs/plugin-vue";
+import { defineConfig } from "vite";
+
+// The page and the agent have one address: what begins so goes on to `arp serve`.
+const agent = process.env.ARP_URL ?? "http://127.0.0.1:8080";
+const proxy = { "/_arp": { target: agent, ws: true }, "/_api": agent };
+
+export default defineConfig({ plugins: [vue()], server: { proxy }, preview: { proxy } });

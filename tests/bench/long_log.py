@@ -1,0 +1,63 @@
+"""The log of a session as long as a benchmark wants it, written past every session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from arp.ledger.fact_writer import FactWriter
+from arp.protocol.json_value import JsonObject
+from arp.store.sqlite import SqliteStore
+from arp.store.store import Append, SessionMeta
+
+AT = "2026-01-01T00:00:00.000000Z"
+RESULT = "x" * 200
+EPOCH = "e"
+BATCH = 5_000
+"""Facts in one write."""
+
+
+def log_of(count: int, session_id: str) -> Iterator[bytes]:
+    """Gives the facts of a session: turns of 8 texts, a tool and a surface each."""
+    writer = FactWriter("arp", session_id, "main")
+    sequence, turn = 0, 0
+
+    def add(type_name: str, payload: JsonObject, **ids: str) -> bytes:
+        nonlocal sequence
+        sequence += 1
+        ids |= {"thread_id": "main", "turn_id": f"t{turn}"}
+        return writer.fact(AT, sequence, type_name, payload, ids)
+
+    yield add("session.created", {"epoch": EPOCH, "workflow": "agent"})
+    while True:
+        turn += 1
+        text = {"text": "Show the sales"}
+        said = {"input_type": "text", "data": text, "id": f"input-{turn}"}
+        yield add("turn.submitted", {"input": said})
+        yield add("turn.started", {})
+        call = {"step_id": f"t{turn}.1", "tool_call_id": f"t{turn}.1"}
+        yield add("tool.started", {"tool": "query"}, **call)
+        yield add("tool.args", {"tool": "query", "args": '{"sql":"SELECT 1"}'}, **call)
+        yield add("tool.result", {"tool": "query", "preview": RESULT}, **call)
+        for _ in range(8):
+            sequence += 1
+            yield writer.text(AT, sequence, "model.delta", f"t{turn}", '"Twelve rows in all. "')
+        table = {"id": f"t{turn}-1", "type": "text", "props": {"content": RESULT}}
+        changed = {"surface": "main", "changes": [{"render": [table]}]}
+        yield add("artifact.changed", changed, artifact_id="main")
+        yield add("turn.completed", {"status": "completed"}, status="completed")
+        if sequence >= count:
+            return
+
+
+async def written(store: SqliteStore, count: int, session_id: str) -> int:
+    """Writes a session of about so many facts, and tells how many."""
+    batch: list[bytes] = []
+    sequence = 0
+    for fact in log_of(count, session_id):
+        batch.append(fact)
+        if len(batch) == BATCH:
+            await store.append([Append(session_id, sequence, batch)])
+            sequence, batch = sequence + len(batch), []
+    meta = SessionMeta(session_id, EPOCH, "", "agent", "Show the sales", AT, AT)
+    await store.append([Append(session_id, sequence, batch, meta)])
+    return sequence + len(batch)

@@ -1,0 +1,135 @@
+"""A control plane over a hub in memory for tests, and a JSON-RPC client in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from arp.control.connection import Connection
+from arp.control.control import Control
+from arp.control.desk import Plane
+from arp.control.turns import StartTurn, TurnInput, TurnState
+from arp.hub.directory import Principal
+from arp.hub.hub import Hub
+from arp.hub.runner import Handler
+from arp.hub.settings import HubSettings
+from arp.hub.turn import Turn
+from arp.protocol.component import Component
+from arp.store.memory import MemoryStore
+from tests.hub.rig import Box, running
+
+SECRET = "the token"
+
+
+async def talker(turn: Turn) -> None:
+    """Asks, fails, waits, or says what it was told."""
+    match turn.text:
+        case "ask":
+            answer = await turn.confirm("Sure?", id="sure")
+            await turn.say(f"answered {answer}")
+        case "fail":
+            raise RuntimeError("an author's mistake")
+        case "wait":
+            await turn.say("waiting")
+            await turn.state.setdefault("gate", asyncio.Event()).wait()
+        case _:
+            await turn.say(turn.text)
+
+
+def asking(component: Component) -> Handler:
+    """Gives an agent that asks one thing and says the answer as JSON."""
+
+    async def agent(turn: Turn) -> None:
+        answer = await turn.ask(component)
+        await turn.say(json.dumps(answer))
+
+    return agent
+
+
+@asynccontextmanager
+async def controlled(
+    agent: Handler = talker,
+    *,
+    store: MemoryStore | None = None,
+    settings: HubSettings | None = None,
+    **more: Handler,
+) -> AsyncIterator[Control]:
+    """Gives the control plane of a hub in memory, in the name of nobody in particular."""
+    async with running(agent, store=store, settings=settings, **more) as hub:
+        yield Control(Plane(hub, ["agent", *more]), Principal())
+
+
+async def said(control: Control, text: str = "hello", **more: Any) -> TurnState:
+    """Begins a turn of session `s`."""
+    asked = StartTurn(session_id="s", input=TurnInput(text=text), **more)
+    return await control.turns.start(asked)
+
+
+async def types(control: Control, session_id: str = "s") -> list[str]:
+    """Gives the types of all durable facts of a session."""
+    return [json.loads(fact)["type"] for _, fact in await facts(control, session_id)]
+
+
+async def facts(control: Control, session_id: str = "s") -> list[tuple[int, bytes]]:
+    """Gives all durable facts of a session."""
+    live = await control.desk.live(session_id)
+    await live.written()
+    return await control.desk.hub.store.read(session_id, 0, 1000)
+
+
+def gate(hub: Hub, session_id: str = "s") -> asyncio.Event:
+    """Gives what a turn waits for that was told `wait`."""
+    live = hub.sessions[session_id]
+    event: asyncio.Event = hub.runner.state_of(live).setdefault("gate", asyncio.Event())
+    return event
+
+
+async def nobody(token: str) -> Principal | None:
+    """Knows one token."""
+    return Principal() if token == SECRET else None
+
+
+class Client:
+    """A JSON-RPC client in this process."""
+
+    def __init__(self, control: Control, principal: Principal | None = Principal()) -> None:  # noqa: B008
+        self.box = Box()
+        self.connection = Connection(control.desk.plane, self.box, principal, nobody)
+        self.connection.start()
+        self._number = 0
+
+    @property
+    def messages(self) -> list[Any]:
+        """Everything that came so far; the entries of a batch one by one."""
+        return self.box.messages
+
+    async def until(self, found: Callable[[Any], bool]) -> Any:
+        """Waits for a message, and gives the first that fits."""
+        await self.box.until(lambda: any(map(found, self.messages)))
+        return next(filter(found, self.messages))
+
+    async def answer(self, method: str, **params: Any) -> Any:
+        """Calls a method, and gives the whole answer."""
+        self._number += 1
+        number = self._number
+        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        await self.connection.receive(json.dumps(body))
+        return await self.until(lambda message: message.get("id") == number)
+
+    async def result(self, method: str, **params: Any) -> Any:
+        """Calls a method that goes well, and gives its result."""
+        answer = await self.answer(method, **params)
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    def events(self, subscription_id: str) -> list[Any]:
+        """Gives the facts that a subscription told so far."""
+        return [
+            message["params"]["event"]
+            for message in self.messages
+            if message.get("method") == "agentSession/event"
+            and message["params"]["subscriptionId"] == subscription_id
+        ]

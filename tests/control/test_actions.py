@@ -1,0 +1,134 @@
+"""Answers by action id: ledger.md 5, `agentSession/action/respond`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arp import ui
+from arp.control.actions import Respond, as_input
+from arp.control.control import Control
+from arp.control.turns import CancelTurn
+from arp.protocol.component import Component
+from arp.protocol.errors import InvalidAnswer, InvalidMessage, UnknownObject
+from tests.control.desk_rig import asking, controlled, said, types
+from tests.waiting import becomes
+
+
+async def asked(control: Control, text: str = "ask") -> str:
+    """Begins a turn that asks, and gives the action's id."""
+    await said(control, text)
+    questions = control.desk.hub.sessions["s"].session.questions
+    await becomes(lambda: bool(questions))
+    (question,) = questions.values()
+    return question.action_id
+
+
+def respond(action_id: str, response: Any) -> Respond:
+    return Respond(session_id="s", action_id=action_id, response=response)
+
+
+async def spoken(control: Control, turn_id: str = "t1") -> str:
+    session = control.desk.hub.sessions["s"].session
+    await becomes(lambda: session.status_of(turn_id) == "completed")
+    return session.screen.text(turn_id)
+
+
+async def test_answer_reaches_the_agent_that_asked() -> None:
+    async with controlled() as control:
+        action_id = await asked(control)
+        state = await control.actions.respond(respond(action_id, False))
+        assert (state.turn_id, state.decision, state.repeated) == ("t1", "answered", False)
+        assert await spoken(control) == "answered False"
+
+
+@pytest.mark.parametrize(
+    ("component", "response", "said_back"),
+    [
+        (ui.choices(["a", "b"], id="q"), "b", '"b"'),
+        (ui.choices(["a", "b"], multi_select=True, id="q"), ["b", "a"], '["b", "a"]'),
+        (ui.text_input(id="q"), "words", '"words"'),
+        (ui.form([ui.field("n", field_type="number")], id="q"), {"n": 3}, '{"n": 3}'),
+    ],
+)
+async def test_each_kind_of_question_takes_a_plain_value(
+    component: Component, response: Any, said_back: str
+) -> None:
+    async with controlled(asking(component)) as control:
+        action_id = await asked(control)
+        await control.actions.respond(respond(action_id, response))
+        assert await spoken(control) == said_back
+        assert (await control.actions.respond(respond(action_id, response))).repeated
+
+
+async def test_answer_of_the_wrong_kind_leaves_the_action_open() -> None:
+    async with controlled() as control:
+        action_id = await asked(control)
+        with pytest.raises(InvalidMessage, match="expected true or false for a confirm"):
+            await control.actions.respond(respond(action_id, "yes"))
+        assert (await control.actions.respond(respond(action_id, True))).repeated is False
+
+
+async def test_answer_that_does_not_fit_leaves_the_action_open() -> None:
+    async with controlled(asking(ui.choices(["a", "b"], id="q"))) as control:
+        action_id = await asked(control)
+        with pytest.raises(InvalidAnswer, match="is not offered"):
+            await control.actions.respond(respond(action_id, "c"))
+        assert "action.resolved" not in await types(control)
+
+
+async def test_same_answer_again_is_harmless_and_another_one_is_refused() -> None:
+    async with controlled() as control:
+        action_id = await asked(control)
+        await control.actions.respond(respond(action_id, True))
+        await spoken(control)
+        before = await types(control)
+        assert (await control.actions.respond(respond(action_id, True))).repeated
+        with pytest.raises(UnknownObject, match="answered already, otherwise"):
+            await control.actions.respond(respond(action_id, False))
+        assert await types(control) == before
+
+
+async def test_password_is_not_compared_since_no_fact_has_it() -> None:
+    secret = ui.form([ui.field("word", field_type="password")], id="q")
+    async with controlled(asking(secret)) as control:
+        action_id = await asked(control)
+        await control.actions.respond(respond(action_id, {"word": "open sesame"}))
+        assert (await control.actions.respond(respond(action_id, {"word": "x"}))).repeated
+
+
+async def test_cancelled_action_takes_no_answer() -> None:
+    async with controlled() as control:
+        action_id = await asked(control)
+        await control.turns.cancel(CancelTurn(session_id="s"))
+        session = control.desk.hub.sessions["s"].session
+        await becomes(lambda: session.running is None)
+        with pytest.raises(UnknownObject, match="is cancelled; it takes no answer any more"):
+            await control.actions.respond(respond(action_id, True))
+
+
+@pytest.mark.parametrize("name", ["nothing", "t1.sure.", "t1.sure.1", "t1.sure.999", "t1.sure.x"])
+async def test_action_that_never_was_is_not_known(name: str) -> None:
+    async with controlled() as control:
+        await asked(control)
+        with pytest.raises(UnknownObject, match="no action"):
+            await control.actions.respond(respond(name, True))
+
+
+async def test_question_that_outlived_its_turn_is_answered_by_a_new_one() -> None:
+    async with controlled() as control:
+        action_id = await asked(control)
+        live = control.desk.hub.sessions["s"]
+        effects = live.session.end_turn("t1", "failed", None, "interrupted")
+        control.desk.carry_out(live, effects)
+        state = await control.actions.respond(respond(action_id, True))
+        assert state.turn_id == "t2"
+        assert (await control.actions.respond(respond(action_id, True))).repeated
+
+
+def test_custom_component_takes_an_object() -> None:
+    component = Component("q", "x-acme-dial", {})
+    assert as_input(component, {"action": "turn"}) == ("action", {"action": "turn"})
+    with pytest.raises(InvalidMessage, match="expected object for a x-acme-dial"):
+        as_input(component, 3)

@@ -1,0 +1,132 @@
+"""A case is run again over the control plane: inputs, answers and cancels as they were."""
+
+from __future__ import annotations
+
+import asyncio
+
+from arp.control.actions import Respond
+from arp.control.export_requests import ExportReplay
+from arp.control.rerun import Rerun
+from arp.control.turns import CancelTurn
+from arp.hub.live import LiveSession
+from arp.hub.turn import Turn
+from arp.ledger.exports.replay_case import Case, TurnCase, decode_case
+from arp.ui import confirm
+from tests.control.desk_rig import controlled, said
+from tests.waiting import becomes
+
+
+async def talker(turn: Turn) -> None:
+    """Asks, waits, or says what it was told."""
+    match turn.text:
+        case "ask":
+            first = await turn.ask(confirm("Sure?"))
+            second = await turn.confirm("Really?", id="really")
+            await turn.say(f"{first} {second}")
+        case "wait":
+            await turn.say("I wait")
+            await asyncio.Event().wait()
+        case _:
+            await turn.say(turn.text)
+
+
+async def otherwise(turn: Turn) -> None:
+    """Does not ask what the other one asks."""
+    if turn.text == "ask":
+        turn.show(confirm("Sure?", id="aside"))
+        await turn.confirm("Sure?")
+    await turn.say(turn.text)
+
+
+def _open(live: LiveSession) -> set[str]:
+    return {question.action_id for question in live.session.questions.values()}
+
+
+async def recorded() -> Case:
+    """Gives the case of a conversation with answers and a cancel."""
+    async with controlled(talker) as control:
+        live = (await said(control, "hello"), await control.desk.live("s"))[1]
+        await said(control, "ask")
+        answered: set[str] = set()
+        for answer in (True, False):
+            await becomes(lambda: _open(live) - answered != set())
+            (question,) = live.session.questions.values()
+            answered.add(question.action_id)
+            asked = Respond(session_id="s", action_id=question.action_id, response=answer)
+            await control.actions.respond(asked)
+        await said(control, "wait")
+        await becomes(lambda: live.session.screen.text("t3") == "I wait")
+        await control.turns.cancel(CancelTurn(session_id="s"))
+        await becomes(lambda: live.session.running is None)
+        made = await control.exports.replay(ExportReplay(session_id="s"))
+        assert made.document is not None
+        return decode_case(made.document.encode())
+
+
+async def test_answers_and_a_cancel_come_again_at_their_places() -> None:
+    case = await recorded()
+    assert [turn.answers for turn in case.turns] == [[], [True, False], []]
+    assert [turn.is_cancelled for turn in case.turns] == [False, False, True]
+    seen: list[str] = []
+    async with controlled(talker) as control:
+        again = Rerun(control, case)
+        assert await again.first_difference(lambda turn: seen.append(turn.turn_id)) is None
+        assert again.session_id is not None
+        live = await control.desk.live(again.session_id)
+        assert live.session.screen.text("t2") == "True False"
+        assert live.session.status_of("t3") == "cancelled"
+    assert seen == ["t1", "t2", "t3"]
+
+
+async def test_an_agent_that_does_otherwise_is_left_at_the_first_difference() -> None:
+    case, seen = await recorded(), list[TurnCase]()
+    async with controlled(otherwise) as control:
+        difference = await Rerun(control, case, turn_s=1).first_difference(seen.append)
+    assert difference is not None
+    assert difference.turn_id == "t2"
+    assert [turn.turn_id for turn in seen] == ["t1"]
+
+
+async def test_an_agent_that_does_not_stop_for_a_cancel_differs() -> None:
+    case = await recorded()
+
+    async def hasty(turn: Turn) -> None:
+        if turn.text == "wait":
+            await turn.say("I wait")
+        else:
+            await talker(turn)
+
+    async with controlled(hasty) as control:
+        difference = await Rerun(control, case).first_difference()
+    assert difference is not None
+    assert (difference.turn_id, difference.where) == ("t3", "type")
+    assert difference.expected == "turn.failed"
+
+
+async def test_a_workflow_that_is_not_there_is_run_with_the_first() -> None:
+    async with controlled(talker, gone=talker) as control:
+        await said(control, "hello", workflow="gone")
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.running is None)
+        made = await control.exports.replay(ExportReplay(session_id="s"))
+    assert made.document is not None
+    case = decode_case(made.document.encode())
+    assert case.workflow == "gone"
+    async with controlled(talker) as control:
+        assert await Rerun(control, case).first_difference() is None
+
+
+async def test_a_turn_that_takes_too_long_is_stopped() -> None:
+    case = await recorded()
+
+    async def stuck(turn: Turn) -> None:
+        await asyncio.Event().wait()
+
+    async with controlled(stuck) as control:
+        again = Rerun(control, case, turn_s=0.2)
+        difference = await again.first_difference()
+        assert difference is not None
+        assert (difference.where, difference.expected) == ("missing", "model.delta")
+        assert again.session_id is not None
+        live = await control.desk.live(again.session_id)
+        await becomes(lambda: live.session.status_of("t1") == "cancelled")

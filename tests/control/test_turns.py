@@ -1,0 +1,227 @@
+"""Turns over the control plane: ledger.md 5, `agentSession/turn/*` and `agentSession/queue/*`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from arp.control.turns import CancelTurn, QueuedTurn, StartTurn, TurnInput
+from arp.hub.directory import Principal
+from arp.hub.settings import HubSettings
+from arp.protocol.errors import (
+    InvalidMessage,
+    SessionBusy,
+    SessionNotFound,
+    UnknownObject,
+)
+from tests.control.desk_rig import controlled, facts, gate, said, types
+from tests.waiting import becomes
+
+
+async def test_started_turn_is_durable_when_the_answer_comes() -> None:
+    async with controlled() as control:
+        state = await said(control)
+        assert (state.turn_id, state.status, state.repeated) == ("t1", "running", False)
+        stored = await control.desk.hub.store.read("s")
+        assert [json.loads(fact)["type"] for _, fact in stored][:3] == [
+            "session.created",
+            "turn.submitted",
+            "turn.started",
+        ]
+
+
+async def test_turn_without_a_session_makes_one() -> None:
+    async with controlled() as control:
+        state = await control.turns.start(StartTurn(input=TurnInput(text="hi")))
+        assert (await control.desk.live(state.session_id)).session.head.workflow == "agent"
+
+
+async def test_session_is_made_for_the_agent_that_is_named() -> None:
+    async with controlled(other=_silent) as control:
+        asked = StartTurn(session_id="s", input=TurnInput(text="hi"), workflow="other")
+        await control.turns.start(asked)
+        assert (await control.desk.live("s")).session.head.workflow == "other"
+        with pytest.raises(UnknownObject, match="no agent 'third'; there are agent, other"):
+            await control.turns.start(
+                StartTurn(session_id="new", input=TurnInput(text="hi"), workflow="third")
+            )
+        assert "new" not in control.desk.hub.sessions
+
+
+async def _silent(_: object) -> None:
+    return None
+
+
+async def test_same_turn_id_is_one_turn() -> None:
+    async with controlled() as control:
+        first = await said(control, turn_id="mine-1")
+        again = await said(control, "something else", turn_id="mine-1")
+        assert (first.turn_id, first.repeated) == ("mine-1", False)
+        assert (again.turn_id, again.repeated) == ("mine-1", True)
+        assert (await types(control)).count("turn.submitted") == 1
+
+
+async def test_turn_id_of_the_servers_own_kind_is_refused_unless_it_is_there() -> None:
+    async with controlled() as control:
+        with pytest.raises(InvalidMessage, match="names that the server gives"):
+            await said(control, turn_id="t1")
+        await said(control)
+        assert (await said(control, turn_id="t1")).repeated
+
+
+async def test_turn_says_which_task_and_run_it_is_for() -> None:
+    async with controlled() as control:
+        await said(control, task_id="build", run_id="build.2")
+        submitted = json.loads((await facts(control))[1][1])
+        assert (submitted["taskId"], submitted["runId"]) == ("build", "build.2")
+
+
+async def test_typed_text_is_a_turn_also_while_a_question_is_open() -> None:
+    async with controlled() as control:
+        await said(control, "ask")
+        await becomes(lambda: bool(control.desk.hub.sessions["s"].session.questions))
+        state = await said(control, "yes")
+        assert (state.turn_id, state.status) == ("t2", "queued")
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (TurnInput(), "give text, or input_type and data"),
+        (TurnInput(text="a", data={"text": "a"}), "give text, or input_type and data"),
+        (TurnInput(text="a", input_type="voice"), "give text, or input_type and data"),
+        (TurnInput(input_type="selection", data={"selected": []}), "begins no turn"),
+        (TurnInput(input_type="text", data={}), r"data.text: missing"),
+    ],
+)
+async def test_input_that_says_too_little_or_too_much_is_refused(
+    asked: TurnInput, why: str
+) -> None:
+    async with controlled() as control:
+        with pytest.raises(InvalidMessage, match=why):
+            await control.turns.start(StartTurn(session_id="s", input=asked))
+        assert await types(control) == ["session.created"]
+
+
+async def test_input_of_another_type_has_its_data() -> None:
+    async with controlled() as control:
+        asked = TurnInput(input_type="navigate", data={"route": "/home"})
+        await control.turns.start(StartTurn(session_id="s", input=asked))
+        submitted = json.loads((await facts(control))[1][1])
+        assert submitted["payload"]["input"] == {
+            "input_type": "navigate",
+            "data": {"route": "/home"},
+        }
+
+
+async def test_sessions_of_others_are_as_if_they_were_not_there() -> None:
+    async with controlled() as control:
+        await control.desk.hub.open("hers", Principal("ada"), "agent")
+        for call in (
+            control.turns.start(StartTurn(session_id="hers", input=TurnInput(text="x"))),
+            control.turns.cancel(CancelTurn(session_id="hers")),
+            control.turns.remove(QueuedTurn(session_id="hers", turn_id="t1")),
+            control.turns.promote(QueuedTurn(session_id="hers", turn_id="t1")),
+        ):
+            with pytest.raises(SessionNotFound):
+                await call
+
+
+# -- cancel ----------------------------------------------------------------------------------------
+
+
+async def test_cancel_notes_the_intent_before_anything_stops() -> None:
+    async with controlled() as control:
+        await said(control, "wait")
+        state = await control.turns.cancel(CancelTurn(session_id="s"))
+        assert state.status == "cancelling"
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.running is None)
+        told = await types(control)
+        assert told.index("run.status") < told.index("turn.failed")
+
+
+async def test_cancel_leaves_the_line_alone_unless_it_is_told_otherwise() -> None:
+    async with controlled() as control:
+        await said(control, "wait")
+        await said(control, "next", turn_id="next")
+        kept = await control.turns.cancel(CancelTurn(session_id="s", turn_id="t1"))
+        assert kept.queued == ["next"]
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.status_of("next") == "completed")
+
+
+async def test_cancel_may_empty_the_line() -> None:
+    async with controlled() as control:
+        await said(control, "wait")
+        await said(control, "next", turn_id="next")
+        asked = CancelTurn(session_id="s", queued="cancel")
+        assert (await control.turns.cancel(asked)).queued == []
+        assert (await control.desk.live("s")).session.status_of("next") == "cancelled"
+
+
+async def test_cancelling_twice_is_one_intent() -> None:
+    async with controlled(settings=HubSettings(cancel_grace_s=0.05)) as control:
+        await said(control, "wait")
+        for _ in range(2):
+            await control.turns.cancel(CancelTurn(session_id="s", turn_id="t1"))
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.running is None)
+        over = await control.turns.cancel(CancelTurn(session_id="s", turn_id="t1"))
+        assert (over.status, over.repeated) == ("cancelled", True)
+        assert (await types(control)).count("run.status") == 1
+
+
+async def test_cancel_of_what_there_is_not_is_refused() -> None:
+    async with controlled() as control:
+        await said(control)
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.running is None)
+        with pytest.raises(UnknownObject, match="no turn runs in this session"):
+            await control.turns.cancel(CancelTurn(session_id="s"))
+        with pytest.raises(UnknownObject, match="no turn 'x'"):
+            await control.turns.cancel(CancelTurn(session_id="s", turn_id="x"))
+
+
+# -- the line --------------------------------------------------------------------------------------
+
+
+async def test_removed_turn_never_runs() -> None:
+    async with controlled() as control:
+        await said(control, "wait")
+        await said(control, "next", turn_id="next")
+        asked = QueuedTurn(session_id="s", turn_id="next")
+        state = await control.turns.remove(asked)
+        assert (state.status, state.queued, state.repeated) == ("cancelled", [], False)
+        assert (await control.turns.remove(asked)).repeated
+        gate(control.desk.hub).set()
+        assert (await types(control)).count("turn.started") == 1
+
+
+async def test_promoted_turn_is_first_in_line() -> None:
+    async with controlled() as control:
+        await said(control, "wait")
+        for name in ("b", "c"):
+            await said(control, name, turn_id=name)
+        asked = QueuedTurn(session_id="s", turn_id="c")
+        assert (await control.turns.promote(asked)).queued == ["c", "b"]
+        assert (await control.turns.promote(asked)).repeated
+        assert (await types(control)).count("queue.changed") == 3
+
+
+async def test_turn_that_runs_is_neither_removed_nor_promoted() -> None:
+    async with controlled() as control:
+        await said(control, "wait")
+        for call in (control.turns.remove, control.turns.promote):
+            with pytest.raises(SessionBusy, match="turn t1 runs"):
+                await call(QueuedTurn(session_id="s", turn_id="t1"))
+
+
+async def test_turn_that_is_over_is_not_promoted() -> None:
+    async with controlled() as control:
+        await said(control)
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.running is None)
+        with pytest.raises(UnknownObject, match="turn t1 is over"):
+            await control.turns.promote(QueuedTurn(session_id="s", turn_id="t1"))

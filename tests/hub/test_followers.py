@@ -1,0 +1,65 @@
+"""Those who wait for a log to grow are woken when it has, and when there is no more of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from arp.hub.directory import Principal
+from arp.hub.followers import Followers
+from arp.protocol.errors import SessionNotFound
+from tests.hub.rig import WAIT_S, HeldStore, running
+
+
+async def test_all_who_wait_are_woken_once() -> None:
+    followers = Followers()
+    first, second = followers.risen, followers.risen
+    assert first is second
+    followers.rise()
+    assert first.done()
+    assert followers.risen is not first
+    Followers().rise()  # nobody waits
+
+
+async def test_wait_ends_when_the_ledger_has_a_further_fact() -> None:
+    store = HeldStore()
+    async with running(store=store) as hub, asyncio.timeout(WAIT_S):
+        live = await hub.open("s", Principal(), "agent")
+        await live.written()
+        await live.beyond(0)
+        store.hold()
+        waiting = asyncio.ensure_future(live.beyond(1))
+        live.session.record("runtime.warning", {"message": "x"})
+        live.mark()
+        await store.waiting.wait()
+        assert not waiting.done()
+        store.release()
+        await waiting
+        assert live.session.log.stored == 2
+
+
+async def test_wait_ends_with_the_session_and_says_why() -> None:
+    async with running() as hub, asyncio.timeout(WAIT_S):
+        live = await hub.open("s", Principal(), "agent")
+        await live.written()
+        waiting = asyncio.ensure_future(live.beyond(1))
+        await hub.delete("s", Principal())
+        with pytest.raises(SessionNotFound):
+            await waiting
+        with pytest.raises(SessionNotFound):
+            await live.beyond(1)
+
+
+async def test_who_a_session_is_can_be_told_without_reading_it() -> None:
+    async with running() as hub:
+        live = await hub.open("s", Principal("ada"), "agent")
+        head = await hub.directory.head("s", Principal("ada"))
+        assert head is live.session.head
+        await live.written()
+        hub.evict(float("inf"))
+        assert await hub.directory.head("s", Principal("ada")) == head
+        assert hub.sessions == {}
+        for name, principal in (("s", Principal()), ("none", Principal("ada"))):
+            with pytest.raises(SessionNotFound):
+                await hub.directory.head(name, principal)

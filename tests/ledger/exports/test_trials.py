@@ -1,0 +1,151 @@
+"""Trials of a benchmark, from facts: whole, or it is said what lacks (ledger.md 5)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from arp.ledger.exports.trials import REFS, Trial, TrialBook, TrialPart
+from tests.ledger.historian import Historian
+
+DATA = {"datasetId": "terminal", "datasetVersion": "1.0"}
+
+
+def story(trial_id: str | None = "a") -> Historian:
+    """One trial that timed out and was scored."""
+    told = Historian()
+    named = {**DATA, "trialId": trial_id} if trial_id else DATA
+    ids: dict[str, Any] = {"thread_id": "main", "turn_id": "t1", "task_id": "count"}
+    ids |= {"run_id": "r1", "benchmark": named, "refs": {"harborJob": "jobs/7"}}
+    told.add("benchmark.dataset.resolved", {"tasks": ["count"]}, benchmark=DATA)
+    told.add("benchmark.trial.started", {"attempt": 1}, **ids)
+    told.add("benchmark.trial.failed", {"reason": "timeout"}, **ids)
+    ids |= {"benchmark": {**named, "p0Regressions": 2}, "refs": {"reward": "r.json"}}
+    told.add("benchmark.reward.recorded", {"reward": 0.5, "detail": [1]}, **ids)
+    other = {**ids, "benchmark": {**DATA, "trialId": "z"}, "run_id": "r9"}
+    told.add("benchmark.trial.started", {}, **other)
+    return told
+
+
+def book_of(told: Historian) -> TrialBook:
+    book = TrialBook()
+    for fact in told.facts:
+        book.take(fact)
+    return book
+
+
+def test_a_trial_is_what_all_its_facts_say() -> None:
+    trial = book_of(story()).trials["a"]
+    assert trial == Trial(
+        session_id="s",
+        trial_id="a",
+        status="failed",
+        task_id="count",
+        run_id="r1",
+        thread_id="main",
+        turn_id="t1",
+        benchmark={**DATA, "trialId": "a", "p0Regressions": 2},
+        refs={"harborJob": "jobs/7", "reward": "r.json"},
+        reward=0.5,
+        detail=[1],
+        reason="timeout",
+        p0_regressions=2,
+        first_sequence=3,
+        last_sequence=5,
+    )
+    assert trial.has_timed_out
+    assert list(book_of(story()).trials) == ["a", "z"]
+
+
+def test_how_the_turn_of_a_trial_ended_is_part_of_it() -> None:
+    told = story()
+    assert book_of(told).trials["a"].turn_status is None
+    told.add("turn.completed", {"status": "completed"}, thread_id="main", turn_id="t7")
+    assert book_of(told).trials["a"].turn_status is None
+    told.add("turn.failed", {"status": "cancelled"}, thread_id="main", turn_id="t1")
+    assert book_of(told).trials["a"].turn_status == "cancelled"
+
+
+def test_a_trial_without_a_name_is_called_as_its_run() -> None:
+    assert "r1" in book_of(story(None)).trials
+
+
+def test_evidence_lacks_what_is_not_named_or_not_known() -> None:
+    trials = book_of(story()).trials
+    assert trials["a"].missing == [
+        "refs.harborTrial",
+        "refs.taskToml",
+        "refs.trajectory",
+        "refs.rewardDetails",
+        "refs.artifactManifest",
+        "refs.qcReport",
+    ]
+    assert trials["z"].missing[:2] == ["end", "reward"]
+    whole = Trial(
+        session_id="s",
+        trial_id="a",
+        task_id="count",
+        run_id="r1",
+        status="completed",
+        reward=0.0,
+        refs=dict.fromkeys(REFS, "x"),
+    )
+    assert whole.missing == []
+    assert not whole.has_timed_out
+    whole.refs["qcReport"] = "unavailable"
+    assert whole.missing == ["refs.qcReport"]
+
+
+def test_an_exported_trajectory_is_where_the_pack_lies_unless_it_was_named_before() -> None:
+    told = story()
+    payload = {"kind": "benchmark", "state": "exported"}
+    for trial_id, path in (("a", "/packs/1"), ("a", "/packs/2"), ("nobody", "/packs/3")):
+        ids: dict[str, Any] = {"benchmark": {**DATA, "trialId": trial_id}, "refs": {"path": path}}
+        told.add("evidence.changed", payload, evidence_id="e", **ids)
+    told.add("evidence.changed", payload, evidence_id="f")
+    named: dict[str, Any] = {"task_id": "sort", "run_id": "r3", "refs": {"trajectory": "t.json"}}
+    told.add("benchmark.trial.completed", {}, benchmark={**DATA, "trialId": "b"}, **named)
+    ids = {"benchmark": {**DATA, "trialId": "b"}, "refs": {"path": "/packs/4"}}
+    told.add("evidence.changed", payload, evidence_id="g", **ids)
+    trials = book_of(told).trials
+    assert trials["a"].refs["trajectory"] == "/packs/1#trajectory.json"
+    assert trials["b"].refs["trajectory"] == "t.json"
+
+
+def part_of(told: Historian, trial_id: str) -> Any:
+    maker = TrialPart(trial_id)
+    for fact in told.facts:
+        maker.take(fact)
+    return json.loads(maker.documents()["trial.json"])
+
+
+def test_the_document_of_a_trial_has_its_facts_and_says_what_is_not_known() -> None:
+    document = part_of(story(), "a")
+    assert document["runtimeCorrelation"] == {
+        "runtimeId": "arp",
+        "sessionId": "s",
+        "threadId": "main",
+        "turnId": "t1",
+        "taskId": "count",
+        "runId": "r1",
+        "traceId": "unavailable",
+    }
+    assert document["benchmark"] == {**DATA, "trialId": "a", "p0Regressions": 2}
+    assert (document["status"], document["reason"]) == ("failed", "timeout")
+    assert document["reward"] == {"reward": 0.5, "detail": [1]}
+    assert document["refs"]["harborJob"] == "jobs/7"
+    assert document["refs"]["trajectory"] == "trajectory.json"
+    assert document["refs"]["qcReport"] == "unavailable"
+    assert [event["sequence"] for event in document["events"]] == [2, 3, 4, 5]
+
+
+def test_the_document_of_a_trial_that_no_fact_is_of_has_only_what_is_common() -> None:
+    document = part_of(story(), "b")
+    assert document["trialId"] == "b"
+    assert [event["sequence"] for event in document["events"]] == [2]
+
+
+def test_a_trial_that_did_not_fail_gives_no_reason() -> None:
+    document = part_of(story(), "z")
+    assert document["status"] == "running"
+    assert "reason" not in document

@@ -1,0 +1,154 @@
+"""A line waits behind an agent that failed, where somebody can let it go on (protocol.md 2.4)."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from arp.ledger.fact import Fact
+from arp.protocol.errors import AgentFailed, SessionBusy
+from arp.protocol.limits import Limits
+from arp.protocol.messages import Input, RendererCapabilities
+from arp.session.branching import check_turning
+from arp.session.effects import Acknowledge, StartTurn
+from arp.session.recovery import recover, restore
+from arp.session.session import Head, Session
+from arp.session.standing import Rules
+from arp.session.state import decode_state, encode_state
+from arp.surface.profile import profile_of
+from tests.session.conversation import AT, begun, facts, new, send, user
+
+LETS_GO_ON = profile_of(RendererCapabilities(["text"], ["line-pause"]))
+
+
+def failed(*said: str) -> Session:
+    """A session whose turn `t1` failed while others waited, before a renderer that shows it."""
+    session = begun()
+    session.profiles.add(LETS_GO_ON)
+    for words in said:
+        user(session, words)
+    session.drain(AT)
+    assert session.end_turn("t1", "failed", AgentFailed("no")) == []
+    return session
+
+
+def line(session: Session) -> dict[str, tuple[Any, Any, bool]]:
+    turns = session.screen.turns.values()
+    return {turn.id: (turn.status, turn.position, turn.paused) for turn in turns}
+
+
+def on(session: Session, **more: Any) -> list[Any]:
+    return send(session, "action", {"action": "arp.continue"}, **more)
+
+
+def test_line_waits_behind_an_agent_that_failed() -> None:
+    session = failed("two", "three")
+    assert line(session) == {
+        "t1": ("failed", None, False),
+        "t2": ("queued", 1, True),
+        "t3": ("queued", 2, True),
+    }
+    last = facts(session)[-1]
+    assert (last.type, last.payload) == ("queue.changed", {"queued": ["t2", "t3"], "paused": True})
+    assert (session.running, session.active, session.begin_next()) == (None, False, [])
+
+
+def test_nothing_waits_where_nobody_shows_it() -> None:
+    session = begun()
+    user(session, "two")
+    assert session.end_turn("t1", "failed", AgentFailed("no")) == [StartTurn("t2")]
+
+
+@pytest.mark.parametrize("status", ["completed", "cancelled"])
+def test_line_goes_on_behind_a_turn_that_did_not_fail(status: Any) -> None:
+    session = begun()
+    session.profiles.add(LETS_GO_ON)
+    user(session, "two")
+    assert session.end_turn("t1", status) == [StartTurn("t2")]
+
+
+def test_server_that_stops_makes_no_line_wait() -> None:
+    session = begun()
+    session.profiles.add(LETS_GO_ON)
+    user(session, "two")
+    error = AgentFailed("stopped")
+    assert session.end_turn("t1", "failed", error, "interrupted") == [StartTurn("t2")]
+
+
+def test_failure_with_nothing_in_line_is_the_end_of_it() -> None:
+    session = begun()
+    session.profiles.add(LETS_GO_ON)
+    assert session.end_turn("t1", "failed", AgentFailed("no")) == []
+    assert user(session, "two") == [StartTurn("t2")]
+
+
+def test_somebody_lets_it_go_on() -> None:
+    session = failed("two", "three")
+    session.drain(AT)
+    assert on(session, id="i") == [Acknowledge("i", None), StartTurn("t2")]
+    assert line(session)["t2"] == ("running", None, False)
+    assert line(session)["t3"] == ("queued", 1, False)
+    told = [(fact.type, fact.payload) for fact in facts(session)]
+    assert told == [
+        ("run.status", {"inputId": "i"}),
+        ("turn.started", {}),
+        ("queue.changed", {"queued": ["t3"]}),
+    ]
+    assert session.end_turn("t2", "completed") == [StartTurn("t3")]
+
+
+def test_continue_twice_or_of_nothing_does_nothing() -> None:
+    session = failed("two")
+    on(session, id="i")
+    assert on(session, id="i") == [Acknowledge("i", None)]
+    assert on(session) == []
+    assert on(new()) == []
+
+
+def test_whoever_says_something_more_lets_it_go_on_in_order() -> None:
+    """So a renderer that knows nothing of it never waits for ever."""
+    session = failed("two")
+    assert user(session, "three") == [StartTurn("t2")]
+    assert line(session)["t3"] == ("queued", 1, False)
+
+
+def test_line_that_waits_can_be_put_in_order_changed_and_taken_out() -> None:
+    session = failed("two", "three", "four")
+    session.promote("t4")
+    session.edit_queued("t4", {"input_type": "text", "data": {"text": "other"}})
+    assert session.end_turn("t2", "cancelled") == []
+    assert {name: place for name, place in line(session).items() if place[0] == "queued"} == {
+        "t4": ("queued", 1, True),
+        "t3": ("queued", 2, True),
+    }
+    session.end_turn("t4", "cancelled")
+    session.end_turn("t3", "cancelled")
+    assert session.standing.paused is False
+    assert user(session, "five") == [StartTurn("t5")]
+
+
+def test_another_branch_is_refused_while_turns_wait() -> None:
+    """It has its own turns behind it; another version of a turn has none, and takes them along."""
+    for action, is_refused in (("arp.branch", True), ("arp.regenerate", False)):
+        again = Input(input_type="action", data={"action": action, "payload": {"turn_id": "t1"}})
+        with pytest.raises(SessionBusy) if is_refused else nullcontext():
+            check_turning(failed("two"), again)
+
+
+def test_line_waits_over_a_restart_and_in_a_stored_state() -> None:
+    session = new()
+    session.profiles.add(LETS_GO_ON)
+    for words in ("one", "two"):
+        user(session, words)
+    session.end_turn("t1", "failed", AgentFailed("no"))
+    log: list[Fact] = facts(session)
+    head = Head("s", "e")
+    for again in (
+        restore(head, log, Limits()),
+        decode_state(encode_state(session), head, Rules(), None),
+    ):
+        assert line(again) == line(session)
+        assert recover(again) == []
+        assert on(again) == [StartTurn("t2")]

@@ -1,0 +1,322 @@
+/** The web's figures. Each test measures, prints beside the aim, and fails beyond the limit. */
+
+import type { Browser, Page } from "playwright-core";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ArpServer } from "../../core/tests/server.js";
+import { APP, application, type Application } from "../../fresh/src/application.js";
+import { launch, open } from "../../fresh/src/browser.js";
+import { heap, measured, percentile, type Figures } from "../src/figures.js";
+
+const PAGES = fileURLToPath(new URL("../pages/", import.meta.url));
+const DELTAS = 10_000;
+const PER_SECOND = 1000;
+const EARLIER = 1000;
+const FAST_LOAD_KIB = 1024;
+
+/** What the pages offer. */
+interface Bench {
+  earlier(count: number): Promise<void>;
+  stream(turn: string, count: number, rate: number): Promise<void>;
+  end(turn: string): void;
+  show(id: string, type: string, props: object, selector: string): Promise<number>;
+  scroll(selector: string, frames: number): Promise<void>;
+  patch(target: string, path: string, value: unknown): void;
+  text(): number;
+}
+declare const bench: Bench;
+
+/** The client of the page that arp serve gives, as far as it is used here. */
+interface Client {
+  sendText(text: string): void;
+  readonly store: { readonly status: { get(): { activeTurn: string | null } }; readonly turnIds: { get(): readonly string[] } };
+}
+
+/** So often the page is opened; the one in the middle counts. */
+const OPENINGS = 5;
+
+let app: Application;
+let served: Awaited<ReturnType<Application["serve"]>>;
+let agent: ArpServer;
+let browser: Browser;
+let ours: Figures;
+
+beforeAll(async () => {
+  app = await application({ framework: "react", versions: {}, also: { streamdown: "2.7.1" }, pages: PAGES });
+  [agent, browser] = await Promise.all([ArpServer.start(APP), launch()]);
+  served = await app.serve(agent.url);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await served?.stop();
+  await agent?.stop();
+  await app?.remove();
+});
+
+async function opened(name: string): Promise<Page> {
+  const { page } = await open(browser, `${served.url}pages.html?page=${name}`);
+  await page.waitForFunction(() => typeof (window as { bench?: unknown }).bench === "object");
+  if (name === "ours") await page.locator("arp-composer textarea").waitFor();
+  return page;
+}
+
+/** Prints a figure; fails beyond the limit. */
+function told(what: string, value: number, unit: string, aim: number, limit: number): void {
+  const sign = value <= aim ? "met" : value <= limit ? "not met" : "FAILED";
+  process.stdout.write(`${what.padEnd(52)} ${value.toFixed(value < 10 ? 2 : 0).padStart(8)} ${unit.padEnd(4)} aim ${aim}, fails at ${limit}: ${sign}\n`);
+  expect.soft(value, what).toBeLessThanOrEqual(limit);
+}
+
+const show = (page: Page, id: string, type: string, props: object, selector: string) =>
+  page.evaluate(([id, type, props, selector]) => bench.show(id, type, props, selector), [id, type, props, selector] as const);
+
+const stream = (page: Page, turn: string, rate: number) =>
+  measured(page, () => page.evaluate(([turn, count, rate]) => bench.stream(turn, count, rate), [turn, DELTAS, rate] as const));
+
+test("first load of the page that arp serve gives", async () => {
+  const all: Opening[] = [];
+  while (all.length < OPENINGS - 1) all.push(await openedAnew(async () => undefined));
+  all.push(
+    await openedAnew(async (page, { usable }) => {
+      const asked = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name, startTime }) => ({ name, at: startTime })));
+      const files = asked.filter(({ name }) => /\.(?:js|css)$/.test(name));
+      const before = files.filter(({ at }) => at <= usable);
+      const sizes = async (of: typeof files) => (await Promise.all([agent.url, ...of.map(({ name }) => name)].map(gzipped))).reduce((sum, size) => sum + size, 0) / FAST_LOAD_KIB;
+      told("First load until the box is usable, document with it, gzip", await sizes(before), "KiB", 65, 80);
+      told("First load, requests until then", 1 + before.length, "", 5, 6);
+      process.stdout.write(`and with all that follows by itself: ${(await sizes(files)).toFixed(0)} KiB in ${1 + files.length} files\n`);
+    }),
+  );
+  const middle = (of: (opening: Opening) => number) => percentile(all.map(of), 0.5);
+  told("First contentful paint", middle(({ paint }) => paint), "ms", 200, 300);
+  told("A key pressed at the first paint is presented", middle(({ typed }) => typed), "ms", 350, 500);
+  told("Box usable: the chat's own shows, with the cursor", middle(({ usable }) => usable), "ms", 350, 500);
+});
+
+/** Opens the page as somebody who was never there, and types at the first paint. */
+async function openedAnew(look: (page: Page, opening: Opening) => Promise<void>): Promise<Opening> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const typed = "typed at the first paint";
+  const isPainted = await watchOpening(page);
+  await page.goto(agent.url, { waitUntil: "commit" });
+  await isPainted();
+  await page.keyboard.type(typed); // real keys, into whatever has the cursor
+  await page.waitForFunction(() => opening.usable > 0 && opening.typed > 0 && customElements.get("arp-message") !== undefined);
+  await page.locator(".page-side nav :is(section, .arp-sessions-none)").first().waitFor();
+  expect(await page.locator("arp-composer textarea").inputValue()).toBe(typed);
+  const seen = await page.evaluate(() => opening);
+  await look(page, seen);
+  await context.close();
+  return seen;
+}
+
+/** When things were to be seen in a document, in ms since its navigation began; 0 = not yet. */
+interface Opening {
+  paint: number;
+  /** The first key is, as the browser tells it. */
+  typed: number;
+  /** The chat's own message box is painted and has the cursor. */
+  usable: number;
+}
+declare const opening: Opening;
+
+/**
+ * Takes note of when what is to be seen, from inside of the page: what the driver needs to look into one would count otherwise.
+ * Gives what resolves at the first contentful paint.
+ */
+async function watchOpening(page: Page): Promise<() => Promise<void>> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Runtime.enable");
+  await devtools.send("Runtime.addBinding", { name: "painted" });
+  const isPainted = new Promise<void>((resolve) => devtools.once("Runtime.bindingCalled", () => resolve()));
+  await page.addInitScript(() => {
+    const seen: Opening = { paint: 0, typed: 0, usable: 0 };
+    Object.assign(window, { opening: seen });
+    new PerformanceObserver((list) => {
+      const [paint] = list.getEntriesByName("first-contentful-paint");
+      if (paint === undefined) return;
+      seen.paint = paint.startTime;
+      (window as unknown as { painted(text: string): void }).painted("");
+    }).observe({ type: "paint", buffered: true });
+    // The first key, until the frame with what it did is presented: timers and messages wait while keys come.
+    new PerformanceObserver((list) => {
+      for (const { startTime, duration } of list.getEntries()) seen.typed ||= startTime + duration;
+    }).observe({ type: "first-input", buffered: true });
+    const frame = () => {
+      const box = document.activeElement;
+      const isUsable = box instanceof HTMLTextAreaElement && box.checkVisibility() && box.closest("arp-composer") !== null;
+      if (isUsable) setTimeout(() => (seen.usable ||= performance.now())); // behind this frame
+      else requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  });
+  return () => isPainted;
+}
+
+/** What the server sends of a file to whoever takes gzip, in bytes. */
+async function gzipped(url: string): Promise<number> {
+  const response = await fetch(url, { headers: { "accept-encoding": "gzip" } });
+  return Number(response.headers.get("content-length"));
+}
+
+test("W13: 10,000 deltas at 1,000 a second", async () => {
+  const page = await opened("ours");
+  const before = await heap(page);
+  ours = await stream(page, "t", PER_SECOND);
+  await page.evaluate(() => bench.end("t"));
+  told("Work per delta", ours.work / DELTAS, "ms", 0.1, 0.25);
+  told("Long tasks", ours.long.length, "", 0, 1);
+  told("Frame, 95 of 100", ours.frame95, "ms", 17, 34);
+  told("Heap after it", (await heap(page)) - before, "MB", 5, 15);
+  expect(await page.evaluate(() => bench.text())).toBeGreaterThan(30_000);
+  await page.close();
+});
+
+test("the same through streamdown", async () => {
+  const page = await opened("peer");
+  const peer = await stream(page, "t", PER_SECOND);
+  expect(await page.evaluate(() => bench.text())).toBeGreaterThan(30_000);
+  const ratio = (of: (figures: Figures) => number) => (of(peer) / of(ours)).toFixed(1);
+  process.stdout.write(
+    `streamdown 2.7.1, once per frame: ${(peer.work / DELTAS).toFixed(2)} ms work per delta, ${peer.long.length} long tasks; ` +
+      `${ratio(({ work }) => work)} times our work, ${ratio(({ task }) => task)} times our main thread\n`,
+  );
+  expect(peer.work).toBeGreaterThan(0);
+  await page.close();
+});
+
+test("10,000 deltas after 1,000 messages", async () => {
+  const page = await opened("ours");
+  await page.evaluate((count) => bench.earlier(count), EARLIER);
+  const figures = await stream(page, "t", PER_SECOND);
+  told("Work per delta after 1,000 messages", figures.work / DELTAS, "ms", 0.2, 0.5);
+  told("Long tasks after 1,000 messages", figures.long.length, "", 0, 1);
+  await page.close();
+});
+
+test("W14: 10,000 deltas at once", async () => {
+  const page = await opened("ours");
+  const figures = await stream(page, "t", 0);
+  told("Burst", figures.took, "ms", 300, 1000);
+  told("Long tasks in it", figures.long.length, "", 0, 1);
+  await page.close();
+});
+
+test("a key while an answer streams", async () => {
+  const page = await opened("ours");
+  const streaming = stream(page, "t", PER_SECOND);
+  const box = page.locator("arp-composer textarea");
+  await box.focus();
+  await box.evaluate((area) => {
+    const seen: number[] = [];
+    Object.assign(window, { keys: seen });
+    area.addEventListener("keydown", (event) => requestAnimationFrame(() => setTimeout(() => seen.push(performance.now() - event.timeStamp))));
+  });
+  await box.pressSequentially("a message that is typed while it answers", { delay: 100 });
+  await streaming;
+  const keys = await page.evaluate(() => (window as unknown as { keys: number[] }).keys);
+  told("Key to paint while it streams, 95 of 100", percentile(keys, 0.95), "ms", 32, 64);
+  await page.close();
+});
+
+test("a session of 1,000 messages", async () => {
+  const page = await browser.newPage();
+  await page.goto(agent.url);
+  await page.locator("arp-composer textarea").waitFor();
+  await page.evaluate(async (turns) => {
+    const { activeClient: client } = document.querySelector("arp-chat") as unknown as { activeClient: Client };
+    const { status, turnIds } = client.store;
+    for (let turn = 1; turn <= turns; turn += 1) {
+      client.sendText(`message ${turn}`);
+      while (turnIds.get().length < Math.min(turn, turns) || status.get().activeTurn !== null) await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }, EARLIER / 2);
+  await page.goto(agent.url);
+  const row = page.locator(".page-side nav a").first();
+  await row.waitFor();
+  const last = `message ${EARLIER / 2}`;
+  const took = await page.evaluate(async (last) => {
+    const began = performance.now();
+    (document.querySelector(".page-side nav a") as HTMLElement).click();
+    while (!document.querySelector(".arp-log > :last-child > arp-message:last-of-type")?.textContent?.includes(`You said: ${last}`)) await new Promise(requestAnimationFrame);
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    return performance.now() - began;
+  }, last);
+  told("Open a session of 1,000 messages", took, "ms", 100, 200);
+  await page.close();
+});
+
+test("W42: a large table", async () => {
+  const page = await opened("ours");
+  const rows = Array.from({ length: 10_000 }, (_, at) => Array.from({ length: 8 }, (_, column) => (column % 2 ? `cell ${at}` : at * column)));
+  const headers = Array.from({ length: 8 }, (_, column) => `Column ${column}`);
+  await show(page, "warm", "table", { headers: ["a"], rows: [["1"]] }, "arp-table table");
+  told("Table of 10,000 rows, ready", await show(page, "big", "table", { headers, rows }, "arp-table:nth-of-type(2) table"), "ms", 60, 150);
+  const { frame95 } = await measured(page, () => page.evaluate(() => bench.scroll("arp-table:nth-of-type(2) .arp-table-scroll", 120)));
+  told("Table of 10,000 rows, scrolling, frame, 95 of 100", frame95, "ms", 17, 34);
+  const table = page.locator("arp-table").nth(1);
+  const sorting = await measured(page, async () => {
+    await table.locator("th button").nth(1).click();
+    await table.locator("th[aria-sort=ascending]").waitFor();
+  });
+  told("Table of 10,000 rows, sorted by text, long tasks", sorting.long.length, "", 0, 1);
+  const filtering = await measured(page, async () => {
+    await table.locator("input[type=search]").fill("cell 99");
+    await expect.poll(() => table.locator(".arp-count").textContent()).toMatch(/of 10,000 match/);
+  });
+  told("Table of 10,000 rows, filtered, long tasks", filtering.long.length, "", 0, 1);
+  await page.close();
+});
+
+test("W47: a large difference", async () => {
+  const page = await opened("ours");
+  const lines = Array.from({ length: 10_000 }, (_, at) => `line ${at}`);
+  const after = lines.map((line, at) => (at % 20 === 0 ? `${line} changed` : line));
+  await show(page, "warm", "diff", { before: "a", after: "b" }, "arp-diff tr[data-kind=added]"); // its code is loaded then
+  const figures = await measured(page, async () => {
+    await show(page, "big", "diff", { before: lines.join("\n"), after: after.join("\n") }, "arp-diff:nth-of-type(2) tr[data-kind=added]");
+    await page.waitForFunction(() => document.querySelectorAll("arp-diff:nth-of-type(2) tr[data-kind=added]").length === 500);
+  });
+  told("Difference of 10,000 lines, long tasks", figures.long.length, "", 0, 1);
+  await page.close();
+});
+
+test("a chart", async () => {
+  const page = await opened("ours");
+  const labels = Array.from({ length: 200 }, (_, at) => `${at}`);
+  const lines = (shift: number) => Array.from({ length: 5 }, (_, line) => ({ label: `Line ${line}`, data: labels.map((_, at) => Math.sin((at + shift) / 9) * line + line) }));
+  const chart = (shift: number) => ({ type: "line", title: "Lines", labels, datasets: lines(shift) });
+  await show(page, "warm", "chart", { type: "pie", labels: ["a"], datasets: [{ label: "A", data: [1] }] }, "arp-chart svg path"); // its code is loaded then
+  const first = await measured(page, () => show(page, "lines", "chart", chart(0), "arp-chart .arp-line-path"));
+  told("Chart of 5 × 200, first, work", first.work, "ms", 15, 50);
+  const ROUNDS = 20;
+  const warm = await measured(page, () =>
+    page.evaluate(async (all) => {
+      for (const datasets of all) {
+        bench.patch("lines", "props.datasets", datasets);
+        await new Promise(requestAnimationFrame);
+      }
+    }, Array.from({ length: ROUNDS }, (_, round) => lines(round + 1))),
+  );
+  told("Chart of 5 × 200, again, work", warm.work / ROUNDS, "ms", 3, 10);
+  await page.close();
+});
+
+test("a patch of one of 500 components", async () => {
+  const page = await opened("ours");
+  await page.evaluate(async () => {
+    for (let at = 0; at < 500; at += 1) await bench.show(`p${at}`, "status-card", { status: "info", title: `${at}` }, "arp-status-card");
+  });
+  const figures = await measured(page, () =>
+    page.evaluate(async () => {
+      for (let round = 0; round < 50; round += 1) {
+        bench.patch("p250", "props.title", `round ${round}`);
+        await new Promise(requestAnimationFrame);
+      }
+    }),
+  );
+  told("Patch of one of 500 components", figures.work / 50, "ms", 1, 5);
+  await page.close();
+});

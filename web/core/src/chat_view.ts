@@ -1,0 +1,178 @@
+/**
+ * What chat hooks of any framework watch: cells over a client, made of its turns. A message is the
+ * same object until something in it changes, so whoever draws one redraws it for its own sake only.
+ */
+
+import type { Cell } from "./cells.js";
+import { messagesOf, outgoingMessage, type ChatMessage } from "./chat_messages.js";
+import type { ArpClient } from "./client.js";
+import type { Outgoing } from "./outbox.js";
+import type { ToolRun, TurnState } from "./screen.js";
+
+/** One use of a tool, as the draft's packages show it. */
+export interface ToolCardState {
+  name: string;
+  displayName: string;
+  status: "running" | "done" | "failed";
+  /** When it was first seen here, in ms since the epoch. */
+  startTime: number;
+  /** How long it took, if both ends were seen here. */
+  elapsed?: string;
+  callId: string;
+}
+
+interface Seen {
+  readonly state: TurnState;
+  readonly messages: readonly ChatMessage[];
+}
+
+const QUIET: readonly never[] = [];
+
+/** Cells of one client's chat. */
+export class ChatView {
+  /** In the order in which they are to be read; what is not sent yet stands last. */
+  readonly messages: Cell<ChatMessage[]>;
+  /** The tools of the newest turn that used some. */
+  readonly tools: Cell<ToolCardState[]>;
+  /** Whether an answer is being written or will be: then there is something to stop. */
+  readonly isStreaming: Cell<boolean>;
+  readonly #client: ArpClient;
+  readonly #now: () => number;
+  readonly #turns = new Map<string, Seen>();
+  readonly #outgoing = new WeakMap<Outgoing, ChatMessage | null>();
+  readonly #started = new Map<string, number>();
+  readonly #ended = new Map<string, number>();
+  /** Turns that were over when their session was opened. */
+  readonly #restored = new Set<string>();
+  #session: string | null = null;
+  #isOpened = false;
+  #messages: ChatMessage[] = [];
+  #tools: ToolCardState[] = [];
+  #toolRuns: readonly ToolRun[] = QUIET;
+
+  /** `now` gives ms since the epoch. */
+  constructor(client: ArpClient, now: () => number = Date.now) {
+    this.#client = client;
+    this.#now = now;
+    const subscribe = (listener: () => void) => client.store.subscribe(listener);
+    this.messages = { subscribe, get: () => this.#allMessages() };
+    this.tools = { subscribe, get: () => this.#newestTools() };
+    this.isStreaming = { subscribe, get: () => this.#isBusy() };
+  }
+
+  #allMessages(): ChatMessage[] {
+    const { store } = this.#client;
+    this.#open();
+    const messages = store.turnIds.get().flatMap((id) => this.#turnMessages(id));
+    for (const item of store.outgoing.get()) {
+      let message = this.#outgoing.get(item);
+      if (message === undefined) this.#outgoing.set(item, (message = outgoingMessage(item)));
+      if (message !== null) messages.push(message);
+    }
+    if (!sameItems(messages, this.#messages)) this.#messages = messages;
+    return this.#messages;
+  }
+
+  /** Notes what stands there when a session has been opened, and forgets the one before. */
+  #open(): void {
+    const { store } = this.#client;
+    const { sessionId, loading } = store.status.get();
+    if (sessionId !== this.#session) {
+      if (this.#session !== null) this.#forget();
+      this.#session = sessionId;
+    }
+    if (this.#isOpened) return;
+    for (const id of store.turnIds.get()) if (store.turn(id).get()?.final) this.#restored.add(id);
+    this.#isOpened = !loading;
+  }
+
+  #forget(): void {
+    this.#isOpened = false;
+    for (const kept of [this.#turns, this.#restored, this.#started, this.#ended]) kept.clear();
+  }
+
+  #turnMessages(id: string): readonly ChatMessage[] {
+    const state = this.#client.store.turn(id).get();
+    if (state === undefined) return QUIET;
+    const seen = this.#turns.get(id);
+    if (seen?.state === state) return seen.messages;
+    const messages = kept(messagesOf(state, this.#restored.has(id)), seen?.messages ?? QUIET);
+    this.#turns.set(id, { state, messages });
+    return messages;
+  }
+
+  #newestTools(): ToolCardState[] {
+    const { store } = this.#client;
+    const ids = store.turnIds.get();
+    let runs = QUIET as readonly ToolRun[];
+    for (let at = ids.length - 1; at >= 0 && runs.length === 0; at -= 1) {
+      runs = store.turn(ids[at] as string).get()?.tools ?? QUIET;
+    }
+    if (runs !== this.#toolRuns) {
+      this.#toolRuns = runs;
+      this.#tools = runs.map((run) => this.#card(run));
+    }
+    return this.#tools;
+  }
+
+  #card({ callId, tool, ok }: ToolRun): ToolCardState {
+    const isNew = !this.#started.has(callId);
+    if (isNew) this.#started.set(callId, this.#now());
+    const startTime = this.#started.get(callId) as number;
+    if (ok !== null && !isNew && !this.#ended.has(callId)) this.#ended.set(callId, this.#now());
+    const end = this.#ended.get(callId);
+    return {
+      name: tool,
+      displayName: toolTitle(tool),
+      status: ok === null ? "running" : ok ? "done" : "failed",
+      startTime,
+      callId,
+      ...(end !== undefined && { elapsed: `${((end - startTime) / 1000).toFixed(1)}s` }),
+    };
+  }
+
+  #isBusy(): boolean {
+    const { store } = this.#client;
+    if (store.status.get().activeTurn !== null) return true;
+    return store.outgoing
+      .get()
+      .some((item) => (item.phase === "sent" || item.phase === "accepted") && outgoingMessage(item) !== null);
+  }
+}
+
+/** The name of a tool as people read it: `render_sales_chart` is "Sales Chart". */
+export function toolTitle(name: string): string {
+  const words = name.replace(/^render_/, "").split("_").filter(Boolean);
+  return words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(" ");
+}
+
+/** New messages, with the old object for each that says the same. */
+function kept(messages: readonly ChatMessage[], old: readonly ChatMessage[]): readonly ChatMessage[] {
+  const before = new Map(old.map((message) => [message.id, message]));
+  return messages.map((message) => {
+    const same = before.get(message.id);
+    return same !== undefined && sameMessage(same, message) ? same : message;
+  });
+}
+
+function sameMessage(one: ChatMessage, other: ChatMessage): boolean {
+  return (
+    one.content === other.content &&
+    one.status === other.status &&
+    one.error === other.error &&
+    one.file === other.file &&
+    one.at === other.at &&
+    one.parts.length === other.parts.length &&
+    one.parts.every((part, at) => samePart(part, other.parts[at] as ChatMessage["parts"][number]))
+  );
+}
+
+function samePart(one: ChatMessage["parts"][number], other: ChatMessage["parts"][number]): boolean {
+  if (one.kind === "component") return other.kind === "component" && one.component === other.component;
+  if (one.kind === "tool") return other.kind === "tool" && one.tool === other.tool;
+  return other.kind === one.kind && other.text === one.text;
+}
+
+function sameItems(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, at) => item === other[at]);
+}

@@ -1,0 +1,9 @@
+/** What the elements draw. */
+
+import { VERSIONS } from "./generated/tables.js";
+
+/** What an answer rests on: an experiment, so not of the catalog. */
+export const SOURCES = "x-arp-sources";
+
+/** What the elements draw, with the newest versions: the catalog and the experiments. */
+export const DRAWN: { readonly [type: string]: number } = { ...VERSIONS, [SOURCES]: 1 };

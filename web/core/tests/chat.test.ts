@@ -1,0 +1,234 @@
+/** The chat as hooks see it: messages of two who talk, tools, whether an answer is being written. */
+
+import { beforeEach, expect, test } from "vitest";
+import { ChatView, drawingProps, isClosed, messagesOf, storyOf, toolTitle, turnOf, type ChatMessage } from "../src/chat.js";
+import { ArpClient, type TurnState } from "../src/index.js";
+import { delta, FakeSocket, message, text } from "./fakes.js";
+
+let now = 0;
+
+async function opened(session: object = {}): Promise<[ArpClient, FakeSocket, ChatView]> {
+  const options = { url: "http://agent.example", storage: null, WebSocket: FakeSocket as never };
+  const client = new ArpClient({ ...options, schedule: (flush) => flush() });
+  const view = new ChatView(client, () => now);
+  client.connect();
+  await Promise.resolve();
+  FakeSocket.last.welcome(session);
+  view.messages.get();
+  return [client, FakeSocket.last, view];
+}
+
+const input = (seq: number, said: string, id = "i1") =>
+  message("input", seq, { input_type: "text", data: { text: said }, id });
+const turn = (seq: number, status: string) => message("turn", seq, { status });
+const told = ({ role, content }: ChatMessage) => `${role}: ${content}`;
+
+beforeEach(() => {
+  now = 0;
+  FakeSocket.reset();
+});
+
+test("what was said and answered, in order, with what is not sent yet behind", async () => {
+  const [client, socket, view] = await opened();
+  socket.tell(
+    input(1, "Sales?"),
+    turn(2, "running"),
+    delta("Here ", 3),
+    message("render", null, { components: [{ id: "a", type: "table", props: { headers: [], rows: [] } }] }),
+    message("commit", 4),
+    delta("they are.", 5),
+    message("commit", 6, { final: true }),
+    turn(7, "completed"),
+  );
+  client.sendText("Thanks");
+  const messages = view.messages.get();
+  expect(messages.map(told)).toEqual(["user: Sales?", "assistant: Here they are.", "user: Thanks"]);
+  const [asked, answered, next] = messages as [ChatMessage, ChatMessage, ChatMessage];
+  expect([asked.id, asked.turnId, next.turnId, next.sending]).toEqual(["i1", "t1", null, "sent"]);
+  expect(answered.parts.map(({ kind }) => kind)).toEqual(["text", "component", "text"]);
+  expect(answered.uiEvents).toEqual([{ tool: "", component: "table", props: { headers: [], rows: [] } }]);
+  expect([answered.status, answered.restored]).toEqual(["completed", undefined]);
+});
+
+test("what was said and answered has its time, where the agent side tells it", async () => {
+  const [, socket, view] = await opened();
+  const asked = { input_type: "text", data: { text: "Hi" }, id: "i1", at: "2026-11-21T12:00:00.000Z" };
+  socket.tell(message("input", 1, asked), turn(2, "running"), delta("Hello", 3));
+  const times = () => view.messages.get().map(({ at }) => at);
+  expect(times()).toEqual([asked.at, undefined]);
+  socket.tell(message("commit", 4, { final: true, at: "2026-11-21T12:00:09.000Z" }), turn(5, "completed"));
+  expect(times()).toEqual([asked.at, "2026-11-21T12:00:09.000Z"]);
+  const [said, answered] = view.messages.get() as [ChatMessage, ChatMessage];
+  expect([turnOf(said).inputs[0]?.at, turnOf(answered).at]).toEqual(times());
+});
+
+test("a message is the same object until something in it changes", async () => {
+  const [, socket, view] = await opened();
+  socket.tell(input(1, "Hi"), turn(2, "running"), delta("a", 3));
+  const before = view.messages.get();
+  expect(view.messages.get()).toBe(before);
+  socket.tell(delta("b", 4));
+  const after = view.messages.get();
+  expect(after).not.toBe(before);
+  expect([after[0] === before[0], after[1] === before[1], after[1]?.content]).toEqual([true, false, "ab"]);
+});
+
+test("the echo of an input has the id that it had on its way", async () => {
+  const [client, socket, view] = await opened();
+  const id = client.sendText("Hi");
+  expect(view.messages.get().map((one) => [one.id, one.sending])).toEqual([[id, "sent"]]);
+  socket.tell(input(1, "Hi", id));
+  expect(view.messages.get().map((one) => [one.id, one.sending])).toEqual([[id, undefined]]);
+});
+
+test("an answer that has not begun is an empty message while its turn runs", async () => {
+  const [client, socket, view] = await opened();
+  expect(view.isStreaming.get()).toBe(false);
+  client.sendText("Hi", { id: "i1" });
+  expect(view.isStreaming.get()).toBe(true);
+  socket.tell(input(1, "Hi"), turn(2, "running"));
+  const [, waiting] = view.messages.get();
+  expect([waiting?.role, waiting?.content, view.isStreaming.get()]).toEqual(["assistant", "", true]);
+  socket.tell(delta("Hello", 3), message("commit", 4, { final: true }), turn(5, "completed"));
+  expect(view.messages.get()[1]).toMatchObject({ id: waiting?.id, content: "Hello" });
+  expect(view.isStreaming.get()).toBe(false);
+});
+
+test("what waits for a connection is not being answered", async () => {
+  const [client, socket, view] = await opened();
+  socket.close(1006);
+  client.sendText("Hi");
+  expect([view.isStreaming.get(), view.messages.get()[0]?.sending]).toEqual([false, "waiting"]);
+});
+
+test("an answer to a component is no message; what is said meanwhile is", async () => {
+  const [, socket, view] = await opened();
+  socket.tell(
+    input(1, "Go"),
+    message("render", null, { components: [{ id: "c", type: "confirm", props: { title: "Sure?" } }] }),
+    message("commit", 2),
+    message("input", 3, { input_type: "action", data: { action: "confirm" }, source_component: "c", id: "i2" }),
+    input(4, "And quickly", "i3"),
+    delta("Done", 5),
+  );
+  expect(view.messages.get().map(told)).toEqual(["user: Go", "assistant: ", "user: And quickly", "assistant: Done"]);
+});
+
+test("an error is a message of its own", async () => {
+  const [, socket, view] = await opened();
+  socket.tell(input(1, "Go"), delta("Well", 2), message("error", 3, { payload: { error: "broken", code: 18 } }));
+  const messages = view.messages.get();
+  expect(messages.map(told)).toEqual(["user: Go", "assistant: Well", "assistant: broken"]);
+  expect(messages[2]?.error?.code).toBe(18);
+});
+
+test("what stood there when the session was opened says so", async () => {
+  const [, socket, view] = await opened({ resume: "snapshot", seq: 3 });
+  socket.tell(
+    input(1, "Before"),
+    message("render", null, { components: [text("t1/1", "Old")] }),
+    message("commit", 3, { final: true }),
+  );
+  view.messages.get();
+  socket.tell(
+    { ...input(4, "Now", "i4"), turn_id: "t2" },
+    { ...delta("New", 5), turn_id: "t2" },
+    { ...message("commit", 6, { final: true }), turn_id: "t2" },
+  );
+  expect(view.messages.get().map(({ content, restored = false }) => [content, restored])).toEqual([
+    ["Before", true],
+    ["Old", true],
+    ["Now", false],
+    ["New", false],
+  ]);
+});
+
+test("files are named, sent and told back", async () => {
+  const [client, socket, view] = await opened();
+  client.sendText("See", { files: [new File(["x"], "a.csv")] });
+  expect(view.messages.get()[0]).toMatchObject({ content: "See", file: "a.csv" });
+  const files = [{ id: "f", name: "b.csv" }, { id: "g", name: "c.csv" }];
+  socket.tell(message("input", 1, { input_type: "file", data: { files, text: "Both" }, id: "i" }));
+  expect(view.messages.get()[0]).toMatchObject({ content: "Both", file: "b.csv, c.csv", turnId: "t1" });
+});
+
+test("tools are told apart by their call, with how long each took", async () => {
+  const [, socket, view] = await opened();
+  const start = (call_id: string, seq: number) => message("tool_start", seq, { payload: { tool: "read_file", args: "{}", call_id } });
+  const end = (call_id: string, ok: boolean, seq: number) => message("tool_end", seq, { payload: { tool: "read_file", ok, call_id } });
+  socket.tell(input(1, "Go"), start("a", 2), start("b", 3));
+  expect(view.tools.get().map(({ status }) => status)).toEqual(["running", "running"]);
+  now = 1500;
+  socket.tell(end("b", false, 4));
+  const cards = view.tools.get();
+  expect(cards.map(({ displayName, status, elapsed }) => [displayName, status, elapsed])).toEqual([
+    ["Read File", "running", undefined],
+    ["Read File", "failed", "1.5s"],
+  ]);
+  expect(view.tools.get()).toBe(cards);
+});
+
+test("another session brings its own messages", async () => {
+  const [client, socket, view] = await opened();
+  socket.tell(input(1, "Hi"));
+  expect(view.messages.get()).toHaveLength(1);
+  client.setSessionId("other");
+  expect(view.messages.get()).toEqual([]);
+});
+
+test("watchers hear with the store", async () => {
+  const [, socket, view] = await opened();
+  let heard = 0;
+  const stop = view.messages.subscribe(() => (heard += 1));
+  socket.tell(input(1, "Hi"));
+  expect(heard).toBeGreaterThan(0);
+  stop();
+  const before = heard;
+  socket.tell(delta("a", 2));
+  expect(heard).toBe(before);
+});
+
+test("an agent's props cannot be handlers, markup or what the framework means by a name", () => {
+  const props = JSON.parse(
+    '{"title": "T", "style": "list", "onClick": "x", "onclick": "x", "innerHTML": "<b>", "dangerouslySetInnerHTML": {"__html": "x"},' +
+      '"ref": "r", "key": "k", "is": "x", "class": "c", "__proto__": {"polluted": 1}, "children": ["x"]}',
+  );
+  expect(drawingProps({ id: "a", type: "x-a", props })).toEqual({ title: "T", style: "list" });
+  expect(drawingProps({ id: "a", type: "x-a", props: { style: { position: "fixed" } } })).toEqual({});
+});
+
+test("a message as a turn tells the same story", async () => {
+  const [, socket, view] = await opened();
+  socket.tell(
+    input(1, "Sales?"),
+    message("tool_start", 2, { payload: { tool: "query", args: "{}", call_id: "a" } }),
+    delta("Here ", 3),
+    message("render", null, { components: [{ id: "a", type: "image", props: { src: "/a.png", alt: "A" } }] }),
+    message("commit", 4),
+    delta("it is.", 5),
+  );
+  const [asked, answered] = view.messages.get() as [ChatMessage, ChatMessage];
+  const told = (turn: TurnState) => storyOf(turn).map(({ kind, text }) => text || kind);
+  expect(told(turnOf(asked))).toEqual(["input"]);
+  expect(told(turnOf(answered))).toEqual(["tool", "Here ", "component", "it is."]);
+  expect(messagesOf(turnOf(answered), false).map(({ content }) => content)).toEqual(["Here it is."]);
+});
+
+test("the draft's message is its text with its components behind", () => {
+  const event = { tool: "", component: "table", props: { headers: [] } };
+  const { output } = turnOf({ role: "assistant", content: "See", uiEvents: [event] });
+  expect(output.map(({ type, props }) => [type, props])).toEqual([
+    ["text", { content: "See" }],
+    ["table", { headers: [] }],
+  ]);
+});
+
+test("a question is closed when it is answered; what asks nothing never is", () => {
+  expect(isClosed({ id: "a", type: "confirm", props: {} })).toBe(false);
+  expect(isClosed({ id: "a", type: "confirm", props: { state: "expired" } })).toBe(true);
+  expect(isClosed({ id: "a", type: "table", props: { state: "answered" } })).toBe(false);
+});
+
+test("tools are named as people read them", () => {
+  expect(["render_sales_chart", "query", "a__b"].map(toolTitle)).toEqual(["Sales Chart", "Query", "A B"]);
+});

@@ -1,0 +1,273 @@
+"""An agent whose every word is known to the tests: the user's text names what it does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from arp import App, HubSettings, Turn, ui
+from arp.protocol.component import Component
+
+app = App(
+    "Harbour",
+    description="Answers questions about ships, berths and tides.",
+    suggestions=["hello", "table", "count 300"],
+)
+
+Does = Callable[[Turn, str], Awaitable[None]]
+
+LONG = Path(__file__).with_name("long.md")
+
+
+@app.agent
+async def agent(turn: Turn) -> None:
+    """Does what the first word of the text names; everything else it says again."""
+    if turn.files:
+        sizes = [f"{ref.name}: {len(await turn.read_file(ref))} bytes" for ref in turn.files]
+        await turn.say("Got " + ", ".join(sizes))
+        return
+    if turn.input.input_type == "selection":
+        await turn.say(f"You took {turn.input.data['selected'][0]}.")
+        return
+    name, _, rest = turn.text.partition(" ")
+    await DOES.get(name, echo)(turn, rest)
+
+
+strict = App("Narrow harbour", settings=HubSettings(policy="reject"))
+"""The same, where one thing is done at a time."""
+strict.agent(agent)
+
+
+async def echo(turn: Turn, _: str) -> None:
+    """Says what was said."""
+    await turn.say(f"You said: **{turn.text}**")
+
+
+async def count(turn: Turn, rest: str) -> None:
+    """Counts to a number, a line each 10 ms."""
+    for number in range(1, int(rest or "300") + 1):
+        await turn.say(f"{number}\n\n")
+        await asyncio.sleep(0.01)
+
+
+async def burst(turn: Turn, rest: str) -> None:
+    """Says a long text in so many pieces, at a rate per second (0 = at once)."""
+    pieces, _, rate = rest.partition(" ")
+    text = LONG.read_text(encoding="utf-8")
+    count = int(pieces)
+    size = max(1, -(-len(text) // count))
+    pause = 0.0 if int(rate or "0") == 0 else 1 / int(rate)
+    began = asyncio.get_running_loop().time()
+    for at in range(0, len(text), size):
+        await turn.say(text[at : at + size])
+        if pause:
+            due = began + (at // size) * pause
+            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+
+
+async def table(turn: Turn, _: str) -> None:
+    """Shows a table."""
+    rows = [["Oslo", 709], ["Bergen", 292], ["Zürich", 443]]
+    turn.show(ui.table(["City", "People"], rows, title="Cities", sortable=True, searchable=True))
+
+
+async def mixed(turn: Turn, _: str) -> None:
+    """Text, a tool, a chart, text, a table, text."""
+    await turn.say("First some text. ")
+    async with turn.tool("look", {"where": "here", "depth": 2}):
+        await asyncio.sleep(0.05)
+    turn.show(
+        ui.chart("bar", labels=["a", "b"], datasets=[ui.dataset("One", [1, 2])], title="Bars")
+    )
+    await turn.say("Between the two. ")
+    await table(turn, "")
+    await turn.say("And the end.")
+
+
+async def tides(turn: Turn, _: str) -> None:
+    """Says something with headings, lists and code, and shows a card."""
+    await turn.say(
+        "## Tides\n\nHigh water is at **06:12**, see the [table](https://example.org/tides).\n\n"
+        "- *spring* tide\n- `neap` tide\n\n```python\nprint(tide('06:12'))  # metres\n```\n"
+    )
+    turn.show(
+        ui.status_card("warning", "Berth 4 is closed", message="Until the crane is repaired.")
+    )
+
+
+async def tools(turn: Turn, _: str) -> None:
+    """One tool twice at the same time, of which one fails."""
+
+    async def use(number: int, pause: float) -> None:
+        async with turn.tool("fetch", {"number": number}):
+            await asyncio.sleep(pause)
+            if number == 2:
+                raise ValueError("no such page")
+
+    await asyncio.gather(use(1, 0.6), use(2, 0.2), return_exceptions=True)
+    await turn.say("Both are done.")
+
+
+async def confirm(turn: Turn, _: str) -> None:
+    """Asks yes or no."""
+    sure = await turn.confirm("Really?", confirm_label="Do it", deny_label="Leave it")
+    await turn.say("It is done." if sure else "It was left.")
+
+
+async def choices(turn: Turn, _: str) -> None:
+    """Offers two ways to go on."""
+    turn.show(ui.choices(["Rain", "Wind"], title="What next?"))
+
+
+async def fail(turn: Turn, rest: str) -> None:
+    """Fails, after so many seconds."""
+    await asyncio.sleep(float(rest or "0"))
+    raise RuntimeError("a secret of the server")
+
+
+async def fail_once(turn: Turn, rest: str) -> None:
+    """Fails as the first turn of a chat, after so many seconds."""
+    if turn.id == "t1":
+        await fail(turn, rest)
+    await echo(turn, rest)
+
+
+async def hostile(turn: Turn, _: str) -> None:
+    """Says what would do harm if it were HTML."""
+    await turn.say("<script>document.title='broken'</script>\n\n")
+    await turn.say("<img src=x onerror=document.title='broken'>\n\n")
+    await turn.say(
+        "[click](javascript:document.title='broken') ![pixel](https://example.org/pixel.png) "
+    )
+    await turn.say("[bank.example](https://evil.example/login)")
+
+
+async def show(turn: Turn, rest: str) -> None:
+    """Shows the components that are given as JSON."""
+    await turn.say("Here:")
+    for at, given in enumerate(json.loads(rest)):
+        turn.show(Component(f"{turn.id}-c{at}", given["type"], given["props"]))
+
+
+HUGE = {
+    "prose": "A line with **bold** words and [a link](https://example.org/).\n\n" * 76_000,
+    "line": "a" * 1_000_000,
+    "lists": "- " * 10_000 + "end",
+    "quotes": "> " * 10_000 + "end",
+    "stars": "*a_ " * 15_000,
+    "brackets": "[" * 30_000,
+    "ticks": " ".join("`" * number for number in range(200)),
+    "pipes": ("| - " * 2_000 + "\n") * 20,
+}
+"""Texts that are large, or made to stop whoever reads them."""
+
+
+async def huge(turn: Turn, rest: str) -> None:
+    """Says one of them, in pieces."""
+    text = HUGE[rest]
+    for at in range(0, len(text), 20_000):
+        await turn.say(text[at : at + 20_000])
+
+
+async def swap(turn: Turn, rest: str) -> None:
+    """Changes two components together, again and again: nobody may see one changed alone."""
+    rounds = int(rest or "50")
+    left, right = f"{turn.id}-l", f"{turn.id}-r"
+    turn.show(ui.status_card("info", "0", id=left), ui.status_card("info", "0", id=right))
+    for number in range(1, rounds + 1):
+        turn.patch(left, "props.title", str(number))
+        turn.patch(right, "props.title", str(number))
+        await asyncio.sleep(0.01)
+
+
+async def permission(turn: Turn, rest: str) -> None:
+    """Asks for leave to change a file."""
+    args = {"path": "/etc/hosts", "before": "one\ntwo\n", "after": "one\nthree\n"}
+    name = "edit_\u202efile" if rest == "hidden" else "edit_file"
+    async with turn.tool(name, args) as tool:
+        may = await tool.approve("Change /etc/hosts?", rule="files-need-leave")
+    await turn.say("It was changed." if may else "It was left alone.")
+
+
+async def sources(turn: Turn, _: str) -> None:
+    """Says what it read: a mark stands in a link's text too, and one has no source."""
+    await turn.say("Rain fell in Seattle [1], and more of it in Bergen [2][3]. ")
+    await turn.say("Nothing says [7], nor [see [2]](https://example.org/bergen).")
+    listed = [
+        ui.source("Rain in Seattle", "https://example.org/rain", "It rains on 160 days."),
+        ui.source("Bergen", "https://example.org/bergen"),
+        {"title": "A table", "url": "javascript:document.title='broken'"},
+    ]
+    turn.show(ui.custom("x-arp-sources", {"sources": listed}, fallback=ui.text("a list")))
+
+
+async def ponder(turn: Turn, rest: str) -> None:
+    """Thinks, uses a tool for so many seconds, and says that it is done."""
+    turn.think("Where to look first?")
+    async with turn.tool("dig", {"depth": 3}):
+        await asyncio.sleep(float(rest or "2"))
+    await turn.say("Found it.")
+
+
+async def shown(turn: Turn, rest: str) -> None:
+    """Tells as what each renderer shows a component."""
+    await turn.say(", ".join(turn.shown_as(rest).values()))
+
+
+async def form(turn: Turn, _: str) -> None:
+    """Asks for a name and goes on when it has one."""
+    answer = await turn.ask(ui.form([ui.field("name", label="Name")], submit_label="Go on"))
+    await turn.say(f"Hello {answer['name']}.")
+
+
+async def keep(turn: Turn, _: str) -> None:
+    """Keeps two files, links one and shows the other."""
+    report = await turn.save_file("report.txt", b"Nothing to report.", "text/plain")
+    square = await turn.save_file("square.png", SQUARE, "image/png")
+    await turn.say(f"See the [report]({turn.file_url(report)}).")
+    turn.show(ui.image(turn.file_url(square), "A square"))
+
+
+SQUARE = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5E"
+    "rkJggg=="
+)
+
+
+DOES: dict[str, Does] = {
+    "burst": burst,
+    "choices": choices,
+    "confirm": confirm,
+    "count": count,
+    "fail": fail,
+    "fail-once": fail_once,
+    "form": form,
+    "hostile": hostile,
+    "huge": huge,
+    "keep": keep,
+    "mixed": mixed,
+    "permission": permission,
+    "ponder": ponder,
+    "show": show,
+    "shown": shown,
+    "sources": sources,
+    "swap": swap,
+    "table": table,
+    "tides": tides,
+    "tools": tools,
+}
+
+
+@app.command("export", description="Writes what was found to a file", hint="csv or json")
+async def export(turn: Turn) -> None:
+    """Exports nothing; says as what."""
+    await turn.say(f"Exported as {turn.arguments or 'csv'}.")
+
+
+@app.command("explain", description="Says what it does")
+async def explain(turn: Turn) -> None:
+    """Says what it does."""
+    await turn.say("It counts.")

@@ -1,0 +1,7 @@
+import type { ArpChat } from "../../elements/src/chat/chat.js";
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "arp-chat": ArpChat;
+  }
+}

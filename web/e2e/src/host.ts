@@ -1,0 +1,117 @@
+/** What every test of the page needs: a real server, a real browser, and eyes for what must not happen. */
+
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from "playwright-core";
+
+import { ArpServer } from "../../core/tests/server.js";
+
+export { ArpServer };
+
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+export const CHROMIUM = process.env.ARP_CHROMIUM ?? PLACES.find((place) => existsSync(place)) ?? "";
+
+export const APP = fileURLToPath(new URL("../app.py", import.meta.url));
+
+/** Nothing but this machine has a name. */
+const FLAGS = ["--host-resolver-rules=MAP other.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"];
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+}
+
+/** What went wrong while a page was open. */
+export interface Faults {
+  readonly lines: string[];
+  /** Every address that was asked for. */
+  readonly asked: string[];
+}
+
+/** Opens a page and gathers its faults: errors, refusals of the policy, requests to anywhere else. */
+export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<{ page: Page; faults: Faults }> {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, reducedMotion: "reduce", ...options });
+  context.setDefaultTimeout(8000);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  const faults = watched(page, url);
+  await page.goto(url);
+  await online(page);
+  return { page, faults };
+}
+
+export function watched(page: Page, url: string): Faults {
+  const faults: Faults = { lines: [], asked: [] };
+  const origin = new URL(url).origin;
+  page.on("pageerror", (error) => faults.lines.push(String(error)));
+  page.on("console", (line) => {
+    if (line.type() === "error" || /Content Security Policy|Trusted/.test(line.text())) faults.lines.push(line.text());
+  });
+  page.on("request", (request) => {
+    faults.asked.push(request.url());
+    if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin) {
+      faults.lines.push(`asked for ${request.url()}`);
+    }
+  });
+  return faults;
+}
+
+export async function online(page: Page): Promise<void> {
+  await page.locator('.page-link[data-phase="online"]').waitFor();
+}
+
+export const box = (page: Page): Locator => page.locator("arp-composer textarea");
+
+export const log = (page: Page): Locator => page.locator("arp-chat .arp-log");
+
+export async function say(page: Page, text: string): Promise<void> {
+  await box(page).fill(text);
+  await box(page).press("Enter");
+}
+
+/** Says something and waits until the turn that it began is over. */
+export async function ask(page: Page, text: string): Promise<void> {
+  const before = await page.locator("arp-chat arp-message").count();
+  await say(page, text);
+  await page.locator("arp-chat arp-message").nth(before).waitFor();
+  const over = page.locator(":is([data-status=completed], [data-status=failed], [data-status=cancelled])");
+  await page.locator("arp-chat arp-message").nth(before).and(over).waitFor({ timeout: 30_000 });
+}
+
+/** Says `turn 1`, `turn 2`, …, each when the one before is over: of what waits in line none is old. */
+export async function converse(page: Page, turns: number): Promise<void> {
+  await page.evaluate(async (wanted) => {
+    const client = document.querySelector("arp-chat")?.activeClient;
+    if (!client) throw new Error("no client");
+    for (let number = 1; number <= wanted; number += 1) {
+      const id = await client.acknowledged(client.sendText(`turn ${number}`));
+      const turn = client.store.turn(String(id));
+      await new Promise<void>((resolve) => {
+        const look = () => turn.get()?.final && resolve();
+        turn.subscribe(look);
+        look();
+      });
+    }
+  }, turns);
+}
+
+/**
+ * What a conversation shows, without what depends on when one looks: the shape of its elements, and
+ * texts. Colours of code are left out: they come when their grammars are loaded.
+ */
+export function shape(page: Page): Promise<string> {
+  return page.locator("arp-chat .arp-log").evaluate((root) => {
+    const IGNORED = new Set(["arp-elapsed", "svg", "style"]);
+    const told = (node: Node): string => {
+      if (node.nodeType === Node.TEXT_NODE) return (node.textContent ?? "").replace(/\s+/g, " ");
+      if (!(node instanceof Element) || IGNORED.has(node.localName)) return "";
+      if (node.matches(".arp-doing")) return "";
+      const inner = [...node.childNodes].map(told).join("");
+      if (node.matches("[class^=arp-k-], .arp-log-part")) return inner;
+      const state = node.getAttribute("data-status") ?? node.getAttribute("data-state") ?? "";
+      return `<${node.localName}${state && ` ${state}`}>${inner}</>`;
+    };
+    return [...root.childNodes].map(told).join("").replace(/\s+/g, " ");
+  });
+}

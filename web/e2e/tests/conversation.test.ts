@@ -1,0 +1,462 @@
+/** The message box, messages, chats, questions (webui.md W2–W5, W26–W39, W50, W51, W57–W61). */
+
+import { readFileSync } from "node:fs";
+
+import { describe, expect, test } from "vitest";
+
+import { APP, ArpServer, ask, box, converse, log, online, say, shape } from "../src/host.js";
+import { begin, faults, page, usePages } from "../src/stage.js";
+
+usePages();
+
+const bubbles = () => page.locator(".arp-bubble").allInnerTexts();
+
+describe("start", () => {
+  test("W90 errors, promises that nobody caught, and missing files are noticed by these tests", async () => {
+    await begin();
+    await page.evaluate(async () => {
+      console.error("an error of the page");
+      void Promise.reject(new Error("nobody caught it"));
+      await fetch("_static/nowhere.js");
+    });
+    for (const fault of [/^an error of the page/, /nobody caught it/, /404/]) {
+      await expect.poll(() => faults.lines.filter((line) => fault.test(line)).length).toBe(1);
+    }
+    faults.lines.length = 0; // every other test wants none
+  });
+
+  test("W2 W3 the first load asks for five files at most, of this server alone", async () => {
+    await begin();
+    const first = await page.evaluate(() => {
+      const usable = performance.getEntriesByName("arp-usable")[0]?.startTime ?? 0;
+      const files = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
+      return { usable, names: files.filter(({ startTime, name }) => startTime < usable && /\.(?:js|css|svg)$/.test(name)).map(({ name }) => name) };
+    });
+    console.log(`first load: ${first.names.length + 1} files, the box is usable after ${Math.round(first.usable)} ms`);
+    expect(first.usable).toBeGreaterThan(0);
+    expect(first.names.length + 1).toBeLessThanOrEqual(6);
+  });
+
+  test("W4 under a name that is no secure context it works, and copying falls back", async () => {
+    const named = await ArpServer.start(APP, "--allow-host", "other.test");
+    try {
+      const url = named.url.replace("127.0.0.1", "other.test");
+      await begin({ url });
+      expect(await page.evaluate(() => isSecureContext)).toBe(false);
+      await ask(page, "hello");
+      await page.getByRole("button", { name: "Copy", exact: true }).click();
+      await page.getByRole("button", { name: /Copied|Could not copy/ }).waitFor();
+      // The browser tells that this name is no secure origin: that is what the test is about.
+      faults.lines.splice(0, faults.lines.length, ...faults.lines.filter((line) => !line.includes("Opener-Policy")));
+    } finally {
+      await page.context().close();
+      await named.stop();
+    }
+  });
+
+  test("W5 the welcome shows title, description and suggestions; one click sends", async () => {
+    await begin();
+    await page.getByRole("heading", { name: "Harbour" }).last().waitFor();
+    await page.getByText("Answers questions about ships, berths and tides.").waitFor();
+    await page.getByRole("button", { name: "hello" }).click();
+    await log(page).getByText("You said: hello").waitFor();
+  });
+});
+
+describe("the message box", () => {
+  test("W26 Enter sends, with Shift it breaks the line; while a word is composed it does nothing", async () => {
+    await begin();
+    await box(page).fill("にほ");
+    await box(page).dispatchEvent("keydown", { key: "Enter", isComposing: true });
+    await box(page).dispatchEvent("keydown", { key: "Enter", keyCode: 229 });
+    await box(page).press("Shift+Enter");
+    expect(await box(page).inputValue()).toBe("にほ\n");
+    await box(page).press("Control+Enter");
+    await log(page).getByText("にほ").first().waitFor();
+  });
+
+  test("W27 a draft survives a reload and another chat; Up brings back what was said last", async () => {
+    await begin();
+    await ask(page, "hello");
+    await box(page).fill("not yet");
+    await page.reload();
+    await online(page);
+    expect(await box(page).inputValue()).toBe("not yet");
+    await page.getByRole("link", { name: "New chat" }).first().click();
+    await page.locator(".arp-welcome").waitFor();
+    expect(await box(page).inputValue()).toBe("");
+    await page.goBack();
+    await log(page).getByText("You said: hello").waitFor();
+    expect(await box(page).inputValue()).toBe("not yet");
+    await box(page).fill("");
+    await box(page).press("ArrowUp");
+    expect(await box(page).inputValue()).toBe("hello");
+  });
+
+  test("W27 a draft survives a way to a new chat and back that is quicker than the server", async () => {
+    await begin();
+    await ask(page, "hello");
+    await box(page).fill("not yet");
+    await page.evaluate(async () => {
+      document.querySelector<HTMLElement>(".page-new")?.click();
+      const back = new Promise((resolve) => addEventListener("popstate", resolve, { once: true }));
+      history.back();
+      await back;
+    });
+    await log(page).getByText("You said: hello").waitFor();
+    expect(await box(page).inputValue()).toBe("not yet");
+    await page.getByRole("link", { name: "New chat" }).first().click();
+    await page.locator(".arp-welcome").waitFor();
+    expect(await box(page).inputValue()).toBe("");
+  });
+
+  test("W28 it grows to 40 % of the window, then scrolls; sending keeps the focus", async () => {
+    await begin();
+    await box(page).fill(Array.from({ length: 60 }, (_, at) => `line ${at}`).join("\n"));
+    const { height, scrolls } = await box(page).evaluate((element) => ({ height: element.clientHeight, scrolls: element.scrollHeight > element.clientHeight }));
+    expect([height <= 320, height > 250, scrolls]).toEqual([true, true, true]);
+    await box(page).press("Enter");
+    expect(await box(page).evaluate((element) => element === document.activeElement)).toBe(true);
+  });
+
+  test("W29 W30 files by button and by drop are shown, can be taken out, are too big, and go along", async () => {
+    await begin();
+    await page.locator("input[type=file]").setInputFiles([
+      { name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("12345") },
+      { name: "b.txt", mimeType: "text/plain", buffer: Buffer.from("123") },
+    ]);
+    await page.getByRole("button", { name: "Remove b.txt" }).click();
+    await page.locator(".arp-body").evaluate((place) => {
+      const data = new DataTransfer();
+      data.items.add(new File(["1234567"], "c.txt", { type: "text/plain" }));
+      const big = new File([], "big.bin");
+      Object.defineProperty(big, "size", { value: 30 << 20 });
+      for (const type of ["dragover", "drop"]) place.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+      (document.querySelector("arp-composer") as unknown as { addFiles(files: File[]): void }).addFiles([big]);
+    });
+    await page.locator(".arp-problem", { hasText: /big\.bin is too big/ }).waitFor();
+    await box(page).press("Enter");
+    await log(page).getByText("Got a.txt: 5 bytes, c.txt: 7 bytes").waitFor();
+    expect(await page.locator(".arp-said .arp-file-name").allInnerTexts()).toEqual(["a.txt", "c.txt"]);
+  });
+
+  test("W31 a slash opens the server's commands; arrows choose, Enter takes, Escape closes", async () => {
+    await begin();
+    await box(page).pressSequentially("/ex");
+    const list = page.getByRole("listbox", { name: "Commands" });
+    await list.waitFor();
+    expect(await list.getByRole("option").count()).toBe(2);
+    await box(page).press("ArrowDown");
+    expect(await box(page).getAttribute("aria-activedescendant")).toBe(await list.getByRole("option").nth(1).getAttribute("id"));
+    await box(page).press("Escape");
+    await list.waitFor({ state: "hidden" });
+    expect(await box(page).inputValue()).toBe("/ex");
+    await box(page).pressSequentially("p");
+    await list.waitFor();
+    await box(page).press("Enter");
+    expect(await box(page).inputValue()).toBe("/export ");
+    await box(page).pressSequentially("json");
+    await box(page).press("Enter");
+    await log(page).getByText("Exported as json.").waitFor();
+  });
+});
+
+describe("messages", () => {
+  test("W32 a message is copied as Markdown and as rich text", async () => {
+    await begin();
+    await ask(page, "hello");
+    await page.getByRole("button", { name: "Copy", exact: true }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = await page.evaluate(async () => {
+      const [item] = await navigator.clipboard.read();
+      const read = async (type: string) => (await item?.getType(type))?.text();
+      return [await read("text/plain"), await read("text/html")];
+    });
+    expect(copied[0]).toBe("You said: **hello**");
+    expect(copied[1]).toContain("<strong>hello</strong>");
+  });
+
+  test("W33 an edit begins another branch, regenerating too; the old ones are there after a reload", async () => {
+    await begin();
+    await ask(page, "one");
+    await ask(page, "two");
+    await page.locator(".arp-said").nth(1).hover();
+    await page.getByRole("button", { name: "Edit" }).nth(1).click();
+    await page.locator(".arp-editing textarea").fill("three");
+    await page.keyboard.press("Enter");
+    await log(page).getByText("You said: three").waitFor();
+    expect(await bubbles()).toEqual(["one", "three"]);
+    await page.getByRole("group", { name: "Version 2 of 2" }).getByRole("button", { name: "Previous" }).click();
+    await log(page).getByText("You said: two").waitFor();
+    await page.reload();
+    await online(page);
+    await log(page).getByText("You said: two").waitFor();
+    await page.getByRole("group", { name: "Version 1 of 2" }).getByRole("button", { name: "Next" }).click();
+    await log(page).getByText("You said: three").waitFor();
+    await page.getByRole("button", { name: "Answer again" }).last().click();
+    await page.getByRole("group", { name: "Version 3 of 3" }).waitFor();
+    expect(await bubbles()).toEqual(["one", "three"]);
+  });
+
+  test("W24 what waits in line can be changed, put first, and taken out", async () => {
+    await begin();
+    await say(page, "count 2000");
+    for (const text of ["second", "third", "fourth"]) await say(page, text);
+    await log(page).getByText("Number 3 in line").waitFor();
+    const third = page.locator("arp-message", { hasText: "third" });
+    await third.getByRole("button", { name: "Answer this first" }).dispatchEvent("click"); // it moves with the stream
+    await third.getByText("Number 1 in line").waitFor();
+    const second = page.locator("arp-message", { hasText: "second" });
+    await second.getByRole("button", { name: "Remove from the line" }).dispatchEvent("click");
+    const fourth = page.locator("arp-message", { hasText: "fourth" });
+    await fourth.getByRole("button", { name: "Edit" }).dispatchEvent("click");
+    await page.locator(".arp-editing textarea").fill("fifth");
+    await page.keyboard.press("Enter");
+    await page.locator(".arp-bubble", { hasText: "fifth" }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await log(page).getByText("You said: fifth").waitFor();
+    expect(await page.locator(".arp-reply p").allInnerTexts()).toEqual(expect.arrayContaining(["You said: third", "You said: fifth"]));
+    expect(await log(page).innerText()).not.toContain("You said: second");
+  });
+
+  test("W30 a refused message says why once, where it stands, and can be sent again", async () => {
+    const own = await ArpServer.start(`${APP}:strict`);
+    try {
+      await begin({ url: own.url });
+      await say(page, "count 150");
+      await log(page).getByText("5", { exact: true }).waitFor();
+      await say(page, "too early");
+      const refused = page.locator(".arp-outgoing[data-phase=refused]");
+      await refused.getByRole("alert").getByText("Not sent: a turn is running").waitFor();
+      expect(await refused.locator(".arp-bubble").innerText()).toBe("too early");
+      await log(page).getByText("150", { exact: true }).waitFor();
+      await page.locator("arp-message[data-status=completed]").waitFor();
+      expect(await page.locator("body").getByText("a turn is running").count()).toBe(1);
+      await refused.getByRole("button", { name: "Send again" }).click();
+      await log(page).getByText("You said: too early").waitFor();
+      expect(await page.locator("body").getByText("a turn is running").count()).toBe(0);
+      expect(await bubbles()).toEqual(["count 150", "too early"]);
+    } finally {
+      await page.context().close();
+      await own.stop();
+    }
+  });
+
+  test("W34 text, component, text stand in their order, the same after a reload", async () => {
+    await begin();
+    await ask(page, "mixed");
+    await page.locator("arp-chart svg").first().waitFor();
+    await page.locator("arp-table table").waitFor();
+    const order = await page.locator(".arp-reply").evaluate((reply) => [...reply.children].map(({ localName, className }) => (localName.startsWith("arp-") ? localName : className)));
+    expect(order).toEqual(["arp-hidden", "arp-prose", "arp-activity", "arp-chart", "arp-prose", "arp-table", "arp-prose"]);
+    const before = await shape(page);
+    await page.reload();
+    await online(page);
+    await page.locator("arp-chart svg").first().waitFor();
+    await page.locator("arp-table table").waitFor();
+    await log(page).getByText("And the end.").waitFor();
+    expect(await shape(page)).toBe(before);
+  });
+
+  test("W35 two runs of one tool end apart; an opened one stays open, with its arguments", async () => {
+    await begin();
+    await say(page, "tools");
+    const steps = page.locator(".arp-step");
+    await page.locator(".arp-step[data-state=failed]").waitFor();
+    expect(await steps.nth(0).getAttribute("data-state")).toBe("running");
+    await steps.nth(0).locator("summary").click();
+    await steps.nth(0).getByText('"number": 1').waitFor();
+    await log(page).getByText("Both are done.").waitFor();
+    expect(await steps.evaluateAll((all) => all.map((step) => [(step as HTMLElement).dataset.state, (step as HTMLDetailsElement).open]))).toEqual([["done", true], ["failed", false]]);
+  });
+});
+
+describe("questions", () => {
+  test("W50 a question is answered while the agent waits, once, and shows it in another tab too", async () => {
+    await begin();
+    await say(page, "confirm");
+    await page.getByRole("button", { name: "Do it" }).waitFor();
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await other.getByRole("button", { name: "Leave it" }).click();
+    await log(page).getByText("It was left.").waitFor();
+    expect(await page.getByRole("button", { name: /Do it/ }).isDisabled()).toBe(true);
+    await log(other).getByText("It was left.").waitFor();
+    expect(await shape(page)).toBe(await shape(other));
+  });
+
+  test("W51 leave is asked for in a window of ours, by keys; Escape and a stray key allow nothing", async () => {
+    await begin();
+    await say(page, "permission");
+    const card = page.locator("arp-permissions .arp-permission");
+    await card.waitFor();
+    await page.getByRole("group", { name: "edit_file asks for permission" }).waitFor();
+    await card.locator("arp-diff").waitFor();
+    expect(await page.evaluate(() => document.activeElement?.closest(".arp-permission"))).toBeNull();
+    await box(page).press("1"); // writing is not answering
+    expect(await card.count()).toBe(1);
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await other.locator(".arp-permission").waitFor();
+    await card.focus();
+    await page.keyboard.press("3");
+    await log(page).getByText("It was left alone.").waitFor();
+    await other.locator(".arp-permission").waitFor({ state: "hidden" });
+    await other.locator(".arp-permission-note", { hasText: "Denied" }).waitFor();
+    await box(page).fill("");
+    await ask2("permission", "1", "It was changed.");
+    await say(page, "permission");
+    await card.waitFor();
+    await card.focus();
+    await page.keyboard.press("Escape");
+    await page.locator(".arp-ending", { hasText: "Stopped" }).waitFor();
+    expect(await log(page).getByText("It was changed.").count()).toBe(1);
+  });
+
+  test("W80 characters that deceive are made visible where leave is asked for", async () => {
+    await begin();
+    await say(page, "permission hidden");
+    await page.locator(".arp-permission").getByText("⟨U+202E⟩").first().waitFor();
+  });
+
+  test("W39 W84 an unknown type is a quiet card, and the rest of the chat is unharmed", async () => {
+    await begin();
+    await ask(page, `show ${JSON.stringify([{ type: "table", props: { headers: ["a"], rows: [["1"]] } }])}`);
+    await page.locator("arp-table table").waitFor();
+    await ask(page, "hello");
+    await log(page).getByText("You said: hello").waitFor();
+  });
+});
+
+async function ask2(text: string, key: string, answer: string): Promise<void> {
+  await say(page, text);
+  const card = page.locator(".arp-permission");
+  await card.waitFor();
+  await card.focus();
+  await page.keyboard.press(key);
+  await log(page).getByText(answer).waitFor();
+}
+
+describe("chats", () => {
+  test("W57 the list: search, rename, pin, delete with a way back, arrows, the current one", async () => {
+    const own = await ArpServer.start(APP);
+    try {
+      await begin({ url: own.url });
+      for (const text of ["about ships", "about tides", "about cranes"]) {
+        await page.getByRole("link", { name: "New chat" }).first().click();
+        await page.locator(".arp-welcome").waitFor();
+        await ask(page, text);
+      }
+      const list = page.getByRole("navigation", { name: "Chats" });
+      const names = () => list.locator(".arp-session-title").allInnerTexts();
+      await expect.poll(names).toEqual(["about cranes", "about tides", "about ships"]);
+      expect(await list.locator("[aria-current=page]").innerText()).toBe("about cranes");
+      await menu("about ships", "Pin");
+      await expect.poll(names).toEqual(["about ships", "about cranes", "about tides"]);
+      await menu("about tides", "Rename");
+      await page.locator(".arp-session-name").fill("High water");
+      await page.keyboard.press("Enter");
+      await expect.poll(names).toEqual(["about ships", "about cranes", "High water"]);
+      await page.getByRole("searchbox").fill("crane");
+      await expect.poll(names).toEqual(["about cranes"]);
+      await page.getByRole("searchbox").fill("");
+      await expect.poll(names).toHaveLength(3);
+      await menu("High water", "Delete");
+      await expect.poll(names).toEqual(["about ships", "about cranes"]);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await expect.poll(names).toEqual(["about ships", "about cranes", "High water"]);
+      await log(page).getByText("You said: about tides").waitFor();
+      await list.getByRole("link").first().focus();
+      await page.keyboard.press("ArrowDown");
+      expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe("about cranes");
+    } finally {
+      await page.context().close();
+      await own.stop();
+    }
+  });
+
+  async function menu(chat: string, item: string): Promise<void> {
+    await page.getByRole("button", { name: `Options of this chat: ${chat}` }).click();
+    await page.getByRole("menuitem", { name: item, exact: true }).click();
+  }
+
+  test("W58 W59 the address names the chat; back and forward, quickly, never show another one's messages", async () => {
+    await begin();
+    const urls: string[] = [];
+    for (const text of ["alpha", "beta", "gamma"]) {
+      await page.getByRole("link", { name: "New chat" }).first().click();
+      await page.locator(".arp-welcome").waitFor();
+      await ask(page, text);
+      urls.push(page.url());
+    }
+    expect(new Set(urls).size).toBe(3);
+    for (let round = 0; round < 6; round += 1) {
+      await page.evaluate(() => history.back());
+      await page.evaluate(() => history.forward());
+    }
+    await page.goto(urls[0] as string);
+    await log(page).getByText("You said: alpha").waitFor();
+    expect(await bubbles()).toEqual(["alpha"]);
+    const other = await page.context().newPage();
+    await other.goto(urls[0] as string);
+    await log(other).getByText("You said: alpha").waitFor();
+    await ask(other, "more");
+    await log(page).getByText("You said: more").waitFor();
+  });
+
+  test("W60 of a long chat the newest 50 show at once; older ones come above without moving what is read", async () => {
+    await begin();
+    await converse(page, 70);
+    await page.reload();
+    await online(page);
+    await log(page).getByText("You said: turn 70", { exact: true }).waitFor();
+    await expect.poll(() => page.locator("arp-message").count()).toBe(50);
+    const scroller = page.locator(".arp-scroller");
+    await page.mouse.move(500, 300);
+    await page.mouse.wheel(0, -100_000);
+    await expect.poll(() => page.locator("arp-message").count()).toBe(70);
+    expect(await page.locator(".arp-bubble").allTextContents()).toEqual(Array.from({ length: 70 }, (_, at) => `turn ${at + 1}`));
+    const place = await page.locator(".arp-bubble", { hasText: /^turn 21$/ }).evaluate((bubble) => bubble.getBoundingClientRect().top);
+    expect(await scroller.evaluate((element) => element.scrollTop)).toBeGreaterThan(500);
+    expect(place).toBeGreaterThan(-200);
+  });
+
+  test("W60 where nothing is older nothing older is offered, however many turns there are", async () => {
+    await begin();
+    await converse(page, 50);
+    await say(page, "count 1000");
+    await log(page).getByText("5", { exact: true }).waitFor();
+    for (const text of ["one", "two"]) await say(page, text);
+    await expect.poll(() => page.locator("arp-message[data-status=queued]").count()).toBe(2);
+    await page.reload();
+    await online(page);
+    await expect.poll(() => page.locator("arp-message").count()).toBe(53);
+    expect(await page.locator(".arp-older").count()).toBe(0);
+  });
+
+  test("W61 export as Markdown, JSON and a page; the JSON read again shows the same", async () => {
+    await begin();
+    await ask(page, "mixed");
+    await page.locator("arp-table table").waitFor();
+    const save = async (name: string) => {
+      await page.getByRole("button", { name: "Settings" }).click();
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name, exact: true }).click()]);
+      return { path: await download.path(), text: readFileSync(await download.path(), "utf8") };
+    };
+    const markdown = (await save("Markdown")).text;
+    expect(markdown).toContain("## You\n\nmixed");
+    expect(markdown).toContain("| Zürich | 443 |");
+    const html = (await save("HTML")).text;
+    expect(html).toContain("Zürich");
+    expect(html).not.toMatch(/<script|<button/);
+    const { path } = await save("JSON");
+    await page.getByRole("button", { name: "Settings" }).click();
+    const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.getByRole("menuitem", { name: "Import" }).click()]);
+    await chooser.setFiles(path);
+    const dialog = page.getByRole("dialog");
+    await dialog.locator("arp-table table").waitFor();
+    expect(await dialog.locator(".arp-bubble").allInnerTexts()).toEqual(["mixed"]);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+  });
+});

@@ -1,0 +1,155 @@
+/**
+ * The network is cut at random moments, a page is reloaded, two tabs look on, one has a twentieth of
+ * the speed: in the end each shows what a page shows that never left.
+ */
+
+import type { BrowserContext, Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+
+import { CuttingProxy, seeded, type Moment } from "../../core/tests/cutting_proxy.js";
+import { ask, online, open, say, shape } from "../src/host.js";
+import { browser, server, useServer } from "../src/stage.js";
+
+const CUTS = Number(process.env.ARP_CUTS ?? 50);
+/** Another one each time; the one that was printed repeats a run. */
+const SEED = Number(process.env.ARP_SEED ?? Date.now() % 1_000_000);
+const SCRIPT = ["hello", "mixed", "count 80", "confirm", "tools", "swap 40", "burst 400 400"];
+/** As many turns as a snapshot holds: what is older is not on every page. */
+const MOST_TURNS = 49;
+
+/** So many codes, all of them Python, are in `long.md`. */
+const CODES_OF_BURST = 28;
+
+useServer();
+
+/** Half of the cuts are behind a number of bytes, so inside of frames and catch-ups; half come whenever. */
+function moment(draw: () => number): Moment {
+  return draw() < 0.5 ? { bytes: 150 + draw() ** 2 * 20_000 } : { ms: 20 + draw() * 600 };
+}
+
+/** A browser whose pages come by one way alone, and come back at once: of their waits they take no part. */
+async function shaky(isSse: boolean): Promise<BrowserContext> {
+  const context = await browser.newContext({ viewport: { width: 1000, height: 700 }, reducedMotion: "reduce" });
+  context.setDefaultTimeout(15_000);
+  await context.addInitScript((withoutSockets: boolean) => {
+    Math.random = () => 0;
+    const fetched = fetch;
+    Object.assign(globalThis, withoutSockets ? { WebSocket: undefined } : {
+      fetch: (url: string, init?: RequestInit) =>
+        url.includes("/_arp/v1/events") ? Promise.reject(new TypeError("by sockets alone")) : fetched(url, init),
+    });
+  }, isSse);
+  return context;
+}
+
+async function opened(context: BrowserContext, url: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(url);
+  await online(page);
+  return page;
+}
+
+/** Waits until so many turns are over and all of them are drawn. */
+async function settled(page: Page, turns: number): Promise<void> {
+  await page.waitForFunction((wanted) => {
+    const log = document.querySelector("arp-chat .arp-log");
+    const over = log?.querySelectorAll("arp-message[data-status=completed]").length;
+    const isBusy = [...(log?.querySelectorAll("arp-prose") ?? [])].some((prose) => (prose as unknown as { busy: boolean }).busy);
+    return over === wanted && !isBusy && !log?.querySelector(":not(:defined), .arp-outgoing");
+  }, turns, { timeout: 60_000 });
+}
+
+/** What shows, piece by piece, so that a difference can be found in it. */
+const pieces = async (page: Page): Promise<string[]> => (await shape(page)).split(/(?=<(?:arp-|h\d|p>|li>|pre))/);
+
+/** How many codes there are, and how many of them have colours. */
+function colours(page: Page): Promise<number[]> {
+  return page.locator("arp-chat .arp-log").evaluate((log) => ["arp-code", "arp-code:has([class^=arp-k-])"].map((name) => log.querySelectorAll(name).length));
+}
+
+describe.each([
+  ["WebSocket", "websocket", 1],
+  ["SSE", "sse", 2],
+] as const)("over %s", (name, transport, salt) => {
+  test(`W7 W58 ${CUTS} cuts, reloads and a second tab show what one shows that never left`, async () => {
+    const draw = seeded(SEED + salt * 7919);
+    let isCutting = false;
+    const proxy = new CuttingProxy(server.url, () => (isCutting ? moment(draw) : null));
+    await proxy.start();
+    const session = `cut-${transport}-${Date.now()}`; // another try begins another
+    const { page: steady } = await open(browser, `${server.url}/?session=${session}`);
+    const context = await shaky(transport === "sse");
+    const writer = await opened(context, `${proxy.url}/?session=${session}`);
+    const onlooker = await opened(context, `${proxy.url}/?session=${session}`);
+    isCutting = true;
+    for (const page of [writer, onlooker]) {
+      await page.evaluate(() => {
+        const client = document.querySelector("arp-chat")?.activeClient;
+        client?.disconnect();
+        client?.connect(); // on a connection that can be cut
+      });
+    }
+    const said: string[] = [];
+    let reloads = 0;
+    const began = performance.now();
+    while (said.length < MOST_TURNS && (proxy.cuts < CUTS || said.length < SCRIPT.length)) {
+      const text = SCRIPT[said.length % SCRIPT.length] as string;
+      const isOver = steady.locator("arp-message").nth(said.push(text) - 1).and(steady.locator("[data-status=completed]"));
+      await say(said.length % 2 === 0 ? writer : steady, text);
+      if (text === "confirm") await onlooker.locator(".arp-log arp-message").last().getByRole("button", { name: "Do it" }).click();
+      if (draw() < 0.4) {
+        reloads += 1;
+        await writer.reload({ waitUntil: "commit" });
+      }
+      await isOver.waitFor({ state: "attached", timeout: 20_000 });
+    }
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    console.log(`${name}: seed ${SEED}, ${proxy.cuts} cuts and ${reloads} reloads in ${said.length} turns, ${seconds} s`);
+    expect(proxy.cuts).toBeGreaterThanOrEqual(CUTS);
+    proxy.rest();
+    await settled(steady, said.length);
+    expect(await steady.locator(".arp-bubble").allTextContents()).toEqual(said);
+    const expected = await pieces(steady);
+    const codes = said.filter((text) => text.startsWith("burst")).length * CODES_OF_BURST;
+    for (const page of [steady, writer, onlooker]) {
+      await settled(page, said.length);
+      await expect.poll(() => pieces(page)).toEqual(expected);
+      await expect.poll(() => colours(page), { timeout: 20_000 }).toEqual([codes, codes]);
+    }
+    for (const page of [writer, onlooker]) {
+      await expect.poll(() => page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.store.status.get().transport), { timeout: 20_000 }).toBe(transport);
+    }
+    await context.close();
+    await steady.context().close();
+    await proxy.stop();
+  }, 240_000);
+});
+
+test("W21 a tab with a twentieth of the speed skips commits, never shows half of one, and ends where the others are", async () => {
+  const session = `slow-${Date.now()}`;
+  const { page: steady } = await open(browser, `${server.url}/?session=${session}`);
+  const { page: slow } = await open(browser, `${server.url}/?session=${session}`);
+  const cdp = await slow.context().newCDPSession(slow);
+  await cdp.send("Emulation.setCPUThrottlingRate", { rate: 20 });
+  await slow.evaluate(() => {
+    const seen = { halves: [] as string[], shown: new Set<string>() };
+    Object.assign(globalThis, { seen });
+    new MutationObserver(() => {
+      const titles = [...document.querySelectorAll("arp-status-card .arp-title")].map(({ textContent }) => (textContent ?? "").replace(/\D/g, ""));
+      if (titles.length === 2) seen.shown.add(titles[0] as string);
+      if (titles.length === 1 || (titles.length === 2 && titles[0] !== titles[1])) seen.halves.push(titles.join(" "));
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+  await ask(steady, "swap 300");
+  await settled(steady, 1);
+  await settled(slow, 1);
+  await slow.locator("arp-status-card", { hasText: "300" }).nth(1).waitFor();
+  const { halves, shown } = await slow.evaluate(() => {
+    const { seen } = globalThis as unknown as { seen: { halves: string[]; shown: Set<string> } };
+    return { halves: seen.halves, shown: seen.shown.size };
+  });
+  console.log(`slow tab: ${shown} of 301 states shown`);
+  expect(halves).toEqual([]);
+  expect(shown).toBeLessThan(301);
+  expect(await shape(slow)).toBe(await shape(steady));
+}, 120_000);

@@ -1,0 +1,70 @@
+/** Files that an agent keeps, on a server that wants a token: links and pictures take none along, so a cookie opens them. */
+
+import { readFile } from "node:fs/promises";
+
+import type { Download } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { APP, ArpServer, ask, log, online } from "../src/host.js";
+import { begin, faults, page, usePages } from "../src/stage.js";
+
+const TOKEN = "known-to-the-test";
+
+let guarded: ArpServer;
+
+beforeAll(async () => void (guarded = await ArpServer.start(APP, "--token", TOKEN)));
+afterAll(() => guarded.stop());
+usePages();
+
+const picture = () => log(page).locator("arp-picture img");
+const width = () => picture().evaluate((image) => (image as HTMLImageElement).naturalWidth);
+/** How many files and cookies were asked for. */
+const asked = (pattern: RegExp) => faults.asked.filter((address) => pattern.test(address)).length;
+
+/** A file that the page, or one that it opens, saves. */
+function downloaded(): Promise<Download> {
+  return new Promise((resolve) => {
+    page.once("download", resolve);
+    page.context().once("page", (other) => other.once("download", resolve));
+  });
+}
+
+/** A chat in which an agent has kept two files. */
+async function kept(): Promise<void> {
+  await begin({ url: `${guarded.url}#token=${TOKEN}` });
+  await ask(page, "keep");
+  await expect.poll(width).toBe(2);
+}
+
+test("W29 W53 a picture that the agent kept shows, and its link opens the file, without a token in any address", async () => {
+  await kept();
+  expect(await page.context().request.get((await picture().getAttribute("src")) as string, { headers: { cookie: "" } }).then((answer) => answer.status())).toBe(401);
+  const link = log(page).getByRole("link", { name: "report" });
+  const [file] = await Promise.all([downloaded(), link.click()]);
+  expect(await readFile(await file.path(), "utf8")).toBe("Nothing to report.");
+  expect(file.suggestedFilename()).toBe("report.txt");
+  expect(faults.asked.filter((address) => address.includes(TOKEN) && !address.includes("#"))).toEqual([]);
+});
+
+test("W53 when the cookie has run out, the picture asks for another one, once, and shows", async () => {
+  await kept();
+  const cookies = asked(/blobs\/cookie$/);
+  await page.context().clearCookies();
+  await picture().evaluate((image) => ((image as HTMLImageElement).src += "?again"));
+  await expect.poll(width).toBe(2);
+  expect(asked(/blobs\/cookie$/)).toBe(cookies + 1);
+  faults.lines.splice(0); // the browser writes down that the first try was refused
+});
+
+test("W53 a picture whose file is gone says what it was, and is not asked for again and again", async () => {
+  await kept();
+  const before = asked(/\.png/);
+  await page.route(/\.png/, (route) => route.fulfill({ status: 404 }));
+  await page.reload();
+  await online(page);
+  await expect.poll(() => asked(/\.png/)).toBe(before + 2); // again with a new cookie, and then no more
+  await log(page).locator(".arp-picture-place").getByText("A square").waitFor();
+  await ask(page, "hello");
+  expect(asked(/\.png/)).toBe(before + 2);
+  faults.lines.splice(0);
+});

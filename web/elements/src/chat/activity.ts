@@ -1,0 +1,99 @@
+/**
+ * What the agent did besides speaking: tools and thinking, folded. Whether a fold is open is the
+ * user's: nothing here opens or closes it. How long something took is known only where this page
+ * saw it begin.
+ */
+
+import type { ToolRun, TurnState } from "@agent-rendering/core";
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+
+import type { ArpContext } from "../context.js";
+import "./elapsed.js";
+import { icon } from "./icons.js";
+import type { Step } from "./sections.js";
+import { visible } from "../values.js";
+
+interface Span {
+  readonly since: number;
+  until: number | null;
+}
+
+export class Activity {
+  readonly #spans = new Map<string, Span>();
+  #seen = "";
+
+  /** Notes what began and what ended since the last look. */
+  look({ id, tools, thinking, final, output }: TurnState): void {
+    const isFirst = this.#seen !== id;
+    if (isFirst) this.#spans.clear();
+    this.#seen = id;
+    const now = Date.now();
+    tools.forEach(({ ok }, number) => this.#note(`tool:${number}`, ok === null && !final, now));
+    const isThinking = thinking !== "" && output.length === 0 && tools.length === 0 && !final;
+    if (thinking !== "") this.#note("thinking", isThinking, now);
+  }
+
+  /** A group of steps; a single one stands alone. */
+  draw(steps: readonly Step[], turn: TurnState, context: ArpContext, isOpen: boolean): TemplateResult {
+    const items = repeat(steps, ({ key }) => key, (step, at) => this.#step(step, turn, context, isOpen && at === steps.length - 1));
+    return html`<div class="arp-activity" role="group" aria-label=${context.t("activity", { count: steps.length })}>${items}</div>`;
+  }
+
+  #note(key: string, isRunning: boolean, now: number): void {
+    const span = this.#spans.get(key);
+    if (span === undefined && isRunning) this.#spans.set(key, { since: now, until: null });
+    else if (span !== undefined && span.until === null && !isRunning) span.until = now;
+  }
+
+  #step(step: Step, turn: TurnState, context: ArpContext, isLast: boolean): TemplateResult {
+    return step.kind === "tool" ? this.#tool(step.run, step.key, turn, context) : this.#thinking(step.text, context, isLast && !turn.final);
+  }
+
+  #tool({ tool, args, ok, error }: ToolRun, key: string, turn: TurnState, context: ArpContext): TemplateResult {
+    const { t } = context;
+    const name = visible(tool);
+    const state = ok === null ? (turn.final ? "interrupted" : "running") : ok ? "done" : "failed";
+    const words = { running: "active", done: "done", failed: "failed", interrupted: "interrupted" } as const;
+    const said = pretty(args);
+    return html`<details class="arp-step" data-state=${state}>
+      <summary>
+        <span class="arp-step-sign" aria-hidden="true">${state === "done" ? icon("check") : state === "running" ? html`<span class="arp-spinner"></span>` : icon("alert")}</span>
+        <code dir="auto">${name}</code> <span class="arp-step-state">${t(words[state])}</span>
+        ${this.#time(key, context)}
+      </summary>
+      <div class="arp-step-body">
+        ${said === "" ? nothing : html`<p class="arp-caption">${t("toolArguments")}</p><pre dir="ltr" tabindex="0" aria-label=${t("toolArguments")}>${visible(said)}</pre>`}
+        ${error ? html`<p class="arp-bad" dir="auto">${visible(error)}</p>` : nothing}
+      </div>
+    </details>`;
+  }
+
+  #thinking(text: string, context: ArpContext, isRunning: boolean): TemplateResult {
+    const { t } = context;
+    return html`<details class="arp-step arp-thought" data-state=${isRunning ? "running" : "done"}>
+      <summary>
+        <span class="arp-step-sign" aria-hidden="true">${isRunning ? html`<span class="arp-spinner"></span>` : icon("thought")}</span>
+        <span>${t(isRunning ? "thinking" : "thought")}</span> ${this.#time("thinking", context)}
+      </summary>
+      <div class="arp-step-body"><p class="arp-plain" dir="auto">${text}</p></div>
+    </details>`;
+  }
+
+  #time(key: string, context: ArpContext): unknown {
+    const span = this.#spans.get(key);
+    if (span === undefined) return nothing;
+    return html`<arp-elapsed class="arp-caption" .since=${span.since} .until=${span.until} .t=${context.t}></arp-elapsed>`;
+  }
+}
+
+/** Arguments as people read them: JSON with line breaks, or what there is. */
+function pretty(args: string): string {
+  try {
+    const value: unknown = JSON.parse(args);
+    if (value === null || (typeof value === "object" && Object.keys(value).length === 0)) return "";
+    return JSON.stringify(value, null, 2);
+  } catch {
+    return args;
+  }
+}

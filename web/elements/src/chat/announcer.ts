@@ -1,0 +1,67 @@
+/**
+ * What screen readers are told: short lines in a status region, whole answers in a log. Text that
+ * grows is never read aloud piece by piece.
+ */
+
+import type { Translator } from "@agent-rendering/core/strings";
+
+const WORKING_MS = 8000;
+/** Of one answer as much is read aloud; the rest is there to be read. */
+const SPOKEN_CHARACTERS = 2000;
+const KEPT_LINES = 5;
+
+export class Announcer {
+  t: Translator;
+  #status: HTMLElement | null = null;
+  #urgent: HTMLElement | null = null;
+  #spoken: HTMLElement | null = null;
+  #timer: ReturnType<typeof setInterval> | null = null;
+
+  constructor(t: Translator) {
+    this.t = t;
+  }
+
+  /** Takes the regions: they must have stood in the document before something is said. */
+  attach(status: HTMLElement, urgent: HTMLElement, spoken: HTMLElement): void {
+    this.#status = status;
+    this.#urgent = urgent;
+    this.#spoken = spoken;
+  }
+
+  say(text: string, isUrgent = false): void {
+    const place = isUrgent ? this.#urgent : this.#status;
+    if (place === null) return;
+    // The same text twice is a change only if it differs: a no-break space does not sound.
+    place.textContent = place.textContent === text ? `${text}\u00a0` : text;
+  }
+
+  /** The agent answers; says so now and then until `finish`. */
+  working(): void {
+    if (this.#timer !== null) return;
+    this.say(this.t("answering"));
+    this.#timer = setInterval(() => this.say(this.t("stillWorking")), WORKING_MS);
+  }
+
+  /** The agent is done; the answer is read once. */
+  finish(line: string, answer: string): void {
+    this.rest();
+    this.say(line);
+    if (answer.trim() === "" || this.#spoken === null) return;
+    const paragraph = document.createElement("p");
+    paragraph.textContent = answer.slice(0, SPOKEN_CHARACTERS);
+    this.#spoken.append(paragraph);
+    while (this.#spoken.childElementCount > KEPT_LINES) this.#spoken.firstElementChild?.remove();
+  }
+
+  /** Says no more that something goes on. */
+  rest(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  /** Another conversation: what was read before is none of its. */
+  clear(): void {
+    this.rest();
+    this.#spoken?.replaceChildren();
+  }
+}

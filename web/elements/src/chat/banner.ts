@@ -1,0 +1,72 @@
+/** `<arp-banner>`: what is wrong with the connection, and the way back. It says so once, and counts silently. */
+
+import type { ArpClient, Status } from "@agent-rendering/core";
+import { html, nothing } from "lit";
+
+import { createContext, type ArpContext } from "../context.js";
+import { ArpElement, define } from "../element.js";
+import { icon } from "./icons.js";
+
+/** A connection that is being made for the first time is no news for so long. */
+const PATIENCE_MS = 1500;
+const SESSION_NOT_FOUND = 8;
+const UNAUTHENTICATED = 14;
+
+export class ArpBanner extends ArpElement {
+  static override properties = { status: { attribute: false }, client: { attribute: false }, context: { attribute: false } };
+
+  declare status: Status | null;
+  declare client: ArpClient | null;
+  declare context: ArpContext;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #since = 0;
+
+  constructor() {
+    super();
+    this.status = this.client = null;
+    this.context = createContext();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#tick(false);
+  }
+
+  protected override render(): unknown {
+    const { status } = this;
+    const phase = status?.phase ?? "idle";
+    if (phase === "connecting" && this.#since === 0) this.#since = Date.now();
+    if (phase === "online") this.#since = 0;
+    this.#tick(phase === "waiting" || phase === "connecting");
+    const line = status === null ? null : this.#line(status);
+    if (line === null) return nothing;
+    return html`<div class="arp-banner" data-phase=${phase}>
+      ${icon(phase === "refused" ? "alert" : "offline")}<span>${line}</span>
+      ${phase === "connecting" ? nothing : html`<button type="button" class="arp-button arp-soft" @click=${() => this.client?.connect()}>${this.context.t("retry")}</button>`}
+    </div>`;
+  }
+
+  #line({ phase, attempt, retryAt, reason, refusal }: Status): string | null {
+    const { t } = this.context;
+    if (phase === "refused") {
+      if (refusal?.code === UNAUTHENTICATED) return t("needsToken");
+      if (refusal?.code === SESSION_NOT_FOUND) return t("noSuchChat");
+      return `${t("refused")} ${(refusal && t.problem(refusal.code)) ?? ""} ${refusal?.error ?? ""}`;
+    }
+    if (phase === "waiting") {
+      const seconds = Math.max(0, Math.ceil(((retryAt ?? Date.now()) - Date.now()) / 1000));
+      return t("connectionLost", { attempt, seconds });
+    }
+    if (phase === "idle" && reason !== null) return t("offline"); // after the last try
+    const isSlow = attempt > 0 || Date.now() - this.#since > PATIENCE_MS;
+    return phase === "connecting" && isSlow ? t("connecting") : null;
+  }
+
+  #tick(wanted: boolean): void {
+    if (wanted === (this.#timer !== null)) return;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = wanted ? setInterval(() => this.requestUpdate(), 1000) : null;
+  }
+}
+
+define("arp-banner", ArpBanner);

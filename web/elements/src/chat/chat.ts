@@ -1,0 +1,599 @@
+/**
+ * `<arp-chat>`: a whole conversation.
+ *
+ * It brings the parts together and keeps no state of the conversation itself: that is in the client's
+ * cells. What changes rarely (turns come and go, the connection, the session) redraws the frame; a
+ * turn that grows redraws its own message alone, by a cell that is bound to its place.
+ */
+
+import {
+  ArpClient,
+  type ComponentRegistry,
+  type ErrorPayload,
+  type Status,
+  type Storage,
+  type TurnState,
+} from "@agent-rendering/core";
+import { DRAWN } from "@agent-rendering/core/chat";
+import type { Strings, Translator } from "@agent-rendering/core/strings";
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+
+import { componentsOf, createContext, showsRecording, type ArpContext, type ComponentFactory } from "../context.js";
+import { ArpElement, define } from "../element.js";
+import { Announcer } from "./announcer.js";
+import "./banner.js";
+import type { ArpComposer, ComposerHost } from "./composer.js";
+import "./composer.js";
+import type { Command } from "./command_list.js";
+import { Drafts, browserStorage } from "./drafts.js";
+import { Follow } from "./follow.js";
+import { Older } from "./older.js";
+import { icon } from "./icons.js";
+import { keepPlace, toEnd } from "./keep_place.js";
+import { CHAT_KEYS, isPressed, type ChatKeys } from "./keys.js";
+import type { MessageActions } from "./message.js";
+import { Moments } from "./moments.js";
+import { jumpButton, noticeList, type Notice } from "./notices.js";
+import { showsItsError } from "./outgoing.js";
+import { endLine, openFiles } from "./outcome.js";
+import { Recent } from "./recent.js";
+import { adoptChatStyles } from "./styles.js";
+import { surfacePanels } from "./surfaces.js";
+import { loadMessages, timeline } from "./timeline.js";
+import { lastSaid, NO_ACTIONS, turnActions } from "./turn_actions.js";
+import { walk } from "./walk.js";
+import { introduced, welcome, type Introduction } from "./welcome.js";
+import { wordsFor, wordsNow } from "./words.js";
+
+export class ArpChat extends ArpElement {
+  static override properties = {
+    url: { type: String },
+    session: { type: String },
+    token: { attribute: false },
+    client: { attribute: false },
+    theme: { type: String },
+    accent: { type: String },
+    heading: { type: String },
+    description: { type: String },
+    logo: { type: String },
+    suggestions: { attribute: false },
+    components: { attribute: false },
+    locale: { type: String },
+    strings: { attribute: false },
+    placeholder: { type: String },
+    pictureFrame: { type: String, attribute: "picture-frame" },
+    avatar: { type: String },
+    keys: { attribute: false },
+    showActivity: { attribute: "show-activity", converter: (value: string | null) => value !== "false" },
+    words: { state: true },
+    isDark: { state: true },
+    introduction: { state: true },
+    missed: { state: true },
+    notices: { state: true },
+    dropping: { state: true },
+  };
+
+  declare url: string | undefined;
+  declare session: string | null | undefined;
+  declare token: string | null | undefined | (() => string | null | Promise<string | null>);
+  declare client: ArpClient | null | undefined;
+  declare theme: "light" | "dark" | "system" | undefined;
+  declare accent: string | undefined;
+  declare heading: string | undefined;
+  declare description: string | undefined;
+  /** Address of a picture of this page's own server, or a short text. */
+  declare logo: string | undefined;
+  declare suggestions: readonly string[] | undefined;
+  declare components: ComponentRegistry<ComponentFactory> | Record<string, ComponentFactory> | undefined;
+  declare locale: string | undefined;
+  declare strings: Partial<Strings> | undefined;
+  declare placeholder: string | undefined;
+  /** Where the document is that shows a picture from elsewhere in a frame; see the context. */
+  declare pictureFrame: string | undefined;
+  /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
+  declare avatar: string | undefined;
+  /** Other keys than ours. */
+  declare keys: Partial<ChatKeys> | undefined;
+  /** Whether uses of tools and thinking show. */
+  declare showActivity: boolean | undefined;
+  /** Where drafts are kept over a reload; `null`: nowhere. */
+  storage: Storage | null = browserStorage();
+
+  declare protected words: Translator;
+  declare protected isDark: boolean;
+  declare protected introduction: Introduction | null;
+  /** Turns that came while the reader was further up; `null` while the newest is in view. */
+  declare protected missed: number | null;
+  declare protected notices: readonly Notice[];
+  declare protected dropping: boolean;
+
+  #active: ArpClient | null = null;
+  #isOwn = false;
+  /** What ends with this place in the document. */
+  #leaving: (() => void)[] = [];
+  /** What ends with this client. */
+  #stops: (() => void)[] = [];
+  #context: ArpContext | null = null;
+  #follow: Follow | null = null;
+  #drafts = new Drafts(null, "");
+  #shownSession: string | null = null;
+  #seenErrors: readonly ErrorPayload[] = [];
+  #noticeCount = 0;
+  #restored: Promise<void> = Promise.resolve();
+  #actions: MessageActions = {};
+  #spokenPhase: Status["phase"] = "idle";
+  readonly #moments = new Moments((turn) => this.#turned(turn));
+  readonly #announcer: Announcer;
+  readonly #older = new Older(() => this.requestUpdate());
+  readonly #recent = new Recent(() => void this.#drawMore());
+
+  constructor() {
+    super();
+    this.words = wordsNow(null, null);
+    this.isDark = false;
+    this.introduction = null;
+    this.missed = null;
+    this.notices = [];
+    this.dropping = false;
+    this.showActivity = true;
+    this.#announcer = new Announcer(this.words);
+  }
+
+  // -- for the host ------------------------------------------------------------------------------
+
+  /** The client in use: the given one, or our own. */
+  get activeClient(): ArpClient | null {
+    return this.#active;
+  }
+
+  /** The context in which components are drawn here. */
+  get context(): ArpContext {
+    return (this.#context ??= this.#newContext());
+  }
+
+  /** Turns older than what the connection told, that were asked for. */
+  get olderTurns(): readonly TurnState[] {
+    return this.#older.turns;
+  }
+
+  override focus(): void {
+    this.#composer?.focus();
+  }
+
+  /** Sends a text, as if it had been written. */
+  say(text: string, files: readonly File[] = []): void {
+    const event = new CustomEvent("arp-send", { detail: { text, files }, bubbles: true, composed: true, cancelable: true });
+    if (!this.dispatchEvent(event)) return;
+    this.#active?.sendText(text, { files });
+    this.#follow?.jump();
+  }
+
+  /** Stops what runs. */
+  stop(): void {
+    if (this.#active && this.#active.store.status.get().activeTurn !== null) this.#active.stop();
+  }
+
+  /** Puts a text into the message box. */
+  draft(text: string): void {
+    if (this.#composer === null) return;
+    this.#composer.text = text;
+    this.#composer.focus();
+  }
+
+  /** Shows a line above the message box until it is closed. */
+  notice(text: string): void {
+    this.#note({ error: text, code: 0 });
+  }
+
+  /** Goes to the newest, and follows. */
+  jump(): void {
+    this.#follow?.jump();
+  }
+
+  /** Loads everything older, to print or to keep it. */
+  async loadAll(): Promise<void> {
+    const client = this.#active;
+    if (client !== null) {
+      await this.#drawMore(Infinity);
+      await this.#older.all(client);
+    }
+    await this.updateComplete;
+  }
+
+  /** Resolves when the message box is there, with the draft that was kept. */
+  get ready(): Promise<void> {
+    return this.#restored;
+  }
+
+  // -- its life ----------------------------------------------------------------------------------
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptChatStyles(this.getRootNode());
+    this.classList.add("arp-chat");
+    if (this.#leaving.length > 0) return; // moved within the document: it goes on as it is
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const themed = () => (this.isDark = dark.matches);
+    themed();
+    dark.addEventListener("change", themed);
+    this.addEventListener("keydown", this.#key);
+    this.#leaving.push(() => dark.removeEventListener("change", themed), () => this.removeEventListener("keydown", this.#key));
+    void this.#loadWords();
+    if (!this.hasUpdated) return;
+    this.#watchScroll();
+    this.#open();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    queueMicrotask(() => {
+      if (!this.isConnected) this.#leave();
+    });
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (["theme", "isDark", "words", "components", "pictureFrame"].some((name) => changed.has(name))) this.#context = null;
+    if (changed.has("words")) this.#announcer.t = this.words;
+    const isNew = ["url", "token", "client"].some((name) => changed.has(name));
+    if (!this.isConnected) return; // it opens where it is put
+    if (isNew || this.#active === null) this.#open();
+    else if (changed.has("session") && this.session !== undefined && this.session !== this.#active.sessionId) {
+      this.#active.setSessionId(this.session);
+    }
+    if ((changed.has("locale") || changed.has("strings")) && this.hasUpdated) void this.#loadWords();
+  }
+
+  protected override firstUpdated(): void {
+    const at = (name: string) => this.querySelector(name) as HTMLElement;
+    this.#announcer.attach(at(".arp-status"), at(".arp-urgent"), at(".arp-spoken"));
+    (this.#composer as ArpComposer).host = this.#host;
+    this.#watchScroll();
+    this.#restored = this.#restoreDraft();
+  }
+
+  protected override updated(): void {
+    this.dir = this.words.direction;
+    this.lang = this.words.locale;
+    if (this.theme === "light" || this.theme === "dark") this.dataset.theme = this.theme;
+    else delete this.dataset.theme;
+    if (this.accent) this.style.setProperty("--arp-accent", this.accent);
+    else this.style.removeProperty("--arp-accent");
+  }
+
+  /** Begins with the client that the properties ask for. */
+  #open(): void {
+    this.#close();
+    this.#isOwn = !this.client;
+    const client = this.client ?? this.#newClient();
+    if (client === null) return;
+    this.#active = client;
+    this.#actions = turnActions(client, (error) => this.#note(error));
+    this.#context = null;
+    this.#drafts = new Drafts(this.storage, client.address.base);
+    this.#shownSession = client.sessionId;
+    const { store } = client;
+    const hear = (cell: { subscribe(listener: () => void): () => void }, listener: () => void) => this.#stops.push(cell.subscribe(listener));
+    hear(store.turnIds, () => this.#turnsChanged());
+    hear(store.outgoing, () => this.requestUpdate());
+    hear(store.surfaceNames, () => this.requestUpdate());
+    hear(store.errors, () => this.#errorsChanged());
+    hear(store.status, () => this.#statusChanged());
+    this.#stops.push(store.subscribe(() => this.#moments.look(client)));
+    if (client.sessionId !== null) void loadMessages();
+    void this.#introduce(client);
+    if (this.#isOwn) client.connect();
+    this.#statusChanged();
+  }
+
+  #newClient(): ArpClient | null {
+    if (this.url === undefined) return null;
+    const { session, token, locale } = this;
+    const own = Object.fromEntries(this.#registry()?.list().map((type) => [type, 1]) ?? []);
+    return new ArpClient({
+      url: this.url === "" ? document.baseURI.replace(/[?#].*$/, "") : this.url,
+      sessionId: session ?? null,
+      token: token ?? null,
+      components: { ...own, ...DRAWN },
+      features: ["line-pause"],
+      theme: this.context.theme,
+      viewport: { width: innerWidth, height: innerHeight },
+      ...(locale !== undefined && { locale }),
+    });
+  }
+
+  #close(): void {
+    for (const stop of this.#stops.splice(0)) stop();
+    if (this.#isOwn) this.#active?.disconnect();
+    this.#active = null;
+    this.#moments.clear();
+    this.#announcer.clear();
+    this.#older.clear();
+    this.#recent.clear();
+    this.#seenErrors = [];
+    this.notices = [];
+  }
+
+  #leave(): void {
+    this.#close();
+    for (const leave of this.#leaving.splice(0)) leave();
+    this.#follow?.stop();
+    this.#follow = null;
+  }
+
+  #registry(): ComponentRegistry<ComponentFactory> | null {
+    return this.components ? componentsOf(this.components) : null;
+  }
+
+  #newContext(): ArpContext {
+    const theme = this.theme === "light" || this.theme === "dark" ? this.theme : this.isDark ? "dark" : "light";
+    return createContext({
+      client: this.#active,
+      t: this.words,
+      theme,
+      registry: this.#registry(),
+      pictureFrame: this.pictureFrame ?? null,
+      answer: (component, value, files = []) => {
+        this.#tell("arp-action", { component, name: "answer", payload: value });
+        return this.#active?.answer(component, value, { files });
+      },
+      action: (component, name, payload) => void this.#active?.sendAction(component.id, name, payload),
+      announce: (text) => this.#announcer.say(text),
+    });
+  }
+
+  async #loadWords(): Promise<void> {
+    const { locale = null, strings = null } = this;
+    this.words = wordsNow(locale, strings);
+    const words = await wordsFor(locale, strings);
+    if ((this.locale ?? null) === locale) this.words = words;
+  }
+
+  async #introduce(client: ArpClient): Promise<void> {
+    try {
+      const [workflow] = await client.sessions.workflows();
+      if (client !== this.#active) return;
+      this.introduction = workflow ?? null;
+      this.#tell("arp-introduced", { workflow: workflow ?? null });
+    } catch {
+      // A draft server has no such list, and one that is away is told about by the connection.
+    }
+  }
+
+  // -- what happens ------------------------------------------------------------------------------
+
+  #tell(name: string, detail: unknown): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  }
+
+  #statusChanged(): void {
+    const client = this.#active as ArpClient;
+    const status = client.store.status.get();
+    const { phase, sessionId, capabilities, activeTurn, reason } = status;
+    const before = this.#spokenPhase;
+    if (sessionId !== this.#shownSession) this.#sessionChanged(status);
+    if (phase !== before) {
+      this.#spokenPhase = phase;
+      if (phase === "online") {
+        if (before === "waiting" || this.#wasLost) this.#announcer.say(this.words("connectedAgain"));
+        this.#wasLost = false;
+        this.#tell("arp-connect", { sessionId, capabilities });
+        void openFiles(client);
+      } else if (before === "online") {
+        this.#wasLost = true;
+        this.#announcer.say(this.words("reconnecting"), true);
+        this.#tell("arp-disconnect", { reason });
+      }
+    }
+    if (activeTurn === null) this.#announcer.rest();
+    this.requestUpdate();
+  }
+
+  #wasLost = false;
+
+  #sessionChanged({ sessionId, loading }: Status): void {
+    const before = this.#shownSession;
+    this.#shownSession = sessionId;
+    this.#moments.clear();
+    this.#announcer.clear();
+    this.#older.clear();
+    this.#recent.clear();
+    this.missed = null;
+    if (before === null && sessionId !== null && !loading) this.#drafts.name(sessionId); // the same chat
+    void this.#restoreDraft();
+    this.#follow?.jump();
+    this.#tell("arp-session", { sessionId });
+  }
+
+  #turnsChanged(): void {
+    const { turnIds, status } = (this.#active as ArpClient).store;
+    this.#older.check(turnIds.get(), status.get().older);
+    if (this.missed !== null) this.missed += 1;
+    this.requestUpdate();
+  }
+
+  #turned(turn: TurnState): void {
+    const { t } = this.context;
+    const { id, status, errors } = turn;
+    if (status === "running") this.#announcer.working();
+    if (turn.permissions.length > 0) void import("./permissions.js"); // the place of its windows is there
+    else if (status === "waiting") this.#announcer.say(t("yourTurn"));
+    else if (status === "completed" || status === "failed" || status === "cancelled") {
+      void this.#read(turn, endLine(turn, this.#active as ArpClient, t));
+      this.#tell("arp-done", { turnId: id, status });
+      const error = errors.at(-1);
+      if (status === "failed" && error) this.#tell("arp-error", { error: error.error, payload: error, turnId: id });
+    }
+  }
+
+  /** Has an answer read aloud, as it shows. */
+  async #read(turn: TurnState, line: string): Promise<void> {
+    const { drawnText } = await import("./drawn_text.js");
+    const text = await drawnText(this, turn);
+    this.#announcer.finish(line, turn.status === "completed" ? text : "");
+  }
+
+  #errorsChanged(): void {
+    const { store } = this.#active as ArpClient;
+    const errors = store.errors.get();
+    for (const error of errors.filter((error) => !this.#seenErrors.includes(error))) {
+      const item = store.outgoing.get().find(({ id }) => id === error.id);
+      if (item === undefined || !showsItsError(item)) this.#note(error);
+      this.#tell("arp-error", { error: error.error, payload: error, turnId: null });
+    }
+    this.#seenErrors = errors;
+  }
+
+  #note(error: ErrorPayload): void {
+    if (error.id != null && this.notices.some(({ error: { id } }) => id === error.id)) return; // told by the store, and to who asked
+    this.#noticeCount += 1;
+    this.notices = [...this.notices.slice(-2), { id: this.#noticeCount, error }];
+    this.#announcer.say(this.words.problem(error.code) ?? error.error, true);
+  }
+
+  // -- the message box ---------------------------------------------------------------------------
+
+  get #composer(): ArpComposer | null {
+    return this.querySelector("arp-composer");
+  }
+
+  readonly #host: ComposerHost = {
+    send: (text, files) => this.say(text, files),
+    stop: () => this.stop(),
+    recall: () => (this.#active ? lastSaid(this.#active) : ""),
+    drafted: (text) => this.#drafts.write(this.#shownSession, text),
+  };
+
+  async #restoreDraft(): Promise<void> {
+    const composer = this.#composer;
+    await composer?.updateComplete; // at first it has no box yet
+    if (composer) composer.text = this.#drafts.read(this.#shownSession);
+  }
+
+  #back = (text: string, files: readonly File[]): void => {
+    this.draft(text);
+    this.#composer?.addFiles(files);
+  };
+
+  // -- keys, scrolling, dropping -----------------------------------------------------------------
+
+  get #keys(): ChatKeys {
+    return { ...CHAT_KEYS, ...this.keys };
+  }
+
+  #key = (event: KeyboardEvent): void => {
+    const { stop, previous, next, newest } = this.#keys;
+    if (isPressed(stop, event) && this.#active?.store.status.get().activeTurn != null) {
+      event.preventDefault();
+      this.stop();
+      this.focus();
+    } else if (isPressed(previous, event) || isPressed(next, event)) {
+      const step = isPressed(previous, event) ? -1 : 1;
+      event.preventDefault();
+      if (!walk(this, step)) this.focus();
+    } else if (isPressed(newest, event)) this.jump();
+  };
+
+  #watchScroll(): void {
+    const scroller = this.#scroller;
+    const column = this.querySelector<HTMLElement>(".arp-column") as HTMLElement;
+    this.#follow = new Follow(scroller, column, (following) => (this.missed = following ? null : 0));
+    const look = () => {
+      if (!this.#follow?.following && scroller.scrollTop < 400) void this.#loadOlder();
+    };
+    scroller.addEventListener("scroll", look, { passive: true });
+    this.#leaving.push(() => scroller.removeEventListener("scroll", look));
+  }
+
+  /** Draws more of what was told; what is read stays where it is. */
+  async #drawMore(count?: number): Promise<void> {
+    if (this.#active === null || !this.#recent.isPartial) return;
+    const before = this.#follow?.following === false ? toEnd(this.#scroller) : null;
+    this.#recent.step(this.#active.store.turnIds.get(), count);
+    this.requestUpdate();
+    await keepPlace(this, this.#scroller, before);
+  }
+
+  async #loadOlder(): Promise<void> {
+    const client = this.#active;
+    if (client === null || !this.#older.wanted) return;
+    await this.#drawMore(Infinity);
+    let before: number | null = null;
+    await this.#older.load(client, undefined, () => (before = toEnd(this.#scroller)));
+    await keepPlace(this, this.#scroller, before);
+  }
+
+  get #scroller(): HTMLElement {
+    return this.querySelector<HTMLElement>(".arp-scroller") as HTMLElement;
+  }
+
+  #drag = (event: DragEvent): void => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    this.dropping = event.type === "dragover" || (event.type === "dragleave" && this.contains(event.relatedTarget as Node | null));
+    if (event.type === "drop") this.#composer?.addFiles([...event.dataTransfer.files]);
+  };
+
+  // -- drawing -----------------------------------------------------------------------------------
+
+  protected override render(): TemplateResult {
+    const client = this.#active;
+    const status = client?.store.status.get() ?? null;
+    const { context } = this;
+    const { t } = context;
+    const canAttach = status?.capabilities?.features?.includes("file-upload") ?? true;
+    const limit = status?.capabilities?.limits?.max_upload_bytes;
+    return html`
+      <div class="arp-body" @dragover=${this.#drag} @dragleave=${this.#drag} @drop=${this.#drag}>
+        <div class="arp-scroller" tabindex="0" role="region" aria-label=${t("conversation")}>
+          <div class="arp-column">${client === null ? nothing : this.#timeline(client, status as Status)}</div>
+        </div>
+        ${client === null ? nothing : surfacePanels(client, context)}
+        ${this.dropping ? html`<div class="arp-drop" aria-hidden="true"><p>${icon("attach")} ${t("dropFiles")}</p></div>` : nothing}
+      </div>
+      <div class="arp-dock">
+        <div class="arp-dock-column">
+          ${jumpButton(this.missed, context, () => {
+            this.jump();
+            this.focus();
+          })}
+          <arp-permissions .client=${client} .context=${context} @arp-settled=${() => this.focus()}></arp-permissions>
+          ${noticeList(this.notices, context, (id) => {
+            this.notices = this.notices.filter((notice) => notice.id !== id);
+            this.focus();
+          })}
+          <arp-banner .status=${status} .client=${client} .context=${context}></arp-banner>
+          <arp-composer
+            .context=${context}
+            .recording=${showsRecording(client)}
+            .commands=${status?.capabilities?.commands ?? NO_COMMANDS}
+            .placeholder=${this.placeholder ?? ""}
+            .running=${status !== null && status.activeTurn !== null}
+            .stopKey=${this.#keys.stop}
+            .canAttach=${canAttach}
+            .maxBytes=${typeof limit === "number" ? limit : 25 << 20}
+          ></arp-composer>
+        </div>
+      </div>
+      <p class="arp-hidden arp-status" role="status"></p>
+      <p class="arp-hidden arp-urgent" role="alert"></p>
+      <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${t("agent")}></div>
+    `;
+  }
+
+  #timeline(client: ArpClient, status: Status): TemplateResult {
+    const { context, avatar = "", showActivity = true } = this;
+    return timeline({
+      ...{ client, status, context, avatar, showActivity },
+      older: this.#older,
+      recent: this.#recent,
+      actions: showsRecording(client) ? NO_ACTIONS : this.#actions,
+      welcome: () => welcome(introduced(this, this.introduction), context, (text) => this.say(text)),
+      loadOlder: () => void this.#loadOlder(),
+      back: this.#back,
+    });
+  }
+}
+
+const NO_COMMANDS: readonly Command[] = [];
+
+define("arp-chat", ArpChat);

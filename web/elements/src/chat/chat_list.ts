@@ -1,0 +1,152 @@
+/** The list of chats as it is known here: pages of it, what is searched for, and what waits to be deleted. */
+
+import type { ArpClient, ChatRow, SessionAPI } from "@agent-rendering/core";
+
+export type { ChatRow };
+
+export type ListState = "loading" | "ready" | "failed";
+
+const PAGE = 40;
+
+export class ChatList {
+  rows: readonly ChatRow[] = [];
+  state: ListState = "loading";
+  next: string | null = null;
+  query = "";
+  readonly #sessions: SessionAPI;
+  readonly #changed: () => void;
+  readonly #hidden = new Set<string>();
+  #asked = 0;
+  /** What was told since the newest page was asked for, which may be older; `null`: it is gone. */
+  #told = new Map<string, ChatRow | null>();
+
+  constructor(client: ArpClient, changed: () => void) {
+    this.#sessions = client.sessions;
+    this.#changed = changed;
+  }
+
+  /** Asks for the first page again. What shows stays until the answer is there. */
+  async refresh(): Promise<void> {
+    this.#asked += 1;
+    const asked = this.#asked;
+    this.#told = new Map();
+    try {
+      const page = await this.#page(null);
+      if (asked !== this.#asked) return; // something newer was asked for
+      this.rows = this.#withTold(page.sessions);
+      this.next = page.next;
+      this.state = "ready";
+    } catch {
+      if (asked !== this.#asked) return;
+      this.state = "failed";
+    }
+    this.#changed();
+  }
+
+  async more(): Promise<void> {
+    const { next } = this;
+    const asked = this.#asked;
+    if (next === null) return;
+    try {
+      const page = await this.#page(next);
+      if (asked !== this.#asked || next !== this.next) return;
+      const known = new Set(this.rows.map(({ id }) => id));
+      this.rows = this.#withTold([...this.rows, ...page.sessions.filter(({ id }) => !known.has(id))]);
+      this.next = page.next;
+    } catch {
+      this.state = "failed";
+    }
+    this.#changed();
+  }
+
+  search(query: string): Promise<void> {
+    this.query = query;
+    return this.refresh();
+  }
+
+  /** The rows that show: a chat in which nothing was said yet is none. */
+  get shown(): readonly ChatRow[] {
+    return this.rows.filter(({ id, message_count: count }) => !this.#hidden.has(id) && count > 0);
+  }
+
+  async change(id: string, change: { title?: string; pinned?: boolean }): Promise<void> {
+    const before = this.rows;
+    this.rows = this.rows.map((row) => (row.id === id ? { ...row, ...change } : row));
+    this.#changed();
+    try {
+      await this.#sessions.update(id, change);
+    } catch (error) {
+      this.rows = before;
+      this.#changed();
+      throw error;
+    }
+    await this.refresh();
+  }
+
+  /** Takes a row away; until `remove` it is only hidden. */
+  hide(id: string, isHidden = true): void {
+    if (isHidden) this.#hidden.add(id);
+    else this.#hidden.delete(id);
+    this.#changed();
+  }
+
+  async remove(id: string): Promise<void> {
+    try {
+      await this.#sessions.remove(id);
+      this.rows = this.rows.filter((row) => row.id !== id);
+    } finally {
+      this.hide(id, false);
+    }
+  }
+
+  /** Keeps up with what changes elsewhere; gives the way to stop. */
+  watch(): () => void {
+    void this.refresh();
+    return this.#sessions.watch({
+      chat: (row) => this.query === "" && this.#tell(row.id, row), // what is found is what was found
+      removed: (id) => this.#tell(id, null),
+      opened: () => void this.refresh(),
+    });
+  }
+
+  #tell(id: string, row: ChatRow | null): void {
+    this.#told.set(id, row);
+    this.rows = this.#withTold(this.rows);
+    this.#changed();
+  }
+
+  #withTold(rows: readonly ChatRow[]): readonly ChatRow[] {
+    const told = [...this.#told.values()].filter((row) => row !== null);
+    const rest = rows.filter(({ id }) => !this.#told.has(id));
+    return told.length === 0 ? rest : [...told, ...rest].sort(byPlace);
+  }
+
+  #page(before: string | null): Promise<{ sessions: ChatRow[]; next: string | null }> {
+    const { query } = this;
+    return this.#sessions.page({ limit: PAGE, ...(before !== null && { before }), ...(query !== "" && { query }) });
+  }
+}
+
+function byPlace(one: ChatRow, other: ChatRow): number {
+  const pins = Number(other.pinned ?? false) - Number(one.pinned ?? false);
+  return pins || (other.updated_at < one.updated_at ? -1 : other.updated_at > one.updated_at ? 1 : 0);
+}
+
+/** Words for when a chat was last used. */
+export type When = "pinned" | "today" | "yesterday" | "lastWeek" | "older";
+
+/** The rows by when they were last used, pinned ones first; in their order. */
+export function byDay(rows: readonly ChatRow[], now: Date): Map<When, ChatRow[]> {
+  const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
+  const DAY_MS = 86_400_000;
+  const whenOf = ({ pinned, updated_at: at }: ChatRow): When => {
+    if (pinned) return "pinned";
+    const time = Date.parse(at);
+    if (time >= midnight) return "today";
+    if (time >= midnight - DAY_MS) return "yesterday";
+    return time >= midnight - 7 * DAY_MS ? "lastWeek" : "older";
+  };
+  const groups = new Map<When, ChatRow[]>();
+  for (const row of rows) groups.set(whenOf(row), [...(groups.get(whenOf(row)) ?? []), row]);
+  return groups;
+}

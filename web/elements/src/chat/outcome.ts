@@ -1,0 +1,18 @@
+/** What is said when a turn is over, and what is done when a connection is there. */
+
+import type { ArpClient, TurnState } from "@agent-rendering/core";
+
+import type { Translate } from "../context.js";
+
+/** How a turn ended, in a line; behind a failure also whether others wait for somebody to let them go on. */
+export function endLine({ status }: TurnState, { store }: ArpClient, t: Translate): string {
+  if (status === "completed") return t("answerComplete");
+  if (status === "cancelled") return t("stopped");
+  const isPaused = store.turnIds.get().some((id) => store.turn(id).get()?.paused);
+  return isPaused ? `${t("failed")}. ${t("linePaused")}` : t("failed");
+}
+
+/** On the server's own page: pictures and links take no token along, so they want a cookie. */
+export async function openFiles({ address, sessions }: ArpClient): Promise<void> {
+  if (new URL(address.base).origin === location.origin) await sessions.openFiles().catch(() => undefined);
+}

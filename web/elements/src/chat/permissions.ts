@@ -1,0 +1,160 @@
+/**
+ * `<arp-permissions>`: questions of tools for leave, as windows of ours beside the message box.
+ *
+ * Which components ask for leave is told by the server, beside the components, so none that an agent
+ * shows can pass for such a window. Nothing is ever allowed by accident: no button has the focus by
+ * itself, Escape allows nothing, and a window takes the focus only where nobody is writing.
+ */
+
+import { questionState, type ArpClient, type Component, type ToolRun, type TurnState, type Wire } from "@agent-rendering/core";
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+
+import { renderComponent } from "../components/render.js";
+import { createContext, showsRecording, type ArpContext } from "../context.js";
+import { ArpElement, define } from "../element.js";
+import { isObject, visible } from "../values.js";
+import { icon } from "./icons.js";
+
+interface Asked {
+  readonly permission: Wire.Permission;
+  readonly component: Component;
+  readonly run: ToolRun | undefined;
+}
+
+export class ArpPermissions extends ArpElement {
+  static override properties = { client: { attribute: false }, context: { attribute: false }, asked: { state: true } };
+
+  declare client: ArpClient | null;
+  declare context: ArpContext;
+  declare protected asked: readonly Asked[];
+  #stop: (() => void) | null = null;
+  readonly #answered = new Set<string>();
+
+  constructor() {
+    super();
+    this.client = null;
+    this.context = createContext();
+    this.asked = [];
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#stop?.();
+    this.#stop = null;
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (!changed.has("client")) return;
+    this.#stop?.();
+    this.#stop = this.client?.store.subscribe(() => this.#look()) ?? null;
+    this.#look();
+  }
+
+  #look(): void {
+    const next = this.client === null ? [] : openQuestions(this.client).filter(({ component }) => !this.#answered.has(component.id));
+    const isSame = next.length === this.asked.length && next.every(({ component }, at) => component === this.asked[at]?.component);
+    if (isSame) return;
+    const isNew = next.length > this.asked.length;
+    this.asked = next;
+    if (isNew) void this.updateComplete.then(() => this.#offer());
+  }
+
+  /** Takes the focus if nobody has it. */
+  #offer(): void {
+    const active = document.activeElement;
+    const card = this.querySelector<HTMLElement>(".arp-permission");
+    const { t } = this.context;
+    const tool = this.asked.at(-1)?.permission.tool ?? "";
+    this.context.announce(t("permissionAsked", { tool: visible(tool) }));
+    if (active === null || active === document.body) card?.focus();
+  }
+
+  protected override render(): TemplateResult {
+    return html`${repeat(this.asked, ({ component }) => component.id, (asked) => this.#card(asked))}`;
+  }
+
+  #card({ permission, component, run }: Asked): TemplateResult {
+    const { t } = this.context;
+    const { tool, scopes = ["once"] } = permission;
+    const { title, message } = component.props;
+    const grant = (scope: "once" | "session") => this.#settle(component, () => this.client?.grant(component, scope));
+    const deny = () => {
+      const reason = this.querySelector<HTMLInputElement>(`[data-permission="${CSS.escape(component.id)}"] input`)?.value.trim() ?? "";
+      this.#settle(component, () => this.client?.deny(component, reason));
+    };
+    const ways = [
+      { label: t("allowOnce"), kind: "arp-soft", act: () => grant("once") },
+      ...(scopes.includes("session") ? [{ label: t("allowSession"), kind: "arp-soft", act: () => grant("session") }] : []),
+      { label: t("denyPermission"), kind: "arp-soft arp-deny", act: deny },
+    ];
+    const key = (event: KeyboardEvent) => {
+      const way = ways[Number(event.key) - 1];
+      const isWriting = (event.target as HTMLElement).localName === "input";
+      if (isWriting || event.defaultPrevented || way === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      way.act();
+    };
+    return html`<section class="arp-permission" role="group" tabindex="-1" data-permission=${component.id} aria-label=${t("permissionAsked", { tool: visible(tool) })} @keydown=${key}>
+      <h3>${icon("shield")}<span>${t("permissionAsked", { tool: "\u2068" + visible(tool) + "\u2069" })}</span></h3>
+      <p dir="auto"><strong>${visible(String(title ?? ""))}</strong></p>
+      ${typeof message === "string" && message !== "" ? html`<p dir="auto">${visible(message)}</p>` : nothing}
+      ${run === undefined ? nothing : this.#arguments(run, component.id)}
+      <div class="arp-permission-buttons">
+        ${ways.map(({ label, kind, act }, at) => html`<button type="button" class="arp-button ${kind}" @click=${act}>${label} <kbd aria-hidden="true">${at + 1}</kbd></button>`)}
+        <input class="arp-input arp-reason" dir="auto" aria-label=${t("denyReason")} placeholder=${t("denyReason")} maxlength="500" />
+      </div>
+    </section>`;
+  }
+
+  #arguments({ args }: ToolRun, id: string): unknown {
+    const { t } = this.context;
+    let read: unknown;
+    try {
+      read = JSON.parse(args);
+    } catch {
+      read = args;
+    }
+    if (read === null || read === "" || (isObject(read) && Object.keys(read).length === 0)) return nothing;
+    const change = isObject(read) ? changeOf(read) : null;
+    const rest = isObject(read) && change !== null ? change.rest : read;
+    const text = typeof rest === "string" ? rest : JSON.stringify(rest, null, 2);
+    return html`${text === "{}" ? nothing : html`<pre dir="ltr" tabindex="0" aria-label=${t("toolArguments")}>${visible(text)}</pre>`}
+    ${change === null
+      ? nothing
+      : renderComponent({ id: `${id}-change`, type: "diff", props: { before: visible(change.before), after: visible(change.after) } }, this.context)}`;
+  }
+
+  #settle(component: Component, act: () => void): void {
+    this.#answered.add(component.id);
+    act();
+    this.context.announce(this.context.t("answerSent"));
+    this.#look();
+    this.dispatchEvent(new CustomEvent("arp-settled", { bubbles: true }));
+  }
+}
+
+/** The permissions that wait for an answer. */
+function openQuestions(client: ArpClient): Asked[] {
+  const { activeTurn } = client.store.status.get();
+  const turn: TurnState | undefined = activeTurn === null ? undefined : client.store.turn(activeTurn).get();
+  return (turn?.permissions ?? []).flatMap((permission) => {
+    const component = client.screen.find(permission.component)?.component;
+    if (component === undefined || questionState(component) !== "open" || showsRecording(client)) return [];
+    const run = turn?.tools.find(({ callId }) => callId !== "" && callId === permission.call_id);
+    return [{ permission, component, run }];
+  });
+}
+
+const PAIRS = [["before", "after"], ["old", "new"], ["old_text", "new_text"], ["old_string", "new_string"]] as const;
+
+/** What arguments change of a text, if they say so; and the arguments without it. */
+function changeOf(args: Readonly<Record<string, unknown>>): { before: string; after: string; rest: Record<string, unknown> } | null {
+  for (const [from, to] of PAIRS) {
+    const { [from]: before, [to]: after, ...rest } = args;
+    if (typeof before === "string" && typeof after === "string") return { before, after, rest };
+  }
+  return null;
+}
+
+define("arp-permissions", ArpPermissions);

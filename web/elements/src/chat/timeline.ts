@@ -1,0 +1,92 @@
+/** What a conversation shows: its turns, oldest first, and before there are any a welcome. */
+
+import type { ArpClient, Status } from "@agent-rendering/core";
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+
+import type { ArpContext } from "../context.js";
+import type { MessageActions } from "./message.js";
+import type { Older } from "./older.js";
+import { isBubble, outgoingBubbles } from "./outgoing.js";
+import type { Recent } from "./recent.js";
+import { dayLines } from "./times.js";
+import { watch } from "./watch.js";
+
+/** What a conversation is drawn from. */
+export interface Timeline {
+  readonly client: ArpClient;
+  readonly status: Status;
+  readonly context: ArpContext;
+  readonly older: Older;
+  readonly recent: Recent;
+  readonly avatar: string;
+  readonly showActivity: boolean;
+  readonly actions: MessageActions;
+  welcome(): TemplateResult;
+  loadOlder(): void;
+  /** Puts a text and files into the message box again. */
+  back(text: string, files: readonly File[]): void;
+}
+
+/** Turns of one part. Parts out of sight are not laid out, and few parts cost less than many turns. */
+const PART_TURNS = 10;
+
+/** Loaded with the first turn: without them the chat begins sooner. */
+export const loadMessages = () => import("./message.js").catch(() => undefined); // tried again with the next turn
+
+/** A conversation; what changes within a turn redraws its message alone. */
+export function timeline({ client, status, context, older, recent, avatar, showActivity, actions, welcome, loadOlder, back }: Timeline): TemplateResult {
+  const { store } = client;
+  const ids = store.turnIds.get();
+  const outgoing = store.outgoing.get();
+  const isEmpty = ids.length === 0 && older.turns.length === 0 && !outgoing.some(isBubble);
+  const lines = dayLines([...older.turns, ...ids.map((id) => store.turn(id).get())], context.t);
+  if (!isEmpty) void loadMessages();
+  const drawn = recent.of(ids);
+  const isLoading = status.loading && isEmpty && client.sessionId !== null && status.phase !== "refused";
+  return html`${isLoading
+      ? html`<div class="arp-skeleton" role="img" aria-label=${context.t("loading")}><span></span><span></span><span></span></div>`
+      : isEmpty
+        ? welcome()
+        : nothing}
+    ${older.wanted && !recent.isPartial
+      ? html`<button type="button" class="arp-button arp-quiet arp-older" aria-busy=${older.loading ? "true" : "false"} @click=${loadOlder}>
+          ${older.loading ? html`<span class="arp-spinner"></span>` : nothing}${context.t("loadOlder")}
+        </button>`
+      : nothing}
+    <div class="arp-log" role="log" aria-live="off" aria-label=${context.t("messages")}>
+      ${parts(
+        older.turns,
+        -older.turns.length,
+        ({ id }) => id,
+        (turn) => html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
+      )}
+      ${parts(
+        drawn,
+        ids.length - drawn.length,
+        (id) => id,
+        (id) => html`${lines.get(id)}<arp-message data-turn=${id} .turn=${watch(store.turn(id))} .client=${client} .context=${context} .actions=${actions} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
+      )}
+      ${outgoingBubbles(outgoing, client, context, back)}
+    </div>`;
+}
+
+/**
+ * Draws turns, some in each part. What comes above or below leaves the other parts as they are.
+ *
+ * @param first The place of the first turn among all; below 0 it is counted from the end.
+ */
+function parts<T>(turns: readonly T[], first: number, idOf: (turn: T) => string, draw: (turn: T) => TemplateResult): unknown {
+  const made = new Map<number, T[]>();
+  turns.forEach((turn, at) => {
+    const place = Math.floor((first + at) / PART_TURNS);
+    const part = made.get(place);
+    if (part === undefined) made.set(place, [turn]);
+    else part.push(turn);
+  });
+  return repeat(
+    made,
+    ([place]) => place,
+    ([, part]) => html`<div class="arp-log-part">${repeat(part, idOf, draw)}</div>`,
+  );
+}

@@ -1,0 +1,50 @@
+/** What can be done with a turn: say it in other words, have it answered again, look at another version. */
+
+import { ArpError, type ArpClient, type ErrorPayload, type TurnState } from "@agent-rendering/core";
+
+import type { MessageActions } from "./message.js";
+
+/** Of what takes no input. */
+export const NO_ACTIONS: MessageActions = {};
+
+/** The actions of a client's turns. `complain` is told why one was refused. */
+export function turnActions(client: ArpClient, complain: (error: ErrorPayload) => void): MessageActions {
+  const heard = (id: string) => {
+    client.acknowledged(id).catch((error: unknown) => {
+      client.discard(id); // what was refused is not kept for later: it was meant for now
+      complain(error instanceof ArpError ? error.payload : { error: String(error), code: 0 });
+    });
+  };
+  return {
+    regenerate: ({ id }) => heard(client.regenerate(id)),
+    edit: ({ id }, text) => heard(client.edit(id, text)),
+    versions: (turn) => versionsOf(turn, (id) => heard(client.showVersion(id))),
+    leave: ({ id }) => heard(client.stop(id)),
+    promote: ({ id }) => heard(client.promote(id)),
+    goOn: () => heard(client.goOn()),
+  };
+}
+
+/** Which of the versions of a turn shows; `null` if there is only this one. */
+function versionsOf({ id, inputs }: TurnState, show: (turnId: string) => void): ReturnType<NonNullable<MessageActions["versions"]>> {
+  const ids = inputs[0]?.versions ?? [];
+  const at = ids.indexOf(id);
+  if (at < 0 || ids.length < 2) return null;
+  return {
+    number: at + 1,
+    count: ids.length,
+    go: (step) => {
+      const next = ids[at + step];
+      if (next !== undefined) show(next);
+    },
+  };
+}
+
+/** The text that was said last; empty if there is none. */
+export function lastSaid({ store }: ArpClient): string {
+  for (const id of [...store.turnIds.get()].reverse()) {
+    const text = store.turn(id).get()?.inputs[0]?.data.text;
+    if (typeof text === "string" && text !== "") return text;
+  }
+  return "";
+}

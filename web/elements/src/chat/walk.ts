@@ -1,0 +1,13 @@
+/** Moves the focus from message to message. */
+
+/** Gives whether the focus has a place; behind the last message it belongs to the message box. */
+export function walk(chat: Element, step: -1 | 1): boolean {
+  const messages = [...chat.querySelectorAll<HTMLElement>(".arp-log article")];
+  const here = messages.findIndex((message) => message.contains(document.activeElement));
+  const next = here < 0 ? (step < 0 ? messages.at(-1) : undefined) : messages[here + step];
+  if (next === undefined) return step < 0;
+  next.tabIndex = -1;
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  return true;
+}

@@ -1,0 +1,50 @@
+/** What shows before the first word. */
+
+import { html, nothing, type TemplateResult } from "lit";
+
+import type { ArpContext } from "../context.js";
+
+/** What a conversation says of itself. */
+export interface Introduction {
+  readonly title?: string;
+  readonly description?: string;
+  readonly suggestions?: readonly string[];
+  /** Address of a picture, or a short text. */
+  readonly logo?: string;
+}
+
+/** What the host says of it, and where it says nothing what the server says. */
+export function introduced(
+  { heading, description, suggestions, logo }: { heading?: string | undefined; description?: string | undefined; suggestions?: readonly string[] | undefined; logo?: string | undefined },
+  told: Introduction | null,
+): Introduction {
+  return {
+    title: heading ?? told?.title ?? "",
+    description: description ?? told?.description ?? "",
+    suggestions: suggestions ?? told?.suggestions ?? [],
+    logo: logo ?? "",
+  };
+}
+
+export function welcome(
+  { title, description, suggestions = [], logo }: Introduction,
+  { t }: ArpContext,
+  say: (text: string) => void,
+): TemplateResult {
+  return html`<section class="arp-welcome" aria-labelledby="arp-greeting">
+    ${picture(logo, "arp-logo")}
+    <h2 id="arp-greeting" dir="auto">${title || t("greeting")}</h2>
+    <p class="arp-welcome-text" dir="auto">${description || (title ? t("greeting") : nothing)}</p>
+    ${suggestions.length === 0
+      ? nothing
+      : html`<ul class="arp-suggestions" aria-label=${t("suggestions")}>
+          ${suggestions.map((text) => html`<li><button type="button" dir="auto" class="arp-suggestion" @click=${() => say(text)}>${text}</button></li>`)}
+        </ul>`}
+  </section>`;
+}
+
+/** A picture by its address, or a short text such as an emoji; for the eye alone. */
+export function picture(source: string | undefined, name: string): unknown {
+  if (!source) return nothing;
+  return /[/.]/.test(source) ? html`<img class=${name} src=${source} alt="" />` : html`<span class=${name} aria-hidden="true">${source}</span>`;
+}

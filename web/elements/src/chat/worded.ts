@@ -1,0 +1,61 @@
+/**
+ * Texts that `Intl` writes, a moment after what they belong to: the first that it writes in a page
+ * costs as much as drawing a screen of messages.
+ */
+
+import { noChange } from "lit";
+import { directive, Directive, type ElementPart } from "lit/directive.js";
+
+import type { Translate } from "../context.js";
+
+/** Gives the text of an element, and its title. */
+type Words = (t: Translate) => readonly [text: string, title?: string];
+
+/** Languages in which something has been written. */
+const known = new WeakSet<Translate>();
+let waiting: (() => void)[] = [];
+
+const PATIENCE_MS = 500;
+
+class Worded extends Directive {
+  #key: string | null = null;
+  #t: Translate | null = null;
+
+  render(_key: string, _t: Translate, _words: Words): unknown {
+    return noChange;
+  }
+
+  override update({ element }: ElementPart, [key, t, words]: [string, Translate, Words]): unknown {
+    if (key === this.#key && t === this.#t) return noChange;
+    [this.#key, this.#t] = [key, t];
+    const write = () => {
+      if (key !== this.#key || t !== this.#t) return; // something else by now
+      known.add(t);
+      const [text, title = ""] = words(t);
+      element.textContent = text;
+      if (title) (element as HTMLElement).title = title;
+    };
+    if (known.has(t)) write();
+    else if (waiting.push(write) === 1) shown(writeAll);
+    return noChange;
+  }
+}
+
+/**
+ * `<time ${worded(key, t, (t) => [text, title])}>\u00a0</time>`: written anew when the key or the language is another;
+ * the element has no other content than a space, which keeps its place.
+ */
+export const worded = directive(Worded);
+
+function writeAll(): void {
+  const all = waiting;
+  waiting = [];
+  for (const write of all) write();
+}
+
+/** Calls when what is drawn now has been shown, and nothing else is to do. */
+function shown(act: () => void): void {
+  const { requestIdleCallback: idle } = globalThis as Partial<typeof globalThis>;
+  if (idle) idle(act, { timeout: PATIENCE_MS });
+  else setTimeout(act, 50);
+}

@@ -1,0 +1,85 @@
+/** Code with its tools: copy, wrap, line numbers, save. */
+
+import { html, nothing, type PropertyDeclarations } from "lit";
+import { saveFile } from "../clipboard.js";
+import { createContext, type ArpContext } from "../context.js";
+import { ArpElement, define } from "../element.js";
+import { copyButton, iconButton } from "../toolbar.js";
+import { hasGrammars, turnToColour, wantsColours } from "./highlight.js";
+import { CodeLines } from "./lines.js";
+
+const NOWHERE = createContext();
+
+/** `<arp-code>`: one text of code. */
+export class ArpCode extends ArpElement {
+  static override properties: PropertyDeclarations = {
+    code: { attribute: false },
+    language: { attribute: false },
+    name: { attribute: false },
+    unfinished: { attribute: false },
+    context: { attribute: false },
+    heading: { attribute: false },
+    wraps: { state: true },
+    numbered: { state: true },
+  };
+
+  declare code: string;
+  declare language: string;
+  /** The name of the file that it is saved as; without one it cannot be saved. */
+  declare name: string;
+  /** Whether more of it is to come; colours wait until then, so that they do not flicker. */
+  declare unfinished: boolean;
+  declare context: ArpContext;
+  /** What stands above it instead of the language. */
+  declare heading: string;
+  declare wraps: boolean;
+  declare numbered: boolean;
+  /** Whether it may be coloured now: many codes that come at once are coloured one after the other. */
+  #isTurn = false;
+  #hasAsked = false;
+  #lines: CodeLines | null = null;
+
+  constructor() {
+    super();
+    Object.assign(this, { code: "", language: "", name: "", heading: "", unfinished: false, wraps: false, numbered: false });
+    this.context = NOWHERE;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.classList.add("arp-code");
+  }
+
+  protected override render(): unknown {
+    const { t } = this.context;
+    const { language, heading } = this;
+    return html`<div class="arp-code-head">
+        <span class="arp-code-name" dir="auto">${heading || language || nothing}</span>
+        <span class="arp-tools">
+          ${this.name === "" ? nothing : iconButton("lines", t("lineNumbers"), () => (this.numbered = !this.numbered), this.numbered)}
+          ${iconButton("wrap", t("wrap"), () => (this.wraps = !this.wraps), this.wraps)}
+          ${this.name === "" ? nothing : iconButton("download", t("download"), () => saveFile(this.name, this.code))}
+          ${copyButton(this.context, t("copy"), () => this.code)}
+        </span>
+      </div>
+      <pre
+        dir="ltr" tabindex="0" role="group" aria-label=${heading || language || t("code")}
+        class=${`arp-pre${this.wraps ? " arp-wraps" : ""}${this.numbered ? " arp-numbered" : ""}`}
+      ><code></code></pre>`;
+  }
+
+  protected override updated(): void {
+    const { code, language, unfinished } = this;
+    const isColoured = !unfinished && this.#isTurn && hasGrammars();
+    this.#lines ??= new CodeLines(this.querySelector("code") as HTMLElement);
+    this.#lines.show(code, isColoured ? language : "");
+    if (unfinished || isColoured || this.#hasAsked || !wantsColours(code, language)) return;
+    this.#hasAsked = true;
+    void turnToColour().then(() => {
+      this.#isTurn = true;
+      this.requestUpdate();
+    });
+  }
+}
+
+define("arp-code", ArpCode);

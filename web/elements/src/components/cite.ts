@@ -1,0 +1,139 @@
+/**
+ * `<arp-cite>`: `[2]` in an agent's text. With a second source it is a link to where that is listed, with a
+ * card on hover and focus; without one it is the text that it was.
+ */
+
+import { html, LitElement, nothing, type TemplateResult } from "lit";
+import { createContext, type ArpContext } from "../context.js";
+import type { Source } from "../citations.js";
+import { define } from "../element.js";
+import { linkTarget } from "../url.js";
+import { freshId, visible } from "../values.js";
+
+const NOWHERE = createContext();
+
+/** The card and the window's edge. */
+const MARGIN_PX = 8;
+
+export class ArpCite extends LitElement {
+  static override properties = { number: { attribute: false }, context: { attribute: false }, isShown: { state: true } };
+
+  /** From 1. */
+  declare number: number;
+  declare context: ArpContext;
+  declare protected isShown: boolean;
+  readonly #card = freshId("cited");
+  #stop: (() => void) | null = null;
+
+  constructor() {
+    super();
+    this.number = 0;
+    this.context = NOWHERE;
+    this.isShown = false;
+    this.addEventListener("pointerenter", ({ pointerType }) => pointerType !== "touch" && this.#show());
+    this.addEventListener("pointerleave", () => !this.contains(document.activeElement) && this.#hide());
+    this.addEventListener("focusin", () => this.#show());
+    this.addEventListener("focusout", () => !this.matches(":hover") && this.#hide());
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    this.replaceChildren(); // the text that stood here until this was loaded
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.#stop = this.context.citations?.subscribe(() => this.requestUpdate()) ?? null;
+    this.requestUpdate();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#stop?.();
+    this.#hide();
+  }
+
+  protected override render(): TemplateResult {
+    const { citations, t } = this.context;
+    const source = citations?.get()[this.number - 1];
+    if (!citations || !source) return html`[${this.number}]`;
+    const place = `${citations.id}-${this.number}`;
+    const label = t("sourceNumber", { number: this.number, title: nameOf(source) });
+    return html`<a
+        href="#${place}"
+        aria-label=${label}
+        aria-describedby=${this.isShown ? this.#card : nothing}
+        @click=${(event: MouseEvent) => this.#go(event, place)}
+        >[${this.number}]</a
+      >${this.isShown ? this.#drawCard(source) : nothing}`;
+  }
+
+  #drawCard(source: Source): TemplateResult {
+    const host = linkTarget(source.url)?.host ?? "";
+    return html`<span class="arp-cite-card" id=${this.#card} role="tooltip" popover="manual"
+      ><span class="arp-cite-inner"
+        ><strong dir="auto">${nameOf(source)}</strong>${host === "" || source.url === "" ? nothing : html`<span class="arp-host" dir="ltr">${host}</span>`}${source.excerpt === ""
+          ? nothing
+          : html`<span class="arp-excerpt" dir="auto">${source.excerpt}</span>`}</span
+      ></span
+    >`;
+  }
+
+  protected override updated(): void {
+    const card = this.querySelector<HTMLElement>("[popover]");
+    if (card === null) return;
+    if (!card.matches(":popover-open")) card.showPopover();
+    this.#place();
+  }
+
+  /** Below the link, or above it where there is more room; the pointer can go over to it. */
+  readonly #place = (): void => {
+    const card = this.querySelector<HTMLElement>("[popover]");
+    const link = this.querySelector("a");
+    if (card === null || link === null) return;
+    const at = link.getBoundingClientRect();
+    const { width, height } = card.getBoundingClientRect();
+    const isBelow = at.bottom + height < innerHeight || at.top < height;
+    card.style.left = `${Math.max(MARGIN_PX, Math.min((at.left + at.right - width) / 2, innerWidth - width - MARGIN_PX))}px`;
+    card.style.top = `${isBelow ? at.bottom : at.top - height}px`;
+  };
+
+  #show(): void {
+    if (this.isShown || this.context.citations?.get()[this.number - 1] === undefined) return;
+    this.isShown = true;
+    document.addEventListener("keydown", this.#key, true);
+    document.addEventListener("scroll", this.#place, { capture: true, passive: true });
+  }
+
+  #hide(): void {
+    this.isShown = false;
+    document.removeEventListener("keydown", this.#key, true);
+    document.removeEventListener("scroll", this.#place, true);
+  }
+
+  /** Escape closes the card and does nothing else. */
+  readonly #key = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#hide();
+  };
+
+  /** Goes there without a new address: that is the host page's. */
+  #go(event: MouseEvent, place: string): void {
+    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const item = (this.getRootNode() as Document | ShadowRoot).getElementById(place);
+    if (item === null) return;
+    event.preventDefault();
+    this.#hide();
+    item.scrollIntoView({ block: "nearest" });
+    item.focus();
+  }
+}
+
+/** What a source is called: its title, else its address. */
+export function nameOf({ title, url }: Source): string {
+  return visible(title || url);
+}
+
+define("arp-cite", ArpCite);

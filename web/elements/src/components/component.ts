@@ -1,0 +1,13 @@
+/** Any component in one element, for those who do not write Lit templates. */
+
+import { ComponentElement, define } from "../element.js";
+import { renderComponent } from "./render.js";
+
+/** `<arp-component>`: draws its `component`, whatever its type. */
+export class ArpComponentElement extends ComponentElement {
+  protected override draw(): unknown {
+    return this.component && renderComponent(this.component, this.context);
+  }
+}
+
+define("arp-component", ArpComponentElement);

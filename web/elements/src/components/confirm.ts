@@ -1,0 +1,31 @@
+/** Yes or no. */
+
+import type { Json, JsonObject } from "@agent-rendering/core";
+import { html, nothing } from "lit";
+import { define } from "../element.js";
+import { icon } from "../icons.js";
+import { isObject, text } from "../values.js";
+import { QuestionElement } from "./question.js";
+
+/** `<arp-confirm>`: what was answered stays marked. */
+export class ArpConfirm extends QuestionElement {
+  protected override draw({ title, message, confirm_label: yes, deny_label: no, destructive }: JsonObject): unknown {
+    const { t, given } = this;
+    const taken = given == null ? null : isYes(given);
+    const button = (value: boolean, label: string, looks: string) => html`<button
+      type="button" class="arp-button ${looks}" ?disabled=${!this.open} data-taken=${taken === value ? "" : nothing} @click=${() => this.reply(value)}
+    >${taken === value ? html`${icon("check")}<span class="arp-hidden">${t("answered")}: </span>` : nothing}<span dir="auto">${label}</span></button>`;
+    return this.frame(title, message, html`<div class="arp-actions">
+      ${button(true, text(yes) || t("confirm"), destructive === true ? "arp-danger" : "")}
+      ${button(false, text(no) || t("deny"), "arp-soft")}
+    </div>`, destructive === true ? "destructive" : "confirm");
+  }
+}
+
+/** Nothing doubtful ever confirms. */
+function isYes(answer: Json): boolean {
+  const said = isObject(answer) ? (answer.action ?? answer.confirmed) : answer;
+  return said === true || said === "confirm";
+}
+
+define("arp-confirm", ArpConfirm);

@@ -1,0 +1,23 @@
+/** A picture with its caption. */
+
+import type { Json, JsonObject } from "@agent-rendering/core";
+import { html, nothing } from "lit";
+import { ComponentElement, define } from "../element.js";
+import { number, text } from "../values.js";
+
+/** `<arp-image>`. */
+export class ArpImage extends ComponentElement {
+  protected override draw({ src, alt, width, height, caption }: JsonObject): unknown {
+    return html`<figure class="arp-figure">
+      <arp-picture .source=${text(src)} .alt=${text(alt)} .width=${size(width)} .height=${size(height)} .context=${this.context}></arp-picture>
+      ${text(caption) === "" ? nothing : html`<figcaption class="arp-note" dir="auto">${text(caption)}</figcaption>`}
+    </figure>`;
+  }
+}
+
+function size(value: Json | undefined): number | null {
+  const found = number(value);
+  return found !== null && found >= 1 && found <= 10_000 ? Math.round(found) : null;
+}
+
+define("arp-image", ArpImage);

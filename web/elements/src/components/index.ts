@@ -1,0 +1,38 @@
+/** Every component of the catalog as an element, and what they stand on. */
+
+export { createComponents, createContext } from "../context.js";
+export type { AnswerFile, ArpContext, ComponentFactory, Components, Translate } from "../context.js";
+export { ArpElement, ComponentElement, define } from "../element.js";
+export { icon } from "../icons.js";
+export type { IconName } from "../icons.js";
+export { copyText, fileName, saveFile } from "../clipboard.js";
+export { copyButton, copyFrom, iconButton } from "../toolbar.js";
+export { tabList } from "../tablist.js";
+export { adoptStyles, STYLES } from "../style/sheet.js";
+export { visible } from "../values.js";
+export { imageSource, linkTarget } from "../url.js";
+export { ArpCode } from "../code/code.js";
+export { ArpMath } from "../markdown/math.js";
+export { ArpProse } from "../markdown/prose.js";
+export { ArpPicture } from "../picture.js";
+export { loadComponents, renderComponent, renderComponents } from "./render.js";
+export { ArpComponentElement } from "./component.js";
+export { ArpOwn } from "./own.js";
+export { ArpUnknown } from "./unknown.js";
+export { ArpChoices } from "./choices.js";
+export { ArpCodeBlock } from "./code_block.js";
+export { ArpConfirm } from "./confirm.js";
+export { ArpGroup, ArpSplit, ArpTabs } from "./layout.js";
+export { ArpImage } from "./image.js";
+export { ArpKeyValue } from "./key_value.js";
+export { ArpMarkdown, ArpText } from "./text.js";
+export { ArpProgress } from "./progress.js";
+export { ArpStatusCard } from "./status_card.js";
+export { ArpTextInput } from "./text_input.js";
+
+export type { ArpChart } from "./chart.js";
+export type { ArpDiff } from "./diff.js";
+export type { ArpForm } from "./form.js";
+export type { ArpProductCards } from "./product_cards.js";
+export type { ArpSources } from "./sources.js";
+export type { ArpTable } from "./table.js";

@@ -1,0 +1,40 @@
+/** Facts by name. */
+
+import type { JsonObject } from "@agent-rendering/core";
+import { html, nothing } from "lit";
+import { ComponentElement, define } from "../element.js";
+import { icon, type IconName } from "../icons.js";
+import { copyButton } from "../toolbar.js";
+import { freshId, objects, oneOf, text } from "../values.js";
+
+const STYLES = ["default", "success", "error", "warning", "muted"] as const;
+
+/** `<arp-key-value>`: a `dl`; each value can be copied. */
+export class ArpKeyValue extends ComponentElement {
+  readonly #id = freshId("facts");
+
+  protected override draw({ title, items }: JsonObject): unknown {
+    const heading = text(title);
+    const shown = objects(items);
+    return html`<section class="arp-card arp-facts" role="group" aria-labelledby=${heading ? this.#id : nothing}>
+      ${heading ? html`<h3 class="arp-title" id=${this.#id} dir="auto">${heading}</h3>` : nothing}
+      ${shown.length === 0 ? nothing : html`<dl>${shown.map((item) => this.#item(item))}</dl>`}
+    </section>`;
+  }
+
+  #item({ key, value, style }: JsonObject): unknown {
+    const kind = oneOf(style, STYLES);
+    const told = typeof value === "number" ? this.t.number(value, { maximumFractionDigits: 20 }) : text(value);
+    const isSaid = kind !== "default" && kind !== "muted";
+    return html`<div data-state=${kind}>
+      <dt dir="auto">${text(key)}</dt>
+      <dd>
+        ${isSaid ? html`${icon(kind as IconName)}<span class="arp-hidden">${this.t(kind)}: </span>` : nothing}
+        <span class="arp-plain" dir="auto">${told === "" ? "–" : told}</span>
+        ${told === "" ? nothing : copyButton(this.context, `${this.t("copy")}: ${text(key)}`, () => text(value))}
+      </dd>
+    </div>`;
+  }
+}
+
+define("arp-key-value", ArpKeyValue);

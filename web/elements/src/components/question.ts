@@ -1,0 +1,124 @@
+/**
+ * What all questions share: answered once, also while the agent goes on; what was answered shows at
+ * once, and after a reload.
+ */
+
+import { questionState, type Json, type Outgoing } from "@agent-rendering/core";
+import { html, nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
+import type { AnswerFile } from "../context.js";
+import { ComponentElement } from "../element.js";
+import { icon } from "../icons.js";
+import { freshId, text } from "../values.js";
+import { addStyles } from "../style/sheet.js";
+import styles from "../style/questions.css?inline";
+import { wrong } from "../wrong.js";
+
+addStyles(styles);
+
+/** A question. */
+export abstract class QuestionElement extends ComponentElement {
+  static override properties: PropertyDeclarations = { sent: { state: true } };
+
+  /** What was answered here and the agent side has not told back yet. */
+  declare protected sent: { readonly value: Json; readonly id: string | null } | null;
+  protected readonly titleId = freshId("question");
+  #stop: (() => void) | null = null;
+  #watched: unknown = null;
+
+  constructor() {
+    super();
+    this.sent = null;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#stop?.();
+    this.#stop = this.#watched = null;
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (changed.has("component") && this.component && questionState(this.component) !== "open") this.sent = null;
+    this.#watch();
+  }
+
+  /** Hears how the answer fares on its way. */
+  #watch(): void {
+    const { client } = this.context;
+    if (!this.isConnected || this.#watched === client) return;
+    this.#stop?.();
+    this.#watched = client;
+    const stops = client === null ? [] : [client.store.outgoing, client.store.status].map((cell) => cell.subscribe(() => this.requestUpdate()));
+    this.#stop = () => stops.forEach((stop) => stop());
+  }
+
+  /** The answer that is on its way, from here or from before a reload. */
+  protected get pending(): Outgoing | null {
+    const items = this.context.client?.store.outgoing.get() ?? [];
+    return items.find(({ message }) => message.source_component === this.component?.id) ?? null;
+  }
+
+  /** Whether it can be answered now. */
+  override get open(): boolean {
+    const { pending } = this;
+    return super.open && (pending === null ? this.sent === null : pending.phase === "refused");
+  }
+
+  /** What was answered; `undefined` if nothing yet. */
+  protected get given(): Json | undefined {
+    const answer = this.component?.props.answer;
+    return answer ?? this.sent?.value ?? undefined;
+  }
+
+  /** Answers, once. */
+  protected reply(value: Json, files: readonly AnswerFile[] = []): void {
+    const { component, context, pending } = this;
+    if (!this.open || component === null) return;
+    if (pending !== null) context.client?.discard(pending.id);
+    this.sent = { value, id: null };
+    const id = context.answer(component, value, files) ?? null;
+    this.sent = { value, id };
+    context.announce(this.t(this.#isOffline() ? "answerQueued" : "answerSent"));
+    this.dispatchEvent(new CustomEvent("arp-action", { bubbles: true, composed: true, detail: { component, name: "answer", payload: value } }));
+    void this.updateComplete.then(() => this.#keepFocus());
+  }
+
+  /** Focus goes to the question when what had it went away. */
+  #keepFocus(): void {
+    if (document.activeElement !== document.body && document.activeElement !== null) return;
+    this.querySelector<HTMLElement>(".arp-question")?.focus({ preventScroll: true });
+  }
+
+  #isOffline(): boolean {
+    const { client } = this.context;
+    return client !== null && !client.connected;
+  }
+
+  /** The line below: how the answer fares, or why there is none. */
+  protected standing(): TemplateResult | typeof nothing {
+    const { t, component, pending } = this;
+    const state = component === null ? null : questionState(component);
+    if (state === "answered") return note("check", t("answered"));
+    if (state === "expired" || state === "cancelled") return note("cross", t(state));
+    if (pending?.phase === "refused") return html`<p class="arp-note arp-error" role="alert">${icon("error")}<span>${pending.error ? wrong(pending.error, t, (text) => t("notSent", { error: text })) : nothing}</span></p>`;
+    if (pending === null && this.sent === null) return nothing;
+    return note("check", t(this.#isOffline() ? "answerQueued" : "answerSent"));
+  }
+
+  /** The frame of a question: title, text, controls, standing. */
+  protected frame(title: Json | undefined, message: Json | undefined, controls: unknown, kind: string): TemplateResult {
+    const heading = text(title);
+    return html`<section
+      class="arp-card arp-question" data-kind=${kind} data-state=${this.component ? (questionState(this.component) ?? "open") : "open"} role="group" tabindex="-1"
+      aria-labelledby=${heading ? this.titleId : nothing} aria-label=${heading ? nothing : this.t("choice")}
+    >
+      ${heading ? html`<h3 class="arp-title" id=${this.titleId} dir="auto">${heading}</h3>` : nothing}
+      ${text(message) ? html`<p class="arp-plain arp-question-text" dir="auto">${text(message)}</p>` : nothing}
+      ${controls}${this.standing()}
+    </section>`;
+  }
+}
+
+function note(sign: "check" | "cross", words: string): TemplateResult {
+  return html`<p class="arp-note arp-standing">${icon(sign)}<span>${words}</span></p>`;
+}
+

@@ -1,0 +1,253 @@
+/** Rows under headers. */
+
+import type { Json, JsonObject } from "@agent-rendering/core";
+import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
+import { fileName, saveFile } from "../clipboard.js";
+import { ComponentElement, define } from "../element.js";
+import { exportMenu, type Offer } from "../export_menu.js";
+import { icon } from "../icons.js";
+import { columnKind, sorted, type CellValue, type ColumnKind, type Direction, type Row } from "../table/sort.js";
+import { TableRows, WINDOWED } from "../table/rows.js";
+import { tabList } from "../tablist.js";
+import { copyFrom } from "../toolbar.js";
+import { freshId, list, number, objects, text } from "../values.js";
+import { styled } from "../styled.js";
+import { addStyles } from "../style/sheet.js";
+import styles from "../style/table.css?inline";
+
+interface Sheet {
+  readonly name: string;
+  readonly headers: readonly string[];
+  readonly rows: readonly Row[];
+  /** Of each column; there may be more than headers. */
+  readonly kinds: readonly ColumnKind[];
+  readonly marked: ReadonlySet<number>;
+}
+
+interface Sorting {
+  readonly column: number;
+  readonly direction: Direction;
+}
+
+type Format = "CSV" | "TSV" | "Markdown";
+
+const exporters = () => import("@agent-rendering/core/export");
+/** A column is at least and at most so wide, in characters, where only rows in sight are drawn. */
+const [NARROWEST, WIDEST] = [6, 34];
+
+/** `<arp-table>`: to sort, to filter, to take along. */
+export class ArpTable extends ComponentElement {
+  static override properties: PropertyDeclarations = {
+    chosen: { state: true },
+    wanted: { state: true },
+    sorting: { state: true },
+    order: { state: true },
+  };
+
+  declare chosen: number;
+  declare wanted: string;
+  declare sorting: Sorting | null;
+  /** The rows in sorted order; `null` as they came. */
+  declare order: Int32Array | null;
+  readonly #id = freshId("table");
+  #rows: TableRows | null = null;
+  #sheets: readonly Sheet[] = [];
+  /** The numbers of the rows that are shown, in order. */
+  #shown: readonly number[] = [];
+  /** The rows as they are searched; made with the first search. */
+  #said: readonly string[] | null = null;
+  #runs = 0;
+
+  constructor() {
+    super();
+    Object.assign(this, { chosen: 0, wanted: "", sorting: null, order: null });
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    addEventListener("beforeprint", this.#beforePrint);
+    addEventListener("afterprint", this.#afterPrint);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    removeEventListener("beforeprint", this.#beforePrint);
+    removeEventListener("afterprint", this.#afterPrint);
+  }
+
+  readonly #beforePrint = (): void => this.#rows?.showAll(true);
+  readonly #afterPrint = (): void => this.#rows?.showAll(false);
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (this.component === null) return;
+    if (changed.has("component")) {
+      const { props } = this.component;
+      const tabs = objects(props.tabs);
+      this.#sheets = (tabs.length > 0 ? tabs : [props]).map(sheetOf);
+      if (this.sorting) void this.#sort(this.sorting, false);
+    }
+    if (["component", "context", "chosen"].some((name) => changed.has(name))) this.#said = null;
+    this.#shown = this.#visible();
+  }
+
+  get #sheet(): Sheet {
+    return this.#sheets[Math.min(this.chosen, this.#sheets.length - 1)] as Sheet;
+  }
+
+  protected override draw({ title, searchable, sortable }: JsonObject): unknown {
+    const sheet = this.#sheet;
+    const isLong = sheet.rows.length > WINDOWED;
+    const wide = isLong ? widths(sheet) : [];
+    const heading = text(title);
+    const hasTabs = this.#sheets.length > 1 || sheet.name !== "";
+    const name = heading || sheet.name || this.t("tableName");
+    return html`<section class="arp-card arp-table" role="group" aria-labelledby=${heading ? this.#id : nothing} aria-label=${heading ? nothing : name}>
+      <header>
+        ${heading ? html`<h3 class="arp-title" id=${this.#id} dir="auto">${heading}</h3>` : html`<span class="arp-note">${this.t("rows", { count: sheet.rows.length })}</span>`}
+        ${searchable === true || isLong ? this.#filter() : nothing}
+        ${this.#menu(name)}
+      </header>
+      ${hasTabs ? tabList({ id: this.#id, label: name, tabs: this.#sheets.map((one) => one.name), active: Math.min(this.chosen, this.#sheets.length - 1), choose: (at) => this.#choose(at) }) : nothing}
+      <div class="arp-table-scroll" tabindex="0" role=${hasTabs ? "tabpanel" : "group"} id=${hasTabs ? `${this.#id}-panel` : nothing} aria-label=${name}>
+        <table aria-rowcount=${isLong ? sheet.rows.length + 1 : nothing} class=${isLong ? "arp-long" : ""} ${styled(isLong ? { "--_arp-wide": String(wide.reduce((sum, one) => sum + one, 0)) } : {})}>
+          <caption class="arp-hidden">${name}, ${this.t("rows", { count: sheet.rows.length })}</caption>
+          ${isLong ? html`<colgroup>${wide.map((width) => html`<col ${styled({ width: `${width}ch` })} />`)}</colgroup>` : nothing}
+          <thead><tr aria-rowindex=${isLong ? 1 : nothing}>${sheet.headers.map((header, at) => this.#header(header, at, sortable === true || isLong))}</tr></thead>
+          <tbody></tbody>
+        </table>
+        ${sheet.rows.length === 0 ? html`<p class="arp-note arp-empty">${this.t("noRows")}</p>` : nothing}
+      </div>
+      <p class="arp-note arp-count" role="status">${this.#count()}</p>
+    </section>`;
+  }
+
+  #count(): unknown {
+    const { rows } = this.#sheet;
+    if (this.wanted !== "") return this.t("filtered", { count: this.#shown.length, all: rows.length });
+    return rows.length > WINDOWED ? this.t("rows", { count: rows.length }) : nothing;
+  }
+
+  #header(header: string, column: number, isSortable: boolean): unknown {
+    const { t, sorting } = this;
+    const isNumber = this.#sheet.kinds[column] === "number";
+    if (!isSortable) return html`<th scope="col" class=${isNumber ? "arp-number" : ""}>${header}</th>`;
+    const direction = sorting?.column === column ? sorting.direction : null;
+    const next: Direction = direction === "ascending" ? "descending" : "ascending";
+    const label = t(next === "ascending" ? "sortAscending" : "sortDescending", { column: header });
+    return html`<th scope="col" class=${isNumber ? "arp-number" : ""} aria-sort=${direction ?? "none"}>
+      <button type="button" class="arp-sort" title=${label} @click=${() => void this.#sort({ column, direction: next }, true)}>
+        <span dir="auto">${header}</span>${icon(direction === null ? "both" : direction === "ascending" ? "up" : "down")}
+      </button></th>`;
+  }
+
+  #filter(): unknown {
+    const { t } = this;
+    return html`<label class="arp-search">${icon("search")}<span class="arp-hidden">${t("filter")}</span>
+      <input class="arp-input" type="search" dir="auto" placeholder=${t("filter")} .value=${this.wanted} @input=${(event: Event) => (this.wanted = (event.target as HTMLInputElement).value)} /></label>`;
+  }
+
+  #menu(name: string): unknown {
+    const { t } = this;
+    const copies: Format[] = ["CSV", "TSV", "Markdown"];
+    const offers: Offer[] = copies.map((format) => [t("copyAs", { format }), (event) => this.#copy(event, format)]);
+    return exportMenu("copy", t("copy"), [...offers, [`${t("download")} (CSV)`, () => this.#save(name)]], () => void exporters());
+  }
+
+  async #as(format: Format): Promise<string> {
+    const { headers, rows } = this.#sheet;
+    const shown = this.#shown.map((at) => rows[at] as Row);
+    const { toCsv, toMarkdownTable, toTsv } = await exporters();
+    return { CSV: toCsv, TSV: toTsv, Markdown: toMarkdownTable }[format](headers, shown);
+  }
+
+  async #copy(event: Event, format: Format): Promise<void> {
+    const menu = (event.currentTarget as HTMLElement).closest("details") as HTMLDetailsElement;
+    const content = await this.#as(format);
+    await copyFrom(menu.querySelector("summary") as HTMLElement, content, this.context);
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
+  }
+
+  async #save(name: string): Promise<void> {
+    saveFile(fileName(name, "csv"), `\ufeff${await this.#as("CSV")}`, "text/csv");
+  }
+
+  #choose(at: number): void {
+    this.chosen = at;
+    this.sorting = this.order = null;
+  }
+
+  /** Sorts; a sort that was begun later wins. */
+  async #sort(sorting: Sorting, isTold: boolean): Promise<void> {
+    const run = (this.#runs += 1);
+    const { rows, headers } = this.#sheet;
+    this.sorting = sorting;
+    const order = await sorted(rows, sorting.column, sorting.direction, this.t.locale);
+    if (run !== this.#runs) return;
+    this.order = order;
+    const column = headers[sorting.column] ?? "";
+    if (isTold) this.context.announce(this.t(sorting.direction === "ascending" ? "sortedUp" : "sortedDown", { column }));
+  }
+
+  #visible(): readonly number[] {
+    const { rows } = this.#sheet;
+    const isFit = this.order?.length === rows.length;
+    const all = isFit && this.order ? Array.from(this.order) : rows.map((_, at) => at);
+    const words = this.#lower(this.wanted).split(/\s+/).filter(Boolean);
+    if (words.length === 0) return all;
+    const said = (this.#said ??= rows.map((row) => this.#lower(row.map((cell) => this.#told(cell)).join("\n"))));
+    return all.filter((at) => words.every((word) => said[at]?.includes(word)));
+  }
+
+  #lower(words: string): string {
+    return words.toLocaleLowerCase(this.t.locale);
+  }
+
+  #told(cell: CellValue | undefined): string {
+    if (cell == null) return "";
+    return typeof cell === "boolean" ? this.t(cell ? "confirm" : "deny") : String(cell);
+  }
+
+  protected override drawn(): void {
+    const body = this.querySelector("tbody");
+    const box = this.querySelector<HTMLElement>(".arp-table-scroll");
+    if (body === null || box === null) return;
+    if (this.#rows === null || !body.hasChildNodes()) this.#rows = new TableRows(body, box);
+    const { rows, kinds, marked } = this.#sheet;
+    this.#rows.show(rows, this.#shown, {
+      classes: kinds.map((kind) => ({ number: "arp-number", date: "arp-date", text: "" })[kind]),
+      text: (cell) => this.#told(cell),
+      isMarked: (at) => marked.has(at),
+    });
+  }
+}
+
+function sheetOf({ name, headers, rows, highlight }: JsonObject): Sheet {
+  const names = list(headers).map(text);
+  // Rows as they are stay the same arrays, by which their nodes are known again.
+  const cells = list(rows).map((row) => (Array.isArray(row) && row.every(isCell) ? (row as Row) : list(row).map((cell) => (isCell(cell) ? cell : JSON.stringify(cell)))));
+  const columns = cells.slice(0, 1000).reduce((most, row) => Math.max(most, row.length), names.length);
+  return {
+    name: text(name),
+    headers: names,
+    rows: cells,
+    kinds: Array.from({ length: columns }, (_, column) => columnKind(cells, column)),
+    marked: new Set(list(highlight).flatMap((at) => number(at) ?? [])),
+  };
+}
+
+function isCell(value: Json): value is CellValue {
+  return value === null || typeof value !== "object";
+}
+
+/** How wide columns are, in characters, by what stands in them. */
+function widths({ headers, rows }: Sheet): number[] {
+  return headers.map((header, at) => {
+    let most = [...header].length + 4;
+    for (let row = 0; row < rows.length; row += Math.ceil(rows.length / 500)) most = Math.max(most, String(rows[row]?.[at] ?? "").length + 3);
+    return Math.min(WIDEST, Math.max(NARROWEST, most));
+  });
+}
+
+addStyles(styles);
+define("arp-table", ArpTable);

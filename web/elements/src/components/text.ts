@@ -1,0 +1,24 @@
+/** `text` and `markdown`. */
+
+import type { JsonObject } from "@agent-rendering/core";
+import { html } from "lit";
+import { ComponentElement, define } from "../element.js";
+import { text } from "../values.js";
+
+/** `<arp-text>`: a text as it is, or Markdown if it says so. */
+export class ArpText extends ComponentElement {
+  protected override draw({ content, format }: JsonObject): unknown {
+    if (format === "markdown") return html`<arp-prose .text=${text(content)} .streaming=${this.context.streaming} .context=${this.context}></arp-prose>`;
+    return html`<p class="arp-plain" dir="auto">${text(content)}</p>`;
+  }
+}
+
+/** `<arp-markdown>`: prose. */
+export class ArpMarkdown extends ComponentElement {
+  protected override draw({ content }: JsonObject): unknown {
+    return html`<arp-prose .text=${text(content)} .streaming=${this.context.streaming} .context=${this.context}></arp-prose>`;
+  }
+}
+
+define("arp-text", ArpText);
+define("arp-markdown", ArpMarkdown);

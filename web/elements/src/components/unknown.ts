@@ -1,0 +1,23 @@
+/** A component of a type that nobody here knows, without a fallback. */
+
+import type { JsonObject } from "@agent-rendering/core";
+import { html } from "lit";
+import { ComponentElement, define } from "../element.js";
+import { icon } from "../icons.js";
+
+/** `<arp-unknown>`: a quiet card; what came is behind "details". */
+export class ArpUnknown extends ComponentElement {
+  protected override draw(props: JsonObject): unknown {
+    const { t } = this;
+    if (this.component) this.context.present(this.component, "failed");
+    return html`<section class="arp-card arp-failure">
+      <p>${icon("info")}<span>${t("cannotShow")}</span></p>
+      <details>
+        <summary>${t("details")}</summary>
+        <pre tabindex="0" dir="ltr" aria-label=${t("details")}>${this.component?.type} ${JSON.stringify(props, null, 2)}</pre>
+      </details>
+    </section>`;
+  }
+}
+
+define("arp-unknown", ArpUnknown);

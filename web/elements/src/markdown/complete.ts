@@ -1,0 +1,182 @@
+/**
+ * The end of a text that is still being written, completed so that its unfinished marks mean already
+ * what they will mean: `**bo` is bold, half a link is its text, a table's head is a table.
+ */
+
+/** A text whose last block may be unfinished, as it should be shown now. */
+export function complete(source: string): string {
+  const fence = /^ {0,3}(`{3,}|~{3,})[^\n]*/.exec(source);
+  if (fence) return source.replace(/\n {0,3}(?:`{1,2}|~{1,2})$/, "\n");
+  const shown = completeTable(heldBack(source));
+  const start = inlineStart(shown);
+  return shown.slice(0, start) + completeInline(shown.slice(start));
+}
+
+/** Without a last line that does not say yet what it will be: list marks, hashes, rules, half fences. */
+function heldBack(source: string): string {
+  const start = source.lastIndexOf("\n") + 1;
+  const line = source.slice(start);
+  const isUndecided =
+    /^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,9}[.)]?)(?:\s+\[[ xX]?\]?)?|#{1,6}|[-=*_]+|`{1,2}|~{1,2})\s*$/.test(line) ||
+    /^\s*(?:>\s*)+$/.test(line) || /^\s*(?:\$|\\)$/.test(line);
+  return isUndecided ? source.slice(0, start) : source;
+}
+
+/** The head of a table gets the line under it that makes it one. */
+function completeTable(source: string): string {
+  const start = Math.max(0, source.lastIndexOf("\n\n") + 2 * Number(source.includes("\n\n")));
+  const [head = "", rule, ...rows] = source.slice(start).split("\n");
+  if (!/^ {0,3}\|/.test(head) || rows.length > 0) return source;
+  if (rule !== undefined && !/^[\s|:-]*$/.test(rule)) return source;
+  const whole = /\|\s*$/.test(head) && head.trim().length > 1 ? head.trimEnd() : `${completeInline(head)} |`;
+  const cells = whole.replace(/\\\|/g, "").split("|").length - 2;
+  return `${source.slice(0, start)}${whole}\n|${" --- |".repeat(Math.max(1, cells))}`;
+}
+
+/** Where the last stretch of inline text begins: behind the last blank line, list mark, cell border. */
+function inlineStart(source: string): number {
+  const paragraph = source.lastIndexOf("\n\n") + 1;
+  let start = paragraph;
+  const marks = /\n(?=[ \t]*(?:[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|>))/g;
+  marks.lastIndex = Math.max(0, paragraph - 1);
+  for (let found = marks.exec(source); found; found = marks.exec(source)) start = found.index + 1;
+  const line = source.lastIndexOf("\n") + 1;
+  if (/^ {0,3}\|/.test(source.slice(line))) return source.lastIndexOf("|") + 1;
+  const mark = /^\s*(?:>\s?|[-*+][ \t]+|\d{1,9}[.)][ \t]+|#{1,6}[ \t]+)*/.exec(source.slice(start));
+  return start + (mark?.[0].length ?? 0);
+}
+
+interface Open {
+  readonly mark: string;
+  /** Where in the output it stands. */
+  readonly at: number;
+}
+
+/** Inline text with its open marks closed, or left out where they hold nothing yet. */
+export function completeInline(source: string): string {
+  const open: Open[] = [];
+  let out = "";
+  let at = 0;
+  while (at < source.length) {
+    const sign = source[at] as string;
+    const rest = source.slice(at, at + 2);
+    if (sign === "\\" && !/^\\[([]/.test(rest)) {
+      if (rest.length === 2) out += rest;
+      at += 2;
+    } else if (rest === "$$" || rest === "\\(" || rest === "\\[") {
+      const end = source.indexOf(rest === "$$" ? "$$" : rest === "\\(" ? "\\)" : "\\]", at + 2);
+      if (end < 0) break;
+      out += source.slice(at, end + 2);
+      at = end + 2;
+    } else if (sign === "`") {
+      const run = runOf(source, at);
+      const end = closingRun(source, at + run, run);
+      if (end < 0) {
+        const code = source.slice(at + run).replace(/`+$/, "");
+        if (code.trim() !== "") out += "`".repeat(run) + code + (code.endsWith("`") ? " " : "") + "`".repeat(run);
+        break;
+      }
+      out += source.slice(at, end);
+      at = end;
+    } else if (sign === "[" || rest === "![") {
+      const link = linkAt(source, at);
+      if (link.isWhole) out += source.slice(at, link.end);
+      else if (sign !== "!") out += completeInline(link.label);
+      at = link.end;
+    } else if (sign === "*" || sign === "_" || rest === "~~") {
+      const run = runOf(source, at);
+      out = emphasis(source, at, run, open, out);
+      at += run;
+    } else {
+      out += sign;
+      at += 1;
+    }
+  }
+  return closed(out, open);
+}
+
+/** Puts the marks behind the text that is there, and takes away those that hold none. */
+function closed(out: string, open: Open[]): string {
+  let text = out;
+  let marks = "";
+  for (const { mark, at } of open.reverse()) {
+    if (text.slice(at + mark.length).trim() === "" && marks === "") text = text.slice(0, at);
+    else marks += mark;
+  }
+  if (marks === "") return text;
+  const kept = text.trimEnd();
+  return kept + marks + text.slice(kept.length);
+}
+
+/** Takes a run of `*`, `_` or `~`: what it closes is closed, what it may open is kept in mind. */
+function emphasis(source: string, at: number, run: number, open: Open[], out: string): string {
+  const sign = source[at] as string;
+  const before = source[at - 1] ?? " ";
+  const after = source[at + run];
+  const marks = sign === "~" ? ["~~"] : run >= 3 ? [sign + sign, sign] : [sign.repeat(run)];
+  let text = out;
+  const canClose = !/\s/.test(before);
+  for (const mark of [...marks].reverse()) {
+    const top = open.at(-1);
+    if (canClose && top?.mark === mark) {
+      open.pop();
+      text += mark;
+    } else if (canClose && after === undefined && top?.mark.startsWith(mark)) {
+      return text; // half of what closes it
+    } else if (after !== undefined && !/\s/.test(after) && !(sign === "_" && /\w/.test(before))) {
+      open.push({ mark, at: text.length });
+      text += mark;
+    } else if (after !== undefined) {
+      text += mark; // a star by itself
+    }
+  }
+  return text;
+}
+
+/** The link or picture at a bracket: where it ends, and its text. */
+function linkAt(source: string, at: number): { isWhole: boolean; end: number; label: string } {
+  const start = source.indexOf("[", at) + 1;
+  let depth = 1;
+  let end = start;
+  for (; end < source.length && depth > 0; end += 1) {
+    const sign = source[end];
+    if (sign === "\\") end += 1;
+    else if (sign === "[") depth += 1;
+    else if (sign === "]") depth -= 1;
+  }
+  if (depth > 0) return { isWhole: false, end: source.length, label: source.slice(start) };
+  const label = source.slice(start, end - 1);
+  if (end >= source.length) return { isWhole: /^\d{1,3}$/.test(label), end: source.length, label }; // `[2]` names a source
+  if (source[end] !== "(") return { isWhole: true, end, label };
+  const close = closingParenthesis(source, end);
+  return close < 0 ? { isWhole: false, end: source.length, label } : { isWhole: true, end: close, label };
+}
+
+function closingParenthesis(source: string, at: number): number {
+  let depth = 0;
+  for (let end = at; end < source.length; end += 1) {
+    const sign = source[end];
+    if (sign === "\\") end += 1;
+    else if (sign === "(") depth += 1;
+    else if (sign === ")") depth -= 1;
+    if (depth === 0) return end + 1;
+    if (sign === "\n" && source[end + 1] === "\n") return end;
+  }
+  return -1;
+}
+
+function runOf(source: string, at: number): number {
+  let end = at + 1;
+  while (source[end] === source[at]) end += 1;
+  return end - at;
+}
+
+/** Behind the next run of exactly so many backticks, or -1. */
+function closingRun(source: string, from: number, length: number): number {
+  for (let at = source.indexOf("`", from); at >= 0; ) {
+    const run = runOf(source, at);
+    if (run === length) return at + run;
+    at = source.indexOf("`", at + run);
+  }
+  return -1;
+}

@@ -1,0 +1,55 @@
+/** Math as MathML; what makes it is loaded with the first formula. */
+
+import { html, type PropertyDeclarations } from "lit";
+import { ArpElement, define } from "../element.js";
+
+type Render = (source: string, place: HTMLElement, options: object) => void;
+
+let loaded: Render | null = null;
+let loading: Promise<Render> | null = null;
+const LONGEST = 5_000;
+
+/** Loads the renderer once. */
+async function renderer(): Promise<Render> {
+  loading ??= import("temml").then(({ default: temml }) => (loaded = (source, place, options) => temml.render(source, place, options)));
+  return loading;
+}
+
+/** `<arp-math>`: a formula; its source until it can be shown, and if it is none. */
+export class ArpMath extends ArpElement {
+  static override properties: PropertyDeclarations = { source: { attribute: false }, display: { attribute: false } };
+
+  declare source: string;
+  /** Whether it stands on its own. */
+  declare display: boolean;
+
+  constructor() {
+    super();
+    this.source = "";
+    this.display = false;
+  }
+
+  protected override render(): unknown {
+    this.toggleAttribute("data-display", this.display);
+    const formula = this.#formula();
+    return formula ?? html`<code dir="ltr">${this.source}</code>`;
+  }
+
+  #formula(): Node | null {
+    if (this.source.length > LONGEST) return null;
+    if (loaded === null) {
+      void renderer().then(() => this.requestUpdate(), () => undefined); // without it the source stays
+      return null;
+    }
+    try {
+      const place = document.createElement("span");
+      // maxExpand and maxSize bound what a formula may do; trust: false leaves out links and raw attributes.
+      loaded(this.source, place, { displayMode: this.display, throwOnError: true, trust: false, annotate: true, maxExpand: 200, maxSize: [20, 50] });
+      return place;
+    } catch {
+      return null;
+    }
+  }
+}
+
+define("arp-math", ArpMath);

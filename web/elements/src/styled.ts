@@ -1,0 +1,25 @@
+/** Styles of one element, set property by property: pages that allow no inline styles allow this. */
+
+import { noChange } from "lit";
+import { directive, Directive, type ElementPart } from "lit/directive.js";
+
+type Properties = { readonly [property: string]: string };
+
+class Styled extends Directive {
+  #set = new Set<string>();
+
+  render(_properties: Properties): unknown {
+    return noChange;
+  }
+
+  override update(part: ElementPart, [properties]: [Properties]): unknown {
+    const { style } = part.element as HTMLElement;
+    for (const name of this.#set) if (!Object.hasOwn(properties, name)) style.removeProperty(name);
+    this.#set = new Set(Object.keys(properties));
+    for (const [name, value] of Object.entries(properties)) style.setProperty(name, value);
+    return noChange;
+  }
+}
+
+/** `<div ${styled({"--x": "1"})}>`; properties by their CSS names. */
+export const styled = directive(Styled);

@@ -1,0 +1,390 @@
+// @vitest-environment node
+/** What components do in a browser: keys, focus, layout, large data. */
+
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { axe, browserPath, GalleryHost, settled } from "./page.js";
+
+interface Doors {
+  readonly said: unknown[];
+  readonly context: object;
+  readonly SAMPLES: { name: string; component: { id: string; type: string; props: Record<string, unknown> } }[];
+  createContext(given: object): object;
+  render(template: unknown, place: Element): void;
+  renderComponent(component: unknown, context: object): unknown;
+}
+
+/** The doors of the package on the page. */
+declare const gallery: Doors;
+
+/** Draws a component at the end of the page; gives nothing until two frames have passed. */
+async function show(page: Page, type: string, props: Record<string, unknown>): Promise<void> {
+  await page.evaluate(([type, props]) => {
+    const place = document.getElementById("shown") ?? Object.assign(document.createElement("div"), { id: "shown" });
+    if (!place.isConnected) document.querySelector("main")?.append(place);
+    gallery.render(gallery.renderComponent({ id: "shown-one", type, props }, gallery.context), place);
+  }, [type, props] as const);
+  await page.evaluate(settled);
+}
+
+describe.skipIf(browserPath === undefined)("components", () => {
+  let host: GalleryHost;
+  beforeAll(async () => void (host = await GalleryHost.start()), 120_000);
+  afterAll(() => host.stop());
+
+  async function opened(query: string, run: (page: Page) => Promise<void>, options = {}): Promise<void> {
+    const { page, complaints, foreign } = await host.open(query, options);
+    await run(page);
+    expect(complaints).toEqual([]);
+    expect(foreign).toEqual([]);
+    await page.context().close();
+  }
+
+  const said = (page: Page) => page.evaluate(() => gallery.said);
+
+  test("W41 a table is sorted by its headers, filtered with its count told, its head stays", () =>
+    opened("only=table", async (page) => {
+      const table = page.locator("[data-name=table]");
+      expect(await table.locator("caption").textContent()).toBe("Cities of Norway, 5 rows");
+      const firsts = () => table.locator("tbody tr td:first-child").allTextContents();
+      await table.getByRole("button", { name: "Founded" }).press("Enter");
+      expect(await table.locator("th[aria-sort=ascending]").textContent()).toContain("Founded");
+      expect(await firsts()).toEqual(["Trondheim", "Oslo", "Bergen", "Stavanger", "Drammen"]);
+      await table.getByRole("button", { name: "Share" }).click();
+      await table.getByRole("button", { name: "Share" }).click();
+      expect(await firsts()).toEqual(["Oslo", "Bergen", "Trondheim", "Stavanger", "Drammen"]);
+      await table.getByRole("searchbox").fill("er");
+      expect(await firsts()).toEqual(["Bergen", "Stavanger"].filter((name) => name.includes("er")));
+      expect(await table.locator("[role=status]").textContent()).toBe("2 rows of 5 match");
+      expect(await said(page)).toEqual(["Sorted by Founded, ascending", "Sorted by Share, ascending", "Sorted by Share, descending"]);
+      expect(await table.locator("th").first().evaluate((one) => getComputedStyle(one).position)).toBe("sticky");
+      expect(await page.locator("[data-name='table tabs'] .arp-marked strong").count()).toBe(1);
+    }));
+
+  test("W42 ten thousand rows: few nodes, however far one scrolls; sorted and searched whole", () =>
+    opened("only=confirm", async (page) => {
+      const rows = Array.from({ length: 10_000 }, (_, at) => Array.from({ length: 8 }, (_, column) => (column === 1 ? `name ${(at * 7919) % 10_007}` : at * column)));
+      await show(page, "table", { headers: ["a", "b", "c", "d", "e", "f", "g", "h"], rows, sortable: true });
+      const box = page.locator("#shown .arp-table-scroll");
+      const cell = (row: string) => page.locator(`#shown ${row} td`).nth(1).innerText();
+      const [made, most] = await box.evaluate(async (box) => {
+        const place = document.querySelector("#shown") as HTMLElement;
+        let [made, most] = [0, 0];
+        const watch = new MutationObserver((changes) => (made += changes.reduce((sum, { addedNodes }) => sum + addedNodes.length, 0)));
+        watch.observe(place, { subtree: true, childList: true });
+        for (let step = 0; step < 40; step += 1) {
+          box.scrollTop += 700;
+          await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+          most = Math.max(most, place.querySelectorAll("*").length);
+        }
+        watch.disconnect();
+        return [made, most];
+      });
+      expect(await page.locator("#shown table").getAttribute("aria-rowcount")).toBe("10001");
+      expect(most).toBeLessThanOrEqual(1_500);
+      expect(made).toBeLessThanOrEqual(1_500); // rows tell others, and are not made anew
+      expect(await page.locator("#shown [aria-rowindex]").nth(5).isVisible()).toBe(true);
+      await box.evaluate((box) => (box.scrollTop = 0));
+      await page.locator("#shown .arp-sort").nth(1).click();
+      await expect.poll(() => cell("[aria-rowindex='2']")).toBe("name 0");
+      await page.locator("#shown input").fill("10006");
+      const found = rows.filter((row) => row.some((cell) => String(cell).includes("10006")));
+      expect(found.map((row) => row[1])).toContain("name 10006");
+      await expect.poll(() => page.locator("#shown tbody tr").count()).toBe(found.length);
+    }));
+
+  test("W43 a table is copied as CSV, TSV and Markdown, as it stands there", () =>
+    opened("only=table", async (page) => {
+      await page.evaluate(() => {
+        const copied: string[] = [];
+        Object.assign(globalThis, { copied });
+        Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text: string) => void copied.push(text) } });
+      });
+      await show(page, "table", { headers: ["a", "b"], rows: [["=1+1", 2], ["x,\"y\"", null]], sortable: true });
+      const menu = page.locator("#shown summary");
+      for (const format of ["CSV", "TSV", "Markdown"]) {
+        await menu.click();
+        await page.locator("#shown").getByRole("button", { name: `Copy as ${format}` }).click();
+        await page.waitForFunction((count) => (globalThis as unknown as { copied: string[] }).copied.length === count, ["CSV", "TSV", "Markdown"].indexOf(format) + 1);
+      }
+      expect(await page.evaluate(() => (globalThis as unknown as { copied: string[] }).copied)).toEqual([
+        "a,b\r\n'=1+1,2\r\n\"x,\"\"y\"\"\",\r\n",
+        "a\tb\r\n'=1+1\t2\r\n\"x,\"\"y\"\"\"\t\r\n",
+        "| a | b |\n| --- | --- |\n| =1+1 | 2 |\n| x,\"y\" |  |",
+      ]);
+      expect(await said(page)).toEqual(["Copied", "Copied", "Copied"]);
+      await menu.click();
+      await page.keyboard.press("Escape");
+      expect(await page.locator("#shown details").getAttribute("open")).toBeNull();
+    }));
+
+  test("W4 W32 where the clipboard refuses, the code is selected and that is said", () =>
+    opened("only=code", async (page) => {
+      await page.evaluate(() => {
+        Object.defineProperty(navigator, "clipboard", { value: undefined });
+        document.execCommand = () => false;
+      });
+      await page.locator("[data-name=code]").getByRole("button", { name: "Copy" }).click();
+      await page.waitForSelector("[data-told=failed]");
+      expect(await said(page)).toEqual(["Could not copy"]);
+      expect(await page.evaluate(() => String(getSelection()))).toContain("class Answer:");
+    }));
+
+  test("W45 a chart says what it holds, and arrow keys go from point to point", () =>
+    opened("only=chart", async (page) => {
+      const chart = page.locator("[data-name='chart bar']");
+      const plot = chart.locator(".arp-chart-place");
+      expect(await plot.getAttribute("aria-label")).toBe("Rain and wind by month. Bar chart. 12 points. Rain (mm): 16 to 161. Wind (dm/s): 26 to 36");
+      await plot.focus();
+      await page.keyboard.press("ArrowRight");
+      await page.keyboard.press("ArrowRight");
+      expect(await chart.locator("[role=status]").textContent()).toBe("Feb, Rain (mm): 118");
+      await page.keyboard.press("ArrowDown");
+      expect(await chart.locator("[role=status]").textContent()).toBe("Feb, Wind (dm/s): 33");
+      expect(await chart.locator(".arp-tip").innerText()).toBe("Feb\nRain (mm)\n118\nWind (dm/s)\n33");
+      await page.keyboard.press("Escape");
+      expect(await chart.locator(".arp-tip").count()).toBe(0);
+      await chart.getByRole("button", { name: "Rain (mm)" }).click();
+      expect(await chart.locator(".arp-chart-place .arp-series").count()).toBe(1);
+      await chart.getByRole("button", { name: "Show data" }).click();
+      expect(await chart.locator("tbody tr").nth(1).innerText()).toBe("Feb\t118\t33");
+      const dashes = await page.locator("[data-name='chart line'] .arp-chart-place .arp-line-path").evaluateAll((lines) => lines.map((line) => line.getAttribute("stroke-dasharray")));
+      expect(dashes).toEqual([null, "7 4", "2 3"]);
+    }));
+
+  test("W45 the pointer over a point shows its values", () =>
+    opened("only=chart", async (page) => {
+      const plot = page.locator("[data-name='chart line'] .arp-chart-place");
+      await plot.scrollIntoViewIfNeeded();
+      const box = (await plot.boundingBox()) as { x: number; y: number; width: number; height: number };
+      await page.mouse.move(box.x + box.width - 14, box.y + 60);
+      expect(await page.locator("[data-name='chart line'] .arp-tip strong").textContent()).toBe("Dec");
+    }));
+
+  test("W46 a chart is drawn anew when its place changes, and saved with its colours", () =>
+    opened("only=chart", async (page) => {
+      const width = () => page.locator("[data-name='chart bar'] .arp-chart-place > svg").getAttribute("width");
+      const before = await width();
+      await page.setViewportSize({ width: 500, height: 900 });
+      await page.evaluate(settled);
+      expect(Number(await width())).toBeLessThan(Number(before) - 200);
+      const chart = page.locator("[data-name='chart bar']");
+      const save = async (format: string) => {
+        await chart.locator("summary").click();
+        const [download] = await Promise.all([page.waitForEvent("download"), chart.getByRole("button", { name: `Download (${format})` }).click()]);
+        await chart.locator("summary").click();
+        const chunks: Buffer[] = [];
+        for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+        return [download.suggestedFilename(), Buffer.concat(chunks)] as const;
+      };
+      const [name, svg] = await save("SVG");
+      expect(name).toBe("Rain and wind by month.svg");
+      expect(svg.toString()).toContain('fill="rgb(11, 110, 99)"');
+      expect(svg.toString()).not.toContain("var(");
+      const [, png] = await save("PNG");
+      expect(png.subarray(1, 4).toString()).toBe("PNG");
+      const [, csv] = await save("CSV");
+      expect(csv.toString().split("\r\n").slice(0, 2)).toEqual(["\ufeff,Rain (mm),Wind (dm/s)", "Jan,143,31"]);
+    }));
+
+  test("W44 five thousand points, all zero, one, none: drawn in time", () =>
+    opened("only=confirm", async (page) => {
+      const wave = Array.from({ length: 5000 }, (_, at) => Math.sin(at / 50) * 100);
+      for (const type of ["line", "area", "bar", "scatter", "pie"]) {
+        await show(page, "chart", { type, labels: wave.map((_, at) => at), datasets: [{ label: "wave", data: wave }] });
+        expect(await page.locator("#shown .arp-failure").count()).toBe(0);
+        if (type !== "pie") expect(await page.locator("#shown svg *").count()).toBeLessThan(700);
+      }
+      for (const data of [[0, 0, 0], [5], [], [null], [-1, -2], [1e12, 3]]) {
+        for (const type of ["line", "bar", "pie", "scatter", "area"]) await show(page, "chart", { type, labels: data.map((_, at) => `p${at}`), datasets: [{ data }] });
+        expect(await page.locator("#shown svg").first().innerHTML()).not.toMatch(/NaN|Infinity/);
+      }
+    }));
+
+  test("W47 a difference: one column or two, folds open, narrow places have one", () =>
+    opened("only=diff", async (page) => {
+      const diff = page.locator("[data-name=diff]");
+      expect(await diff.locator("ins").first().textContent()).toBe(": Path");
+      expect(await diff.locator(".arp-diff-sign").allTextContents()).toContain("+");
+      await diff.getByRole("button", { name: "4 unchanged lines" }).click();
+      expect(await diff.locator("tr").last().innerText()).toContain("main()");
+      await diff.getByRole("button", { name: "Side by side" }).click();
+      expect(await diff.locator("tr").nth(1).locator("td").count()).toBe(6);
+      await page.setViewportSize({ width: 500, height: 900 });
+      await page.waitForFunction(() => document.querySelector("[data-name=diff] .arp-diff-split") === null);
+      expect(await diff.getByRole("button", { name: "Side by side" }).count()).toBe(0);
+    }));
+
+  test("W47 ten thousand lines are compared where they hold nothing up", () =>
+    opened("only=diff", async (page) => {
+      const [turns, changed] = await page.evaluate(async () => {
+        const before = Array.from({ length: 10_000 }, (_, at) => `line ${at}`);
+        const after = before.map((line, at) => (at % 20 === 0 ? `${line} changed` : line));
+        const place = Object.assign(document.createElement("div"), { id: "shown" });
+        document.querySelector("main")?.append(place);
+        gallery.render(gallery.renderComponent({ id: "big", type: "diff", props: { before: before.join("\n"), after: after.join("\n") } }, gallery.context), place);
+        const added = () => place.querySelectorAll("tr[data-kind=added]").length;
+        let turns = 0;
+        for (; added() < 500; turns += 1) await new Promise((resolve) => setTimeout(resolve));
+        return [turns, added()];
+      });
+      expect(changed).toBe(500);
+      expect(turns).toBeGreaterThan(4); // of timers, meanwhile
+      const last = page.locator("#shown .arp-diff-chunk > table").last();
+      await page.evaluate(settled);
+      expect(await last.evaluate((table) => table.checkVisibility({ contentVisibilityAuto: true }))).toBe(false); // it is not laid out
+      await last.scrollIntoViewIfNeeded();
+      await page.evaluate(settled);
+      expect(await last.evaluate((table) => table.checkVisibility({ contentVisibilityAuto: true }))).toBe(true);
+    }));
+
+  test("W48 code: wraps, has numbers, is saved under its name; tabs go by arrow keys", () =>
+    opened("only=code", async (page) => {
+      const code = page.locator("[data-name=code]");
+      await page.waitForSelector(".arp-k-keyword");
+      await code.getByRole("button", { name: "Wrap lines" }).click();
+      await code.getByRole("button", { name: "Line numbers" }).click();
+      expect(await code.locator("pre").evaluate((pre) => getComputedStyle(pre).whiteSpace)).toBe("pre-wrap");
+      expect(await code.locator(".arp-line").nth(2).evaluate((line) => getComputedStyle(line, "::before").content)).toContain("counter");
+      const [download] = await Promise.all([page.waitForEvent("download"), code.getByRole("button", { name: "Download" }).click()]);
+      expect(download.suggestedFilename()).toBe("answer.py");
+      const tabs = page.locator("[data-name='code tabs']");
+      await tabs.getByRole("tab", { name: "hello.js" }).focus();
+      await page.keyboard.press("ArrowRight");
+      expect(await tabs.locator("[aria-selected=true]").textContent()).toBe("hello.sql");
+      expect(await tabs.locator("pre").innerText()).toContain("SELECT 'Hello'");
+    }));
+
+  test("W49 a form: labels, Enter, the first wrong field, one answer, then a summary", () =>
+    opened("only=form", async (page) => {
+      const form = page.locator("[data-name=form]");
+      await form.getByLabel("E-mail").fill("no mail");
+      await form.getByLabel("How many").fill("99");
+      await form.getByLabel("Your name").press("Enter");
+      expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).name)).toBe("name");
+      expect(await form.getByRole("alert").innerText()).toBe("4 fields need your attention");
+      const described = async (label: string) => form.getByLabel(label).evaluate((one) => document.getElementById((one.getAttribute("aria-describedby") ?? "").split(" ")[0] as string)?.innerText);
+      expect([await described("Your name"), await described("E-mail"), await described("How many")]).toEqual(["Required", "Enter an e-mail address.", "At most 10."]);
+      await form.getByLabel("Your name").fill("Ada");
+      await form.getByLabel("E-mail").fill("ada@example.org");
+      await form.getByLabel("How many").fill("3");
+      await form.getByLabel("Size").selectOption("Large, with a long name");
+      await form.getByLabel("Key").fill("hush");
+      await form.getByLabel("I have read the terms").check();
+      await form.getByLabel("Your name").press("Enter");
+      await page.evaluate(settled);
+      expect(await said(page)).toEqual([
+        "4 fields need your attention",
+        { id: expect.any(String), value: { name: "Ada", mail: "ada@example.org", count: 3, day: "2026-12-01", size: 2, key: "hush", terms: true } },
+        "Answer sent",
+      ]);
+      expect(await form.locator("input, button").count()).toBe(0);
+      expect(await form.innerText()).not.toContain("hush");
+    }));
+
+  test("W22 what is being written in a form stays when the form changes around it", () =>
+    opened("only=confirm", async (page) => {
+      const fields = [{ name: "a", label: "A" }, { name: "b", label: "B", value: "x" }];
+      await show(page, "form", { title: "One", fields });
+      await page.locator("#shown").getByLabel("A", { exact: true }).fill("half writ");
+      await show(page, "form", { title: "Two", fields: [...fields, { name: "c", label: "C" }] });
+      expect(await page.locator("#shown").getByLabel("A", { exact: true }).inputValue()).toBe("half writ");
+      expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).name)).toBe("a");
+    }));
+
+  test("W53 a remote picture waits for consent; one that is there opens large and closes with Escape", async () => {
+    const { page, foreign } = await host.open("only=image");
+    expect(foreign).toEqual([]);
+    expect(await page.locator("[data-name='image remote'] .arp-picture-place").innerText()).toContain("Image from pictures.example is blocked.");
+    const open = page.locator("[data-name=image]").getByRole("button", { name: "Enlarge: Four squares" });
+    await open.click();
+    expect(await page.locator("dialog").evaluate((dialog: HTMLDialogElement) => dialog.matches(":modal"))).toBe(true);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+    expect(await open.evaluate((one) => one === document.activeElement)).toBe(true);
+    const { width, height } = (await page.locator("[data-name=image] img").first().boundingBox()) as { width: number; height: number };
+    expect([width, height]).toEqual([240, 160]);
+    await page.locator("[data-name='image remote']").getByRole("button", { name: /Load image/ }).click();
+    await expect.poll(() => [...new Set(foreign)]).toEqual(["https://pictures.example/map.png"]);
+    await page.context().close();
+  });
+
+  test("W52 products are real links that tell nobody; a search says what it found", () =>
+    opened("only=products", async (page) => {
+      const link = page.getByRole("link", { name: "Umbrella" });
+      expect([await link.getAttribute("href"), await link.getAttribute("rel"), await link.getAttribute("target")]).toEqual(["https://shop.example/umbrella", "noopener noreferrer nofollow", "_blank"]);
+      await show(page, "product-cards", { cards: Array.from({ length: 9 }, (_, at) => ({ name: `Thing ${at}`, url: at === 3 ? "javascript:alert(1)" : null })) });
+      expect(await page.locator("#shown a").count()).toBe(0);
+      await page.locator("#shown").getByRole("searchbox").fill("thing 3");
+      expect(await page.locator("#shown [role=status]").textContent()).toBe("1 of 9 found");
+      expect(await page.locator("#shown li").count()).toBe(1);
+    }));
+
+  test("W54 tabs go by arrow keys and tell the agent; a split is moved by keys and stacks where it is narrow", () =>
+    opened("only=tabs", async (page) => {
+      await page.getByRole("tab", { name: "Numbers" }).focus();
+      await page.keyboard.press("ArrowRight");
+      expect(await page.getByRole("tabpanel").last().innerText()).toBe("one, two");
+      expect(await said(page)).toEqual([{ id: expect.any(String), value: 1 }]);
+      await show(page, "split", { ratio: "1:1", left: { id: "l", type: "text", props: { content: "left" } }, right: { id: "r", type: "text", props: { content: "right" } } });
+      const divider = page.getByRole("separator");
+      await divider.focus();
+      await page.keyboard.press("ArrowRight");
+      expect(await divider.getAttribute("aria-valuenow")).toBe("55");
+      await page.setViewportSize({ width: 400, height: 900 });
+      expect(await page.locator("#shown .arp-split").evaluate((one) => getComputedStyle(one).flexDirection)).toBe("column");
+    }));
+
+  test("W40 W76 W78 whatever the props, nothing leaves its place, nothing runs, axe finds nothing", { timeout: 180_000 }, () =>
+    opened("only=confirm", async (page) => {
+      const found = await page.evaluate(async () => {
+        const ATTACKS: unknown[] = ["<img src=x onerror=globalThis.hit=1>", "javascript:globalThis.hit=1", "\"><script>globalThis.hit=1</script>", "data:text/html,<script>hit=1</script>", "${globalThis.hit=1}", "{{constructor.constructor('hit=1')()}}"];
+        const VALUES: unknown[] = [null, undefined, 0, -1, 1e308, Number.NaN, true, "", "x", "x".repeat(5000), [], [null], [[]], [[[]]], {}, { a: { b: {} } }, [{}], [1, "a", null, {}], { toString: 1 }, ...ATTACKS];
+        let seed = 7;
+        const random = (most: number) => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) % most;
+        const fuzzed = (value: unknown, depth = 0): unknown => {
+          if (random(4) === 0) return VALUES[random(VALUES.length)];
+          if (Array.isArray(value)) return value.slice(0, 6).map((one) => fuzzed(one, depth + 1));
+          if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, ["type", "id"].includes(key) && depth > 0 ? one : fuzzed(one, depth + 1)]));
+          return random(3) === 0 ? ATTACKS[random(ATTACKS.length)] : value;
+        };
+        const extra = () => JSON.parse('{"innerHTML":"<img src=x onerror=hit=1>","onclick":"hit=1","style":"position:fixed","ref":1,"key":2,"is":"x","class":"evil","__proto__":{"evil":1}}') as object;
+        const errors: string[] = [];
+        addEventListener("error", (event) => errors.push(event.message));
+        addEventListener("unhandledrejection", (event) => errors.push(String(event.reason)));
+        const types = new Map(gallery.SAMPLES.map(({ component }) => [component.type, component.props] as const));
+        const kept = Object.assign(document.createElement("div"), { id: "shown" });
+        document.querySelector("main")?.append(kept);
+        let cards = 0;
+        let drawn = 0;
+        const bad = new Set<string>();
+        for (const { component } of gallery.SAMPLES.filter(({ name }) => name !== "table long")) {
+          const rounds = Math.ceil(200 / gallery.SAMPLES.filter((one) => one.component.type === component.type).length);
+          for (let round = 0; round < rounds; round += 1) {
+            const place = document.createElement("div");
+            kept.append(place);
+            try {
+              gallery.render(gallery.renderComponent({ id: `f${drawn}`, type: component.type, props: { ...(fuzzed(component.props) as object), ...extra() } }, gallery.context), place);
+            } catch (error) {
+              errors.push(`${component.type}: ${String(error)}`);
+            }
+            drawn += 1;
+            if (round % 40 === 39) await new Promise((resolve) => setTimeout(resolve, 0));
+            if (round >= 3) await Promise.resolve().then(() => new Promise((resolve) => setTimeout(resolve, 0)));
+            cards += place.querySelectorAll(":scope > * > .arp-failure").length;
+            for (const one of place.querySelectorAll("*")) {
+              for (const { name, value } of one.attributes) if (/^on|^srcdoc$/.test(name) || /^\s*javascript:/i.test(value) && ["href", "src", "action"].includes(name)) bad.add(`${component.type} ${name}=${value.slice(0, 40)}`);
+              if (/^(?:script|iframe|object|embed)$/.test(one.localName)) bad.add(`${component.type} ${one.localName}`);
+              if (one.classList.contains("evil")) bad.add(`${component.type} class`);
+            }
+            if (round >= 3) place.remove();
+          }
+        }
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        return { drawn, types: types.size, cards, errors, bad: [...bad], hit: (globalThis as { hit?: unknown }).hit, evil: ({} as { evil?: unknown }).evil };
+      });
+      expect(found).toMatchObject({ types: 20, errors: [], bad: [], hit: undefined, evil: undefined });
+      expect(found.drawn).toBeGreaterThan(3_600);
+      expect((await axe(page)).filter((one) => !/^(?:landmark|page-has|heading-order)/.test(one))).toEqual([]);
+    }));
+});

@@ -1,0 +1,50 @@
+// @vitest-environment node
+/**
+ * The gallery against its golden images, in `golden/`. `ARP_GOLDEN=write` writes them anew: look at them
+ * then. Letters differ from machine to machine: where they are others than the images were made with,
+ * nothing is compared.
+ */
+
+import { statSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apart } from "../../../e2e/src/golden.js";
+import { browserPath, GalleryHost, settled } from "./page.js";
+
+const FOLDER = fileURLToPath(new URL("../../golden/", import.meta.url));
+const VIEWS = [
+  ["light-ltr", "theme=light", 808, 1],
+  ["dark-ltr", "theme=dark", 808, 1],
+  ["light-rtl", "theme=light&locale=ar", 808, 0.75],
+  ["dark-rtl", "theme=dark&locale=ar", 808, 0.75],
+] as const;
+/** So many pixels may differ. */
+const MOST_DIFFERENT = 0.002;
+const MOST_BYTES = 3_000_000;
+
+describe.skipIf(browserPath === undefined)("golden images", () => {
+  let host: GalleryHost;
+  beforeAll(async () => void (host = await GalleryHost.start()), 120_000);
+  afterAll(() => host.stop());
+
+  test.each(VIEWS)("every component in every state looks as it did: %s", { timeout: 120_000 }, async (name, query, width, deviceScaleFactor) => {
+    const { page, complaints } = await host.open(query, { reducedMotion: "reduce", width, deviceScaleFactor });
+    await page.waitForSelector(".arp-k-keyword");
+    await page.waitForSelector("math");
+    const height = await page.evaluate(() => document.documentElement.scrollHeight);
+    await page.setViewportSize({ width, height });
+    await page.evaluate(settled);
+    await page.waitForFunction(() => [...document.querySelectorAll("arp-code")].every((code) => !(code as unknown as { language: string }).language || code.querySelector("[class^=arp-k-]")));
+    const shot = await page.screenshot({ animations: "disabled", caret: "hide" });
+    const part = await apart(page, `${FOLDER}${name}.png`, shot);
+    if (part === null) console.log(`${name}: other letters than those of the golden images; not compared`);
+    else expect(part).toBeLessThan(MOST_DIFFERENT);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("they stay small", () => {
+    const bytes = VIEWS.reduce((sum, [name]) => sum + statSync(`${FOLDER}${name}.png`).size, 0);
+    expect(bytes).toBeLessThan(MOST_BYTES);
+  });
+});

@@ -1,0 +1,99 @@
+/** The list of chats: pages that are asked for, and what is told meanwhile. */
+
+import type { ArpClient, ChatRow } from "@agent-rendering/core";
+import { beforeEach, expect, test } from "vitest";
+import { ChatList } from "../../src/chat/chat_list.js";
+
+interface Page {
+  sessions: ChatRow[];
+  next: string | null;
+}
+
+interface Listener {
+  chat(row: ChatRow): void;
+  removed(id: string): void;
+  opened(): void;
+}
+
+let asked: { resolve(page: Page): void; reject(error: Error): void }[];
+let told: Listener;
+let list: ChatList;
+
+/** A row that was changed at a minute of some hour. */
+function row(id: string, minute: number, more: Partial<ChatRow> = {}): ChatRow {
+  const at = `2026-01-02T03:${String(minute).padStart(2, "0")}:00Z`;
+  return { id, workflow_name: "agent", workflow_path: "/agent", title: id, pinned: false, created_at: at, updated_at: at, message_count: 1, ...more } as ChatRow;
+}
+
+const shown = () => list.shown.map(({ id }) => id);
+
+/** Answers what was asked for at a place of the line. */
+async function answer(at: number, sessions: ChatRow[], next: string | null = null): Promise<void> {
+  asked[at]?.resolve({ sessions, next });
+  await new Promise((resolve) => setTimeout(resolve));
+}
+
+beforeEach(() => {
+  asked = [];
+  const sessions = {
+    page: () => new Promise<Page>((resolve, reject) => asked.push({ resolve, reject })),
+    watch: (listener: Listener) => ((told = listener), () => undefined),
+    remove: async () => undefined,
+  };
+  list = new ChatList({ sessions } as unknown as ArpClient, () => undefined);
+  list.watch();
+});
+
+test("a row that is told while a page is on its way is not lost to the older page", async () => {
+  told.opened();
+  told.chat(row("new", 5));
+  await answer(1, [row("new", 4, { message_count: 0 }), row("old", 1)]);
+  expect(shown()).toEqual(["new", "old"]);
+});
+
+test("nor does one come back that was told to be gone", async () => {
+  told.removed("gone");
+  await answer(0, [row("gone", 2), row("old", 1)]);
+  expect(shown()).toEqual(["old"]);
+});
+
+test("a page that is asked for later says more than what was told before", async () => {
+  await answer(0, [row("one", 1)]);
+  told.chat(row("two", 2));
+  expect(shown()).toEqual(["two", "one"]);
+  void list.refresh();
+  await answer(1, [row("two", 3, { title: "named" })]);
+  expect(list.shown.map(({ title }) => title)).toEqual(["named"]);
+});
+
+test("older pages are put behind, without what is known or gone", async () => {
+  await answer(0, [row("three", 3), row("two", 2)], "cursor");
+  const more = list.more();
+  told.removed("zero");
+  told.chat(row("one", 9));
+  await answer(1, [row("two", 2), row("one", 1), row("zero", 0)]);
+  await more;
+  expect(shown()).toEqual(["one", "three", "two"]);
+});
+
+test("what is told goes into no list of what was found, what is gone leaves it", async () => {
+  void list.search("hello");
+  await answer(1, [row("hello", 1), row("hello again", 0)]);
+  told.chat(row("other", 5));
+  told.removed("hello");
+  expect(shown()).toEqual(["hello again"]);
+});
+
+test("pinned ones stand above, then the newest", async () => {
+  await answer(0, [row("pinned", 1, { pinned: true }), row("new", 9)]);
+  told.chat(row("newer", 10));
+  told.chat(row("also pinned", 3, { pinned: true }));
+  expect(shown()).toEqual(["also pinned", "pinned", "newer", "new"]);
+});
+
+test("of two answers the one that was asked for last counts, in whatever order they come", async () => {
+  told.opened();
+  await answer(1, [row("later", 2)]);
+  await answer(0, [row("earlier", 1)]);
+  expect(shown()).toEqual(["later"]);
+});

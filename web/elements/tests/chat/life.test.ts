@@ -1,0 +1,61 @@
+/** W11, W88: a chat has one connection while it stands in the document, and none when it does not. */
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { delta, FakeSocket, message } from "../../../core/tests/fakes.js";
+import type { ArpChat } from "../../src/chat/chat.js";
+import { entered, left, soon, tell } from "./stage.js";
+
+let chat: ArpChat;
+
+/** The connections that are open. */
+const open = () => FakeSocket.made.filter(({ closed }) => !closed).length;
+const told = (...messages: object[]) => tell(chat, ...messages);
+
+beforeEach(async () => {
+  chat = await entered();
+  await told(message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), delta("Hello", 2));
+});
+
+afterEach(() => left(chat));
+
+test("W11 moved within the document it goes on as it is", async () => {
+  const client = chat.activeClient;
+  const section = document.createElement("section");
+  document.body.append(section);
+  section.append(chat);
+  await soon();
+  expect([FakeSocket.made.length, open(), chat.activeClient === client]).toEqual([1, 1, true]);
+  await told(delta(" there", 3));
+  await vi.waitFor(() => expect(chat.querySelector("arp-prose")?.textContent ?? "").toContain("Hello there"));
+});
+
+test("W11 taken out it has no connection, whatever is set on it then; put back it has one", async () => {
+  chat.remove();
+  await soon();
+  expect([open(), chat.activeClient]).toEqual([0, null]);
+  chat.heading = "Other";
+  chat.url = "http://other.example/";
+  await chat.updateComplete;
+  expect(open()).toBe(0);
+  document.body.append(chat);
+  await chat.updateComplete;
+  expect([open(), FakeSocket.last.url]).toEqual([1, expect.stringContaining("other.example")]);
+});
+
+test("W11 another address is another connection, and the one before is closed", async () => {
+  chat.url = "http://other.example/";
+  await chat.updateComplete;
+  expect([FakeSocket.made.length, open(), FakeSocket.last.url]).toEqual([2, 1, expect.stringContaining("other.example")]);
+});
+
+test("W88 taken out it listens to nothing more", async () => {
+  const before = vi.fn();
+  const { removeEventListener } = chat;
+  chat.removeEventListener = (...given: Parameters<typeof removeEventListener>) => {
+    before(given[0]);
+    removeEventListener.apply(chat, given);
+  };
+  chat.remove();
+  await soon();
+  expect(before).toHaveBeenCalledWith("keydown");
+});

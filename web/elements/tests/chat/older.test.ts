@@ -1,0 +1,155 @@
+/** W60: what is older than the newest turns comes page by page, in order, once. */
+
+import type { ArpClient, HistoryMessage } from "@agent-rendering/core";
+import { expect, test } from "vitest";
+import { Older, PAGE_TURNS } from "../../src/chat/older.js";
+
+/** A turn as the history tells it: two messages. */
+function pair(number: number): HistoryMessage[] {
+  const turn_id = `t${number}`;
+  return [
+    { role: "user", content: `question ${number}`, turn_id },
+    { role: "assistant", content: `answer ${number}`, turn_id, status: "completed" },
+  ] as HistoryMessage[];
+}
+
+interface Asked {
+  readonly before: string;
+  readonly limit: number;
+}
+
+/** A client of a session of so many turns, of which it knows the newest 50. */
+function session(turns: number) {
+  const asked: Asked[] = [];
+  let fault: Error | null = null;
+  let held: Promise<void> = Promise.resolve();
+  const client = {
+    sessionId: "s",
+    sessions: {
+      history: async (_session: string, { before, limit }: Asked) => {
+        asked.push({ before, limit });
+        await held;
+        if (fault !== null) throw fault;
+        const end = Number(before.slice(1));
+        return Array.from({ length: Math.min(limit, end) }, (_, at) => pair(end - Math.min(limit, end) + at)).flat();
+      },
+    },
+  } as unknown as ArpClient;
+  return {
+    asked,
+    client,
+    shown: Array.from({ length: Math.min(PAGE_TURNS, turns) }, (_, at) => `t${turns - Math.min(PAGE_TURNS, turns) + at}`),
+    refuse: (error: Error | null) => (fault = error),
+    hold: () => {
+      let go = () => {};
+      held = new Promise((resolve) => (go = resolve));
+      return go;
+    },
+  };
+}
+
+test("W60 pages come in front of what is there, until there are no more", async () => {
+  const { client, shown, asked } = session(120);
+  const older = new Older(() => undefined);
+  older.check(shown);
+  expect(older.wanted).toBe(true);
+  await older.load(client);
+  expect([older.turns.length, older.turns[0]?.id, older.turns.at(-1)?.id, older.wanted]).toEqual([50, "t20", "t69", true]);
+  await older.load(client);
+  expect([older.turns.length, older.turns[0]?.id, older.turns.at(-1)?.id, older.wanted]).toEqual([70, "t0", "t69", false]);
+  await older.load(client);
+  expect(asked).toEqual([
+    { before: "t70", limit: 50 },
+    { before: "t20", limit: 50 },
+  ]);
+});
+
+test("W60 a turn of the history has what was said and what was answered", async () => {
+  const { client, shown } = session(60);
+  const older = new Older(() => undefined);
+  older.check(shown);
+  await older.load(client);
+  const turn = older.turns[3];
+  expect([turn?.id, turn?.status, turn?.final]).toEqual(["t3", "completed", true]);
+  expect(turn?.inputs.map(({ data }) => data.text)).toEqual(["question 3"]);
+  expect(turn?.output.map(({ props }) => props.content)).toEqual(["answer 3"]);
+});
+
+test("W60 a session that fits has nothing older", async () => {
+  const { client, shown, asked } = session(49);
+  const older = new Older(() => undefined);
+  older.check(shown);
+  expect(older.wanted).toBe(false);
+  await older.load(client);
+  expect(asked).toEqual([]);
+});
+
+test("W60 of a server that says how many are older none is offered that there is not", async () => {
+  const { shown, asked } = session(53);
+  const older = new Older(() => undefined);
+  older.check(shown, 0); // all of them show: those that wait in line leave nobody out
+  expect(older.wanted).toBe(false);
+  older.check(shown.slice(1), 100);
+  expect(older.wanted).toBe(true);
+  older.check([], 100);
+  expect(older.wanted).toBe(false); // another chat, of which nothing has come
+  const full = session(100);
+  older.check(full.shown, 50);
+  await older.load(full.client);
+  expect([older.turns.length, older.wanted, asked.length]).toEqual([50, false, 0]);
+});
+
+test("W60 while a page comes nobody asks for it again", async () => {
+  const { client, shown, asked, hold } = session(120);
+  const changes: boolean[] = [];
+  const older = new Older(() => changes.push(older.loading));
+  older.check(shown);
+  const go = hold();
+  const [one, other] = [older.load(client), older.load(client)];
+  expect(older.loading).toBe(true);
+  go();
+  await Promise.all([one, other]);
+  expect([asked.length, older.turns.length, changes]).toEqual([1, 50, [true, false]]);
+});
+
+test("W59 a page that comes when another session shows is thrown away", async () => {
+  const { client, shown, hold } = session(120);
+  const older = new Older(() => undefined);
+  older.check(shown);
+  const go = hold();
+  const loading = older.load(client);
+  older.check(["x0", "x1"]);
+  go();
+  await loading;
+  expect([older.turns, older.wanted]).toEqual([[], false]);
+});
+
+test("W60 what failed is asked for again", async () => {
+  const { client, shown, refuse } = session(120);
+  const older = new Older(() => undefined);
+  older.check(shown);
+  refuse(new Error("away"));
+  await older.load(client);
+  expect([older.turns.length, older.loading, older.wanted]).toEqual([0, false, true]);
+  refuse(null);
+  await older.load(client);
+  expect(older.turns.length).toBe(50);
+});
+
+test("W60 W74 all of it, to print or to keep", async () => {
+  const { client, shown, asked } = session(500);
+  const older = new Older(() => undefined);
+  older.check(shown);
+  await older.all(client);
+  expect([older.turns.length, new Set(older.turns.map(({ id }) => id)).size, older.wanted]).toEqual([450, 450, false]);
+  expect(asked.length).toBe(3);
+});
+
+test("W60 all of it ends where the server does not answer", async () => {
+  const { client, shown, refuse, asked } = session(500);
+  refuse(new Error("away"));
+  const older = new Older(() => undefined);
+  older.check(shown);
+  await older.all(client);
+  expect([older.turns.length, asked.length]).toEqual([0, 1]);
+});

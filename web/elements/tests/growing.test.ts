@@ -1,0 +1,71 @@
+/** Prose that came in pieces shows at each moment what it would show if it had come at once. */
+
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createContext } from "../src/context.js";
+import "../src/components/index.js";
+import { ProseView } from "../src/markdown/view.js";
+
+const context = createContext();
+/** Prose that takes long pauses between what it draws: here time passes only between two pieces. */
+let now = 0;
+beforeEach(() => void vi.spyOn(performance, "now").mockImplementation(() => now));
+afterEach(() => void vi.restoreAllMocks());
+
+/** What a place shows: its elements and texts, whatever parts they stand in; blanks at an end do not show. */
+function shown(of: Node): string {
+  let out = "";
+  for (const child of of.childNodes) {
+    if (child instanceof Text) out += child.data;
+    else if (child instanceof HTMLElement) out += child.classList.contains("arp-part") ? shown(child) : told(child);
+  }
+  return out.replace(/\s+(?=<|$)/g, "");
+}
+
+function told(element: HTMLElement): string {
+  const attributes = [...element.attributes].map(({ name, value }) => ` ${name}=${value}`).sort();
+  if (element.localName !== "arp-code") return `<${element.localName}${attributes.join("")}>${shown(element)}</>`;
+  const { code, language, unfinished } = element as unknown as { code: string; language: string; unfinished: boolean };
+  return `<code ${language} ${unfinished ? "open" : "closed"}>${code}</>`;
+}
+
+/** A view in a place of its own, and what it shows when it has been given texts one after the other. */
+function growing() {
+  const place = document.createElement("div");
+  const view = new ProseView(place, context);
+  return (text: string, isOpen: boolean): string => {
+    now += 1000;
+    view.update(text, isOpen, context);
+    expect(view.busy).toBe(false);
+    return shown(place);
+  };
+}
+
+/** Pieces of Markdown that mean something together, or nearly do. */
+const PIECES = [
+  "word", " ", " ", "\n", "\n\n", "two words", "Über, naïve; (so)", "e.g. this.", "你好。", "a-b", "1", "12", ". ", ") ", "- ", "* ", "+ ", "> ", "# ", "### ", "#", "    ", "  ",
+  "```\n", "```js\n", "````\n", "~~~\n", "`", "``", "**", "*", "_", "~~", "[", "]", "](", "](https://example.org/a)", "[d]", "[d]: https://example.org/d\n", "[d]: /x 'title", "'", "!", "![",
+  "|", "| a | b |\n", "|---|---|\n", "| 1 | **2** |\n", "---", "===", "-", "<div", "<b>", "</b>", ">", "<", "&amp", ";", "&", "\\", "$$", "$", "\\(", "www.", "www.example.org", "http://", "x@example.org", ":", "/",
+  "- [ ] ", "- [x] done\n", "\t", "\r\n", "def f():\n", "    return 1\n", "let a = 1;\n", "🙂", "\u202e", "[2]",
+];
+const texts = fc.array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 24 }).map((pieces) => pieces.join(""));
+
+/** Where a text is cut, as parts of its length. */
+const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 });
+
+function prefixes(text: string, at: readonly number[]): string[] {
+  return [...at].sort((one, other) => one - other).map((part) => text.slice(0, Math.round(part * text.length)));
+}
+
+describe("whatever it says and wherever it is cut", () => {
+  test("it shows at each moment what the text up to there shows, and in the end the whole", { timeout: 120_000 }, () => {
+    fc.assert(
+      fc.property(texts, cuts, (text, at) => {
+        const show = growing();
+        for (const prefix of prefixes(text, at)) expect(show(prefix, true)).toBe(growing()(prefix, true));
+        expect(show(text, false)).toBe(growing()(text, false));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,67 @@
+/** W53, W79: a picture from elsewhere where the page's policy lets none in. */
+
+import { render } from "lit";
+import { afterEach, expect, test } from "vitest";
+import { component, drawn, noting, ready } from "./context.js";
+
+afterEach(() => render(null, document.body));
+
+const image = (host: string) => component("image", { src: `https://${host}/map.png`, alt: "A map" });
+
+/** Draws a picture and lets it come. */
+async function allowed(host: string, frame: string | null): Promise<HTMLElement> {
+  const place = await drawn(image(host), noting({ pictureFrame: frame }).context);
+  expect(place.querySelectorAll("img, iframe").length).toBe(0);
+  place.querySelector("button")?.click();
+  await import("../src/picture_frame.js");
+  await ready(place);
+  return place;
+}
+
+/** The frame, or somebody else, says something. */
+function tell(source: Window | null, data: unknown): void {
+  dispatchEvent(Object.assign(new Event("message"), { source, data }));
+}
+
+test("W53 where the page may load it, it is a picture", async () => {
+  const place = await allowed("one.example", null);
+  expect(place.querySelector("img")?.getAttribute("src")).toBe("https://one.example/map.png");
+});
+
+test("W53 W79 else it stands in a frame that can run nothing of ours, under the name of the picture", async () => {
+  const place = await allowed("two.example", "_picture");
+  const frame = place.querySelector("iframe");
+  expect(place.querySelector("img")).toBeNull();
+  expect(frame?.getAttribute("src")).toBe("_picture?src=https%3A%2F%2Ftwo.example%2Fmap.png");
+  expect(["sandbox", "role", "title", "tabindex", "referrerpolicy"].map((name) => frame?.getAttribute(name))).toEqual(["allow-scripts", "img", "A map", "-1", "no-referrer"]);
+});
+
+test("W53 it is as large as the frame says, whom alone it believes", async () => {
+  const place = await allowed("three.example", "_picture");
+  const frame = () => place.querySelector("iframe");
+  const size = () => [frame()?.getAttribute("width"), frame()?.getAttribute("height")];
+  for (const told of [null, "x", {}, { arpPicture: [1, "2"] }, { arpPicture: [0, 5] }, { arpPicture: [1, 2, 3] }, { arpPicture: [1e9, 1] }]) tell(frame()?.contentWindow ?? null, told);
+  tell(window, { arpPicture: [7, 7] });
+  await ready(place);
+  expect(size()).toEqual(["320", "180"]);
+  tell(frame()?.contentWindow ?? null, { arpPicture: [240, 160] });
+  await ready(place);
+  expect(size()).toEqual(["240", "160"]);
+});
+
+test("W53 one that does not come says so in its place", async () => {
+  const place = await allowed("four.example", "_picture");
+  tell(place.querySelector("iframe")?.contentWindow ?? null, { arpPicture: null });
+  await ready(place);
+  expect(place.querySelector("iframe")).toBeNull();
+  expect(place.querySelector("[role=img]")?.getAttribute("aria-label")).toBe("A map");
+});
+
+test("W53 a product's picture fills its place", async () => {
+  const place = await drawn(component("product-cards", { cards: [{ name: "Lamp", image: "https://five.example/lamp.png" }] }), noting({ pictureFrame: "_picture" }).context);
+  await import("../src/components/product_cards.js");
+  await ready(place);
+  place.querySelector<HTMLElement>(".arp-picture-place button")?.click();
+  await ready(place);
+  expect(place.querySelector("iframe")?.getAttribute("src")).toBe("_picture?src=https%3A%2F%2Ffive.example%2Flamp.png&fit=cover");
+});

@@ -1,0 +1,192 @@
+/** Questions: answered once, also while the agent writes; what was answered shows now and later. */
+
+import { ArpClient, type Component } from "@agent-rendering/core";
+import { expect, test } from "vitest";
+import { FakeSocket, HELLO, SESSION } from "../../core/tests/fakes.js";
+import { loadComponents } from "../src/index.js";
+import { component, drawn, noting, ready, words } from "./context.js";
+
+const ASKED = { title: "Delete it?", confirm_label: "Delete", deny_label: "Keep" };
+
+function buttons(place: Element): HTMLButtonElement[] {
+  return [...place.querySelectorAll<HTMLButtonElement>("button")];
+}
+
+test("W50 a confirmation is sent once, shows what was chosen, and is over", async () => {
+  const { context, answers, announced } = noting({ streaming: true });
+  const asked = component("confirm", ASKED);
+  const place = await drawn(asked, context);
+  buttons(place)[1]?.click();
+  buttons(place)[1]?.click();
+  buttons(place)[0]?.click();
+  await ready(place);
+  expect(answers).toEqual([[asked.id, false]]);
+  expect(announced).toEqual(["Answer sent"]);
+  expect(buttons(place).map(({ disabled }) => disabled)).toEqual([true, true]);
+  expect(words(place)).toContain("Answered: Keep");
+});
+
+test("W50 after a reload the question shows its answer and cannot be answered", async () => {
+  const { context, answers } = noting();
+  const place = await drawn(component("confirm", { ...ASKED, state: "answered", answer: true }), context);
+  buttons(place)[0]?.click();
+  expect(answers).toEqual([]);
+  expect(words(place.querySelector("[data-taken]"))).toBe("Answered: Delete");
+});
+
+test.each([
+  [true, "Delete"],
+  ["confirm", "Delete"],
+  [{ action: "confirm" }, "Delete"],
+  [false, "Keep"],
+  ["yes please", "Keep"],
+  [{}, "Keep"],
+  [1, "Keep"],
+])("an answer %j shows as %s: nothing doubtful confirms", async (answer, shown) => {
+  const place = await drawn(component("confirm", { ...ASKED, state: "answered", answer }), noting().context);
+  expect(words(place.querySelector("[data-taken]"))).toBe(`Answered: ${shown}`);
+});
+
+test.each([["expired", "Expired"], ["cancelled", "Cancelled"]])("a question that is %s says so and is shut", async (state, shown) => {
+  const place = await drawn(component("choices", { options: ["a"], state }), noting().context);
+  expect(words(place.querySelector(".arp-standing"))).toBe(shown);
+  expect(buttons(place)[0]?.disabled).toBe(true);
+});
+
+test("in a recording a question is shut: whoever looks on cannot answer what was asked then", async () => {
+  const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
+  client.connect();
+  await Promise.resolve();
+  FakeSocket.last.onopen?.();
+  FakeSocket.last.tell({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["resume"] } }, SESSION);
+  const place = await drawn(component("confirm", ASKED), noting({ client }).context);
+  expect(buttons(place).map(({ disabled }) => disabled)).toEqual([true, true]);
+  client.disconnect();
+});
+
+test("W50 offline the answer waits in the client, and the question says so", async () => {
+  const client = new ArpClient({ url: "http://127.0.0.1:1", storage: null });
+  const { context } = noting({ client });
+  const asked = component("confirm", ASKED);
+  const place = await drawn(asked, { ...context, answer: (one, value) => client.answer(one, value) });
+  buttons(place)[0]?.click();
+  await ready(place);
+  expect(client.store.outgoing.get().map(({ message, phase }) => [message.source_component, phase])).toEqual([[asked.id, "waiting"]]);
+  expect(words(place.querySelector(".arp-standing"))).toBe("Your answer is sent when the connection is back.");
+});
+
+test("W50 an answer from before a reload is still on its way", async () => {
+  const client = new ArpClient({ url: "http://127.0.0.1:1", storage: null });
+  const asked = component("choices", { options: ["a", "b"] });
+  client.answer(asked, "a");
+  const place = await drawn(asked, noting({ client }).context);
+  expect(buttons(place).every(({ disabled }) => disabled)).toBe(true);
+});
+
+test("choices: one is sent as it was offered, a disabled one is not", async () => {
+  const { context, answers } = noting();
+  const asked = component("choices", { options: ["sun", { label: "Rain", value: 7 }, { label: "Fog", disabled: true }] });
+  const place = await drawn(asked, context);
+  buttons(place)[2]?.click();
+  buttons(place)[1]?.click();
+  expect(answers).toEqual([[asked.id, [7]]]);
+});
+
+test("choices: several are sent in the order of the options", async () => {
+  const { context, answers } = noting();
+  const asked = component("choices", { options: ["a", "b", "c"], multi_select: true });
+  const place = await drawn(asked, context);
+  const boxes = [...place.querySelectorAll<HTMLInputElement>("input")];
+  expect(buttons(place)[0]?.disabled).toBe(true);
+  boxes[2]?.click();
+  boxes[0]?.click();
+  await ready(place);
+  expect(words(place.querySelector("[role=status]"))).toBe("2 chosen");
+  buttons(place)[0]?.click();
+  expect(answers).toEqual([[asked.id, ["a", "c"]]]);
+});
+
+test("W56 text input: label, characters left, Enter sends, too long does not", async () => {
+  const { context, answers } = noting();
+  const asked = component("text-input", { label: "A name", max_length: 5 });
+  const place = await drawn(asked, context);
+  const input = place.querySelector("input") as HTMLInputElement;
+  const write = async (text: string) => {
+    input.value = text;
+    input.dispatchEvent(new Event("input"));
+    await ready(place);
+  };
+  expect(place.querySelector("label")?.getAttribute("for")).toBe(input.id);
+  await write("héllo!");
+  expect(words(place.querySelector(".arp-note"))).toBe("At most 5 characters.");
+  input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+  await write("🙂🙂🙂");
+  expect(words(place.querySelector(".arp-note"))).toBe("2 characters left");
+  input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", isComposing: true }));
+  expect(answers).toEqual([]);
+  input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+  expect(answers).toEqual([[asked.id, "🙂🙂🙂"]]);
+  await ready(place);
+  expect(words(place.querySelector(".arp-answer"))).toBe("🙂🙂🙂");
+});
+
+test("W49 an answered form is a summary: labels of options, no passwords", async () => {
+  await loadComponents("form");
+  const fields = [{ name: "size", field_type: "select", options: [{ label: "Large", value: 2 }] }, { name: "key", label: "Key", field_type: "password" }, { name: "ok", field_type: "checkbox" }];
+  const place = await drawn(component("form", { fields, state: "answered", answer: { size: 2, key: "secret", ok: false } }), noting().context);
+  expect(place.querySelector("input, select, button")).toBeNull();
+  expect([...place.querySelectorAll("dl > div")].map(words)).toEqual(["sizeLarge", "Key••••••", "okNo"]);
+});
+
+test("W55 progress: a list in order with a word for each state, and the whole as a bar", async () => {
+  const place = await drawn(component("progress", { title: "Import", steps: [{ name: "Read", status: "done" }, { name: "Check", status: "active" }, { name: "Write", status: "sleeping" }] }), noting().context);
+  expect([...place.querySelectorAll("ol > li")].map(words)).toEqual(["Read, Done", "Check, In progress", "Write, Pending"]);
+  expect(place.querySelector("progress")?.getAttribute("aria-label")).toBe("Import: 1 of 3 done");
+  expect(place.querySelector("li[aria-current=step]")?.textContent).toContain("Check");
+});
+
+test("W55 facts are a dl", async () => {
+  const place = await drawn(component("key-value", { items: [{ key: "Rows", value: 1461 }, { key: "State", value: "bad", style: "error" }, { key: "None", value: null }] }), noting().context);
+  expect([...place.querySelectorAll("dl > div")].map(words)).toEqual(["Rows 1,461", "State Error: bad", "None –"]);
+});
+
+test("W39 an unknown type shows its fallback, and without one a quiet card", async () => {
+  const { context } = noting();
+  const fallback: Component = { id: "f", type: "text", props: { content: "47.6 N" } };
+  expect(words(await drawn(component("x-acme-map", {}, { fallback }), context))).toBe("47.6 N");
+  const place = await drawn(component("x-acme-map", { lat: 1 }), context);
+  expect(words(place.querySelector("p"))).toBe("This could not be shown.");
+  expect(words(place.querySelector("details"))).toContain("x-acme-map");
+});
+
+test("W84 a component of the host takes the place of ours; one that throws shows a card, the rest stays", async () => {
+  const { createComponents } = await import("../src/index.js");
+  const registry = createComponents({
+    "status-card": ({ props }) => document.createTextNode(`mine: ${String(props.title)}`),
+    "text": () => {
+      throw new Error("broken");
+    },
+  });
+  const { context } = noting({ registry });
+  const group = component("group", { children: [component("status-card", { title: "A" }), component("text", { content: "B" }), component("markdown", { content: "C" })] as never });
+  const place = await drawn(group, context);
+  const own = [...place.querySelectorAll("arp-own")];
+  expect(words(own[0] ?? null)).toBe("mine: A");
+  expect(words(own[1] ?? null)).toContain("This could not be shown.");
+  expect(words(own[1] ?? null)).toContain("broken");
+  expect(words(place.querySelector("arp-markdown"))).toBe("C");
+});
+
+test("a component that failed is drawn again when it changes", async () => {
+  const { createComponents } = await import("../src/index.js");
+  const registry = createComponents({ text: ({ props }) => {
+    if (props.content === "bad") throw new Error("bad");
+    return document.createTextNode("good");
+  } });
+  const { context } = noting({ registry });
+  const shown = component("text", { content: "bad" });
+  const place = await drawn(shown, context);
+  expect(place.querySelector(".arp-failure")).not.toBeNull();
+  await drawn({ ...shown, props: { content: "fine" } }, context, place);
+  expect(words(place)).toBe("good");
+});

@@ -1,0 +1,80 @@
+// @vitest-environment node
+/** What is loaded at first stays small; what is large comes later; nothing parses HTML. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { build, type Rollup } from "vite";
+import { expect, test } from "vitest";
+
+const SOURCE = new URL("../src/", import.meta.url);
+const KIB = 1024;
+
+type Chunk = Rollup.OutputChunk;
+
+/** The chunks of all components, with all that they stand on, as a page would have them. */
+async function chunks(): Promise<Map<string, Chunk>> {
+  const built = await build({
+    configFile: false,
+    logLevel: "silent",
+    build: {
+      write: false,
+      target: "es2022",
+      cssTarget: ["chrome123", "firefox128", "safari17.5"],
+      rolldownOptions: { input: new URL("components/index.ts", SOURCE).pathname, preserveEntrySignatures: "strict" },
+    },
+  });
+  const { output } = (Array.isArray(built) ? built[0] : built) as Rollup.RollupOutput;
+  return new Map(output.flatMap((one) => (one.type === "chunk" ? [[one.fileName, one] as const] : [])));
+}
+
+function gzipped({ code }: Chunk): number {
+  return gzipSync(code, { level: 9 }).length;
+}
+
+test("the components fit into their budget", { timeout: 120_000 }, async () => {
+  const all = await chunks();
+  const first = new Set<string>();
+  const follow = (name: string) => {
+    if (first.has(name)) return;
+    first.add(name);
+    for (const next of all.get(name)?.imports ?? []) follow(next);
+  };
+  for (const { fileName, isEntry } of all.values()) if (isEntry) follow(fileName);
+  const sum = [...first].reduce((bytes, name) => bytes + gzipped(all.get(name) as Chunk), 0);
+  console.log(`first load of the components: ${(sum / KIB).toFixed(1)} KiB`);
+  expect(sum).toBeLessThanOrEqual(58 * KIB);
+  const size = (part: string) => {
+    const chunk = [...all.values()].find(({ name, fileName }) => name === part && !first.has(fileName));
+    if (chunk === undefined) throw new Error(`${part} is not loaded later`);
+    return gzipped(chunk);
+  };
+  expect(size("chart")).toBeLessThanOrEqual(8 * KIB);
+  expect(size("diff")).toBeLessThanOrEqual(9 * KIB);
+  expect(size("table")).toBeLessThanOrEqual(6 * KIB);
+  expect(size("form")).toBeLessThanOrEqual(4 * KIB);
+  expect(size("grammars")).toBeLessThanOrEqual(42 * KIB);
+  expect(size("temml")).toBeLessThanOrEqual(62 * KIB);
+});
+
+test("W77 no file of ours gives text to a parser of HTML or code", () => {
+  const parsing = /\b(?:(?:inner|outer)HTML\s*=[^=]|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|unsafeHTML|setHTMLUnsafe|srcdoc)/;
+  expect(sources().filter(([, text]) => parsing.test(text)).map(([name]) => name)).toEqual([]);
+});
+
+test("no file says any", () => {
+  const loose = /(?::|as|<)\s*any\b/;
+  expect(sources().filter(([, text]) => loose.test(text.replace(/\/\*[^]*?\*\/|\/\/.*/g, ""))).map(([name]) => name)).toEqual([]);
+});
+
+test("W75 every rule of our styles begins with a class or an element of ours", () => {
+  const styles = readdirSync(new URL("style/", SOURCE)).filter((name) => name.endsWith(".css"));
+  const text = styles.map((name) => readFileSync(new URL(`style/${name}`, SOURCE), "utf8")).join("\n").replace(/\/\*[^]*?\*\//g, "");
+  const selectors = [...text.matchAll(/([^{};]+)\{/g)].map(([, selector]) => (selector as string).trim()).filter((one) => !/^(?:@|to$|from$|\d+%$)/.test(one));
+  expect(selectors.length).toBeGreaterThan(200);
+  expect(selectors.filter((one) => !/arp/.test(one))).toEqual([]);
+});
+
+function sources(): [name: string, text: string][] {
+  const names = readdirSync(SOURCE, { recursive: true, encoding: "utf8" });
+  return names.filter((name) => name.endsWith(".ts")).map((name) => [name, readFileSync(new URL(name, SOURCE), "utf8")]);
+}

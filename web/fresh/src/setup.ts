@@ -1,0 +1,10 @@
+/** Packs once for a whole run. */
+
+import type { TestProject } from "vitest/node";
+import { packAll } from "./packing.js";
+
+export default async function setup(project: TestProject): Promise<() => void> {
+  const { files, remove } = await packAll();
+  project.provide("packed", files);
+  return remove;
+}

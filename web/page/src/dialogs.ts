@@ -1,0 +1,64 @@
+/** Windows above the page: the keys, and an imported chat. */
+
+import type { TurnState } from "@agent-rendering/core";
+import { createContext, icon, type ArpContext } from "@agent-rendering/elements/chat";
+import { html, render } from "lit";
+
+/** Opens a window; gives focus back to where it was when it closes. */
+function openDialog(title: string, context: ArpContext, content: unknown, name: string): void {
+  const before = document.activeElement as HTMLElement | null;
+  const dialog = document.createElement("dialog");
+  dialog.className = `page-dialog arp ${name}`;
+  dialog.dir = context.t.direction;
+  dialog.lang = context.t.locale;
+  dialog.setAttribute("aria-labelledby", "page-dialog-title");
+  render(
+    html`<header>
+        <h2 id="page-dialog-title" dir="auto">${title}</h2>
+        <button type="button" class="arp-icon-button" aria-label=${context.t("close")} @click=${() => dialog.close()}>${icon("cross")}</button>
+      </header>
+      <div class="page-dialog-body">${content}</div>`,
+    dialog,
+  );
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    before?.focus();
+  });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** The keys, and whether single ones do something. */
+export function showKeys(context: ArpContext, singleKeys: boolean, choose: (wanted: boolean) => void): void {
+  const { t } = context;
+  const rows: readonly (readonly [string, string])[] = [
+    ["Enter", t("send")],
+    ["Shift Enter", t("newLine")],
+    ["Esc", t("stop")],
+    ["Alt ↑ ↓", t("moveBetweenMessages")],
+    ["F6", t("moveBetweenRegions")],
+    ["/", t("message")],
+    ["n", t("newChat")],
+    ["s", t("searchChats")],
+    ["?", t("shortcuts")],
+  ];
+  const content = html`<dl class="page-keys">
+      ${rows.map(([keys, what]) => html`<div><dt>${keys.split(" ").map((key) => html`<kbd>${key}</kbd>`)}</dt><dd>${what}</dd></div>`)}
+    </dl>
+    <label class="page-check"
+      ><input type="checkbox" .checked=${singleKeys} @change=${(event: Event) => choose((event.target as HTMLInputElement).checked)} /> ${t("singleKeys")}</label
+    >`;
+  openDialog(t("shortcuts"), context, content, "page-keys-dialog");
+}
+
+/** An imported chat, to be read. */
+export function showImported(title: string, turns: readonly TurnState[], context: ArpContext): void {
+  const { t, locale, theme } = context;
+  const quiet = createContext({ t, locale, theme });
+  const content = html`<p class="arp-note">${t("importedChat")}</p>
+    <div class="arp-log">${turns.map((turn) => html`<arp-message readonly .turn=${turn} .context=${quiet}></arp-message>`)}</div>`;
+  openDialog(title || t("importChat"), context, content, "page-imported");
+}

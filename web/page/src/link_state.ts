@@ -1,0 +1,47 @@
+/** `<arp-link-state>`: whether there is a connection, in a word and a dot; by which way, in its title. */
+
+import type { ArpClient } from "@agent-rendering/core";
+import { createContext, type ArpContext } from "@agent-rendering/elements/chat";
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+
+const NAMES = { websocket: "WebSocket", sse: "SSE" } as const;
+
+export class ArpLinkState extends LitElement {
+  static override properties = { client: { attribute: false }, context: { attribute: false } };
+
+  declare client: ArpClient | null;
+  declare context: ArpContext;
+  #stop: (() => void) | null = null;
+
+  constructor() {
+    super();
+    this.client = null;
+    this.context = createContext();
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#stop?.();
+    this.#stop = null;
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (!changed.has("client")) return;
+    this.#stop?.();
+    this.#stop = this.client?.store.status.subscribe(() => this.requestUpdate()) ?? null;
+  }
+
+  protected override render(): TemplateResult {
+    const { t } = this.context;
+    const { phase = "idle", transport = null } = this.client?.store.status.get() ?? {};
+    const word = phase === "online" ? t("connected") : phase === "connecting" ? t("connecting") : phase === "waiting" ? t("reconnecting") : t("notConnected");
+    const way = phase === "online" && transport !== null ? `${word} · ${NAMES[transport]}` : word;
+    return html`<p class="page-link" data-phase=${phase} title=${way}><span class="page-dot" aria-hidden="true"></span><span>${word}</span>${phase === "online" && transport === "sse" ? html`<span class="page-way">SSE</span>` : nothing}</p>`;
+  }
+}
+
+customElements.define("arp-link-state", ArpLinkState);

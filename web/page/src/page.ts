@@ -1,0 +1,382 @@
+/**
+ * `<arp-page>`: what the server shows at `/`: the list of chats, one chat, and what belongs to the
+ * window: its address and title, theme, language, keys, files.
+ */
+
+import { ArpClient, type WorkflowInfo } from "@agent-rendering/core";
+import { DRAWN } from "@agent-rendering/core/chat";
+import { LOCALES, loadStrings, translator, type Translator } from "@agent-rendering/core/strings";
+import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem } from "@agent-rendering/elements/chat";
+import type { ArpSessions } from "@agent-rendering/elements/sessions";
+import { html, LitElement, nothing, type TemplateResult } from "lit";
+
+import { keptToken, sessionOf, tokenOf, withSession } from "./address.js";
+import type { Format } from "./saving.js";
+import { soon } from "./soon.js";
+import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } from "./settings.js";
+
+/** The languages by their own names. */
+const LANGUAGES: { readonly [tag: string]: string } = {
+  en: "English", ar: "العربية", de: "Deutsch", es: "Español", fr: "Français", ja: "日本語", zh: "中文",
+};
+/** Some four minutes; then nobody seems to look, and who comes back is connected at once. */
+const MOST_TRIES = 30;
+const NARROW = "(max-width: 48rem)";
+
+/** The reader's time zone where the browser says it without further ado; else the client finds it out. */
+function timeZone(): { readonly timeZone?: string } {
+  const { Temporal: time } = globalThis as { Temporal?: { readonly Now: { timeZoneId(): string } } };
+  return time ? { timeZone: time.Now.timeZoneId() } : {};
+}
+
+export class ArpPage extends LitElement {
+  static override properties = {
+    settings: { state: true },
+    words: { state: true },
+    current: { state: true },
+    workflow: { state: true },
+    listed: { state: true },
+    drawer: { state: true },
+    narrow: { state: true },
+  };
+
+  declare protected settings: Settings;
+  declare protected words: Translator;
+  declare protected current: string | null;
+  declare protected workflow: WorkflowInfo | null;
+  /** Whether the list of chats is asked for. */
+  declare protected listed: boolean;
+  /** Whether the list lies over the chat, on a narrow screen. */
+  declare protected drawer: boolean;
+  declare protected narrow: boolean;
+  readonly client: ArpClient;
+  #context: ArpContext | null = null;
+  /** Whether the words are those that are wanted; until then the document has the direction that it began with. */
+  #isWorded = false;
+
+  constructor() {
+    super();
+    this.settings = readSettings();
+    this.words = translator("en");
+    this.current = sessionOf(location.href);
+    this.workflow = null;
+    this.listed = this.drawer = false;
+    const narrow = matchMedia(NARROW);
+    this.narrow = narrow.matches;
+    narrow.addEventListener("change", () => (this.narrow = narrow.matches));
+    const token = keptToken(tokenOf(location.href), sessionStorage);
+    const href = withSession(location.href, this.current);
+    if (href !== location.href) history.replaceState(null, "", href);
+    this.client = new ArpClient({
+      url: document.baseURI.replace(/[?#].*$/, ""),
+      sessionId: this.current,
+      token,
+      components: DRAWN,
+      features: ["line-pause"],
+      maxReconnectAttempts: MOST_TRIES,
+      viewport: { width: innerWidth, height: innerHeight },
+      theme: this.#isDark() ? "dark" : "light",
+      // Told, so that nobody has to ask Intl for them: its first answer costs as much as drawing the page.
+      locale: this.settings.locale ?? navigator.language,
+      ...timeZone(),
+    });
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void this.#loadWords();
+    addEventListener("popstate", () => this.#show(sessionOf(location.href), false));
+    addEventListener("storage", ({ key }) => {
+      if (key === SETTINGS_KEY) this.#apply(readSettings());
+    });
+    addEventListener("keydown", this.#key);
+    this.client.connect();
+  }
+
+  protected override firstUpdated(): void {
+    void this.#begin();
+  }
+
+  /** Takes the place of what the document showed until now; what was typed there is in the message box then. */
+  async #begin(): Promise<void> {
+    const early = this.querySelector<HTMLTextAreaElement>(".page-early textarea");
+    for (const part of this.querySelectorAll(".page-early")) part.remove();
+    await this.#chat.updateComplete;
+    this.#focus();
+    performance.mark("arp-usable");
+    if (early?.value) {
+      await this.#chat.ready;
+      const kept = this.querySelector<ArpComposer>("arp-composer")?.text ?? "";
+      if (early.dataset.sent === undefined) this.#chat.draft(kept + early.value);
+      else this.#chat.say(early.value);
+    }
+    soon(() => {
+      this.listed = true;
+      soon(() => void import("@agent-rendering/elements"));
+    });
+  }
+
+  /** The message box, unless that would bring up a keyboard. */
+  #focus(): void {
+    if (!matchMedia("(pointer: coarse)").matches) this.#chat.focus();
+  }
+
+  protected override updated(): void {
+    const root = document.documentElement;
+    if (this.#isWorded) {
+      root.lang = this.words.locale;
+      root.dir = this.words.direction;
+    }
+    if (this.settings.theme === "system") delete root.dataset.theme;
+    else root.dataset.theme = this.settings.theme;
+    document.title = this.workflow?.title || "ARP";
+  }
+
+  get #chat(): ArpChat {
+    return this.querySelector("arp-chat") as ArpChat;
+  }
+
+  get #list(): ArpSessions | null {
+    return this.querySelector("arp-sessions");
+  }
+
+  #isDark(): boolean {
+    const { theme } = this.settings;
+    return theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+  }
+
+  get #shownContext(): ArpContext {
+    const theme = this.#isDark() ? "dark" : "light";
+    if (this.#context?.t !== this.words || this.#context.theme !== theme) {
+      const announce = (text: string) => this.#chat.context.announce(text);
+      this.#context = createContext({ t: this.words, theme, client: this.client, announce });
+    }
+    return this.#context;
+  }
+
+  async #loadWords(): Promise<void> {
+    const { locale } = this.settings;
+    const [tag, strings] = await loadStrings(locale === null ? [...navigator.languages] : [locale]);
+    this.#isWorded = true;
+    this.words = translator(tag, strings);
+  }
+
+  #apply(settings: Settings): void {
+    const isOther = settings.locale !== this.settings.locale;
+    this.settings = settings;
+    if (isOther) void this.#loadWords();
+  }
+
+  #choose(change: Partial<Settings>): void {
+    this.#apply({ ...this.settings, ...change });
+    keepSettings(this.settings);
+  }
+
+  // -- which chat shows --------------------------------------------------------------------------
+
+  /** Shows a session, `null` begins a new one; the address follows. */
+  #show(sessionId: string | null, isStep = true): void {
+    this.drawer = false;
+    if (sessionId === this.current && sessionId !== null) return;
+    this.current = sessionId;
+    if (isStep) history.pushState(null, "", withSession(location.href, sessionId));
+    this.client.setSessionId(sessionId);
+    this.#focus();
+  }
+
+  #named(sessionId: string | null): void {
+    if (sessionId === null || sessionId === this.current) return;
+    this.current = sessionId;
+    history.replaceState(null, "", withSession(location.href, sessionId));
+  }
+
+  #new = (event?: MouseEvent): void => {
+    if (event && (event.metaKey || event.ctrlKey || event.shiftKey)) return; // a tab of its own
+    event?.preventDefault();
+    this.#show(null);
+  };
+
+  // -- files -------------------------------------------------------------------------------------
+
+  async #save(format: Format): Promise<void> {
+    const chat = this.#chat;
+    await chat.loadAll();
+    const { store } = this.client;
+    const turns = [...chat.olderTurns, ...store.turnIds.get().map((id) => store.turn(id).get())].filter((turn) => turn !== undefined);
+    const { saveChat } = await import("./saving.js");
+    await saveChat(format, this.#titleOfChat(), turns, chat.querySelector(".arp-log") as Element, this.words);
+  }
+
+  #titleOfChat(): string {
+    const link = this.#list?.querySelector("a[aria-current] .arp-session-title");
+    return link?.textContent || this.workflow?.title || "ARP";
+  }
+
+  #import(): void {
+    const input = document.createElement("input");
+    input.type = "file";
+    input.accept = "application/json,.json";
+    input.addEventListener("change", async () => {
+      const file = input.files?.[0];
+      if (!file) return;
+      try {
+        const { fromJson } = await import("@agent-rendering/core/export");
+        const { showImported } = await import("./dialogs.js");
+        void import("@agent-rendering/elements");
+        const { title, turns } = fromJson(await file.text());
+        showImported(title || file.name, turns, this.#chat.context);
+      } catch {
+        this.#chat.notice(this.words("importFailed"));
+      }
+    });
+    input.click();
+  }
+
+  async #print(): Promise<void> {
+    await this.#chat.loadAll();
+    print();
+  }
+
+  // -- keys --------------------------------------------------------------------------------------
+
+  #key = (event: KeyboardEvent): void => {
+    if (event.defaultPrevented || event.isComposing) return;
+    if (event.key === "F6") {
+      event.preventDefault();
+      this.#nextRegion(event.shiftKey ? -1 : 1);
+      return;
+    }
+    if (event.key === "Escape" && this.drawer) {
+      this.#toggle(false);
+      return;
+    }
+    const isWriting = (event.target as HTMLElement).closest("input, textarea, select, [contenteditable], [role=menu], dialog, .arp-permission") !== null;
+    if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !this.settings.singleKeys) return;
+    const does: { [key: string]: () => void } = {
+      "/": () => this.#chat.focus(),
+      n: () => this.#new(),
+      s: () => this.#search(),
+      "?": () => void this.#keys(),
+    };
+    const act = does[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  };
+
+  async #keys(): Promise<void> {
+    const { showKeys } = await import("./dialogs.js");
+    showKeys(this.#chat.context, this.settings.singleKeys, (singleKeys) => this.#choose({ singleKeys }));
+  }
+
+  async #search(): Promise<void> {
+    this.#toggle(true);
+    await this.updateComplete;
+    this.#list?.focus();
+  }
+
+  #nextRegion(step: number): void {
+    const places = [".page-side", ".page-head", ".arp-scroller", ".arp-permission", "arp-composer"]
+      .map((name) => this.querySelector<HTMLElement>(name))
+      .filter((place) => place !== null && place.checkVisibility());
+    const here = places.findIndex((place) => place?.contains(document.activeElement));
+    const next = places.at((here + step + places.length) % places.length);
+    if (!next) return;
+    const first = next.matches("[tabindex]") ? next : next.querySelector<HTMLElement>("textarea, input, a, button");
+    first?.focus();
+  }
+
+  #toggle(wanted = !(this.narrow ? this.drawer : this.settings.panel)): void {
+    if (!this.narrow) {
+      this.#choose({ panel: wanted });
+      return;
+    }
+    this.drawer = wanted;
+    void this.updateComplete.then(() => {
+      this.querySelector<HTMLElement>(wanted ? ".page-side a, .page-side button" : ".page-menu")?.focus();
+    });
+  }
+
+  // -- drawing -----------------------------------------------------------------------------------
+
+  protected override render(): TemplateResult {
+    const { words: t, narrow, drawer, settings, workflow } = this;
+    const isOpen = narrow ? drawer : settings.panel;
+    const context = this.#shownContext;
+    return html`
+      <a class="page-skip arp-button" href="#message" @click=${(event: Event) => {
+        event.preventDefault();
+        this.#chat.focus();
+      }}>${t("skipToMessage")}</a>
+      ${narrow && drawer ? html`<div class="page-veil" @click=${() => this.#toggle(false)}></div>` : nothing}
+      <aside class="page-side arp" ?hidden=${!isOpen} aria-label=${t("chats")} @arp-open=${this.#opened} @arp-deleted=${this.#deleted}>
+        <div class="page-side-head">
+          <span class="page-brand"><img src="_static/icon.svg" alt="" width="24" height="24" /><span dir="auto">${workflow?.title || "ARP"}</span></span>
+          <button type="button" class="arp-icon-button" aria-label=${t("closePanel")} title=${t("closePanel")} @click=${() => this.#toggle(false)}>${sign("panel")}</button>
+        </div>
+        <a class="page-new" href="./" @click=${this.#new}>${sign("compose")}<span>${t("newChat")}</span></a>
+        <arp-sessions .client=${this.listed ? this.client : null} .context=${context} .current=${this.current}></arp-sessions>
+      </aside>
+      <div class="page-main" ?inert=${narrow && drawer}>
+        <header class="page-head arp">
+          ${isOpen && !narrow
+            ? nothing
+            : html`<button type="button" class="arp-icon-button page-menu" aria-expanded=${isOpen ? "true" : "false"} aria-label=${t("openPanel")} title=${t("openPanel")} @click=${() => this.#toggle(true)}>${sign("panel")}</button>
+                <a class="arp-icon-button" href="./" aria-label=${t("newChat")} title=${t("newChat")} @click=${this.#new}>${sign("compose")}</a>`}
+          <h1 dir="auto">${workflow?.title || "ARP"}</h1>
+          <arp-link-state .client=${this.client} .context=${context}></arp-link-state>
+          <arp-menu .label=${t("settings")} .sign=${"settings"} .items=${this.#menu()}></arp-menu>
+        </header>
+        <main id="message">
+          <arp-chat
+            .client=${this.client}
+            .theme=${settings.theme}
+            .locale=${t.locale}
+            picture-frame="_picture"
+            @arp-session=${(event: CustomEvent<{ sessionId: string | null }>) => this.#named(event.detail.sessionId)}
+            @arp-introduced=${(event: CustomEvent<{ workflow: WorkflowInfo | null }>) => (this.workflow = event.detail.workflow)}
+          ></arp-chat>
+        </main>
+      </div>
+    `;
+  }
+
+  #opened = (event: Event): void => this.#show((event as CustomEvent<{ sessionId: string }>).detail.sessionId);
+
+  #deleted = (event: Event): void => {
+    if ((event as CustomEvent<{ sessionId: string }>).detail.sessionId === this.current) this.#show(null);
+  };
+
+  #menu(): MenuItem[] {
+    const { words: t, settings } = this;
+    const theme = (theme: Theme, name: "sun" | "moon" | "screen", label: string, group?: string): MenuItem => ({
+      label,
+      icon: name,
+      checked: settings.theme === theme,
+      ...(group !== undefined && { group }),
+      run: () => this.#choose({ theme }),
+    });
+    const language = (tag: string, at: number): MenuItem => ({
+      label: LANGUAGES[tag] ?? tag,
+      checked: t.locale.split("-")[0] === tag,
+      ...(at === 0 && { group: t("language") }),
+      run: () => this.#choose({ locale: tag }),
+    });
+    return [
+      { label: "Markdown", icon: "export", group: t("exportChat"), run: () => void this.#save("md") },
+      { label: "JSON", icon: "export", run: () => void this.#save("json") },
+      { label: "HTML", icon: "export", run: () => void this.#save("html") },
+      { label: t("importChat"), icon: "import", group: " ", run: () => this.#import() },
+      { label: t("print"), icon: "print", run: () => void this.#print() },
+      { label: t("shortcuts"), icon: "keyboard", run: () => void this.#keys() },
+      theme("light", "sun", t("light"), t("theme")),
+      theme("dark", "moon", t("dark")),
+      theme("system", "screen", t("system")),
+      ...["en", ...Object.keys(LOCALES)].map(language),
+    ];
+  }
+}

@@ -1,0 +1,39 @@
+/** What tools do, in a panel beside the chat. `<ArpChat>` shows it in the conversation itself. */
+
+import type { ToolCardState } from "@agent-rendering/core/chat";
+import { translator, type Translator } from "@agent-rendering/core/strings";
+import type { ReactElement } from "react";
+
+export interface ArpActivityPanelProps {
+  toolCards: ToolCardState[];
+  open: boolean;
+  onToggle?: (() => void) | undefined;
+  /** Gives the words; English if absent. */
+  t?: Translator | undefined;
+}
+
+const ENGLISH = translator("en");
+
+/** The tools of an answer with their state; nothing while there are none. */
+export function ArpActivityPanel({ toolCards, open, onToggle, t = ENGLISH }: ArpActivityPanelProps): ReactElement | null {
+  if (toolCards.length === 0) return null;
+  const title = t("activity", { count: toolCards.length });
+  return (
+    <aside className="arp arp-activity-panel" aria-label={title}>
+      <button type="button" className="arp-button arp-quiet" aria-expanded={open} onClick={onToggle}>
+        {title}
+      </button>
+      {open && (
+        <ol>
+          {toolCards.map(({ callId, name, displayName, status, elapsed }, at) => (
+            <li key={callId || at} data-status={status} title={name}>
+              {t(STATUS[status], { tool: displayName })} {elapsed !== undefined && <span className="arp-caption">{elapsed}</span>}
+            </li>
+          ))}
+        </ol>
+      )}
+    </aside>
+  );
+}
+
+const STATUS = { running: "toolRunning", done: "toolDone", failed: "toolFailed" } as const;

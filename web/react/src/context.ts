@@ -1,0 +1,139 @@
+/** What components below a provider share: the client, and components of the application's own. */
+
+import {
+  type ArpCapabilities,
+  type ArpClient,
+  type ArpClientCallbacks,
+  type Component,
+  type Json,
+  type Status,
+  type TurnState,
+} from "@agent-rendering/core";
+import { DRAWN } from "@agent-rendering/core/chat";
+import type { ArpContext } from "@agent-rendering/elements/components";
+import { createContext, createElement, useContext, useMemo, type ComponentType, type ReactElement, type ReactNode } from "react";
+import { fixed, useCell } from "./cell.js";
+import { useClient, type ClientOptions } from "./use_client.js";
+
+/** What a component of your own gets besides the agent's props. */
+export interface ArpComponentProps {
+  /** As the agent side sent it, with `id` and `type`. */
+  component: Component;
+  /** Texts, theme, the client. */
+  context: ArpContext;
+  /** Answers a question, once. */
+  answer: (value: Json) => void;
+  /** Sends an action of this component. */
+  action: (name: string, payload?: unknown) => void;
+  /** The draft's way to answer: with a text. */
+  onInput: (text: string) => void;
+  /** It can no longer be answered. */
+  _restored: boolean;
+}
+
+/** Components of your own by type; each gets the agent's props and `ArpComponentProps`. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the agent's props have any shape
+export type ArpComponents = { readonly [type: string]: ComponentType<any> };
+
+export interface ArpContextValue {
+  connected: boolean;
+  /** `null` until the agent side has said so. */
+  capabilities: ArpCapabilities | null;
+  components: ArpComponents;
+  /** `null` on the server and without a provider. */
+  client: ArpClient | null;
+}
+
+const Shared = createContext<ArpContextValue>({ connected: false, capabilities: null, components: {}, client: null });
+
+export interface ArpProviderProps extends Partial<Omit<ClientOptions, "components">> {
+  /** A client of your own; you connect it. Else `url` makes one. */
+  client?: ArpClient | null | undefined;
+  callbacks?: ArpClientCallbacks | undefined;
+  components?: ArpComponents | undefined;
+  /** These two stand in for what the client says, in layouts without one. */
+  connected?: boolean | undefined;
+  capabilities?: ArpCapabilities | null | undefined;
+  children?: ReactNode;
+}
+
+const NO_COMPONENTS: ArpComponents = {};
+
+/** Gives a client, and components of your own, to all below. */
+export function ArpProvider(props: ArpProviderProps): ReactElement {
+  const { client: given, callbacks, components = NO_COMPONENTS, children, ...rest } = props;
+  const { connected: said, capabilities: told, ...options } = rest;
+  const isOwn = given === undefined && options.url !== undefined;
+  const own = useClient(isOwn ? offering(options, components) : null, callbacks);
+  const client = given ?? own;
+  const status = useArpStatus(client);
+  const connected = said ?? status.phase === "online";
+  const capabilities = told ?? capabilitiesOf(status);
+  const value = useMemo(
+    () => ({ connected, capabilities, components, client }),
+    [connected, capabilities, components, client],
+  );
+  return createElement(Shared.Provider, { value }, children);
+}
+
+/** Options of a client that says what is drawn: all that the elements draw, and the application's own. */
+export function offering(options: Partial<Omit<ClientOptions, "components">>, own: ArpComponents): ClientOptions {
+  const types = Object.keys(own).filter((type) => !Object.hasOwn(DRAWN, type));
+  const components = { ...DRAWN, ...Object.fromEntries(types.map((type) => [type, 1])) };
+  return { ...(options as ClientOptions), components };
+}
+
+/** What the nearest provider gives. */
+export function useArpContext(): ArpContextValue {
+  return useContext(Shared);
+}
+
+/** The client of the nearest provider; `null` on the server. */
+export function useArpClient(): ArpClient | null {
+  return useArpContext().client;
+}
+
+/** The connection and the session, of a client or of the nearest provider's. */
+export function useArpStatus(client?: ArpClient | null): Status {
+  const shared = useArpClient();
+  return useCell((client === undefined ? shared : client)?.store.status ?? IDLE_CELL, IDLE);
+}
+
+/** Ids of the turns, oldest first. */
+export function useArpTurnIds(client?: ArpClient | null): readonly string[] {
+  const shared = useArpClient();
+  return useCell((client === undefined ? shared : client)?.store.turnIds ?? NO_IDS_CELL, NO_IDS);
+}
+
+/** One turn; drawn again only when something in it changes. */
+export function useArpTurn(id: string, client?: ArpClient | null): TurnState | undefined {
+  const shared = useArpClient();
+  return useCell((client === undefined ? shared : client)?.store.turn(id) ?? NO_TURN, undefined);
+}
+
+/** What the agent side can do, with nothing absent. */
+export function capabilitiesOf({ capabilities }: Status): ArpCapabilities | null {
+  if (capabilities === null) return null;
+  let full = FULL.get(capabilities);
+  if (full === undefined) FULL.set(capabilities, (full = { features: [], ...capabilities }));
+  return full;
+}
+
+const FULL = new WeakMap<object, ArpCapabilities>();
+/** What a client is before it connects. */
+export const IDLE: Status = {
+  phase: "idle",
+  transport: null,
+  attempt: 0,
+  retryAt: null,
+  reason: null,
+  refusal: null,
+  sessionId: null,
+  loading: true,
+  capabilities: null,
+  activeTurn: null,
+};
+const IDLE_CELL = fixed(IDLE);
+const NO_IDS: readonly string[] = [];
+const NO_IDS_CELL = fixed(NO_IDS);
+const NO_TURN = fixed<TurnState | undefined>(undefined);

@@ -1,0 +1,80 @@
+/** One turn, or one message of the draft's shape: `<arp-message>`. */
+
+import type { ArpClient, ErrorPayload, ToolRenderEvent, TurnState } from "@agent-rendering/core";
+import { turnOf, type MessagePart } from "@agent-rendering/core/chat";
+import type { Strings } from "@agent-rendering/core/strings";
+import "@agent-rendering/elements";
+import { memo, useId, useMemo, type ReactElement, type ReactNode } from "react";
+import { useBrowser } from "./cell.js";
+import { useArpContext, type ArpComponents } from "./context.js";
+import { ownOf, textsBy, useOwnComponents } from "./drawing.js";
+import { CustomElement } from "./element.js";
+import { useElementContext } from "./words.js";
+
+export interface ArpMessageProps {
+  /** A turn, as `useArpTurn` gives it. */
+  turn?: TurnState | undefined;
+  // Or a message, as `useArpChat` gives it: `<ArpMessage {...message} />`.
+  id?: string;
+  role?: "user" | "assistant";
+  content?: string;
+  file?: string | undefined;
+  uiEvents?: ToolRenderEvent[] | undefined;
+  parts?: readonly MessagePart[] | undefined;
+  status?: TurnState["status"] | undefined;
+  error?: ErrorPayload | undefined;
+  /** Nothing in it can be answered. */
+  restored?: boolean | undefined;
+  /** The nearest provider's if absent. */
+  client?: ArpClient | null | undefined;
+  components?: ArpComponents | undefined;
+  theme?: "light" | "dark" | "system" | "auto" | undefined;
+  locale?: string | undefined;
+  strings?: Partial<Strings> | undefined;
+  /** Draws text in place of our Markdown. */
+  renderMarkdown?: ((content: string) => ReactNode) | undefined;
+  /** Beside what the agent says: address of a picture of this page's own server, or a short text. */
+  avatar?: string | undefined;
+  /** Answers of components as texts, where there is no client. */
+  onInput?: ((text: string) => void) | undefined;
+}
+
+/** Drawn again only when its own data changes. */
+export const ArpMessage = memo(function ArpMessage(props: ArpMessageProps): ReactElement {
+  const { turn: given, client, components, theme, locale, strings, restored = false, renderMarkdown, avatar = "", onInput } = props;
+  const { id, role = "assistant", content = "", file, uiEvents, parts, status, error } = props;
+  const shared = useArpContext();
+  const fallbackId = useId();
+  const turn = useMemo(() => {
+    if (given !== undefined) return given;
+    const message = { role, content, file, uiEvents, parts, status, error };
+    const known = Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined));
+    return turnOf({ ...known, role, content }, id ?? fallbackId);
+  }, [given, id, fallbackId, role, content, file, uiEvents, parts, status, error]);
+  const own = useMemo(
+    () => ({ ...ownOf({ ...shared.components, ...components }), ...(renderMarkdown && textsBy(renderMarkdown)) }),
+    [shared.components, components, renderMarkdown],
+  );
+  const { registry, portals } = useOwnComponents(own);
+  const talker = client === undefined ? shared.client : client;
+  const answer = useMemo(() => (talker === null && onInput ? asText(onInput) : undefined), [talker, onInput]);
+  const context = useElementContext({ client: talker, registry, locale, strings, theme, answer });
+  const isBrowser = useBrowser();
+  return (
+    <div className={`arp-message-host arp-message--${role}`}>
+      {isBrowser ? (
+        <CustomElement tag="arp-message" properties={{ turn, client: talker, context, avatar, readonly: restored || given === undefined }} />
+      ) : (
+        <p className="arp-shell">{content}</p>
+      )}
+      {portals}
+    </div>
+  );
+});
+
+/** Answers go to a function that takes texts. */
+export function asText(onInput: (text: string) => void) {
+  return (_component: unknown, value: unknown): void => {
+    onInput(Array.isArray(value) ? value.join(", ") : typeof value === "string" ? value : JSON.stringify(value));
+  };
+}

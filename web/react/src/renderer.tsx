@@ -1,0 +1,64 @@
+/** One component, of any type. */
+
+import { questionState, type ArpClient, type Component, type JsonObject, type ToolRenderEvent } from "@agent-rendering/core";
+import type { Strings } from "@agent-rendering/core/strings";
+import "@agent-rendering/elements";
+import { useId, useMemo, type ReactElement } from "react";
+import { useBrowser } from "./cell.js";
+import { useArpContext, type ArpComponents } from "./context.js";
+import { OwnComponent, ownOf, useOwnComponents } from "./drawing.js";
+import { CustomElement } from "./element.js";
+import { asText } from "./message.js";
+import { useElementContext } from "./words.js";
+
+export interface ArpRendererProps {
+  component?: Component | undefined;
+  /** The draft's view of a component. */
+  event?: ToolRenderEvent | undefined;
+  /** Your own, beside the nearest provider's. */
+  components?: ArpComponents | undefined;
+  /** It can no longer be answered. */
+  restored?: boolean | undefined;
+  /** @deprecated The protocol nests three levels deep at most. */
+  maxDepth?: number | undefined;
+  /** Takes answers as texts, in place of the client. */
+  onInput?: ((text: string) => void) | undefined;
+  client?: ArpClient | null | undefined;
+  theme?: "light" | "dark" | "system" | "auto" | undefined;
+  locale?: string | undefined;
+  strings?: Partial<Strings> | undefined;
+}
+
+/** Draws a component: with yours if there is one of its type, else with ours. */
+export function ArpRenderer(props: ArpRendererProps): ReactElement | null {
+  const { component: given, event, components, restored = false, onInput, client, theme, locale, strings } = props;
+  const shared = useArpContext();
+  const id = useId();
+  const component = useMemo(() => shownOf(given, event, restored, id), [given, event, restored, id]);
+  const own = useMemo(() => ownOf({ ...shared.components, ...components }), [shared.components, components]);
+  const { registry, portals } = useOwnComponents(own);
+  const talker = client === undefined ? shared.client : client;
+  const answer = useMemo(() => onInput && asText(onInput), [onInput]);
+  const context = useElementContext({ client: talker, registry, locale, strings, theme, answer });
+  const isBrowser = useBrowser();
+  if (component === null) return null;
+  const Own = own[component.type];
+  if (Own !== undefined) return <OwnComponent own={Own} component={component} context={context} onInput={onInput} />;
+  return (
+    <div className="arp-component-host">
+      {isBrowser && <CustomElement tag="arp-component" properties={{ component, context }} />}
+      {portals}
+    </div>
+  );
+}
+
+function shownOf(
+  given: Component | undefined,
+  event: ToolRenderEvent | undefined,
+  restored: boolean,
+  id: string,
+): Component | null {
+  const component = given ?? (event && { id, type: event.component, props: event.props as JsonObject });
+  if (component === undefined) return null;
+  return restored && questionState(component) !== null ? { ...component, props: { state: "expired", ...component.props } } : component;
+}

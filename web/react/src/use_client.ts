@@ -1,0 +1,90 @@
+/** One client for as long as a component is there. */
+
+import { ArpClient, type ArpClientCallbacks, type ArpClientOptions } from "@agent-rendering/core";
+import { useEffect, useState } from "react";
+import { useLatest } from "./cell.js";
+
+/** As `T`, and `undefined` counts as absent. */
+export type Loose<T> = { [Name in keyof T]: undefined extends T[Name] ? T[Name] | undefined : T[Name] };
+
+/** What a client is made with, and whether it connects by itself. */
+export interface ClientOptions extends Loose<Omit<ArpClientOptions, "sessionId">> {
+  /** The session; a new value turns to it. Without it the server makes a new one. */
+  sessionId?: string | null | undefined;
+  /** Connects when the component is there (default: true). */
+  autoConnect?: boolean | undefined;
+}
+
+/** Another value of one of these takes another client; the others count when it is made. */
+const IDENTITY = ["url", "transport", "maxReconnectAttempts", "WebSocket", "fetch", "storage", "schedule"] as const;
+
+const CALLBACKS = {
+  onConnect: true,
+  onDisconnect: true,
+  onDelta: true,
+  onThinking: true,
+  onToolStart: true,
+  onToolEnd: true,
+  onRender: true,
+  onError: true,
+  onDone: true,
+  onMessage: true,
+} as const satisfies { [Name in keyof Required<ArpClientCallbacks>]: true };
+
+interface Made {
+  readonly key: readonly unknown[];
+  readonly client: ArpClient | null;
+}
+
+/**
+ * A client that connects when the component is there and disconnects when it has gone; `null` on
+ * the server and where `options` is.
+ */
+export function useClient(options: ClientOptions | null, callbacks: ArpClientCallbacks = {}): ArpClient | null {
+  const latest = useLatest({ options, callbacks });
+  const key = options === null ? [] : IDENTITY.map((name) => options[name]);
+  const make = (): Made => {
+    if (options === null || typeof document === "undefined") return { key, client: null };
+    const token = () => {
+      const { token: given = null } = latest.current.options ?? options;
+      return typeof given === "function" ? given() : given;
+    };
+    return { key, client: new ArpClient({ ...present(options), token }, relay(() => latest.current.callbacks)) };
+  };
+  const [made, setMade] = useState(make);
+  let { client } = made;
+  if (!same(made.key, key)) {
+    const next = make();
+    setMade(next);
+    client = next.client;
+  }
+
+  const { autoConnect = true, sessionId } = options ?? {};
+  useEffect(() => {
+    if (autoConnect) client?.connect();
+    return () => client?.disconnect();
+  }, [client, autoConnect]);
+  useEffect(() => {
+    if (sessionId !== undefined) client?.setSessionId(sessionId);
+  }, [client, sessionId]);
+  return client;
+}
+
+/** Callbacks that call those that are given now. */
+function relay(now: () => ArpClientCallbacks): ArpClientCallbacks {
+  const names = Object.keys(CALLBACKS) as (keyof ArpClientCallbacks)[];
+  const call = (name: keyof ArpClientCallbacks) => {
+    return (...given: unknown[]) => (now()[name] as ((...given: unknown[]) => void) | undefined)?.(...given);
+  };
+  return Object.fromEntries(names.map((name) => [name, call(name)]));
+}
+
+/** Options without those that are `undefined`. */
+function present({ autoConnect: _, ...options }: ClientOptions): ArpClientOptions {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as unknown as ArpClientOptions;
+}
+
+function same(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, at) => Object.is(item, other[at]));
+}

@@ -1,0 +1,58 @@
+/** React in a document that tests look at. */
+
+import { act, type ReactNode } from "react";
+import { createRoot, hydrateRoot, type Root } from "react-dom/client";
+import { afterEach } from "vitest";
+import { FakeSocket } from "../../core/tests/fakes.js";
+
+(globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
+
+const roots: Root[] = [];
+
+export interface Mounted {
+  readonly node: HTMLElement;
+  show(children: ReactNode): Promise<void>;
+  unmount(): Promise<void>;
+}
+
+/** Draws into a new node of the document. */
+export async function mount(children: ReactNode, markup?: string): Promise<Mounted> {
+  const node = document.createElement("div");
+  if (markup !== undefined) node.innerHTML = markup;
+  document.body.append(node);
+  let root!: Root;
+  await act(async () => {
+    root = markup === undefined ? createRoot(node) : hydrateRoot(node, children);
+    if (markup === undefined) root.render(children);
+  });
+  roots.push(root);
+  return {
+    node,
+    show: (next) => act(async () => root.render(next)),
+    unmount: () => act(async () => root.unmount()),
+  };
+}
+
+/** Lets a socket tell something, and React draw it. */
+export async function tell(...messages: object[]): Promise<void> {
+  await act(async () => FakeSocket.last.tell(...messages));
+}
+
+/** Lets the newest socket connect. */
+export async function welcome(session: object = {}): Promise<void> {
+  await act(async () => FakeSocket.last.welcome(session));
+}
+
+/** What every client of a test is made with: sockets of the test, frames at once. */
+export const WORLD = {
+  url: "http://agent.example",
+  storage: null,
+  WebSocket: FakeSocket as never,
+  schedule: (flush: () => void) => flush(),
+};
+
+afterEach(async () => {
+  await act(async () => roots.splice(0).forEach((root) => root.unmount()));
+  document.body.replaceChildren();
+  FakeSocket.reset();
+});

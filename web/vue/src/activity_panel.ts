@@ -1,0 +1,37 @@
+/** What tools do, in a panel beside the chat. `<ArpChat>` shows it in the conversation itself. */
+
+import type { ToolCardState } from "@agent-rendering/core/chat";
+import { translator, type Translator } from "@agent-rendering/core/strings";
+import { defineComponent, h, type PropType } from "vue";
+
+const STATUS = { running: "toolRunning", done: "toolDone", failed: "toolFailed" } as const;
+
+/** The tools of an answer with their state; nothing while there are none. */
+export const ArpActivityPanel = defineComponent({
+  name: "ArpActivityPanel",
+  props: {
+    toolCards: { type: Array as PropType<ToolCardState[]>, required: true },
+    open: { type: Boolean, default: false },
+    /** Gives the words; English if absent. */
+    t: { type: Function as PropType<Translator>, default: () => translator("en") },
+  },
+  emits: { toggle: () => true },
+  setup(props, { emit }) {
+    const words = translator("en");
+    return () => {
+      const { toolCards, open } = props;
+      const t = typeof props.t === "function" && "locale" in props.t ? props.t : words;
+      if (toolCards.length === 0) return null;
+      const title = t("activity", { count: toolCards.length });
+      const line = ({ callId, name, displayName, status, elapsed }: ToolCardState, at: number) =>
+        h("li", { key: callId || at, "data-status": status, title: name }, [
+          t(STATUS[status], { tool: displayName }),
+          elapsed === undefined ? null : h("span", { class: "arp-caption" }, ` ${elapsed}`),
+        ]);
+      return h("aside", { class: "arp arp-activity-panel", "aria-label": title }, [
+        h("button", { type: "button", class: "arp-button arp-quiet", "aria-expanded": open, onClick: () => emit("toggle") }, title),
+        open ? h("ol", toolCards.map(line)) : null,
+      ]);
+    };
+  },
+});

@@ -1,0 +1,168 @@
+/** A whole chat: `<arp-chat>` with a client, and components of the application's own in its places. */
+
+import type { ArpClient, ArpClientCallbacks, Component, ErrorPayload, Json } from "@agent-rendering/core";
+import type { Strings } from "@agent-rendering/core/strings";
+import "@agent-rendering/elements";
+import type { ChatKeys } from "@agent-rendering/elements";
+import { computed, defineComponent, h, shallowRef, toValue, type PropType } from "vue";
+import { ownOf, useOwnComponents } from "./drawing.js";
+import { CustomElement, useBrowser } from "./element.js";
+import { offering, useArpClient, useComponents, type ArpComponents } from "./provide.js";
+import { useClient, type ClientOptions } from "./use_client.js";
+
+/** The element, with what it can do. */
+export interface ArpChatElement extends HTMLElement {
+  readonly activeClient: ArpClient | null;
+  /** Says something as if it were typed. */
+  say(text: string, files?: readonly File[]): void;
+  stop(): void;
+  /** Puts a text into the message box. */
+  draft(text: string): void;
+  /** Goes to the newest message. */
+  jump(): void;
+}
+
+type Theme = "light" | "dark" | "system" | "auto";
+
+const absent = { default: undefined } as const;
+
+/** A chat that fills its parent. A template ref has `say`, `stop`, `draft`, `focus`, `jump` and `element`. */
+export const ArpChat = defineComponent({
+  name: "ArpChat",
+  props: {
+    url: { type: String, ...absent },
+    sessionId: { type: String as PropType<string | null>, ...absent },
+    token: { type: [String, Function] as PropType<ClientOptions["token"]>, ...absent },
+    /** A client of your own, or without it and `url` the nearest provider's. */
+    client: { type: Object as PropType<ArpClient | null>, ...absent },
+    callbacks: { type: Object as PropType<ArpClientCallbacks>, ...absent },
+    autoConnect: { type: Boolean, default: true },
+    /** Whatever else a client can be told. */
+    options: { type: Object as PropType<Partial<ClientOptions>>, ...absent },
+    /** Of the welcome; the server's if absent. */
+    title: { type: String, ...absent },
+    description: { type: String, ...absent },
+    suggestions: { type: Array as PropType<readonly string[]>, ...absent },
+    /** `system` (the default, also `auto`) follows the reader's. */
+    theme: { type: String as PropType<Theme>, ...absent },
+    /** Any CSS colour; text on it follows. */
+    accentColor: { type: String, ...absent },
+    /** Address of a picture of this page's own server, or a short text. */
+    logo: { type: String, ...absent },
+    /** Beside what the agent says; as `logo`. */
+    avatar: { type: String, ...absent },
+    /** Other keys than ours: `{stop: "Control+.", previous: null}`. */
+    keys: { type: Object as PropType<Partial<ChatKeys>>, ...absent },
+    /** Your own components by type, also in place of ours. */
+    components: { type: Object as PropType<ArpComponents>, ...absent },
+    locale: { type: String, ...absent },
+    /** Texts in place of ours. */
+    strings: { type: Object as PropType<Partial<Strings>>, ...absent },
+    /** Of the message box. */
+    placeholder: { type: String, ...absent },
+    /** Shows what tools do. */
+    showActivityPanel: { type: Boolean, default: true },
+    // Options of the draft that the client finds out by itself.
+    apiBaseUrl: { type: String, ...absent },
+    chatParam: { type: String, ...absent },
+    sseFallbackPath: { type: String, ...absent },
+    hasFileUpload: { type: Boolean, default: false },
+    fileParam: { type: String, ...absent },
+  },
+  emits: {
+    send: (_text: string, _files: readonly File[]) => true,
+    "session-change": (_sessionId: string) => true,
+    done: (_turnId: string, _status: string) => true,
+    error: (_error: string, _payload: ErrorPayload) => true,
+    action: (_component: Component, _name: string, _payload: Json | undefined) => true,
+  },
+  setup(props, { emit, expose }) {
+    const shared = useArpClient();
+    const components = useComponents(() => props.components);
+    const own = computed(() => ownOf(components.value));
+    const isOwn = () => props.client === undefined && props.url !== undefined;
+    const made = useClient(() => (isOwn() ? offering(clientOptions(props), own.value) : null), props.callbacks);
+    const client = computed(() => (isOwn() ? made.value : props.client === undefined ? shared.value : props.client));
+    const { registry, teleports } = useOwnComponents(() => own.value);
+    const element = shallowRef<ArpChatElement | null>(null);
+    const isBrowser = useBrowser();
+    const properties = computed(() => ({
+      client: client.value,
+      heading: props.title,
+      description: props.description,
+      suggestions: props.suggestions,
+      theme: props.theme === "auto" ? "system" : props.theme,
+      accent: props.accentColor,
+      logo: props.logo,
+      avatar: props.avatar,
+      keys: props.keys,
+      components: registry.value,
+      locale: props.locale,
+      strings: props.strings,
+      placeholder: props.placeholder,
+      showActivity: props.showActivityPanel,
+    }));
+    expose({
+      element,
+      say: (text: string, files?: readonly File[]) => element.value?.say(text, files),
+      stop: () => element.value?.stop(),
+      draft: (text: string) => element.value?.draft(text),
+      focus: () => element.value?.focus(),
+      jump: () => element.value?.jump(),
+    });
+    const on = {
+      onArpSend: ({ detail }: CustomEvent) => emit("send", detail.text, detail.files),
+      onArpSession: ({ detail }: CustomEvent) => emit("session-change", detail.sessionId),
+      onArpDone: ({ detail }: CustomEvent) => emit("done", detail.turnId, detail.status),
+      onArpError: ({ detail }: CustomEvent) => emit("error", detail.error, detail.payload),
+      onArpAction: ({ detail }: CustomEvent) => emit("action", detail.component, detail.name, detail.payload),
+    };
+    const taken = (node: HTMLElement | null) => (element.value = node as ArpChatElement | null);
+    return () =>
+      h("div", { class: "arp-host", style: { height: "100%" } }, [
+        isBrowser.value && client.value !== null
+          ? h(CustomElement, { key: "chat", tag: "arp-chat", properties: properties.value, taken, ...on })
+          : shell(props),
+        ...teleports(),
+      ]);
+  },
+});
+
+interface Offered {
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly suggestions?: readonly string[] | undefined;
+}
+
+/** What stands there until elements can be drawn, and for readers without scripts. */
+function shell({ title, description, suggestions = [] }: Offered) {
+  return h("section", { key: "shell", class: "arp arp-shell", "aria-busy": "true" }, [
+    title === undefined ? null : h("h2", title),
+    description === undefined ? null : h("p", description),
+    suggestions.length === 0 ? null : h("ul", suggestions.map((text) => h("li", { key: text }, text))),
+  ]);
+}
+
+interface Told {
+  readonly url?: string | undefined;
+  readonly sessionId?: string | null | undefined;
+  readonly token?: ClientOptions["token"];
+  readonly autoConnect: boolean;
+  readonly options?: Partial<ClientOptions> | undefined;
+  readonly locale?: string | undefined;
+  readonly theme?: Theme | undefined;
+}
+
+function clientOptions(props: Told): Partial<ClientOptions> {
+  const { theme, locale } = props;
+  return {
+    features: ["line-pause"],
+    ...props.options,
+    url: toValue(props.url) as string,
+    sessionId: () => props.sessionId,
+    token: () => (typeof props.token === "function" ? props.token() : (props.token ?? null)),
+    autoConnect: props.autoConnect,
+    locale,
+    theme: theme === "light" || theme === "dark" ? theme : undefined,
+  };
+}

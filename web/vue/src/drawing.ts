@@ -1,0 +1,171 @@
+/** Components of the application's own: what they get, where they stand, and what they may break. */
+
+import type { Component as ArpComponent, Json } from "@agent-rendering/core";
+import { drawingProps, isClosed } from "@agent-rendering/core/chat";
+import type { ArpContext, Components } from "@agent-rendering/elements/components";
+import { Places, showFailure, type Place } from "@agent-rendering/elements/places";
+import {
+  computed,
+  defineComponent,
+  h,
+  onErrorCaptured,
+  ref,
+  shallowRef,
+  Teleport,
+  watch,
+  type Component,
+  type ComputedRef,
+  type PropType,
+  type Ref,
+  type VNode,
+} from "vue";
+import { useCell } from "./cell.js";
+import type { ArpComponentProps, ArpComponents } from "./provide.js";
+
+/** What `DEFAULT_COMPONENTS` are marked with: the elements draw them anyway. */
+export const BUILT_IN = Symbol.for("arp.builtIn");
+
+/** The components that are not just ours under their own name. */
+export function ownOf(components: ArpComponents): ArpComponents {
+  const own = Object.entries(components).filter(
+    ([type, component]) => (component as { [BUILT_IN]?: string })[BUILT_IN] !== type,
+  );
+  return Object.fromEntries(own);
+}
+
+/** A registry for the elements, and what is to be drawn in their places. */
+export function useOwnComponents(components: () => ArpComponents): {
+  registry: ComputedRef<Components>;
+  teleports: () => VNode[];
+} {
+  const places = new Places();
+  const list = useCell(places.places);
+  const types = computed(() => Object.keys(components()).sort().join("\n"));
+  const registry = computed(() => {
+    const known = new Set(types.value === "" ? [] : types.value.split("\n"));
+    return places.factories({ has: (type) => known.has(type), list: () => [...known] });
+  });
+  return { registry, teleports: () => list.value.flatMap((place) => teleport(place, components())) };
+}
+
+function teleport({ key, node, component, context }: Place, components: ArpComponents): VNode[] {
+  const own = components[component.type];
+  if (own === undefined) return [];
+  return [h(Teleport, { to: node, key }, [h(OwnComponent, { own, component, context })])];
+}
+
+/** One component of the application's own; what throws inside shows one error card until its next version. */
+export const OwnComponent = defineComponent({
+  name: "ArpOwnComponent",
+  inheritAttrs: false,
+  props: {
+    own: { type: [Object, Function] as PropType<Component>, required: true },
+    component: { type: Object as PropType<ArpComponent>, required: true },
+    context: { type: Object as PropType<ArpContext>, required: true },
+    onText: { type: Function as PropType<(text: string) => void>, default: undefined },
+  },
+  setup(props) {
+    const failure = shallowRef<{ readonly cause: unknown } | null>(null);
+    onErrorCaptured((cause) => {
+      failure.value = { cause };
+      return false;
+    });
+    watch(
+      () => props.component,
+      () => (failure.value = null),
+    );
+    const isLoaded = useLoaded(() => props.own);
+    return () => {
+      const { own, component, context, onText } = props;
+      if (!isLoaded.value) return h(own);
+      if (failure.value !== null) return h(Failure, { component, context, cause: failure.value.cause });
+      return h(own, givenTo(own, component, context, onText));
+    };
+  },
+});
+
+/** What Vue keeps of a component that is loaded when it is wanted. */
+interface Async {
+  readonly __asyncLoader?: () => Promise<Component>;
+  readonly __asyncResolved?: Component;
+}
+
+/** Whether a component is here; until then nobody knows what it declares. */
+function useLoaded(own: () => Component): Readonly<Ref<boolean>> {
+  const isLoaded = ref(true);
+  const look = (component: Component) => {
+    const { __asyncLoader: load, __asyncResolved: resolved } = component as Async;
+    isLoaded.value = load === undefined || resolved !== undefined;
+    // A failure to load shows where the component is drawn.
+    if (!isLoaded.value) void load?.().then(() => look(own()), () => undefined);
+  };
+  watch(own, look, { immediate: true });
+  return isLoaded;
+}
+
+const Failure = defineComponent({
+  name: "ArpFailure",
+  props: {
+    component: { type: Object as PropType<ArpComponent>, required: true },
+    context: { type: Object as PropType<ArpContext>, required: true },
+    cause: null,
+  },
+  setup(props) {
+    const show = (node: unknown) => {
+      if (node !== null) showFailure(node as HTMLElement, props.component, props.context, props.cause);
+    };
+    return () => h("div", { ref: show });
+  },
+});
+
+/**
+ * What a component is given. Only what it declares: an undeclared prop would fall through to its
+ * root element, where the agent's `style` or `onclick` would take effect.
+ */
+function givenTo(own: Component, component: ArpComponent, context: ArpContext, onText?: (text: string) => void): object {
+  const ours: ArpComponentProps = {
+    component,
+    context,
+    answer: (value) => void context.answer(component, value),
+    action: (name, payload) => context.action(component, name, payload),
+    _restored: isClosed(component),
+  };
+  const onInput = (text: unknown) => {
+    if (typeof text !== "string") return; // an `input` event of the DOM, which bubbles here
+    if (onText) onText(text);
+    else answerText(component, context, text);
+  };
+  const handlers = { input: onInput, answer: ours.answer, action: ours.action };
+  const props: Record<string, unknown> = { ...drawingProps(component), ...ours };
+  const wanted = declared(own, "props");
+  const emitted = declared(own, "emits");
+  const given = Object.entries(props).filter(([name]) => (wanted === null ? name !== "style" : wanted.has(name)));
+  const heard = Object.entries(handlers).filter(([name]) => emitted === null || emitted.has(name));
+  return Object.fromEntries([...given, ...heard.map(([name, handler]) => [`on${name.slice(0, 1).toUpperCase()}${name.slice(1)}`, handler])]);
+}
+
+interface Declaring {
+  readonly props?: unknown;
+  readonly emits?: unknown;
+  readonly extends?: Component;
+  readonly mixins?: Component[];
+}
+
+/** The names that a component declares; `null` where all it gets is its own business: a bare function, one of ours. */
+function declared(own: Component, kind: "props" | "emits"): Set<string> | null {
+  const options = ((own as Async).__asyncResolved ?? own) as Declaring;
+  const names = options[kind];
+  if (BUILT_IN in own) return null;
+  if (names === undefined && typeof options === "function") return null;
+  const list = Array.isArray(names) ? (names as string[]) : Object.keys((names ?? {}) as object);
+  const inherited = [options.extends, ...(options.mixins ?? [])].flatMap((other) => (other ? [...(declared(other, kind) ?? [])] : []));
+  return new Set([...list, ...inherited]);
+}
+
+/** The draft's answer: a text. What asks for one of several gets it as chosen, else it is said. */
+function answerText(component: ArpComponent, context: ArpContext, text: string): void {
+  const value: Json | undefined =
+    component.type === "choices" ? [text] : component.type === "text-input" ? text : undefined;
+  if (value === undefined) context.client?.sendText(text);
+  else void context.answer(component, value);
+}

@@ -1,0 +1,41 @@
+/** Custom elements from Vue: their properties, and whether they can be drawn yet. */
+
+import { defineComponent, h, onMounted, ref, shallowRef, watch, type PropType, type Ref } from "vue";
+
+/** A custom element that Vue leaves the inside of alone. `properties` are set as properties, never as attributes. */
+export const CustomElement = defineComponent({
+  name: "ArpCustomElement",
+  props: {
+    tag: { type: String, required: true },
+    properties: { type: Object as PropType<{ readonly [name: string]: unknown }>, required: true },
+    taken: { type: Function as PropType<(element: HTMLElement | null) => void>, default: undefined },
+  },
+  setup(props) {
+    const element = shallowRef<HTMLElement | null>(null);
+    const set = () => {
+      const target = element.value as unknown as { [name: string]: unknown } | null;
+      if (target === null) return;
+      for (const [name, value] of Object.entries(props.properties)) {
+        if (value !== undefined && !Object.is(target[name], value)) target[name] = value;
+      }
+    };
+    watch(() => props.properties, set, { flush: "post" });
+    const take = (node: unknown) => {
+      const found = node as HTMLElement | null;
+      if (found === element.value) return;
+      element.value = found;
+      set();
+      props.taken?.(found);
+    };
+    return () => h(props.tag, { ref: take });
+  },
+});
+
+/** Whether this is drawn in a browser and not over what a server sent: then elements can be. */
+export function useBrowser(): Readonly<Ref<boolean>> {
+  const isBrowser = ref(false);
+  onMounted(() => {
+    isBrowser.value = true;
+  });
+  return isBrowser;
+}

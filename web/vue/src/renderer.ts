@@ -1,0 +1,82 @@
+/** One component, of any type. */
+
+import { questionState, type ArpClient, type Component, type JsonObject, type ToolRenderEvent } from "@agent-rendering/core";
+import type { Strings } from "@agent-rendering/core/strings";
+import "@agent-rendering/elements";
+import { computed, defineComponent, getCurrentInstance, h, useId, type PropType } from "vue";
+import { OwnComponent, ownOf, useOwnComponents } from "./drawing.js";
+import { CustomElement, useBrowser } from "./element.js";
+import { asText } from "./message.js";
+import { useArpClient, useComponents, type ArpComponents } from "./provide.js";
+import { useElementContext } from "./words.js";
+
+const absent = { default: undefined } as const;
+
+/** Draws a component: with yours if there is one of its type, else with ours. */
+export const ArpRenderer = defineComponent({
+  name: "ArpRenderer",
+  inheritAttrs: false,
+  props: {
+    component: { type: Object as PropType<Component>, ...absent },
+    /** The draft's view of a component. */
+    event: { type: Object as PropType<Pick<ToolRenderEvent, "component" | "props">>, ...absent },
+    /** Your own, beside the nearest provider's. */
+    components: { type: Object as PropType<ArpComponents>, ...absent },
+    /** It can no longer be answered. */
+    restored: { type: Boolean, default: false },
+    client: { type: Object as PropType<ArpClient | null>, ...absent },
+    theme: { type: String as PropType<"light" | "dark" | "system" | "auto">, ...absent },
+    locale: { type: String, ...absent },
+    strings: { type: Object as PropType<Partial<Strings>>, ...absent },
+  },
+  emits: {
+    /** An answer as a text; whoever listens takes it in place of the client. */
+    input: (_text: string) => true,
+  },
+  setup(props, { emit }) {
+    const shared = useArpClient();
+    const client = computed(() => (props.client === undefined ? shared.value : props.client));
+    const id = useId();
+    const component = computed(() => shownOf(props.component, props.event, props.restored, id));
+    const components = useComponents(() => props.components);
+    const own = computed(() => ownOf(components.value));
+    const { registry, teleports } = useOwnComponents(() => own.value);
+    const isHeard = getCurrentInstance()?.vnode.props?.onInput !== undefined;
+    const say = (text: string) => emit("input", text);
+    const context = useElementContext(() => ({
+      client: client.value,
+      registry: registry.value,
+      locale: props.locale,
+      strings: props.strings,
+      theme: props.theme,
+      answer: isHeard ? asText(say) : undefined,
+    }));
+    const isBrowser = useBrowser();
+    const properties = computed(() => ({ component: component.value, context: context.value }));
+    return () => {
+      const shown = component.value;
+      if (shown === null) return null;
+      const drawn = own.value[shown.type];
+      if (drawn !== undefined) {
+        const onText = isHeard ? say : undefined;
+        return h(OwnComponent, { own: drawn, component: shown, context: context.value, ...(onText && { onText }) });
+      }
+      return h("div", { class: "arp-component-host" }, [
+        isBrowser.value ? h(CustomElement, { key: "component", tag: "arp-component", properties: properties.value }) : null,
+        ...teleports(),
+      ]);
+    };
+  },
+});
+
+function shownOf(
+  given: Component | undefined,
+  event: Pick<ToolRenderEvent, "component" | "props"> | undefined,
+  restored: boolean,
+  id: string,
+): Component | null {
+  const component = given ?? (event && { id, type: event.component, props: event.props as JsonObject });
+  if (component === undefined) return null;
+  const isOver = restored && questionState(component) !== null;
+  return isOver ? { ...component, props: { state: "expired", ...component.props } } : component;
+}

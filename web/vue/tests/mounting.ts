@@ -1,0 +1,58 @@
+/** Vue in a document that tests look at. */
+
+import { createApp, createSSRApp, defineComponent, nextTick, type App, type Component } from "vue";
+import { afterEach } from "vitest";
+import { FakeSocket } from "../../core/tests/fakes.js";
+
+const apps: App[] = [];
+
+export interface Mounted {
+  readonly node: HTMLElement;
+  unmount(): void;
+}
+
+/** Draws into a new node of the document; over `markup` that came from a server. */
+export async function mount(root: Component, markup?: string): Promise<Mounted> {
+  const node = document.createElement("div");
+  if (markup !== undefined) node.innerHTML = markup;
+  document.body.append(node);
+  const app = markup === undefined ? createApp(root) : createSSRApp(root);
+  apps.push(app);
+  app.mount(node);
+  await drawn();
+  return { node, unmount: () => app.unmount() };
+}
+
+/** A component that is its setup and a template function. */
+export function component(setup: () => () => unknown): Component {
+  return defineComponent({ setup: setup as never });
+}
+
+/** Until Vue, elements, and what is in their places have drawn. */
+export async function drawn(): Promise<void> {
+  for (let turn = 0; turn < 8; turn += 1) await nextTick();
+}
+
+export async function tell(...messages: object[]): Promise<void> {
+  FakeSocket.last.tell(...messages);
+  await drawn();
+}
+
+export async function welcome(session: object = {}): Promise<void> {
+  FakeSocket.last.welcome(session);
+  await drawn();
+}
+
+/** What every client of a test is made with: sockets of the test, frames at once. */
+export const WORLD = {
+  url: "http://agent.example",
+  storage: null,
+  WebSocket: FakeSocket as never,
+  schedule: (flush: () => void) => flush(),
+};
+
+afterEach(() => {
+  for (const app of apps.splice(0)) app.unmount();
+  document.body.replaceChildren();
+  FakeSocket.reset();
+});
