@@ -63,7 +63,7 @@ bench: install  ## ratios against a bare server, one after the other (BENCH=stre
 	@for bench in $(BENCH); do \
 	  echo "== $$bench" && $(VENV)/python -m tests.bench.$$bench $(ARGS) || exit 1; done
 
-web: web/node_modules  ## builds the web packages, and the page into arp/server/static
+web: web/node_modules/.package-lock.json  ## builds the web packages, and the page into arp/server/static
 	$(NPM) --prefix web run build
 
 web-test: install web  ## types and tests of the web packages, against a real server too
@@ -79,7 +79,8 @@ web-fresh: install web  ## the web packages as people get them: packed, in fresh
 bench-web: install web  ## the web's figures beside what is aimed for, and a peer's in the same run
 	$(NPM) --prefix web/bench run bench
 
-web/node_modules: web/package-lock.json
+# npm writes this one last: where an installation broke off it is not there.
+web/node_modules/.package-lock.json: web/package-lock.json
 	$(NPM) --prefix web ci
 	@touch $@
 

@@ -138,6 +138,18 @@ test("another text than before is drawn anew", () => {
   expect(words(place)).toBe("Three.");
 });
 
+test("what is being written stands there at once when it is drawn in another way, also while it rests", async () => {
+  const time = vi.spyOn(performance, "now").mockReturnValue(0);
+  view.update("One.", true, context);
+  time.mockReturnValue(20); // so long did drawing take
+  await new Promise((resolve) => setTimeout(resolve));
+  view.update("One. Two", true, context);
+  expect(view.busy).toBe(true); // it rests
+  view.update("One. Two", true, createContext({ dollarMath: true }));
+  time.mockRestore();
+  expect(words(place)).toBe("One. Two");
+});
+
 test("headings skip no level, and begin below those of the page", () => {
   view.update("### Deep\n\n# Top\n\n#### Lower", false, context);
   expect([...place.children].map(({ localName }) => localName)).toEqual(["h3", "h3", "h4"]);

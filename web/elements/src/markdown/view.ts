@@ -74,7 +74,7 @@ export class ProseView {
     this.#given = text;
     this.#isOpen = isOpen;
     if (isOther) this.#begin();
-    if (isOpen && performance.now() < this.#notBefore) this.#later();
+    if (isOpen && !isOther && performance.now() < this.#notBefore) this.#later();
     else this.#work();
   }
 
