@@ -6,16 +6,26 @@ Types are read from the structs of `arp.protocol`, so that both languages know t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, get_args
 
 from msgspec import inspect as shapes
 
 from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
-from arp.protocol.errors import ErrorCode
+from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.mark import Behind
-from arp.protocol.messages import AgentMessage, Command, FileRef, Permission, RendererMessage
+from arp.protocol.messages import (
+    AgentCapabilities,
+    AgentMessage,
+    Command,
+    DeltaPayload,
+    FileRef,
+    Permission,
+    RendererMessage,
+    ToolEndPayload,
+    ToolStartPayload,
+)
 from arp.protocol.patch import PatchOp
 from tools.doc_tables import attribute_docs, summary
 
@@ -38,7 +48,17 @@ _SHAPES: dict[type, str] = {
     shapes.AnyType: "a",
 }
 
-_NAMED: dict[type, str] = {Component: "c", Behind: "h", Command: "k", Permission: "m"}
+_NAMED: dict[type, str] = {
+    Component: "c",
+    Behind: "h",
+    Command: "k",
+    Permission: "m",
+    AgentCapabilities: "y",
+    DeltaPayload: "d",
+    ToolStartPayload: "t",
+    ToolEndPayload: "e",
+    ErrorPayload: "f",
+}
 """Structs that have a shape of their own."""
 
 
@@ -146,11 +166,11 @@ def tables() -> str:
         [
             HEAD,
             _const(
-                "What each message of the agent side must look like: fields with their path, then "
+                "What each message of the agent side must look like: the names of its fields, then "
                 "`:` required, `?` may be absent, `~` may be absent or null, then `s` string, `i` "
                 "whole number, `n` number, `b` boolean, `o` object, `a` anything, `c` component, "
-                "`h`, `k`, `m` a part, `p` patch op, `|a|b|` one of these; `[]` array, `{}` object "
-                "of such.",
+                "`p` patch op, `|a|b|` one of these, another letter a part; `[]` array, `{}` "
+                "object of such.",
                 "MESSAGES",
                 _by_tag(AgentMessage),
             ),
@@ -205,18 +225,11 @@ def _by_tag(union: Any) -> dict[str, object]:
 
 
 def _fields(kind: Any) -> str:
-    return " ".join(_field(kind, ""))
-
-
-def _field(kind: Any, path: str) -> Iterator[str]:
-    """Gives the fields of a struct; of one in it, which must be required, as paths."""
-    for field in kind.fields:
-        inner = field.type
-        if isinstance(inner, shapes.StructType) and inner.cls not in _NAMED:
-            assert field.required, f"{field.name}: an optional struct has no shape yet"
-            yield from _field(inner, f"{path}{field.name}.")
-        elif field.required or not isinstance(inner, shapes.AnyType):
-            yield f"{path}{field.name}{_mark(field)}{_shape(inner)}"
+    return " ".join(
+        f"{field.name}{_mark(field)}{_shape(field.type)}"
+        for field in kind.fields
+        if field.required or not isinstance(field.type, shapes.AnyType)
+    )
 
 
 def _mark(field: Any) -> str:

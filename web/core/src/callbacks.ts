@@ -71,23 +71,22 @@ export class Calls {
   }
 
   #tell(message: AgentMessage, turnId: string | null): void {
-    const { onDelta, onThinking, onToolStart, onToolEnd, onRender, onError, onDone } =
-      this.#callbacks;
+    const calls = this.#callbacks;
     switch (message.type) {
       case "delta": {
         const { delta, kind, target } = message.payload;
-        if (kind === "thinking") guarded(onThinking, delta, turnId);
-        else if (target == null || target.includes("/")) guarded(onDelta, delta, turnId);
+        if (kind === "thinking") guarded(calls.onThinking, delta, turnId);
+        else if (target == null || target.includes("/")) guarded(calls.onDelta, delta, turnId);
         break;
       }
       case "tool_start": {
         const { tool, args, call_id: callId = "" } = message.payload;
-        guarded(onToolStart, tool, args, callId);
+        guarded(calls.onToolStart, tool, args, callId);
         break;
       }
       case "tool_end": {
         const { tool, ok, call_id: callId = "", error = null } = message.payload;
-        guarded(onToolEnd, tool, ok, callId, error);
+        guarded(calls.onToolEnd, tool, ok, callId, error);
         break;
       }
       case "render":
@@ -99,14 +98,14 @@ export class Calls {
         for (const { components, tool_name: tool } of held) {
           for (const component of components) {
             const { type, props } = component;
-            guarded(onRender, { tool: tool ?? "", component: type, props }, component);
+            guarded(calls.onRender, { tool: tool ?? "", component: type, props }, component);
           }
         }
-        if (message.final) guarded(onDone, turnId, message);
+        if (message.final) guarded(calls.onDone, turnId, message);
         break;
       }
       case "error":
-        guarded(onError, message.payload.error, message.payload);
+        guarded(calls.onError, message.payload.error, message.payload);
         break;
     }
   }

@@ -41,10 +41,9 @@ export class Changes {
   }
 
   /** Takes note that cells changed. */
-  mark(...names: readonly string[]): void {
-    if (names.length === 0) return;
+  mark(names: Iterable<string>): void {
     for (const name of names) this.#changed.add(name);
-    if (this.#scheduled) return;
+    if (this.#scheduled || this.#changed.size === 0) return;
     this.#scheduled = true;
     this.#schedule(() => this.flush());
   }

@@ -85,10 +85,8 @@ export class Outbox {
   }
 
   /** Adds an input at the end. */
-  add(id: string, message: Input, files: readonly Attachment[] = []): Outgoing {
-    const item: Outgoing = { id, message, files, phase: "waiting", progress: 0, error: null };
-    this.#set([...this.items, item]);
-    return item;
+  add(id: string, message: Input, files: readonly Attachment[] = []): void {
+    this.#set([...this.items, { id, message, files, phase: "waiting", progress: 0, error: null }]);
   }
 
   /** The items to send now, oldest first; they count as sent. */

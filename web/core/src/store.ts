@@ -76,7 +76,7 @@ export class Store {
 
   /** Takes note that something changed besides the screen. */
   mark(...names: ("status" | "outgoing" | "commit")[]): void {
-    this.#changes.mark(...names);
+    this.#changes.mark(names);
   }
 
   /** Takes note of what changed on the screen, also if that is another one now. */
@@ -91,7 +91,7 @@ export class Store {
       names.add("turns").add("errors").add("surfaces");
       this.#seen = screen;
     }
-    this.#changes.mark(...names);
+    this.#changes.mark(names);
     names.clear();
   }
 }
@@ -99,7 +99,9 @@ export class Store {
 /** The turn that runs or waits; turns that wait in line, or left it, stand behind it. */
 export function activeTurn(screen: Screen): string | null {
   let found: string | null = null;
-  for (const id of screen.turnIds.toReversed()) {
+  const { turnIds } = screen;
+  for (let at = turnIds.length - 1; at >= 0; at -= 1) {
+    const id = turnIds[at] as string;
     const status = screen.status(id);
     if (status === "running" || status === "waiting") found = id;
     else if (status !== "queued" && status !== "cancelled") break; // one taken out of the line stands in it

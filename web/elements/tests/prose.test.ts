@@ -6,6 +6,7 @@ import "../src/components/index.js";
 import { isBearable, lex, safeCut } from "../src/markdown/lexer.js";
 import { decodeEntities } from "../src/markdown/entities.js";
 import { ProseView } from "../src/markdown/view.js";
+import { warmProse } from "../src/markdown/warm.js";
 import { words } from "./context.js";
 
 const TEXT = `# Title
@@ -148,6 +149,20 @@ test("what is being written stands there at once when it is drawn in another way
   view.update("One. Two", true, createContext({ dollarMath: true }));
   time.mockRestore();
   expect(words(place)).toBe("One. Two");
+});
+
+test("what is drawn to warm up is laid out where the next will stand, and nothing of it stays", () => {
+  vi.stubGlobal("requestIdleCallback", (act: () => void) => act());
+  let drawn = "";
+  vi.spyOn(Element.prototype, "getBoundingClientRect").mockImplementation(function (this: Element) {
+    drawn = [...(this.parentElement === place ? this.querySelectorAll("*") : [])].map(({ localName }) => localName).join(" ");
+    return new DOMRect();
+  });
+  warmProse(place);
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  expect(drawn).toMatch(/h3.*em.*strong.*code.* a.*ol.*table.*arp-code/);
+  expect(place.childNodes).toHaveLength(0);
 });
 
 test("headings skip no level, and begin below those of the page", () => {

@@ -15,7 +15,7 @@ import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import type { ArpProse } from "../markdown/prose.js";
 import "../markdown/prose.js";
-import { ProseView } from "../markdown/view.js";
+import { warmProse } from "../markdown/warm.js";
 import { settled } from "../settle.js";
 import { Activity } from "./activity.js";
 import { permissionNote } from "./permission_note.js";
@@ -28,6 +28,8 @@ import { timeOf } from "./times.js";
 import { picture } from "./welcome.js";
 
 const BARE = createContext();
+/** No answer has begun yet. */
+let isCold = true;
 
 /** What a message lets the user do with it; what is absent is not offered. */
 export interface MessageActions {
@@ -35,13 +37,13 @@ export interface MessageActions {
   regenerate?(turn: TurnState): void;
   /** Sends something else instead of what was said. */
   edit?(turn: TurnState, text: string): void;
-  /** The versions of this turn, and which one shows; `null` if there is only one. */
   /** Takes a turn out of the line. */
   leave?(turn: TurnState): void;
   /** Puts a turn first in line. */
   promote?(turn: TurnState): void;
   /** Lets a line go on that waits since a turn failed. */
   goOn?(): void;
+  /** The versions of this turn, and which one shows; `null` if there is only one. */
   versions?(turn: TurnState): { readonly number: number; readonly count: number; go(step: -1 | 1): void } | null;
 }
 
@@ -103,6 +105,13 @@ export class ArpMessage extends ArpElement {
     if (prose === null || changed.size > 1 || !last || !isGrown(changed.get("turn") as TurnState | undefined, turn as TurnState)) return true;
     prose.text = last.props.content as string;
     return false;
+  }
+
+  protected override firstUpdated(): void {
+    if (isCold && this.turn?.output.length === 0) {
+      isCold = false;
+      warmProse(this);
+    }
   }
 
   protected override updated(): void {
@@ -317,7 +326,4 @@ export class ArpMessage extends ArpElement {
 
 define("arp-message", ArpMessage);
 
-/** One of each, so that what reads and builds them is warm when the first answer comes: cold it holds up a frame. */
-const EACH = "# a\n\n*b* **c** `d` [e](f)\n\n1. g\n\n|h|\n|-|\n|i|\n\n```\nj\n```\n";
-
-globalThis.requestIdleCallback?.(() => new ProseView(document.createElement("div"), BARE).update(EACH, false, BARE));
+warmProse();
