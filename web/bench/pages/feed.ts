@@ -1,4 +1,4 @@
-/** 42 kB of Markdown in 10,000 pieces, as a worker hands them out: one message each, at a rate. */
+/** 42 kB of Markdown in 10,000 pieces, and a worker that hands out messages, at a rate. */
 
 const BLOCK = `## Harbour report
 
@@ -42,31 +42,52 @@ export function pieces(count: number): string[] {
   );
 }
 
-const WORKER = `onmessage = ({ data: { pieces, rate } }) => {
+const WORKER = `let messages;
+onmessage = ({ data }) => {
+  if (typeof data !== "number") {
+    messages = data;
+    return postMessage("ready");
+  }
   let at = 0;
   const began = performance.now();
   const tick = () => {
-    const due = rate ? Math.min(pieces.length, Math.floor(((performance.now() - began) * rate) / 1000)) : pieces.length;
-    while (at < due) postMessage(pieces[at++]);
-    if (at < pieces.length) setTimeout(tick, 1);
+    const due = data ? Math.min(messages.length, Math.floor(((performance.now() - began) * data) / 1000)) : messages.length;
+    while (at < due) postMessage(messages[at++]);
+    if (at < messages.length) setTimeout(tick, 1);
     else postMessage(null);
   };
   tick();
 };`;
 
-/** Hands out pieces, so many a second (0 = all at once); resolves when all have come. */
-export function feed(each: (piece: string) => void, count: number, rate: number): Promise<void> {
-  const address = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
-  const worker = new Worker(address);
-  return new Promise((resolve) => {
-    worker.onmessage = ({ data }: MessageEvent<string | null>) => {
-      if (data !== null) return each(data);
-      worker.terminate();
-      URL.revokeObjectURL(address);
-      resolve();
-    };
-    worker.postMessage({ pieces: pieces(count), rate });
-  });
+/** A worker that has messages and hands them out: the server's side takes no time of the page. */
+export class Feed {
+  readonly #worker: Worker;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+  }
+
+  /** Resolves when the worker has them. */
+  static async of(messages: readonly string[]): Promise<Feed> {
+    const address = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+    const worker = new Worker(address);
+    worker.postMessage(messages);
+    await new Promise((resolve) => (worker.onmessage = resolve));
+    URL.revokeObjectURL(address);
+    return new Feed(worker);
+  }
+
+  /** Hands them out, so many a second (0 = all at once); resolves when all have come. */
+  send(each: (message: string) => void, rate: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#worker.onmessage = ({ data }: MessageEvent<string | null>) => {
+        if (data !== null) return each(data);
+        this.#worker.terminate();
+        resolve();
+      };
+      this.#worker.postMessage(rate);
+    });
+  }
 }
 
 /** Two frames later: what was asked for has been drawn. */

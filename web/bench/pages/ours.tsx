@@ -3,9 +3,10 @@
 import { ArpClient } from "@agent-rendering/core";
 import "@agent-rendering/elements";
 import { ArpChat } from "@agent-rendering/react";
-import { feed, painted } from "./feed";
+import { Feed, painted, pieces } from "./feed";
 
 let socket: Wire;
+let feed: Feed;
 let seq = 0;
 
 /** A socket whose other end answers by itself. */
@@ -51,10 +52,15 @@ const bench = {
     }
     await painted();
   },
-  async stream(turn: string, count: number, rate: number) {
+  /** A turn begins; its answer is about to come, in so many deltas. */
+  async begin(turn: string, count: number) {
     tell(input(turn, "Go"), of(turn, "turn", { status: "running" }));
     await painted();
-    await feed((piece) => tell(delta(turn, piece)), count, rate);
+    feed = await Feed.of(pieces(count).map((piece) => JSON.stringify(delta(turn, piece))));
+  },
+  /** The answer comes; resolves when all of it is painted. */
+  async stream(rate: number) {
+    await feed.send((data) => socket.onmessage?.({ data }), rate);
     await painted();
   },
   end: (turn: string) => tell(...ending(turn)),

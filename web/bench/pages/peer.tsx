@@ -2,27 +2,27 @@
 
 import { useEffect, useState } from "react";
 import { Streamdown } from "streamdown";
-import { feed, painted } from "./feed";
+import { Feed, painted, pieces } from "./feed";
 
+let feed: Feed;
 let show: (text: string) => void = () => undefined;
 
 const bench = {
-  async stream(_turn: string, count: number, rate: number) {
+  async begin(_turn: string, count: number) {
+    feed = await Feed.of(pieces(count));
+  },
+  async stream(rate: number) {
     let text = "";
     let isAsked = false;
-    await feed(
-      (piece) => {
-        text += piece;
-        if (isAsked) return;
-        isAsked = true;
-        requestAnimationFrame(() => {
-          isAsked = false;
-          show(text);
-        });
-      },
-      count,
-      rate,
-    );
+    await feed.send((piece) => {
+      text += piece;
+      if (isAsked) return;
+      isAsked = true;
+      requestAnimationFrame(() => {
+        isAsked = false;
+        show(text);
+      });
+    }, rate);
     await painted();
   },
   text: () => document.querySelector("main")?.textContent?.length ?? 0,

@@ -17,7 +17,8 @@ const FAST_LOAD_KIB = 1024;
 /** What the pages offer. */
 interface Bench {
   earlier(count: number): Promise<void>;
-  stream(turn: string, count: number, rate: number): Promise<void>;
+  begin(turn: string, count: number): Promise<void>;
+  stream(rate: number): Promise<void>;
   end(turn: string): void;
   show(id: string, type: string, props: object, selector: string): Promise<number>;
   scroll(selector: string, frames: number): Promise<void>;
@@ -79,8 +80,11 @@ function told(what: string, value: number, unit: string, aim: number, limit: num
 const show = (page: Page, id: string, type: string, props: object, selector: string) =>
   page.evaluate(([id, type, props, selector]) => bench.show(id, type, props, selector), [id, type, props, selector] as const);
 
-const stream = (page: Page, turn: string, rate: number) =>
-  measured(page, () => page.evaluate(([turn, count, rate]) => bench.stream(turn, count, rate), [turn, DELTAS, rate] as const));
+/** Measures from an answer's first delta until the last is painted; its turn has begun before. */
+async function stream(page: Page, turn: string, rate: number): Promise<Figures> {
+  await page.evaluate(([turn, count]) => bench.begin(turn, count), [turn, DELTAS] as const);
+  return measured(page, () => page.evaluate((rate) => bench.stream(rate), rate));
+}
 
 test("first load of the page that arp serve gives", async () => {
   const all: Opening[] = [];

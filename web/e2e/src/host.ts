@@ -1,17 +1,13 @@
 /** What every test of the page needs: a real server, a real browser, and eyes for what must not happen. */
 
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from "playwright-core";
 
+import { needsChromium } from "../../core/tests/chromium.js";
 import { ArpServer } from "../../core/tests/server.js";
 
 export { ArpServer };
-
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-
-export const CHROMIUM = process.env.ARP_CHROMIUM ?? PLACES.find((place) => existsSync(place)) ?? "";
 
 export const APP = fileURLToPath(new URL("../app.py", import.meta.url));
 
@@ -19,7 +15,7 @@ export const APP = fileURLToPath(new URL("../app.py", import.meta.url));
 const FLAGS = ["--host-resolver-rules=MAP other.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"];
 
 export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  return chromium.launch({ executablePath: needsChromium(), args: FLAGS });
 }
 
 /** What went wrong while a page was open. */

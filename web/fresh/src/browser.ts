@@ -1,13 +1,10 @@
 /** A real Chromium that gathers what must not happen. */
 
-import { existsSync } from "node:fs";
 import { chromium, type Browser, type Page, type WebSocket } from "playwright-core";
-
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+import { needsChromium } from "../../core/tests/chromium.js";
 
 export function launch(): Promise<Browser> {
-  const executablePath = process.env.ARP_CHROMIUM ?? PLACES.find((place) => existsSync(place)) ?? "";
-  return chromium.launch({ executablePath, args: ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"] });
+  return chromium.launch({ executablePath: needsChromium(), args: ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"] });
 }
 
 /** A page and what went wrong while it was open. */

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axe, browserPath, GalleryHost, settled } from "./page.js";
+import { axe, chromiumPath, GalleryHost, settled } from "./page.js";
 
 interface Doors {
   readonly said: unknown[];
@@ -27,7 +27,7 @@ async function show(page: Page, type: string, props: Record<string, unknown>): P
   await page.evaluate(settled);
 }
 
-describe.skipIf(browserPath === undefined)("components", () => {
+describe.skipIf(chromiumPath === undefined)("components", () => {
   let host: GalleryHost;
   beforeAll(async () => void (host = await GalleryHost.start()), 120_000);
   afterAll(() => host.stop());

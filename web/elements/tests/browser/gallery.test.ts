@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { differing, hostile, looks, outside, steady } from "./hostile.js";
-import { axe, browserPath, GalleryHost, settled } from "./page.js";
+import { axe, chromiumPath, GalleryHost, settled } from "./page.js";
 
-describe.skipIf(browserPath === undefined)("the gallery", () => {
+describe.skipIf(chromiumPath === undefined)("the gallery", () => {
   let host: GalleryHost;
   beforeAll(async () => void (host = await GalleryHost.start()), 120_000);
   afterAll(() => host.stop());

@@ -9,7 +9,7 @@ import { statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apart } from "../../../e2e/src/golden.js";
-import { browserPath, GalleryHost, settled } from "./page.js";
+import { chromiumPath, GalleryHost, settled } from "./page.js";
 
 const FOLDER = fileURLToPath(new URL("../../golden/", import.meta.url));
 const VIEWS = [
@@ -22,7 +22,7 @@ const VIEWS = [
 const MOST_DIFFERENT = 0.002;
 const MOST_BYTES = 3_000_000;
 
-describe.skipIf(browserPath === undefined)("golden images", () => {
+describe.skipIf(chromiumPath === undefined)("golden images", () => {
   let host: GalleryHost;
   beforeAll(async () => void (host = await GalleryHost.start()), 120_000);
   afterAll(() => host.stop());

@@ -1,6 +1,5 @@
 /** The gallery in the system's Chromium, behind a server that sends a strict policy. */
 
-import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
@@ -8,19 +7,18 @@ import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { build } from "vite";
+import { chromiumPath, needsChromium } from "../../../core/tests/chromium.js";
+
+export { chromiumPath };
 
 const GALLERY = fileURLToPath(new URL("../../gallery", import.meta.url));
 const AXE = fileURLToPath(new URL("../../../node_modules/axe-core/axe.min.js", import.meta.url));
-const CHROMIUM = [process.env.ARP_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const TYPES: { readonly [extension: string]: string } = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
 /** As the page of `arp serve` has it. */
 const POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; require-trusted-types-for 'script'; trusted-types lit-html";
 
-/** Where the browser is; `undefined` if there is none. */
-export const browserPath = CHROMIUM.find((path) => path !== undefined && existsSync(path));
-if (browserPath === undefined && /^(?:1|true)$/i.test(process.env.CI ?? "")) {
-  throw new Error("arp: no Chromium here (Debian: apt-get install chromium), and with CI=true nothing is left out");
-}
+// With CI=true nothing is left out.
+if (/^(?:1|true)$/i.test(process.env.CI ?? "")) needsChromium();
 
 /** A page, and what went wrong on it. */
 export interface Opened {
@@ -60,7 +58,7 @@ export class GalleryHost {
       );
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const browser = await chromium.launch({ ...(browserPath !== undefined && { executablePath: browserPath }), args: ["--no-sandbox"] });
+    const browser = await chromium.launch({ executablePath: needsChromium(), args: ["--no-sandbox"] });
     return new GalleryHost(server, browser, out);
   }
 

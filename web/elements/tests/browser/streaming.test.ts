@@ -2,7 +2,7 @@
 /** Prose while it is written, in a browser: nodes, slices, selection, height. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { browserPath, GalleryHost, slowness } from "./page.js";
+import { chromiumPath, GalleryHost, slowness } from "./page.js";
 
 /** `<arp-prose>`, as far as it is used here. */
 interface Prose extends HTMLElement {
@@ -35,7 +35,7 @@ def f(x: int) -> int:
 /** 42 kB, as in the measurements. */
 const SOURCE = CHAPTER.repeat(Math.ceil(42_000 / CHAPTER.length)).slice(0, 42_000);
 
-describe.skipIf(browserPath === undefined)("prose", () => {
+describe.skipIf(chromiumPath === undefined)("prose", () => {
   let host: GalleryHost;
   beforeAll(async () => void (host = await GalleryHost.start()), 120_000);
   afterAll(() => host.stop());
