@@ -9,7 +9,7 @@ VENV = .venv/bin
 NPM = $(or $(shell command -v npm),$(error arp: needs Node.js 20.19 or newer with npm; Debian: apt-get install nodejs npm))
 BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
-BENCH = stream paced fanout patch idle start ledger
+BENCH = stream paced fanout patch idle start ledger terminal
 
 .PHONY: help demo test install fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser kill-test soak lowest coverage
 

@@ -200,10 +200,11 @@ class ScreenChat:
         self._fit()
         lines = self._advance()
         if lines:
-            await run_in_terminal(lambda: self._write(lines))
+            await run_in_terminal(lambda: self._write(lines))  # which draws what is below anew
+        else:
+            app.invalidate()
         if self._conversation.leave is not None and not app.is_done:
             app.exit()
-        app.invalidate()
 
     def _advance(self) -> list[str]:
         """Gives the lines to print, and hands the others to the composer."""

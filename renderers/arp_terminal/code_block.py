@@ -120,6 +120,7 @@ def _head(title: str, language: str) -> Text | None:
     return head.append(language, style=DIM)
 
 
+@lru_cache(maxsize=256)
 def _style(kind: Any) -> Style:
     return next((style for token, style in _STYLES if kind in token), PLAIN)
 

@@ -8,6 +8,7 @@ import time
 
 from arp import App, Turn, ui
 from tests.bench.plan import END, TOKEN, Plan, mark, read
+from tests.bench.prose import pieces
 
 app = App(title="Benchmark")
 
@@ -21,6 +22,8 @@ async def speak(turn: Turn) -> None:
         await asyncio.sleep(max(0.0, (plan.begin_ns - time.monotonic_ns()) / 1e9))
     if plan.patches:
         await _patch(turn, plan)
+    elif plan.prose:
+        await _recite(turn, plan)
     else:
         await _say(turn, plan)
     await turn.say(END)
@@ -33,6 +36,13 @@ async def _say(turn: Turn, plan: Plan) -> None:
         await turn.say(TOKEN if number % plan.mark_every else mark(time.monotonic_ns()))
         if plan.interval_s or plan.yields:
             await asyncio.sleep(plan.interval_s)
+
+
+async def _recite(turn: Turn, plan: Plan) -> None:
+    began = time.monotonic()
+    for number, piece in enumerate(pieces(plan.deltas - 1), start=1):
+        await turn.say(piece)
+        await asyncio.sleep(max(0.0, began + number * plan.interval_s - time.monotonic()))
 
 
 async def _patch(turn: Turn, plan: Plan) -> None:

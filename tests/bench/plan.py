@@ -35,6 +35,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     """The bare application sends every token to all connections; a session does so anyway."""
     patches: bool = False
     """Changes one property of a component in the place of each token but the last."""
+    prose: bool = False
+    """Says Markdown in the place of tokens, each piece when it is due."""
     collect: bool = False
     """Collects garbage and says `END`, nothing else."""
 

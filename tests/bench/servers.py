@@ -22,6 +22,7 @@ READY_S = 30.0
 STOP_S = 15.0
 
 OURS = (sys.executable, "-m", "arp.cli", "serve", "tests/bench/agent.py", "--port", "0")
+CONNECT = (sys.executable, "-m", "arp.cli", "connect")
 BARE = (sys.executable, "-m", "tests.bench.bare")
 
 
@@ -35,14 +36,8 @@ class Server:
         self._facts = psutil.Process(process.pid)
 
     def cpu_s(self) -> float:
-        """User and system time of the process so far, all threads.
-
-        On Linux the process' own clock tells it to the nanosecond; elsewhere it comes in ticks.
-        """
-        if sys.platform == "linux":
-            return time.clock_gettime(_cpu_clock(self._process.pid))
-        times = self._facts.cpu_times()
-        return times.user + times.system
+        """User and system time of the process so far, all threads."""
+        return cpu_s(self._process.pid)
 
     def memory_bytes(self) -> int:
         """Resident memory of the process."""
@@ -53,9 +48,15 @@ class Server:
         return self._process.pid
 
 
-def _cpu_clock(pid: int) -> int:
-    """Gives the clock that `clock_getcpuclockid` would."""
-    return (~pid << 3) | 2
+def cpu_s(pid: int) -> float:
+    """Tells the user and system time of a process so far, all threads.
+
+    On Linux the process' own clock tells it to the nanosecond; elsewhere it comes in ticks.
+    """
+    if sys.platform == "linux":
+        return time.clock_gettime((~pid << 3) | 2)  # as `clock_getcpuclockid` would give it
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
 
 
 @contextmanager

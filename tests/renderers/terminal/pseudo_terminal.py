@@ -136,8 +136,11 @@ class PseudoTerminal:
             return False
         data = os.read(self._master, 65536)
         self.output += data
-        self._stream.feed(data)
+        self._show(data)
         return bool(data)
+
+    def _show(self, data: bytes) -> None:
+        self._stream.feed(data)
 
     def modes_now(self) -> list[Any]:
         return termios.tcgetattr(self._slave)

@@ -1,0 +1,120 @@
+"""`arp connect` at a terminal: 42 kB of Markdown in 10,000 deltas, 1,000 a second; a large table.
+
+Measured is the processor time of `arp connect` from Enter until the last word stands there. The
+baseline is what `rich` takes to draw the same text a single time, when all of it is there.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+
+from arp import ui
+from arp_terminal.options import Options
+from arp_terminal.painter import Painter
+from arp_terminal.render import render
+from tests.bench.figures import Figure, alone, compared, report, rounds
+from tests.bench.plan import END, Plan
+from tests.bench.prose import PROSE
+from tests.bench.servers import CONNECT, OURS, ROOT, cpu_s, running
+from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
+
+DELTAS = 10_000
+INTERVAL_S = 0.001
+WAIT_S = 60.0
+ROWS, COLUMNS = 40, 100
+TABLE_ROWS = 10_000
+TARGET_S = 2.0
+TARGET_TABLE_MS = 50.0
+
+
+class Unwatched(PseudoTerminal):
+    """A terminal whose output nobody looks at: to draw it would take time of what is measured."""
+
+    def _show(self, data: bytes) -> None:
+        pass
+
+
+def streamed_s(address: str, state: Path) -> float:
+    """Tells what a terminal took for one answer; fails if a part of it does not come."""
+    with Unwatched([*CONNECT, address], state, size=(ROWS, COLUMNS)) as terminal:
+        terminal.until(lambda: b"/help" in terminal.output)
+        before = cpu_s(terminal.process.pid)
+        plan = Plan(DELTAS, INTERVAL_S, prose=True)
+        terminal.type(msgspec.json.encode(plan).decode() + "\r")
+        terminal.until(lambda: END.encode() in terminal.output, WAIT_S)
+        took = cpu_s(terminal.process.pid) - before
+        _expect_whole(terminal.output)
+        return took
+
+
+def _expect_whole(output: bytes) -> None:
+    headings, ships = output.count(b"Harbour report"), output.count(b"Corona")
+    wanted = PROSE.count("Corona")
+    if headings < wanted or ships < wanted:
+        raise RuntimeError(
+            f"{wanted} sections were said, {headings} headings and {ships} tables shown"
+        )
+
+
+AT_ONCE = """
+import io, sys, time
+from rich.console import Console
+from rich.markdown import Markdown
+from tests.bench.prose import PROSE
+console = Console(file=io.StringIO(), width=int(sys.argv[1]), force_terminal=True)
+began = time.process_time()
+console.print(Markdown(PROSE))
+print(time.process_time() - began)
+"""
+
+
+def at_once_s() -> float:
+    """Tells what `rich` takes to draw the text once, in a fresh interpreter."""
+    command = [sys.executable, "-c", AT_ONCE, str(COLUMNS)]
+    return float(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+
+
+def table_ms() -> float:
+    """Tells how long the lines of a large table take, as it is shown first."""
+    rows = [
+        [f"cell {row}" if column % 2 else row * column for column in range(8)]
+        for row in range(TABLE_ROWS)
+    ]
+    table = ui.table([f"Column {column}" for column in range(8)], rows, id="table")
+    began = time.perf_counter()
+    Painter(Options(width=COLUMNS)).lines(render(table, Options(width=COLUMNS)))
+    return (time.perf_counter() - began) * 1000
+
+
+def measured() -> list[Figure]:
+    ours, bare = [], []
+    with tempfile.TemporaryDirectory(prefix="arp-bench-") as folder:
+        server = (*OURS, "--ledger", f"sqlite:{folder}/ledger.db")
+        with running(server, is_ours=True) as agent:
+            for _ in range(rounds(3)):
+                ours.append(streamed_s(f"http://127.0.0.1:{agent.port}", Path(folder)))
+                bare.append(at_once_s())
+    return [
+        alone("10,000 deltas in a terminal", "s", ours, TARGET_S),
+        compared("the same against drawing it once", "s", ours, bare),
+        alone(
+            "a table of 10,000 rows shows",
+            "ms",
+            [table_ms() for _ in range(rounds(5))],
+            TARGET_TABLE_MS,
+        ),
+    ]
+
+
+def main() -> None:
+    report("terminal", measured())
+
+
+if __name__ == "__main__":
+    main()
