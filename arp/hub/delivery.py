@@ -283,7 +283,7 @@ class Delivery:
 
     def _snapshot(self, viewer: Viewer) -> Join:
         screen, name = self._session.screen, self._session.name
-        messages = snapshot(screen, name, viewer.profile, screen.older)
+        messages = snapshot(screen, name, viewer.profile, screen.older, screen.gaps)
         viewer.part = None
         frames = self._encode(viewer, messages, None)
         viewer.part = self._session.place.part

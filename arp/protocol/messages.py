@@ -138,6 +138,8 @@ class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
     state: Json | UnsetType = UNSET
     older: int | None = None
     """With a snapshot: how many turns came before the first that it tells; `None` = not said."""
+    gaps: dict[str, int] = {}
+    """With a snapshot: how many turns are left out before others that it tells, by their ids."""
 
 
 class _InSession(_Versioned, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ a snapshot, so the ids that left are remembered for a while.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -154,6 +155,15 @@ class Window(Screen):
     def older(self) -> int:
         """How many turns came before the first that is here."""
         return next(iter(self.numbers.values()), 1) - 1
+
+    @property
+    def gaps(self) -> dict[str, int]:
+        """Before which turns that are here others have left, and how many; not before the first."""
+        return {
+            turn_id: number - before - 1
+            for (_, before), (turn_id, number) in pairwise(self.numbers.items())
+            if number > before + 1
+        }
 
     def take_departed(self) -> list[PastTurn]:
         """Gives what has left since this was last asked, or since somebody wants to have it."""

@@ -60,7 +60,11 @@ class SessionName(Struct, frozen=True):
 
 
 def snapshot(
-    screen: Screen, name: SessionName, profile: Profile, older: int | None = None
+    screen: Screen,
+    name: SessionName,
+    profile: Profile,
+    older: int | None = None,
+    gaps: dict[str, int] | None = None,
 ) -> list[AgentMessage]:
     """Gives all turns that the screen keeps and every other surface, whole.
 
@@ -71,6 +75,7 @@ def snapshot(
         name: Of the session.
         profile: Of the renderer.
         older: How many turns came before the first that the screen keeps.
+        gaps: Before which others the screen keeps none of some turns, and of how many.
     """
     ready = SessionReady(
         session_id=name.session_id,
@@ -78,6 +83,7 @@ def snapshot(
         seq=name.seq,
         resume="snapshot",
         older=older,
+        gaps=gaps or {},
     )
     out: list[AgentMessage] = [ready]
     for surface, tree in screen.surfaces.items():

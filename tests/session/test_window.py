@@ -88,6 +88,22 @@ def test_says_how_many_came_before_the_first_that_is_here() -> None:
     assert ready.older == 3
 
 
+def test_says_before_which_turns_others_have_left() -> None:
+    """One that changes stays longer: what came between it and the newest can be paged."""
+    session = with_turns(None, "board")
+    for number in range(3, 7):
+        user(session, "x")
+        session.commit(
+            f"t{number}", "main", [PatchChange([Update("board", "props.content", f"{number}")])]
+        )
+        session.end_turn(f"t{number}", "completed")
+    assert (here(session), session.screen.older) == (["t2", "t5", "t6"], 1)
+    assert session.screen.gaps == {"t5": 2}
+    ready = snapshot(session.screen, session.name, FULL, 1, session.screen.gaps)[0]
+    assert isinstance(ready, SessionReady)
+    assert (ready.older, ready.gaps) == (1, {"t5": 2})
+
+
 def test_title_stays_when_its_turn_has_left() -> None:
     session = new()
     for said in (" ", "The  first\nwords", "other words", "and others"):

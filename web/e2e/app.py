@@ -152,6 +152,14 @@ async def show(turn: Turn, rest: str) -> None:
         turn.show(Component(f"{turn.id}-c{at}", given["type"], given["props"]))
 
 
+async def board(turn: Turn, rest: str) -> None:
+    """Shows a card that later turns change."""
+    if rest:
+        turn.patch("board", "props.title", rest)
+    else:
+        turn.show(ui.status_card("info", "Board", id="board"))
+
+
 HUGE = {
     "prose": "A line with **bold** words and [a link](https://example.org/).\n\n" * 76_000,
     "line": "a" * 1_000_000,
@@ -238,6 +246,7 @@ SQUARE = b64decode(
 
 
 DOES: dict[str, Does] = {
+    "board": board,
     "burst": burst,
     "choices": choices,
     "confirm": confirm,

@@ -444,8 +444,8 @@ export class ArpClient {
 
   #newStatus(): Status {
     const { state } = this.#driver;
-    const { sessionId, loading, screen, older } = this.#connection;
-    return { ...state, sessionId, loading, older, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
+    const { sessionId, loading, screen, ready } = this.#connection;
+    return { ...state, sessionId, loading, older: ready?.older, gaps: ready?.gaps, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
   }
 
   #changed(): void {

@@ -17,7 +17,7 @@ import { Screen } from "./screen.js";
 import { readFrame } from "./shape.js";
 
 /** Without a place of their own these leave us between two: told twice, they show twice. */
-const TOLD_ONCE = new Set(["delta", "tool_start", "commit", "input"]);
+const TOLD_ONCE = ["delta", "tool_start", "commit", "input"];
 
 /** Speaks the session dialect for one renderer on one session. */
 export class RendererConnection {
@@ -26,8 +26,8 @@ export class RendererConnection {
   epoch: string | null = null;
   /** The last place applied. */
   seq = 0;
-  /** How many turns came before the first that the agent side told; nothing if it did not say. */
-  declare older: number | null | undefined;
+  /** What came before the screen that shows: how many turns that does not tell. */
+  declare ready: SessionReady | undefined;
   agent: AgentHello | null = null;
   sessionId: string | null;
   readonly #hello: RendererHello;
@@ -123,10 +123,11 @@ export class RendererConnection {
     return null;
   }
 
-  #session({ session_id, epoch, seq, resume, older }: SessionReady): void {
-    this.sessionId = session_id;
+  #session(ready: SessionReady): void {
+    const { epoch, seq, resume } = ready;
+    this.sessionId = ready.session_id;
     if (resume === "replay" && epoch === this.epoch) return;
-    this.older = older;
+    this.ready = ready;
     this.#aside = new Screen();
     this.epoch = null;
     this.#nextEpoch = epoch;
@@ -143,7 +144,7 @@ export class RendererConnection {
     } else if (seq != null) {
       this.seq = Math.max(this.seq, seq);
       this.epoch ??= this.#nextEpoch;
-    } else if (TOLD_ONCE.has(type) || (type === "error" && turn_id != null)) {
+    } else if (TOLD_ONCE.includes(type) || (type === "error" && turn_id != null)) {
       this.#nextEpoch = this.epoch ?? this.#nextEpoch;
       this.epoch = null;
     }

@@ -65,16 +65,17 @@ const FEATURES = [
 /** Fills in what is not said. */
 export function resolveOptions(given: string | ArpClientOptions): Resolved {
   const options = typeof given === "string" ? { url: given } : given;
-  const { token = null, storage } = options;
+  const { url, sessionId = null, maxReconnectAttempts = Infinity, transport = "auto", token = null } = options;
+  const { storage = tabStorage(), schedule = nextFrame, random = Math.random } = options;
   return {
-    url: options.url,
-    sessionId: options.sessionId ?? null,
-    maxReconnectAttempts: options.maxReconnectAttempts ?? Infinity,
-    transport: options.transport ?? "auto",
+    url,
+    sessionId,
+    maxReconnectAttempts,
+    transport,
     token: typeof token === "function" ? token : () => token,
-    storage: storage === undefined ? tabStorage() : storage,
-    schedule: options.schedule ?? nextFrame,
-    random: options.random ?? Math.random,
+    storage,
+    schedule,
+    random,
     renderer: options,
     WebSocket: options.WebSocket ?? (globalThis.WebSocket as Surroundings["WebSocket"]),
     fetch: options.fetch ?? ((...args) => fetch(...args)),
@@ -102,7 +103,7 @@ export function rendererHello({ renderer, sessionId }: Resolved): RendererHello 
 /** A fresh id of 128 random bits; works on plain http too. */
 export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(bytes, (byte) => (byte + 0x100).toString(16).slice(1)).join("");
 }
 
 /** This tab's storage; `null` where there is none or it is forbidden. */

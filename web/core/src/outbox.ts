@@ -37,7 +37,7 @@ export interface Storage {
 }
 
 /** Inputs that get an acknowledgement and no echo. */
-const SILENT = new Set(["focus", "unfocus", "resize"]);
+const SILENT = ["focus", "unfocus", "resize"];
 
 /** The inputs of one session. */
 export class Outbox {
@@ -112,7 +112,7 @@ export class Outbox {
     const item = this.get(id);
     if (item === undefined) return;
     const { input_type, data } = item.message;
-    const isSilent = SILENT.has(input_type) || String(data.action).startsWith("arp.");
+    const isSilent = SILENT.includes(input_type) || String(data.action).startsWith("arp.");
     if (isSilent) this.remove(id);
     else this.change(id, { phase: "accepted", progress: 1 });
   }

@@ -16,6 +16,8 @@ export interface Status extends LinkState {
   readonly activeTurn: string | null;
   /** How many turns came before the first of `turnIds`; `undefined` where the agent side does not say. */
   readonly older?: number | null | undefined;
+  /** How many turns are left out before others of `turnIds`, by their ids. */
+  readonly gaps?: { readonly [turnId: string]: number } | undefined;
 }
 
 /** Where the store looks. */

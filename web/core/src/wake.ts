@@ -5,16 +5,14 @@
  * its window; gives the way to stop.
  */
 export function onWake(wake: () => void, turn: () => void): () => void {
-  const { document, addEventListener, removeEventListener } = globalThis as Partial<typeof globalThis>;
+  const { document, addEventListener } = globalThis as Partial<typeof globalThis>;
+  const listening = new AbortController();
+  const options = { signal: listening.signal };
   const seen = () => {
     if (document?.visibilityState !== "hidden") wake();
   };
-  addEventListener?.("online", wake);
-  addEventListener?.("focus", turn);
-  document?.addEventListener("visibilitychange", seen);
-  return () => {
-    removeEventListener?.("online", wake);
-    removeEventListener?.("focus", turn);
-    document?.removeEventListener("visibilitychange", seen);
-  };
+  addEventListener?.("online", wake, options);
+  addEventListener?.("focus", turn, options);
+  document?.addEventListener("visibilitychange", seen, options);
+  return () => listening.abort();
 }

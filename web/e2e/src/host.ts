@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from "playwright-core";
 
-import { needsChromium } from "../../core/tests/chromium.js";
+import { needsChromium, withLetters } from "../../core/tests/chromium.js";
 import { ArpServer } from "../../core/tests/server.js";
 
 export { ArpServer };
@@ -15,7 +15,7 @@ export const APP = fileURLToPath(new URL("../app.py", import.meta.url));
 const FLAGS = ["--host-resolver-rules=MAP other.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"];
 
 export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: needsChromium(), args: FLAGS });
+  return chromium.launch({ executablePath: needsChromium(), args: FLAGS, env: withLetters() });
 }
 
 /** What went wrong while a page was open. */

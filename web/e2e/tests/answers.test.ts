@@ -186,12 +186,12 @@ describe("the line", () => {
     await say(page, "two");
     await expect.poll(() => queued().count(), LONG).toBe(2);
     await page.locator("arp-message[data-status=failed]").waitFor();
-    await expect.poll(() => queued().locator("p.arp-caption").allInnerTexts(), LONG).toEqual(["Number 1 in line, which is paused", "Number 2 in line, which is paused"]);
-    await expect.poll(() => page.locator(".arp-status").innerText(), LONG).toBe("Failed. The line is paused");
+    await expect.poll(() => queued().locator("p.arp-caption").allInnerTexts(), LONG).toEqual(["Number 1 in the queue, which is paused", "Number 2 in the queue, which is paused"]);
+    await expect.poll(() => page.locator(".arp-status").innerText(), LONG).toBe("Failed. The queue is paused");
     await page.reload();
     await online(page);
     expect(await queued().count()).toBe(2);
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     await log(page).getByText("You said: two").waitFor();
     expect(await page.locator(".arp-bubble").allInnerTexts()).toEqual(["fail 1.5", "one", "two"]);
     expect(await queued().count()).toBe(0);
@@ -202,7 +202,7 @@ describe("the line", () => {
     await say(page, "fail-once 1.5");
     await say(page, "one");
     await say(page, "two");
-    await page.getByRole("button", { name: "Go on" }).waitFor();
+    await page.getByRole("button", { name: "Continue" }).waitFor();
     await page.locator(".arp-trouble").getByRole("button", { name: "Try again" }).click();
     await log(page).getByText("You said: two").waitFor();
     expect(await page.locator(".arp-bubble").allInnerTexts()).toEqual(["fail-once 1.5", "one", "two"]);
@@ -214,7 +214,7 @@ describe("the line", () => {
     await begin();
     await say(page, "fail 1");
     await say(page, "one");
-    await page.getByRole("button", { name: "Go on" }).waitFor();
+    await page.getByRole("button", { name: "Continue" }).waitFor();
     await say(page, "two");
     await log(page).getByText("You said: two").waitFor();
     expect(await log(page).locator(".arp-reply strong").allInnerTexts()).toEqual(["one", "two"]);

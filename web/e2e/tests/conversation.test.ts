@@ -193,7 +193,7 @@ describe("messages", () => {
     await log(page).getByText("You said: two").waitFor();
     await page.getByRole("group", { name: "Version 1 of 2" }).getByRole("button", { name: "Next" }).click();
     await log(page).getByText("You said: three").waitFor();
-    await page.getByRole("button", { name: "Answer again" }).last().click();
+    await page.getByRole("button", { name: "Regenerate" }).last().click();
     await page.getByRole("group", { name: "Version 3 of 3" }).waitFor();
     expect(await bubbles()).toEqual(["one", "three"]);
   });
@@ -202,12 +202,12 @@ describe("messages", () => {
     await begin();
     await say(page, "count 2000");
     for (const text of ["second", "third", "fourth"]) await say(page, text);
-    await log(page).getByText("Number 3 in line").waitFor();
+    await log(page).getByText("Number 3 in the queue").waitFor();
     const third = page.locator("arp-message", { hasText: "third" });
     await third.getByRole("button", { name: "Answer this first" }).dispatchEvent("click"); // it moves with the stream
-    await third.getByText("Number 1 in line").waitFor();
+    await third.getByText("Number 1 in the queue").waitFor();
     const second = page.locator("arp-message", { hasText: "second" });
-    await second.getByRole("button", { name: "Remove from the line" }).dispatchEvent("click");
+    await second.getByRole("button", { name: "Remove from the queue" }).dispatchEvent("click");
     const fourth = page.locator("arp-message", { hasText: "fourth" });
     await fourth.getByRole("button", { name: "Edit" }).dispatchEvent("click");
     await page.locator(".arp-editing textarea").fill("fifth");
@@ -419,6 +419,28 @@ describe("chats", () => {
     const place = await page.locator(".arp-bubble", { hasText: /^turn 21$/ }).evaluate((bubble) => bubble.getBoundingClientRect().top);
     expect(await scroller.evaluate((element) => element.scrollTop)).toBeGreaterThan(500);
     expect(place).toBeGreaterThan(-200);
+  });
+
+  test("W60 what came between a turn that still changes and the newest ones is loaded in its place", async () => {
+    await begin();
+    await converse(page, 3);
+    await ask(page, "board");
+    await converse(page, 30);
+    await ask(page, "board Changed");
+    await converse(page, 30);
+    await page.reload();
+    await online(page);
+    await expect.poll(() => page.locator("arp-message").count()).toBe(51);
+    const turns = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => `turn ${from + at}`);
+    const said = () => log(page).locator(".arp-bubble").allTextContents();
+    expect(await said()).toEqual(["board", ...turns(12, 30), "board Changed", ...turns(1, 30)]);
+    await log(page).getByRole("button", { name: "Load older messages" }).click();
+    await page.mouse.move(500, 300);
+    await page.mouse.wheel(0, -100_000); // what is older than all comes by itself
+    await expect.poll(said).toEqual([...turns(1, 3), "board", ...turns(1, 30), "board Changed", ...turns(1, 30)]);
+    expect(await page.locator(".arp-older").count()).toBe(0);
+    await ask(page, "board Again");
+    await log(page).locator("arp-status-card").getByText("Again").waitFor(); // it still lives
   });
 
   test("W60 where nothing is older nothing older is offered, however many turns there are", async () => {

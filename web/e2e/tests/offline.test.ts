@@ -50,7 +50,7 @@ test("W8 after the last try it says so, and keeps what is said; network, focus a
     await banner("Offline. What you write is kept.").waitFor();
     expect(await page.locator(".page-link").innerText()).toBe("Not connected");
     await say(page, text);
-    await page.locator(".arp-outgoing", { hasText: text }).getByText("Waits for the connection").waitFor();
+    await page.locator(".arp-outgoing", { hasText: text }).getByText("Waiting for the connection").waitFor();
     await proxy.start();
     await act();
     await log(page).getByText(`You said: ${text}`).waitFor();

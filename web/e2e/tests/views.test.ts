@@ -152,7 +152,7 @@ describe.each([
     const shot = await page.screenshot({ animations: "disabled", caret: "hide" });
     const blank = await page.context().newPage();
     const part = await apart(blank, `${FOLDER}${name}-${colorScheme}-${locale === "ar" ? "rtl" : "ltr"}.png`, shot);
-    if (part === null) console.log(`${name}: other letters than those of the pictures; not compared`);
+    if (part === null && !process.env.CI) console.log(`${name}: other letters than those of the pictures; not compared`);
     else expect(part).toBeLessThan(MOST_DIFFERENT);
   });
 });

@@ -118,7 +118,7 @@ const FIELDS: JsonObject[] = [
   { name: "terms", label: "I have read the terms", field_type: "checkbox", required: true },
 ];
 
-const OPTIONS = ["Sun", { label: "Rain", value: "rain", description: "A lot of it, from October to April", icon: "🌧️" }, { label: "Fog", disabled: true, description: "Not this week" }];
+const OPTIONS = ["Sun", { label: "Rain", value: "rain", description: "A lot of it, from October to April", icon: "☂" }, { label: "Fog", disabled: true, description: "Not this week" }];
 
 const inner = (id: string, type: string, props: JsonObject): JsonObject => ({ id, type, props });
 
@@ -166,7 +166,7 @@ export const SAMPLES: readonly Sample[] = [
   sample("text-input multiline", "text-input", { label: "What is it about?", multiline: true, submit_label: "Save" }),
   sample("text-input answered", "text-input", { label: "A name for the export", state: "answered", answer: "rainy-days" }),
   sample("group", "group", { direction: "horizontal", children: [inner("g1", "key-value", { title: "Rain", items: [{ key: "Days", value: 641 }] }), inner("g2", "key-value", { title: "Sun", items: [{ key: "Days", value: 640 }] })] }),
-  sample("tabs", "tabs", { tabs: [{ label: "Numbers", icon: "table", component: inner("t1", "table", { headers: ["n"], rows: [[1], [2]] }) }, { label: "Words", icon: "📝", component: inner("t2", "text", { content: "one, two" }) }] }),
+  sample("tabs", "tabs", { tabs: [{ label: "Numbers", icon: "table", component: inner("t1", "table", { headers: ["n"], rows: [[1], [2]] }) }, { label: "Words", icon: "✎", component: inner("t2", "text", { content: "one, two" }) }] }),
   sample("split", "split", { ratio: "1:2", left: inner("l1", "text", { content: "The smaller part" }), right: inner("r1", "status-card", { status: "info", title: "The larger part" }) }),
   sample("unknown", "x-acme-map", { lat: 47.6, lon: -122.3 }),
   sample("unknown with fallback", "x-acme-map", { lat: 47.6 }, { fallback: { id: "f1", type: "text", props: { content: "47.6 N, 122.3 W" } } }),

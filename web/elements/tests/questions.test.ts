@@ -72,7 +72,7 @@ test("W50 offline the answer waits in the client, and the question says so", asy
   buttons(place)[0]?.click();
   await ready(place);
   expect(client.store.outgoing.get().map(({ message, phase }) => [message.source_component, phase])).toEqual([[asked.id, "waiting"]]);
-  expect(words(place.querySelector(".arp-standing"))).toBe("Your answer is sent when the connection is back.");
+  expect(words(place.querySelector(".arp-standing"))).toBe("Your answer will be sent when the connection is back.");
 });
 
 test("W50 an answer from before a reload is still on its way", async () => {

@@ -205,10 +205,8 @@ export class ArpPage extends LitElement {
   async #save(format: Format): Promise<void> {
     const chat = this.#chat;
     await chat.loadAll();
-    const { store } = this.client;
-    const turns = [...chat.olderTurns, ...store.turnIds.get().map((id) => store.turn(id).get())].filter((turn) => turn !== undefined);
     const { saveChat } = await import("./saving.js");
-    await saveChat(format, this.#titleOfChat(), turns, chat.querySelector(".arp-log") as Element, this.words);
+    await saveChat(format, this.#titleOfChat(), chat.turns, chat.querySelector(".arp-log") as Element, this.words);
   }
 
   #titleOfChat(): string {

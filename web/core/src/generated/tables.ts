@@ -3,7 +3,7 @@
 /** What each message of the agent side must look like: the names of its fields, then `:` required, `?` may be absent, `~` may be absent or null, then `s` string, `i` whole number, `n` number, `b` boolean, `o` object, `a` anything, `c` component, `p` patch op, `|a|b|` one of these, another letter a part; `[]` array, `{}` object of such. */
 export const MESSAGES = {
   "hello": "v?i capabilities:y",
-  "session": "v?i session_id:s epoch:s seq:i resume:|new|replay|snapshot| older~i",
+  "session": "v?i session_id:s epoch:s seq:i resume:|new|replay|snapshot| older~i gaps?{}i",
   "delta": "v?i session_id:s seq~i turn_id~s surface?s payload:d behind~h",
   "tool_start": "v?i session_id:s seq~i turn_id~s surface?s payload:t behind~h",
   "tool_end": "v?i session_id:s seq~i turn_id~s surface?s payload:e",

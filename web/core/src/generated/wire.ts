@@ -41,6 +41,8 @@ export interface SessionReady {
   state?: Json;
   /** With a snapshot: how many turns came before the first that it tells; `null` = not said. */
   older?: number | null;
+  /** With a snapshot: how many turns are left out before others that it tells, by their ids. */
+  gaps?: { [key: string]: number };
 }
 
 /** Text, and where it goes. */

@@ -151,9 +151,10 @@ export class ArpChat extends ArpElement {
     return (this.#context ??= this.#newContext());
   }
 
-  /** Turns older than what the connection told, that were asked for. */
-  get olderTurns(): readonly TurnState[] {
-    return this.#older.turns;
+  /** The turns that show, oldest first; of those that the connection did not tell, what was asked for. */
+  get turns(): readonly TurnState[] {
+    const store = this.#active?.store;
+    return this.#older.among(store?.turnIds.get() ?? [], (id) => store?.turn(id).get()).filter((turn) => turn !== undefined);
   }
 
   override focus(): void {
@@ -406,7 +407,7 @@ export class ArpChat extends ArpElement {
 
   #turnsChanged(): void {
     const { turnIds, status } = (this.#active as ArpClient).store;
-    this.#older.check(turnIds.get(), status.get().older);
+    this.#older.check(turnIds.get(), status.get());
     if (this.missed !== null) this.missed += 1;
     this.requestUpdate();
   }
@@ -513,12 +514,12 @@ export class ArpChat extends ArpElement {
     await keepPlace(this, this.#scroller, before);
   }
 
-  async #loadOlder(): Promise<void> {
+  async #loadOlder(gap = this.#older.top): Promise<void> {
     const client = this.#active;
-    if (client === null || !this.#older.wanted) return;
+    if (client === null || !gap?.wanted) return;
     await this.#drawMore(Infinity);
     let before: number | null = null;
-    await this.#older.load(client, undefined, () => (before = toEnd(this.#scroller)));
+    await gap.load(client, undefined, () => (before = toEnd(this.#scroller)));
     await keepPlace(this, this.#scroller, before);
   }
 
@@ -588,7 +589,7 @@ export class ArpChat extends ArpElement {
       recent: this.#recent,
       actions: showsRecording(client) ? NO_ACTIONS : this.#actions,
       welcome: () => welcome(introduced(this, this.introduction), context, (text) => this.say(text)),
-      loadOlder: () => void this.#loadOlder(),
+      loadOlder: (gap) => void this.#loadOlder(gap),
       back: this.#back,
     });
   }

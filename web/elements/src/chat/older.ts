@@ -1,47 +1,32 @@
-/** Turns older than what the connection told, loaded page by page. */
+/** Turns that the connection did not tell, loaded page by page: those before the first that it told, and those of gaps. */
 
-import type { ArpClient, TurnState } from "@agent-rendering/core";
+import type { ArpClient, Status, TurnState } from "@agent-rendering/core";
 
 /** One page of older turns; as many the connection tells, of a server that does not say how many are older. */
 export const PAGE_TURNS = 50;
+const MOST_PER_PAGE = 200;
 
-export class Older {
-  /** Oldest first. */
+/** A place before a turn where others are left out. */
+export class Gap {
+  /** Those that were loaded, oldest first. */
   turns: readonly TurnState[] = [];
   loading = false;
-  #first: string | null = null;
+  readonly #before: string;
   /** How many there are; `null` where the server does not say. */
-  #count: number | null = null;
-  #hasMore = false;
+  readonly #count: number | null;
+  #hasMore: boolean;
   readonly #changed: () => void;
 
-  constructor(changed: () => void) {
+  constructor(before: string, count: number | null, hasMore: boolean, changed: () => void) {
+    this.#before = before;
+    this.#count = count;
+    this.#hasMore = hasMore;
     this.#changed = changed;
   }
 
   /** Whether there may be more. */
   get wanted(): boolean {
     return this.#hasMore;
-  }
-
-  clear(): void {
-    this.turns = [];
-    this.#first = null;
-    this.#hasMore = this.loading = false;
-  }
-
-  /**
-   * Looks at the turns that the connection told: with another first one it is another screen.
-   *
-   * @param count How many came before the first of them, where the server says so.
-   */
-  check(ids: readonly string[], count: number | null = null): void {
-    const first = ids[0] ?? null;
-    if (first === this.#first) return;
-    this.#first = first;
-    this.turns = [];
-    this.#count = count;
-    this.#hasMore = first !== null && (count === null ? ids.length >= PAGE_TURNS : count > 0);
   }
 
   /**
@@ -51,17 +36,16 @@ export class Older {
    */
   async load(client: ArpClient, limit = PAGE_TURNS, about: () => void = () => undefined): Promise<void> {
     const { sessionId } = client;
-    const first = this.#first;
-    if (this.loading || !this.#hasMore || sessionId === null || first === null) return;
+    if (this.loading || !this.#hasMore || sessionId === null) return;
     this.loading = true;
     this.#changed();
+    const most = this.#count === null ? limit : Math.min(limit, this.#count - this.turns.length);
     try {
       const { olderTurns } = await import("./history.js");
-      const turns = await olderTurns(client, sessionId, this.turns[0]?.id ?? first, limit);
-      if (this.#first !== first) return; // meanwhile it is another screen
+      const turns = await olderTurns(client, sessionId, this.turns[0]?.id ?? this.#before, most);
       about();
       this.turns = [...turns, ...this.turns];
-      this.#hasMore = this.#count === null ? turns.length >= limit : turns.length > 0 && this.turns.length < this.#count;
+      this.#hasMore = turns.length >= most && this.turns.length !== this.#count;
     } catch {
       // The button is still there.
     } finally {
@@ -71,10 +55,52 @@ export class Older {
   }
 
   async all(client: ArpClient): Promise<void> {
-    const MOST_PER_PAGE = 200;
     for (let before = -1; this.#hasMore && before !== this.turns.length; ) {
       before = this.turns.length;
       await this.load(client, MOST_PER_PAGE);
     }
+  }
+}
+
+/** The gaps of the conversation that shows. */
+export class Older {
+  /** Before the first turn that the connection told; `null` while there is none. */
+  top: Gap | null = null;
+  #inner: ReadonlyMap<string, Gap> = new Map();
+  #first: string | null = null;
+  #told: Status["gaps"];
+  readonly #changed: () => void;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  /** The gap before a turn that is not the first. */
+  before(id: string): Gap | undefined {
+    return this.#inner.get(id);
+  }
+
+  /** What was loaded and what `told` gives, in order. */
+  among<T>(ids: readonly string[], told: (id: string) => T): (T | TurnState)[] {
+    return [...(this.top?.turns ?? []), ...ids.flatMap((id) => [...(this.before(id)?.turns ?? []), told(id)])];
+  }
+
+  clear(): void {
+    this.check([], {});
+  }
+
+  /** Looks at the turns that the connection told: with another first one, or other gaps, it is another screen. */
+  check(ids: readonly string[], { older = null, gaps }: Pick<Status, "older" | "gaps">): void {
+    const first = ids[0] ?? null;
+    if (first === this.#first && gaps === this.#told) return;
+    this.#first = first;
+    this.#told = gaps;
+    const hasOlder = older === null ? ids.length >= PAGE_TURNS : older > 0;
+    this.top = first === null ? null : new Gap(first, older, hasOlder, this.#changed);
+    this.#inner = new Map(Object.entries(gaps ?? {}).map(([id, count]) => [id, new Gap(id, count, count > 0, this.#changed)]));
+  }
+
+  async all(client: ArpClient): Promise<void> {
+    for (const gap of [this.top, ...this.#inner.values()]) await gap?.all(client);
   }
 }

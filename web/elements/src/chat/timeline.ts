@@ -1,12 +1,12 @@
 /** What a conversation shows: its turns, oldest first, and before there are any a welcome. */
 
-import type { ArpClient, Status } from "@agent-rendering/core";
+import type { ArpClient, Status, TurnState } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
 import type { ArpContext } from "../context.js";
 import type { MessageActions } from "./message.js";
-import type { Older } from "./older.js";
+import type { Gap, Older } from "./older.js";
 import { isBubble, outgoingBubbles } from "./outgoing.js";
 import type { Recent } from "./recent.js";
 import { dayLines } from "./times.js";
@@ -23,7 +23,7 @@ export interface Timeline {
   readonly showActivity: boolean;
   readonly actions: MessageActions;
   welcome(): TemplateResult;
-  loadOlder(): void;
+  loadOlder(gap: Gap): void;
   /** Puts a text and files into the message box again. */
   back(text: string, files: readonly File[]): void;
 }
@@ -39,37 +39,45 @@ export function timeline({ client, status, context, older, recent, avatar, showA
   const { store } = client;
   const ids = store.turnIds.get();
   const outgoing = store.outgoing.get();
-  const isEmpty = ids.length === 0 && older.turns.length === 0 && !outgoing.some(isBubble);
-  const lines = dayLines([...older.turns, ...ids.map((id) => store.turn(id).get())], context.t);
+  const isEmpty = ids.length === 0 && !outgoing.some(isBubble);
+  const lines = dayLines(older.among(ids, (id) => store.turn(id).get()), context.t);
   if (!isEmpty) void loadMessages();
   const drawn = recent.of(ids);
+  const before = older.top?.turns ?? [];
+  const more = (gap: Gap | null | undefined) =>
+    gap?.wanted
+      ? html`<button type="button" class="arp-button arp-quiet arp-older" aria-busy=${gap.loading ? "true" : "false"} @click=${() => loadOlder(gap)}>
+          ${gap.loading ? html`<span class="arp-spinner"></span>` : nothing}${context.t("loadOlder")}
+        </button>`
+      : nothing;
+  const past = (turn: TurnState) =>
+    html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`;
+  const left = (gap: Gap | undefined) => (gap ? html`${more(gap)}${repeat(gap.turns, idOf, past)}` : nothing);
   const isLoading = status.loading && isEmpty && client.sessionId !== null && status.phase !== "refused";
   return html`${isLoading
       ? html`<div class="arp-skeleton" role="img" aria-label=${context.t("loading")}><span></span><span></span><span></span></div>`
       : isEmpty
         ? welcome()
         : nothing}
-    ${older.wanted && !recent.isPartial
-      ? html`<button type="button" class="arp-button arp-quiet arp-older" aria-busy=${older.loading ? "true" : "false"} @click=${loadOlder}>
-          ${older.loading ? html`<span class="arp-spinner"></span>` : nothing}${context.t("loadOlder")}
-        </button>`
-      : nothing}
+    ${recent.isPartial ? nothing : more(older.top)}
     <div class="arp-log" role="log" aria-live="off" aria-label=${context.t("messages")}>
       ${parts(
-        older.turns,
-        -older.turns.length,
-        ({ id }) => id,
-        (turn) => html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
+        before,
+        -before.length,
+        idOf,
+        past,
       )}
       ${parts(
         drawn,
         ids.length - drawn.length,
         (id) => id,
-        (id) => html`${lines.get(id)}<arp-message data-turn=${id} .turn=${watch(store.turn(id))} .client=${client} .context=${context} .actions=${actions} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
+        (id) => html`${left(older.before(id))}${lines.get(id)}<arp-message data-turn=${id} .turn=${watch(store.turn(id))} .client=${client} .context=${context} .actions=${actions} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
       )}
       ${outgoingBubbles(outgoing, client, context, back)}
     </div>`;
 }
+
+const idOf = ({ id }: TurnState) => id;
 
 /**
  * Draws turns, some in each part. What comes above or below leaves the other parts as they are.

@@ -7,7 +7,7 @@ import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { build } from "vite";
-import { chromiumPath, needsChromium } from "../../../core/tests/chromium.js";
+import { chromiumPath, needsChromium, withLetters } from "../../../core/tests/chromium.js";
 
 export { chromiumPath };
 
@@ -58,7 +58,7 @@ export class GalleryHost {
       );
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const browser = await chromium.launch({ executablePath: needsChromium(), args: ["--no-sandbox"] });
+    const browser = await chromium.launch({ executablePath: needsChromium(), env: withLetters(), args: ["--no-sandbox"] });
     return new GalleryHost(server, browser, out);
   }
 

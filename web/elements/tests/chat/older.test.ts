@@ -2,7 +2,7 @@
 
 import type { ArpClient, HistoryMessage } from "@agent-rendering/core";
 import { expect, test } from "vitest";
-import { Older, PAGE_TURNS } from "../../src/chat/older.js";
+import { Older, PAGE_TURNS, type Gap } from "../../src/chat/older.js";
 
 /** A turn as the history tells it: two messages. */
 function pair(number: number): HistoryMessage[] {
@@ -48,16 +48,18 @@ function session(turns: number) {
   };
 }
 
+const top = (older: Older) => older.top as Gap;
+
 test("W60 pages come in front of what is there, until there are no more", async () => {
   const { client, shown, asked } = session(120);
   const older = new Older(() => undefined);
-  older.check(shown);
-  expect(older.wanted).toBe(true);
-  await older.load(client);
-  expect([older.turns.length, older.turns[0]?.id, older.turns.at(-1)?.id, older.wanted]).toEqual([50, "t20", "t69", true]);
-  await older.load(client);
-  expect([older.turns.length, older.turns[0]?.id, older.turns.at(-1)?.id, older.wanted]).toEqual([70, "t0", "t69", false]);
-  await older.load(client);
+  older.check(shown, {});
+  expect(top(older).wanted).toBe(true);
+  await top(older).load(client);
+  expect([top(older).turns.length, top(older).turns[0]?.id, top(older).turns.at(-1)?.id, top(older).wanted]).toEqual([50, "t20", "t69", true]);
+  await top(older).load(client);
+  expect([top(older).turns.length, top(older).turns[0]?.id, top(older).turns.at(-1)?.id, top(older).wanted]).toEqual([70, "t0", "t69", false]);
+  await top(older).load(client);
   expect(asked).toEqual([
     { before: "t70", limit: 50 },
     { before: "t20", limit: 50 },
@@ -67,9 +69,9 @@ test("W60 pages come in front of what is there, until there are no more", async 
 test("W60 a turn of the history has what was said and what was answered", async () => {
   const { client, shown } = session(60);
   const older = new Older(() => undefined);
-  older.check(shown);
-  await older.load(client);
-  const turn = older.turns[3];
+  older.check(shown, {});
+  await top(older).load(client);
+  const turn = top(older).turns[3];
   expect([turn?.id, turn?.status, turn?.final]).toEqual(["t3", "completed", true]);
   expect(turn?.inputs.map(({ data }) => data.text)).toEqual(["question 3"]);
   expect(turn?.output.map(({ props }) => props.content)).toEqual(["answer 3"]);
@@ -78,70 +80,90 @@ test("W60 a turn of the history has what was said and what was answered", async 
 test("W60 a session that fits has nothing older", async () => {
   const { client, shown, asked } = session(49);
   const older = new Older(() => undefined);
-  older.check(shown);
-  expect(older.wanted).toBe(false);
-  await older.load(client);
+  older.check(shown, {});
+  expect(top(older).wanted).toBe(false);
+  await top(older).load(client);
   expect(asked).toEqual([]);
 });
 
 test("W60 of a server that says how many are older none is offered that there is not", async () => {
   const { shown, asked } = session(53);
   const older = new Older(() => undefined);
-  older.check(shown, 0); // all of them show: those that wait in line leave nobody out
-  expect(older.wanted).toBe(false);
-  older.check(shown.slice(1), 100);
-  expect(older.wanted).toBe(true);
-  older.check([], 100);
-  expect(older.wanted).toBe(false); // another chat, of which nothing has come
+  older.check(shown, { older: 0 }); // all of them show: those that wait in line leave nobody out
+  expect(top(older).wanted).toBe(false);
+  older.check(shown.slice(1), { older: 100 });
+  expect(top(older).wanted).toBe(true);
+  older.check([], { older: 100 });
+  expect(older.top).toBeNull(); // another chat, of which nothing has come
   const full = session(100);
-  older.check(full.shown, 50);
-  await older.load(full.client);
-  expect([older.turns.length, older.wanted, asked.length]).toEqual([50, false, 0]);
+  older.check(full.shown, { older: 50 });
+  await top(older).load(full.client);
+  expect([top(older).turns.length, top(older).wanted, asked.length]).toEqual([50, false, 0]);
+});
+
+test("W60 what is left out between turns comes page by page before the turn that it belongs to", async () => {
+  const { client, asked } = session(500);
+  const older = new Older(() => undefined);
+  const gaps = { t200: 70, t300: 2 };
+  older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps });
+  const [large, small] = [older.before("t200"), older.before("t300")] as Gap[];
+  expect([older.before("t9"), older.before("t201"), large?.wanted]).toEqual([undefined, undefined, true]);
+  await large?.load(client);
+  expect([large?.turns.length, large?.turns[0]?.id, large?.turns.at(-1)?.id, large?.wanted]).toEqual([50, "t150", "t199", true]);
+  older.check(["t9", "t200", "t201", "t300", "t301"], { older: 9, gaps }); // a turn more of the same screen
+  expect(older.before("t200")).toBe(large);
+  await older.all(client);
+  expect([large?.turns.length, large?.wanted, small?.turns.length, small?.wanted, top(older).turns.length]).toEqual([70, false, 2, false, 9]);
+  expect(asked.map(({ limit }) => limit)).toEqual([50, 9, 20, 2]); // never what shows already
+  const shown = older.among(["t9", "t200", "t201", "t300"], (id) => ({ id })).map(({ id }) => Number(id.slice(1)));
+  expect(shown).toEqual([...Array(10).keys(), ...Array.from({ length: 70 }, (_, at) => 130 + at), 200, 201, 298, 299, 300]);
+  older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps: { t200: 70 } }); // of another snapshot
+  expect([older.before("t200")?.turns, older.before("t300")]).toEqual([[], undefined]);
 });
 
 test("W60 while a page comes nobody asks for it again", async () => {
   const { client, shown, asked, hold } = session(120);
   const changes: boolean[] = [];
-  const older = new Older(() => changes.push(older.loading));
-  older.check(shown);
+  const older = new Older(() => changes.push(top(older).loading));
+  older.check(shown, {});
   const go = hold();
-  const [one, other] = [older.load(client), older.load(client)];
-  expect(older.loading).toBe(true);
+  const [one, other] = [top(older).load(client), top(older).load(client)];
+  expect(top(older).loading).toBe(true);
   go();
   await Promise.all([one, other]);
-  expect([asked.length, older.turns.length, changes]).toEqual([1, 50, [true, false]]);
+  expect([asked.length, top(older).turns.length, changes]).toEqual([1, 50, [true, false]]);
 });
 
 test("W59 a page that comes when another session shows is thrown away", async () => {
   const { client, shown, hold } = session(120);
   const older = new Older(() => undefined);
-  older.check(shown);
+  older.check(shown, {});
   const go = hold();
-  const loading = older.load(client);
-  older.check(["x0", "x1"]);
+  const loading = top(older).load(client);
+  older.check(["x0", "x1"], {});
   go();
   await loading;
-  expect([older.turns, older.wanted]).toEqual([[], false]);
+  expect([top(older).turns, top(older).wanted]).toEqual([[], false]);
 });
 
 test("W60 what failed is asked for again", async () => {
   const { client, shown, refuse } = session(120);
   const older = new Older(() => undefined);
-  older.check(shown);
+  older.check(shown, {});
   refuse(new Error("away"));
-  await older.load(client);
-  expect([older.turns.length, older.loading, older.wanted]).toEqual([0, false, true]);
+  await top(older).load(client);
+  expect([top(older).turns.length, top(older).loading, top(older).wanted]).toEqual([0, false, true]);
   refuse(null);
-  await older.load(client);
-  expect(older.turns.length).toBe(50);
+  await top(older).load(client);
+  expect(top(older).turns.length).toBe(50);
 });
 
 test("W60 W74 all of it, to print or to keep", async () => {
   const { client, shown, asked } = session(500);
   const older = new Older(() => undefined);
-  older.check(shown);
+  older.check(shown, {});
   await older.all(client);
-  expect([older.turns.length, new Set(older.turns.map(({ id }) => id)).size, older.wanted]).toEqual([450, 450, false]);
+  expect([top(older).turns.length, new Set(top(older).turns.map(({ id }) => id)).size, top(older).wanted]).toEqual([450, 450, false]);
   expect(asked.length).toBe(3);
 });
 
@@ -149,7 +171,7 @@ test("W60 all of it ends where the server does not answer", async () => {
   const { client, shown, refuse, asked } = session(500);
   refuse(new Error("away"));
   const older = new Older(() => undefined);
-  older.check(shown);
+  older.check(shown, {});
   await older.all(client);
-  expect([older.turns.length, asked.length]).toEqual([0, 1]);
+  expect([top(older).turns.length, asked.length]).toEqual([0, 1]);
 });
