@@ -198,6 +198,32 @@ describe("messages", () => {
     expect(await bubbles()).toEqual(["one", "three"]);
   });
 
+  test("W33 an edit takes the place of what runs, but not of what waits in line", async () => {
+    await begin();
+    await ask(page, "one");
+    await say(page, "count 2000");
+    await log(page).getByText("5", { exact: false }).first().waitFor();
+    const edit = async (text: string) => {
+      await page.locator(".arp-said").first().hover();
+      await page.getByRole("button", { name: "Edit" }).first().dispatchEvent("click"); // it moves with the stream
+      await page.locator(".arp-editing textarea").fill(text);
+      await page.keyboard.press("Enter");
+    };
+    await edit("three");
+    await log(page).getByText("You said: three").waitFor();
+    expect(await bubbles()).toEqual(["three"]);
+    await page.getByRole("group", { name: "Version 2 of 2" }).getByRole("button", { name: "Previous" }).click();
+    await log(page).locator(".arp-ending", { hasText: "Stopped" }).waitFor();
+    expect(await bubbles()).toEqual(["one", "count 2000"]);
+    await say(page, "count 2000");
+    await say(page, "waits");
+    await log(page).getByText("Number 1 in the queue").waitFor();
+    await edit("four");
+    await page.locator(".arp-notice, [role=alert]", { hasText: /turn runs|running/i }).first().waitFor();
+    expect(await bubbles()).toEqual(["one", "count 2000", "count 2000", "waits"]);
+    await page.getByRole("button", { name: "Stop" }).click();
+  });
+
   test("W24 what waits in line can be changed, put first, and taken out", async () => {
     await begin();
     await say(page, "count 2000");

@@ -16,13 +16,34 @@ export function turnActions(client: ArpClient, complain: (error: ErrorPayload) =
     });
   };
   return {
-    regenerate: ({ id }) => heard(client.regenerate(id)),
-    edit: ({ id }, text) => heard(client.edit(id, text)),
+    regenerate: ({ id }) => instead(client, () => heard(client.regenerate(id))),
+    edit: ({ id, final }, text) => {
+      const edit = () => heard(client.edit(id, text));
+      if (final) instead(client, edit);
+      else edit(); // it waits in line, and goes on waiting
+    },
     versions: (turn) => versionsOf(turn, (id) => heard(client.showVersion(id))),
     leave: ({ id }) => heard(client.stop(id)),
     promote: ({ id }) => heard(client.promote(id)),
     goOn: () => heard(client.goOn()),
   };
+}
+
+/**
+ * Another version takes the place of what runs: that is stopped first. Where the next in line would begin then, the
+ * server says what is in the way.
+ */
+function instead(client: ArpClient, change: () => void): void {
+  const { sessionId, store } = client;
+  const isNext = store.turnIds.get().some((id) => store.turn(id).get()?.status === "queued");
+  if (isNext || store.status.get().activeTurn === null) return change();
+  const leave = store.status.subscribe(() => {
+    const isHere = client.sessionId === sessionId;
+    if (isHere && store.status.get().activeTurn !== null) return;
+    leave();
+    if (isHere) change();
+  });
+  client.stop();
 }
 
 /** Which of the versions of a turn shows; `null` if there is only this one. */

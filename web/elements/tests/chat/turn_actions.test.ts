@@ -1,0 +1,78 @@
+/** W33: what another version of a turn does to what runs. */
+
+import type { ArpClient, TurnState } from "@agent-rendering/core";
+import { expect, test } from "vitest";
+import { turnActions } from "../../src/chat/turn_actions.js";
+
+const TURN = { id: "t1", final: true } as TurnState;
+
+/** A client with turns of these states; `end` ends the one that runs. */
+function playing(states: { [id: string]: TurnState["status"] }) {
+  const told: string[] = [];
+  const listeners = new Set<() => void>();
+  let activeTurn = Object.keys(states).find((id) => states[id] === "running") ?? null;
+  const client = {
+    sessionId: "s",
+    store: {
+      status: {
+        get: () => ({ activeTurn }),
+        subscribe: (listener: () => void) => {
+          listeners.add(listener);
+          return () => void listeners.delete(listener);
+        },
+      },
+      turnIds: { get: () => Object.keys(states) },
+      turn: (id: string) => ({ get: () => ({ id, status: states[id] }) }),
+    },
+    stop: () => told.push("stop"),
+    edit: (id: string, text: string) => told.push(`edit ${id} ${text}`),
+    regenerate: (id: string) => told.push(`regenerate ${id}`),
+    acknowledged: async () => null,
+  };
+  return {
+    told,
+    client,
+    actions: turnActions(client as unknown as ArpClient, () => undefined),
+    hear: () => [...listeners].forEach((listener) => listener()),
+    end: () => (activeTurn = null),
+    listeners,
+  };
+}
+
+test("W33 what runs is stopped, and when it is over the edit goes out, once", () => {
+  const { actions, told, hear, end, listeners } = playing({ t1: "completed", t2: "running" });
+  actions.edit?.(TURN, "other words");
+  hear();
+  expect(told).toEqual(["stop"]);
+  end();
+  hear();
+  hear();
+  expect([told, listeners.size]).toEqual([["stop", "edit t1 other words"], 0]);
+});
+
+test("W33 where nothing runs it goes out at once", () => {
+  const { actions, told } = playing({ t1: "completed" });
+  actions.regenerate?.(TURN);
+  expect(told).toEqual(["regenerate t1"]);
+});
+
+test("W33 what waits in line is not let go for it: the server refuses", () => {
+  const { actions, told } = playing({ t1: "completed", t2: "running", t3: "queued" });
+  actions.regenerate?.(TURN);
+  expect(told).toEqual(["regenerate t1"]);
+});
+
+test("W24 what waits in line is changed while another runs", () => {
+  const { actions, told } = playing({ t1: "running", t2: "queued" });
+  actions.edit?.({ id: "t2", final: false } as TurnState, "later");
+  expect(told).toEqual(["edit t2 later"]);
+});
+
+test("W59 what was meant for another chat is not done in this one", () => {
+  const { actions, client, told, hear, end, listeners } = playing({ t1: "completed", t2: "running" });
+  actions.regenerate?.(TURN);
+  client.sessionId = "another";
+  end();
+  hear();
+  expect([told, listeners.size]).toEqual([["stop"], 0]);
+});
