@@ -21,12 +21,13 @@ from prompt_toolkit import Application
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input, create_input
-from prompt_toolkit.output import ColorDepth, Output, create_output
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from arp_terminal.clipboard import copy_sequence
 from arp_terminal.composer import STYLE, Composer
 from arp_terminal.conversation import CONFIRM_LEAVE_S, Client, Conversation
+from arp_terminal.frames import frame, terminal_output
 from arp_terminal.history import history_path, open_history
 from arp_terminal.line_mode import line_chat
 from arp_terminal.notes import Note, draw_note
@@ -64,7 +65,7 @@ async def chat(client: Client, *, place: str = "", level: str = "standard") -> s
     history = open_history(history_path(os.environ))
     screen_chat = ScreenChat(client, options, history)
     screen_chat.greet(place)
-    source, output = create_input(), _output()
+    source, output = create_input(), terminal_output()
     with patch_stdout(raw=True), screen_chat.until_told_to_stop():
         return await screen_chat.run(source, output, depth)
 
@@ -200,7 +201,8 @@ class ScreenChat:
         self._fit()
         lines = self._advance()
         if lines:
-            await run_in_terminal(lambda: self._write(lines))  # which draws what is below anew
+            with frame(app.output):
+                await run_in_terminal(lambda: self._write(lines))  # which draws what is below anew
         else:
             app.invalidate()
         if self._conversation.leave is not None and not app.is_done:
@@ -290,11 +292,3 @@ class ScreenChat:
         self._app.output.write_raw(sequence)
         self._app.output.flush()
         self._conversation.notes.append(Note("good", f"copied {len(text):,} characters"))
-
-
-def _output() -> Output:
-    """Gives the terminal, never to be asked where its cursor is: some answer late or not at all."""
-    output = create_output(stdout=sys.stdout)
-    if hasattr(output, "enable_cpr"):
-        output.enable_cpr = False
-    return output

@@ -7,7 +7,9 @@ import signal
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyte
 import pytest
 
 from tests.renderers.terminal.drawing import PROMPT
@@ -51,6 +53,23 @@ def test_text_streams_above_the_prompt_and_every_line_is_printed_once(streaming:
     assert numbers == list(range(1, 31))
     assert [line for line in streaming.paper if line == f"{PROMPT} go"] == [f"{PROMPT} go"]
     assert not any(clear in streaming.output for clear in CLEARS)
+
+
+def test_what_is_printed_comes_in_whole_frames(streaming: Chat) -> None:
+    """At the end of each the prompt is there, and nothing is erased outside of them."""
+    streaming.begin("go").until_at_rest("Line 30 of thirty.")
+    frames = streaming.output.split(b"\x1b[?2026h")[1:]
+    assert len(frames) > 1
+    seen: Any = pyte.Screen(80, 24)
+    stream: Any = pyte.ByteStream(seen)
+    stream.feed(streaming.output.split(b"\x1b[?2026h")[0])
+    for frame in frames:
+        whole, end, behind = frame.partition(b"\x1b[?2026l")
+        stream.feed(whole)
+        assert end
+        assert PROMPT in "".join(seen.display)
+        assert b"\x1b[J" not in behind.split(PROMPT.encode())[0]
+        stream.feed(behind)
 
 
 def test_a_resize_in_mid_stream_doubles_nothing(streaming: Chat) -> None:
