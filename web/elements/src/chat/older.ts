@@ -45,7 +45,7 @@ export class Gap {
       const turns = await olderTurns(client, sessionId, this.turns[0]?.id ?? this.#before, most);
       about();
       this.turns = [...turns, ...this.turns];
-      this.#hasMore = turns.length >= most && this.turns.length !== this.#count;
+      this.#hasMore = turns.length >= most && this.turns.length < (this.#count ?? Infinity);
     } catch {
       // The button is still there.
     } finally {

@@ -15,11 +15,17 @@ export function turnActions(client: ArpClient, complain: (error: ErrorPayload) =
       complain(error instanceof ArpError ? error.payload : { error: String(error), code: 0 });
     });
   };
+  let giveUp = () => {};
+  /** What was asked for last takes the place of what runs; what was asked for before it, and waits for that, does not come too. */
+  const instead = (change: () => void) => {
+    giveUp();
+    giveUp = whenStopped(client, change);
+  };
   return {
-    regenerate: ({ id }) => instead(client, () => heard(client.regenerate(id))),
+    regenerate: ({ id }) => instead(() => heard(client.regenerate(id))),
     edit: ({ id, final }, text) => {
       const edit = () => heard(client.edit(id, text));
-      if (final) instead(client, edit);
+      if (final) instead(edit);
       else edit(); // it waits in line, and goes on waiting
     },
     versions: (turn) => versionsOf(turn, (id) => heard(client.showVersion(id))),
@@ -30,20 +36,25 @@ export function turnActions(client: ArpClient, complain: (error: ErrorPayload) =
 }
 
 /**
- * Another version takes the place of what runs: that is stopped first. Where the next in line would begin then, the
- * server says what is in the way.
+ * Stops what runs, and changes something when it is over; gives the way to leave it at the stop. Where the next in
+ * line would begin then, the change goes out at once: the server says what is in the way.
  */
-function instead(client: ArpClient, change: () => void): void {
+function whenStopped(client: ArpClient, change: () => void): () => void {
   const { sessionId, store } = client;
+  const { activeTurn } = store.status.get();
   const isNext = store.turnIds.get().some((id) => store.turn(id).get()?.status === "queued");
-  if (isNext || store.status.get().activeTurn === null) return change();
+  if (isNext || activeTurn === null) {
+    change();
+    return () => {};
+  }
   const leave = store.status.subscribe(() => {
     const isHere = client.sessionId === sessionId;
     if (isHere && store.status.get().activeTurn !== null) return;
     leave();
     if (isHere) change();
   });
-  client.stop();
+  client.stop(activeTurn);
+  return leave;
 }
 
 /** Which of the versions of a turn shows; `null` if there is only this one. */

@@ -121,6 +121,16 @@ test("W60 what is left out between turns comes page by page before the turn that
   expect([older.before("t200")?.turns, older.before("t300")]).toEqual([[], undefined]);
 });
 
+test("W60 a server that gives more than it said is asked no more", async () => {
+  const { client, shown } = session(120);
+  const older = new Older(() => undefined);
+  older.check(shown, { older: 3 });
+  const history = client.sessions.history.bind(client.sessions);
+  client.sessions.history = async (id, wanted) => history(id, { ...wanted, limit: 9 });
+  await top(older).load(client);
+  expect([top(older).turns.length, top(older).wanted]).toEqual([9, false]);
+});
+
 test("W60 while a page comes nobody asks for it again", async () => {
   const { client, shown, asked, hold } = session(120);
   const changes: boolean[] = [];

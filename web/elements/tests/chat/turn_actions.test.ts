@@ -24,7 +24,7 @@ function playing(states: { [id: string]: TurnState["status"] }) {
       turnIds: { get: () => Object.keys(states) },
       turn: (id: string) => ({ get: () => ({ id, status: states[id] }) }),
     },
-    stop: () => told.push("stop"),
+    stop: (id: string) => told.push(`stop ${id}`),
     edit: (id: string, text: string) => told.push(`edit ${id} ${text}`),
     regenerate: (id: string) => told.push(`regenerate ${id}`),
     acknowledged: async () => null,
@@ -43,11 +43,20 @@ test("W33 what runs is stopped, and when it is over the edit goes out, once", ()
   const { actions, told, hear, end, listeners } = playing({ t1: "completed", t2: "running" });
   actions.edit?.(TURN, "other words");
   hear();
-  expect(told).toEqual(["stop"]);
+  expect(told).toEqual(["stop t2"]);
   end();
   hear();
   hear();
-  expect([told, listeners.size]).toEqual([["stop", "edit t1 other words"], 0]);
+  expect([told, listeners.size]).toEqual([["stop t2", "edit t1 other words"], 0]);
+});
+
+test("W33 asked for twice while it stops, only the last goes out", () => {
+  const { actions, told, hear, end } = playing({ t1: "completed", t2: "running" });
+  actions.regenerate?.(TURN);
+  actions.edit?.(TURN, "rather this");
+  end();
+  hear();
+  expect(told).toEqual(["stop t2", "stop t2", "edit t1 rather this"]);
 });
 
 test("W33 where nothing runs it goes out at once", () => {
@@ -74,5 +83,5 @@ test("W59 what was meant for another chat is not done in this one", () => {
   client.sessionId = "another";
   end();
   hear();
-  expect([told, listeners.size]).toEqual([["stop"], 0]);
+  expect([told, listeners.size]).toEqual([["stop t2"], 0]);
 });
