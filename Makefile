@@ -90,7 +90,8 @@ browser: install  ## the tests that drive a real Chromium
 kill-test: install  ## kills the server 100 times while it works (ARGS="--kill-seed N" repeats a run)
 	$(PYTEST) -m kill --kills 100 -rP $(ARGS)
 
-soak: install  ## the property tests with 100 times the examples
+soak: install  ## 20 minutes of mixed load, then the property tests with 100 times the examples (MINUTES=20)
+	$(VENV)/python -m tests.bench.soak --minutes $(or $(MINUTES),20)
 	$(PYTEST) -n 2 -m hypothesis --hypothesis-profile soak -o timeout=1800 $(ARGS)
 
 lowest: install  ## all tests with the oldest releases that pyproject.toml allows

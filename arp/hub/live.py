@@ -8,6 +8,7 @@ starting a turn). So nothing is seen that is not durable.
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -39,10 +40,28 @@ class Gathered(Struct, frozen=True):
     actions: Sequence[Action]
 
 
+def _weakly(live: LiveSession) -> Callable[[], None]:
+    """Return a `live.mark` that does not keep the session alive.
+
+    A session is thousands of objects. Without a reference from its delivery back to it there is no
+    circle, so that all of it is freed when it leaves the memory, not at some later full
+    collection, of which a server makes next to none (`calm_collector`).
+    """
+    found = weakref.ref(live)
+
+    def mark() -> None:
+        live = found()
+        if live is not None:
+            live.mark()
+
+    return mark
+
+
 class LiveSession:
     """One session and everything that is attached to it now."""
 
     __slots__ = (
+        "__weakref__",
         "_actions",
         "_mark",
         "delivery",
@@ -59,7 +78,7 @@ class LiveSession:
         self, session: Session, settings: HubSettings, mark: Callable[[LiveSession], None]
     ) -> None:
         self.session = session
-        self.delivery = Delivery(session, settings, self.mark)
+        self.delivery = Delivery(session, settings, _weakly(self))
         self.turn: Turn | None = None
         self.task: asyncio.Task[None] | None = None
         """The agent that works in `turn`."""

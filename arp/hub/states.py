@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 
 from arp.hub.archive import Archive
+from arp.hub.heap import trimmer
 from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
 from arp.ledger.fact import decode
@@ -220,9 +221,16 @@ class States:
         self._rested.pop(session_id, None)
 
     async def _run(self) -> None:
+        trim, has_freed = trimmer(), False
         while True:
+            # A round stores what is due. After the first round in which no more sessions left the
+            # memory, what they used is given back: not in each, it costs some milliseconds.
             await asyncio.sleep(ROUND_S)
+            frees = bool(self._rested)
             await self.keep_up()
+            if has_freed and not frees and trim is not None:
+                await asyncio.to_thread(trim)
+            has_freed = frees
 
     async def keep_up(self) -> None:
         """Stores what is due: of sessions that rest, and of those that grew by many facts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from arp.hub.states import NAME, SHORT, States
 from arp.ledger.fact import decode
 from arp.protocol.limits import Limits
 from arp.session.recovery import restore
-from arp.session.session import Head
+from arp.session.session import Head, Session
 from arp.session.state import encode_state
 from arp.store.errors import StoreDamaged, StoreUnwritable
 from arp.store.sqlite import SqliteStore
@@ -99,6 +100,33 @@ async def from_all_facts(store: Store, session_id: str = "s") -> bytes:
 async def comes_back(hub: Hub, session_id: str = "s") -> bytes:
     live = await hub.find(session_id, NOBODY)
     return encode_state(live.session)
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+async def test_session_that_left_the_memory_is_freed_without_a_collection() -> None:
+    """A server makes next to no full collections: a circle of references would stay for hours."""
+    gc.collect()
+    gc.disable()
+    before = count_sessions()
+    try:
+        async with running(busy) as hub:
+            user = await talked(hub, 2)
+            while_there = count_sessions()
+            await gone(hub, user)
+            del user
+            await hub.directory.states.keep_up()
+            await asyncio.sleep(0)  # callbacks of futures that are done hold it for one round
+            after = count_sessions()
+    finally:
+        gc.enable()
+    assert while_there == before + 1
+    assert after == before
+
+
+def count_sessions() -> int:
+    return sum(type(one) is Session for one in gc.get_objects())
 
 
 # -- storing ---------------------------------------------------------------------------------------
