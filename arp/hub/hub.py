@@ -315,7 +315,7 @@ class Hub:
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
         """Attaches a renderer to a session that it may see."""
         viewer.profile = profile_of(hello.capabilities)
-        viewer.said = About(hello.resume, hello.info)
+        viewer.said = About(hello.resume, hello.info, session_made=hello.session_id is None)
         viewer.unacknowledged = [] if viewer.profile.takes("frame-ack") else None
         live.attach(viewer)
 
@@ -393,7 +393,8 @@ class Hub:
     ) -> None:
         if message.input_type not in SILENT:
             self.check_takes_input()
-        profile, info = (viewer.profile, viewer.said.info) if viewer else (DRAFT, UNKNOWN)
+        profile = viewer.profile if viewer and viewer.said_hello else DRAFT
+        info = viewer.said.info if viewer else UNKNOWN
         if asks_to_turn(live.session, message):
             check_turning(live.session, message)
             survey, branch = await self._branch_for(live, message)
@@ -429,6 +430,8 @@ class Hub:
         if live is not None and message.session_id in (None, live.id):
             return live
         if live is not None and viewer.profile.said_hello:
+            if viewer.said.session_made and _is_empty(live):
+                return await self._move(viewer, live, message.session_id, principal, workflow)
             raise UnknownObject(
                 f"this connection is on session {live.id!r}; say hello to change it",
                 detail=message.session_id,
@@ -437,6 +440,23 @@ class Hub:
         self.detach(viewer)
         viewer.profile = DRAFT
         found.attach(viewer)
+        return found
+
+    async def _move(
+        self,
+        viewer: Viewer,
+        made: LiveSession,
+        session_id: str | None,
+        principal: Principal,
+        workflow: str,
+    ) -> LiveSession:
+        """Moves a renderer to the session that its input names; the empty one made for it goes."""
+        found = await self.open(session_id, principal, workflow)
+        self.detach(viewer)
+        viewer.said = About(info=viewer.said.info)
+        found.attach(viewer)
+        if not made.viewers and not made.gone.done() and self.settings.takes_input:
+            await self.delete(made.id, principal)
         return found
 
     def carry_out(
@@ -466,6 +486,13 @@ class Hub:
             for viewer in live.viewers.values():
                 viewer.tell(ErrorMessage(payload=error_payload(error)))
             self._drop(live, error, 1013 if isinstance(error, StoreError) else 1011)
+
+
+def _is_empty(live: LiveSession) -> bool:
+    """Tells whether nobody has said or shown anything in a session, nor named it."""
+    session = live.session
+    shown = any(tree.nodes for tree in session.screen.surfaces.values())
+    return session.turn_count == 0 and not shown and not session.title
 
 
 def _closing(viewer: Viewer) -> Callable[[], None]:

@@ -50,6 +50,8 @@ class About(Struct):
     info: RendererInfo = RendererInfo()
     presented: dict[str, Presented] = {}
     """How it has displayed components that are there, where it told (feature `frame-ack`)."""
+    session_made: bool = False
+    """Its `hello` named no session, and one was made for it."""
 
 
 class Drained(Protocol):
@@ -88,6 +90,7 @@ class Viewer:
         "place",
         "profile",
         "said",
+        "said_hello",
         "state",
         "unacknowledged",
     )
@@ -104,6 +107,8 @@ class Viewer:
         self.part: str | None = None
         """A text part that it knows by id."""
         self.said = About()
+        self.said_hello = True
+        """False of an event stream without a `hello`: what it shows is assumed then."""
         self.unacknowledged: list[int] | None = None
         """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
 

@@ -60,13 +60,15 @@ class _Events:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        hello = _hello(Request(scope))
+        request = Request(scope)
+        hello = _hello(request)
         workflow = _workflow(self._application, scope)
         hub = await self._application.hub()
         outbox = QueueOutbox()
         principal, check = scope["arp"].principal, self._application.guard.check_token
         peer = Peer(hub, outbox, "json", workflow, principal, check)
         outbox.viewer = peer.viewer
+        peer.viewer.said_hello = bool(request.query_params.get("hello"))
         log_arrival(peer.viewer, "event stream", scope)
         peer.start()
         self._application.streams.add(outbox)

@@ -24,9 +24,15 @@ from arp.protocol.refusal import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
 from arp.session.emission import Emission
 from arp.session.seen import files_named
-from arp.session.session import Question, Session, takes_typed_answers
+from arp.session.session import Question, Session, typed_answer
 from arp.session.standing import Grant
-from arp.surface.answers import answer_value, check_answer, public_answer, understand
+from arp.surface.answers import (
+    answer_value,
+    as_asked,
+    check_answer,
+    offers_action,
+    public_answer,
+)
 from arp.surface.change import PatchChange
 from arp.surface.profile import Profile
 
@@ -127,7 +133,7 @@ def receive(
         session: Changed only if the input is accepted.
         message: As it came.
         profile: Of the renderer that it came from: one that shows a question as text answers in
-            text.
+            text, and so does one without `hello`.
         renderer: What that renderer said of itself, for the agent of a turn that begins.
         traceparent: The span outside that asks for a turn, as W3C Trace Context writes it.
 
@@ -137,9 +143,9 @@ def receive(
     Raises:
         RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
     """
+    message = _shaped(message)  # first: whoever goes on with an input counts on its shape
     if message.id is not None and message.id in session.seen:
         return [Acknowledge(message.id, session.seen[message.id])]
-    _check_shape(message)
     _check_files(session, message)
     if message.edits is not None:
         return _edit_queued(session, message)
@@ -217,6 +223,21 @@ def _keep_typed(session: Session, turn_id: str, message: Input, recorded: Emissi
         session.seen.typed[turn_id] = message.data
 
 
+def _shaped(message: Input) -> Input:
+    """Gives an input whose data has the shape of its type.
+
+    The draft has the fields of a form as the data itself; then they are put where they belong.
+
+    Raises:
+        InvalidMessage: Its data has another shape.
+    """
+    data = message.data
+    if message.input_type == "form_submit" and "fields" not in data and data.keys() - {"action"}:
+        message = msgspec.structs.replace(message, data={"fields": data})
+    _check_shape(message)
+    return message
+
+
 def _check_shape(message: Input) -> None:
     shape = _SHAPES.get(message.input_type)
     if shape is not None:
@@ -279,17 +300,18 @@ def _find_question(
     session: Session, message: Input, profile: Profile
 ) -> tuple[Component, Input] | None:
     """Gives the component that an input answers and the input as an answer to it, checked."""
-    source = message.source_component
-    if source is None and message.input_type == "selection":
+    source = message.source_component  # an empty one, as the draft's client sends it, is none
+    if not source and message.input_type == "selection":
         source = message.data.get("source")
-    if source is not None:
+    if source:
         component = _component(session, source, message.surface)
         return component, _checked(component, message)
     if message.input_type == "text":
         return _typed(session, message, profile)
     for component, named in _open(session, message):
         spec = CATALOG.get(component.type)
-        if spec is not None and message.input_type == spec.answered_by:
+        is_meant = spec is not None and message.input_type == spec.answered_by
+        if is_meant or offers_action(component, message.input_type, message.data):
             return component, _checked(component, named)
     if message.input_type in ("selection", "form_submit"):
         raise InvalidMessage(
@@ -300,9 +322,7 @@ def _find_question(
 
 def _typed(session: Session, message: Input, profile: Profile) -> tuple[Component, Input] | None:
     for component, named in _open(session, message):
-        if not takes_typed_answers(profile, component):
-            continue
-        understood = understand(component, message.data["text"])
+        understood = typed_answer(profile, component, message.data["text"])
         if understood is None:
             continue
         input_type, data = understood
@@ -332,8 +352,9 @@ def _component(session: Session, component_id: str, surface: str) -> Component:
 
 
 def _checked(component: Component, message: Input) -> Input:
-    data = check_answer(component, message.input_type, message.data)
-    return msgspec.structs.replace(message, data=data)
+    input_type, data = as_asked(component, message.input_type, message.data)
+    data = check_answer(component, input_type, data)
+    return msgspec.structs.replace(message, input_type=input_type, data=data)
 
 
 # -- what comes of it ------------------------------------------------------------------------------
@@ -437,7 +458,7 @@ def _room(session: Session) -> None:
 
 def _told(message: Input) -> JsonObject:
     told: JsonObject = {"input_type": message.input_type, "data": message.data}
-    if message.source_component is not None:
+    if message.source_component:
         told["source_component"] = message.source_component
     if message.surface != "main":
         told["surface"] = message.surface

@@ -44,10 +44,12 @@ from arp.session.seen import Seen
 from arp.session.standing import Grant, Rules, Standing
 from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
+from arp.surface.draft_answer import understand_draft
 from arp.surface.profile import Profile, fits_in, supported
 from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
 from arp.surface.translate import Translation
+from arp.surface.typed_answer import understand
 
 
 class Head(Struct, frozen=True):
@@ -507,11 +509,21 @@ class Session:
         return [CancelTurn(turn_id)] if turn_id == self.running else []
 
 
-def takes_typed_answers(profile: Profile, component: Component) -> bool:
-    """Tells whether a renderer shows a question as text, so that a typed line may be its answer."""
+def typed_answer(
+    profile: Profile, component: Component, text: str
+) -> tuple[str, JsonObject] | None:
+    """Reads a typed line as the answer to an open question.
+
+    Only a renderer that shows the question as text may answer it so; a client without `hello` may
+    answer it as the draft's own client does.
+
+    Returns:
+        The input type and its data; `None` if the line is no answer.
+    """
     if not profile.said_hello:
-        return False
-    return component.type not in supported(profile).versions or not fits_in(component, profile)
+        return understand_draft(component, text)
+    is_text = component.type not in supported(profile).versions or not fits_in(component, profile)
+    return understand(component, text) if is_text else None
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:

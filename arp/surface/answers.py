@@ -24,6 +24,7 @@ from arp.protocol.input_components import (
 )
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.layout_components import TabsProps
+from arp.protocol.messages import InputType
 from arp.protocol.refusal import kind_of
 from arp.surface.form_fields import Offered, check_fields, said
 from arp.surface.question_text import HIDDEN
@@ -74,6 +75,34 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
         _refuse(f"{named} takes no input", component.id)
     wrong = f"{named} is answered by {spec.answered_by}, not {input_type:.40}"
     raise InvalidAnswer(wrong, detail=component.id)
+
+
+def as_asked(
+    component: Component, input_type: InputType, data: JsonObject
+) -> tuple[InputType, JsonObject]:
+    """Gives an answer in the input type that its component takes.
+
+    The draft answers `choices` by an action too: its name, or what its `payload` holds, is what was
+    chosen. Any other answer is given as it is.
+
+    Args:
+        component: The question.
+        input_type: Of the answer.
+        data: Of the answer; plain JSON.
+    """
+    offered = _offered_to_action(component, input_type)
+    if offered is None:
+        return input_type, data
+    return "selection", {"selected": _chosen(offered, data)}
+
+
+def offers_action(component: Component, input_type: InputType, data: JsonObject) -> bool:
+    """Tells whether an action that names no component chooses what this one offers."""
+    offered = _offered_to_action(component, input_type)
+    if offered is None:
+        return False
+    chosen = _chosen(offered, data)
+    return chosen != [] and all(offered.find(value) is not None for value in chosen)
 
 
 def answer_value(component: Component, input_type: str, data: JsonObject) -> Json:
@@ -138,6 +167,9 @@ def _form(props: JsonObject, data: JsonObject) -> JsonObject:
     fields, action = data.get("fields"), data.get("action")
     if not isinstance(fields, dict):
         _refuse(f"fields: expected object, got {kind_of(fields)}", "fields")
+    if "action" in fields and all(field.name != "action" for field in form.fields):
+        action = fields["action"]  # the draft has it among the fields
+        fields = {name: value for name, value in fields.items() if name != "action"}
     if action is not None and action != (form.submit_action or "submit"):
         _refuse(f"action: the form does not offer {said(action)}", "action")
     checked: JsonObject = {"fields": check_fields(form.fields, fields)}
@@ -177,6 +209,24 @@ def _choices(props: JsonObject, data: JsonObject) -> JsonObject:
     return {"selected": list(dict.fromkeys(taken))}
 
 
+def _offered_to_action(component: Component, input_type: InputType) -> Offered | None:
+    """Gives the options of choices that an action answers; `None` if it is no such answer."""
+    asked = _asked(component, "selection") if input_type == "action" else None
+    if asked is None or asked.type != "choices":
+        return None
+    return Offered(msgspec.convert(asked.props, ChoicesProps).options)
+
+
+def _chosen(offered: Offered, data: JsonObject) -> list[Json]:
+    """Gives what an action chooses: an option that it is called, else what its payload holds."""
+    action, payload = data.get("action"), data.get("payload")
+    if isinstance(payload, dict):
+        payload = payload.get("selected", payload.get("value"))
+    if payload is None or offered.find(action) is not None:
+        return [action]
+    return payload if isinstance(payload, list) else [payload]
+
+
 def _taken(offered: Offered, value: Json, index: int) -> str | int | float:
     option = offered.find(value)
     if option is None:
@@ -203,8 +253,8 @@ def _tabs(props: JsonObject, data: JsonObject) -> JsonObject:
     action, payload = data.get("action"), data.get("payload", {})
     if action != "tab_change":
         _refuse(f"action: expected tab_change, got {said(action)}", "action")
-    given = payload if isinstance(payload, dict) else {}
-    number = given.get("tab", given.get("active_tab"))
+    given = {**data, **payload} if isinstance(payload, dict) else data
+    number = given.get("tab", given.get("tab_index", given.get("active_tab")))
     if type(number) is not int or not 0 <= number < len(tabs.tabs):
         _refuse(f"payload.tab: expected the number of a tab, below {len(tabs.tabs)}", "payload.tab")
     return {"action": action, "payload": {"tab": number}}

@@ -437,6 +437,124 @@ def test_typed_line_is_a_new_turn_where_the_question_has_buttons(by: Any) -> Non
     assert session.queue == ["t2"]
 
 
+def test_text_of_the_draft_answers_without_a_hello() -> None:
+    """Its client answers by text, and has no other way."""
+    session = begun()
+    question = session.ask("t1", confirm())
+    assert send(session, "text", {"text": "[Denied] Deny"}, by=FULL, id="i2") == [
+        Acknowledge("i2", "t2")
+    ]
+    told = send(session, "text", {"text": "[Confirmed] Confirm"}, by=DRAFT, id="i3")
+    assert told == [Acknowledge("i3", "t1"), ResolveQuestion(question.action_id, True)]
+    (_, answer) = session.screen.turns["t1"].inputs
+    assert (answer.input_type, answer.data) == ("action", {"action": "confirm"})
+
+
+def test_password_in_a_form_of_the_draft_is_not_kept() -> None:
+    session = begun()
+    fields = [{"name": "user"}, {"name": "pin", "field_type": "password"}]
+    question = session.ask("t1", Component("q", "form", {"fields": fields}))
+    text = '{"user":"ada","pin":"sesame-9731"}'
+    (resolved,) = send(session, "text", {"text": text}, by=DRAFT)
+    assert resolved == ResolveQuestion(question.action_id, {"user": "ada", "pin": "sesame-9731"})
+    assert not any("sesame-9731" in str(fact.payload) for fact in facts(session))
+
+
+def test_empty_source_is_no_source() -> None:
+    """The draft's client knows no ids of components, and sends an empty one."""
+    session = begun()
+    question = session.ask("t1", confirm())
+    told = send(session, "action", {"action": "deny"}, by=DRAFT, source_component="")
+    assert told == [ResolveQuestion(question.action_id, False)]
+    session.ask("t1", choices("c"))
+    data = {"selected": ["two"], "source": ""}
+    send(session, "selection", data, by=DRAFT, source_component="")
+    send(session, "text", {"text": "and now?"}, source_component="")
+    assert session.questions == {}
+    assert all(not echo.source_component for echo in session.screen.turns["t2"].inputs)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"action": "two"},
+        {"action": "select", "payload": "two"},
+        {"action": "select", "payload": ["two"]},
+        {"action": "select", "payload": {"value": "two"}},
+        {"action": "select", "payload": {"selected": ["two"]}},
+    ],
+)
+@pytest.mark.parametrize("source", [None, "c"])
+def test_choices_are_answered_by_an_action_too(data: dict[str, Any], source: str | None) -> None:
+    """As the draft has it; the conversation tells it as the selection that it is."""
+    session = begun()
+    question = session.ask("t1", choices("c"))
+    told = send(session, "action", data, source_component=source)
+    assert told == [ResolveQuestion(question.action_id, "two")]
+    (_, answer) = session.screen.turns["t1"].inputs
+    assert (answer.input_type, answer.data) == ("selection", {"selected": ["two"]})
+
+
+@pytest.mark.parametrize("data", [{"action": "ten"}, {"action": "x", "payload": []}])
+def test_action_that_chooses_nothing_offered_answers_no_choices(data: dict[str, Any]) -> None:
+    session = begun()
+    session.ask("t1", choices("c"))
+    assert "selected" in refused(session, "action", data, source_component="c").message
+    send(session, "action", data)
+    assert session.queue == ["t2"]
+
+
+def test_form_is_submitted_flat_too() -> None:
+    """The draft has the fields as the data itself."""
+    session = begun()
+    question = session.ask("t1", form())
+    told = send(session, "form_submit", {"n": "Ada", "action": "submit"})
+    assert told == [ResolveQuestion(question.action_id, {"n": "Ada", "p": None})]
+    (_, answer) = session.screen.turns["t1"].inputs
+    assert answer.data == {"fields": {"n": "Ada", "p": None}}
+
+
+def test_flat_form_may_have_a_field_named_action() -> None:
+    session = begun()
+    question = session.ask("t1", Component("q", "form", {"fields": [{"name": "action"}]}))
+    assert "data.fields" in refused(session, "form_submit", {"action": "stop"}).message
+    told = send(session, "form_submit", {"fields": {"action": "stop"}})
+    assert told == [ResolveQuestion(question.action_id, {"action": "stop"})]
+
+
+def test_flat_form_names_no_file_of_another_session() -> None:
+    """An id is no credential, wherever it stands."""
+    session = begun()
+    session.ask("t1", Component("q", "form", {"fields": [{"name": "cv", "field_type": "file"}]}))
+    assert isinstance(refused(session, "form_submit", {"cv": FILE}), UnknownObject)
+
+
+ODD: list[dict[str, Any]] = [{}, {"x": 1}, {"text": 5}, {"fields": []}, {"width": -1, "height": 1}]
+
+
+@pytest.mark.parametrize(
+    "input_type",
+    [
+        "text",
+        "action",
+        "selection",
+        "file",
+        "gesture",
+        "voice",
+        "navigate",
+        "resize",
+    ],
+)
+@pytest.mark.parametrize("data", ODD)
+def test_input_of_another_shape_is_refused_even_under_a_used_id(
+    input_type: str, data: dict[str, Any]
+) -> None:
+    session = begun()
+    send(session, "text", {"text": "x"}, id="used")
+    for input_id in ("used", "fresh"):
+        assert refused(session, input_type, data, id=input_id).code == 11
+
+
 def test_typed_line_that_is_no_answer_is_a_new_turn() -> None:
     session = begun()
     session.ask("t1", confirm())

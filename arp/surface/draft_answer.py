@@ -1,0 +1,101 @@
+"""The texts by which a client that knows only the draft answers a question.
+
+Its components have buttons and fields, but what they send is text: `[Confirmed] LABEL` or
+`[Denied] LABEL` of a confirm, the label of a choice, `[Form: ACTION] {…}` of a form, or its fields
+alone as JSON. A component that the draft does not have is answered as where it is shown as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from arp.protocol.component import Component
+from arp.protocol.input_components import (
+    ChoicesProps,
+    ConfirmProps,
+    FormProps,
+    label_of,
+    value_of,
+)
+from arp.protocol.json_value import Json, JsonObject
+from arp.surface.typed_answer import MAX_LONG, understand
+
+CONFIRM_LABELS = ("Confirm",)
+"""What the draft calls the button that confirms, where the question does not say."""
+
+DENY_LABELS = ("Deny", "Cancel")
+"""As above, of the other one: the draft's clients say Deny, its text says Cancel."""
+
+
+def understand_draft(component: Component, text: str) -> tuple[str, JsonObject] | None:
+    """Reads a text of a client without `hello` as the answer to an open question.
+
+    Args:
+        component: Fits the catalog; a custom one is shown to the draft as its `fallback`.
+        text: As it came.
+
+    Returns:
+        The input type and its data, for `check_answer` to judge; `None` if the text is no answer
+        to it: the label of another question's button answers nothing here.
+    """
+    if component.props.get("state") not in (None, "open"):
+        return None
+    reader = _READERS.get(component.type)
+    if reader is not None:
+        return reader(component.props, text.strip())
+    if component.fallback is not None:
+        return understand_draft(component.fallback, text)
+    return understand(component, text)
+
+
+def _confirm(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
+    confirm = msgspec.convert(props, ConfirmProps)
+    if text in _pressed("Confirmed", confirm.confirm_label, CONFIRM_LABELS):
+        return "action", {"action": "confirm"}
+    if text in _pressed("Denied", confirm.deny_label, DENY_LABELS):
+        return "action", {"action": "deny"}
+    return None
+
+
+def _pressed(tag: str, label: str | None, default: tuple[str, ...]) -> list[str]:
+    """Gives the texts that a button with this label may have sent."""
+    return [f"[{tag}] {one}".strip() for one in (default if label is None else (label,))]
+
+
+def _choices(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
+    for option in msgspec.convert(props, ChoicesProps).options:
+        if label_of(option).strip() == text:
+            return "selection", {"selected": [value_of(option)]}
+    return None
+
+
+def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
+    form = msgspec.convert(props, FormProps)
+    tag = f"[Form: {form.submit_action}]"
+    if form.submit_action is not None and text.startswith(tag):
+        fields = _object(text.removeprefix(tag))
+        return None if fields is None else ("form_submit", {"fields": fields})
+    fields = _object(text) or {}
+    is_of_this_form = any(field.name in fields for field in form.fields)
+    return ("form_submit", {"fields": fields}) if is_of_this_form else None
+
+
+def _object(text: str) -> JsonObject | None:
+    """Gives text as a JSON object; `None` if it is none."""
+    if len(text) > MAX_LONG or not text.lstrip().startswith("{"):
+        return None
+    try:
+        value: Json = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    assert isinstance(value, dict)  # it begins with a brace
+    return value
+
+
+_READERS: Mapping[str, Callable[[JsonObject, str], tuple[str, JsonObject] | None]] = {
+    "confirm": _confirm,
+    "choices": _choices,
+    "form": _form,
+}
