@@ -36,6 +36,7 @@ Cell: TypeAlias = str | int | float | bool | Decimal | date | None
 Rows: TypeAlias = Iterable[Iterable[Any] | Mapping[str, Any]]
 Part: TypeAlias = Mapping[str, Any]
 
+Selectable: TypeAlias = Literal["none", "one", "many"]
 Status: TypeAlias = Literal["success", "error", "warning", "info"]
 StepStatus: TypeAlias = Literal["done", "active", "pending", "failed"]
 ItemStyle: TypeAlias = Literal["default", "success", "error", "warning", "muted"]
@@ -85,37 +86,49 @@ def section(label: str, content: str, *, style: SectionStyle | None = None) -> J
 def table(
     headers: Iterable[str] = (),
     rows: Rows = (),
-    *,
+    *titled: Rows,
     title: str | None = None,
     tabs: Iterable[Part] | None = None,
     highlight: Iterable[int] | None = None,
     searchable: bool | None = None,
     sortable: bool | None = None,
+    selectable: Selectable | None = None,
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Rows under headers.
+    """Rows under headers; `ui.table("Title", headers, rows)` does as well.
 
     Args:
         headers: One for each column.
         rows: Of cells, or mappings from header to cell.
+        titled: The rows, where the title stands before the headers.
         title: Above the table.
         tabs: Further tables in its place, made by `ui.table_tab`.
         highlight: Numbers of rows, from 0.
         searchable: Whether renderers that can offer a search.
         sortable: Whether renderers that can sort by a column.
+        selectable: Whether the user selects `one` of the rows, or `many`: `turn.ask` gives the
+            number of the row, or a list of them, from 0. Rows of `tabs` are not selected.
         id: For patches.
         fallback: Where tables are not known.
     """
-    headers = _listed(headers)
+    if titled:
+        if not isinstance(headers, str) or title is not None or len(titled) > 1:
+            raise InvalidComponent(
+                "ui.table: expected (headers, rows, title=…) or (title, headers, rows)"
+            )
+        title, named, rows = headers, _listed(rows), titled[0]
+    else:
+        named = _listed(headers)
     props = {
         "title": title,
-        "headers": headers,
-        "rows": _cells(headers, rows),
+        "headers": named,
+        "rows": _cells(named, rows),
         "tabs": tabs,
         "highlight": highlight,
         "searchable": searchable,
         "sortable": sortable,
+        "selectable": selectable,
     }
     return _built("table", props, id, fallback)
 

@@ -68,6 +68,14 @@ BUILT: list[tuple[Component, Component]] = [
             },
         ),
     ),
+    (
+        ui.table("T", ["a"], [{"a": 1}], selectable="many"),
+        Component(
+            "",
+            "table",
+            {"title": "T", "headers": ["a"], "rows": [[1]], "selectable": "many"},
+        ),
+    ),
     (ui.table(), Component("", "table", {"headers": [], "rows": []})),
     (
         ui.code_block("x", "python", title="t"),
@@ -357,6 +365,23 @@ REFUSED: list[tuple[Callable[[], Any], type[ArpError], str]] = [
         lambda: ui.table("ab", [[1]]),
         InvalidComponent,
         "ui.table: headers: expected array, got string",
+    ),
+    *(
+        (
+            call,
+            InvalidComponent,
+            "ui.table: expected (headers, rows, title=…) or (title, headers, rows)",
+        )
+        for call in (
+            lambda: ui.table(["a"], [[1]], [[2]]),
+            lambda: ui.table("T", ["a"], [[1]], title="again"),
+            lambda: ui.table("T", ["a"], [[1]], [[2]]),
+        )
+    ),
+    (
+        lambda: ui.table(["a"], [[1]], selectable="two"),  # type: ignore[arg-type]  # the mistake
+        InvalidComponent,
+        "ui.table: selectable: 'two' is not one of none, one, many",
     ),
     (
         lambda: ui.table(["a"], 5),  # type: ignore[arg-type]  # the mistake

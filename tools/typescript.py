@@ -197,9 +197,9 @@ def tables() -> str:
                 {name: spec.text_path for name, spec in catalog if spec.text_path},
             ),
             _const(
-                "The `input_type` that answers a component.",
-                "ANSWERED_BY",
-                {name: spec.answered_by for name, spec in catalog if spec.answered_by},
+                "The components that are questions, whatever is in them.",
+                "QUESTIONS",
+                [name for name, spec in catalog if spec.category == "input"],
             ),
         ]
     )

@@ -197,7 +197,7 @@ class ArpClient:
     async def send_selection(
         self, selected: Sequence[Json], *, source: str | None = None, surface: str = "main"
     ) -> str:
-        """Picks options of the choices `source`, by their values."""
+        """Picks options of the choices `source` by their values, or rows of a table from 0."""
         data = {"selected": list(selected)}
         return await self.send_input("selection", data, source=source, surface=surface)
 

@@ -362,7 +362,8 @@ class Turn:
 
         Returns:
             A form: `dict` of its fields. A confirm: `bool`. Choices: the value, or the list of
-            values with `multi_select`. A text input: `str`.
+            values with `multi_select`. A table with `selectable="one"`: the number of the row,
+            from 0; with `"many"` the list of them. A text input: `str`.
 
         Raises:
             ArpError: The component is refused.

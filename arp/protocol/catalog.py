@@ -15,6 +15,7 @@ import msgspec
 from arp.protocol import components as display
 from arp.protocol import input_components as inputs
 from arp.protocol import layout_components as layout
+from arp.protocol.json_value import JsonObject
 
 Category: TypeAlias = Literal["display", "input", "layout"]
 Slots: TypeAlias = Literal["children", "tabs", "split"]
@@ -48,7 +49,7 @@ _SPECS = (
     ComponentSpec("text", "display", display.TextProps, None, text_path="content"),
     ComponentSpec("markdown", "display", display.MarkdownProps, "text", text_path="content"),
     ComponentSpec("status-card", "display", display.StatusCardProps, "text"),
-    ComponentSpec("table", "display", display.TableProps, "text"),
+    ComponentSpec("table", "display", display.TableProps, "text", answered_by="selection"),
     ComponentSpec("code-block", "display", display.CodeBlockProps, "text", text_path="code"),
     ComponentSpec("diff", "display", display.DiffProps, "code-block"),
     ComponentSpec("key-value", "display", display.KeyValueProps, "text"),
@@ -70,6 +71,19 @@ CATALOG: Mapping[str, ComponentSpec] = MappingProxyType({spec.name: spec for spe
 
 VERSIONS: Mapping[str, int] = MappingProxyType({spec.name: spec.version for spec in _SPECS})
 """The newest known version of every core component, as `hello` offers them."""
+
+
+def asks(type_name: str, props: JsonObject) -> bool:
+    """Tells whether a component may be a question that stays open until it is answered.
+
+    Args:
+        type_name: Its type; a custom one may be.
+        props: Its own: a table asks only where rows can be selected.
+    """
+    spec = CATALOG.get(type_name)
+    if type_name == "table":
+        return props.get("selectable") in ("one", "many")
+    return spec is None or spec.category == "input"
 
 
 def chain(type_name: str) -> tuple[str, ...]:

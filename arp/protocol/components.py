@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from arp.protocol.json_value import Json
 from arp.protocol.prop_types import (
     Cell,
     Color,
@@ -17,9 +18,12 @@ from arp.protocol.prop_types import (
     Language,
     Link,
     Number,
+    QuestionState,
     Row,
     Size,
 )
+
+Selectable: TypeAlias = Literal["none", "one", "many"]
 
 Status: TypeAlias = Literal["success", "error", "warning", "info"]
 
@@ -65,7 +69,10 @@ class TableTab(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 class TableProps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`table`: rows under headers. A row may be shorter or longer than the headers."""
+    """`table`: rows under headers. A row may be shorter or longer than the headers.
+
+    One with `selectable` is answered by a `selection` of numbers of rows, from 0.
+    """
 
     headers: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -75,6 +82,10 @@ class TableProps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """Numbers of rows, from 0."""
     searchable: bool = False
     sortable: bool = False
+    selectable: Selectable = "none"
+    """Whether one of its own rows, or some, can be selected: an input, as `choices` are."""
+    state: QuestionState | None = None
+    answer: Json = None
 
 
 class CodeTab(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.ledger.redaction import Redactor, known_shapes
-from arp.protocol.catalog import CATALOG
+from arp.protocol.catalog import asks
 from arp.protocol.component import Component
 from arp.protocol.errors import (
     ArpError,
@@ -414,6 +414,10 @@ class Session:
             ArpError: The component is refused, or is a question of this turn that is still open;
                 nothing has changed.
         """
+        if component.type == "table" and not asks("table", component.props):
+            raise InvalidComponent(
+                'a table asks for rows with selectable: "one" or "many"', detail=component.id
+            )
         before = self.questions.get((surface, component.id))
         if before is not None and before.turn_id == turn_id:
             raise InvalidComponent(
@@ -479,8 +483,7 @@ class Session:
         """
         tree = self.tree(surface)
         node = tree.nodes.get(component_id) if tree is not None else None
-        spec = CATALOG.get(node.type) if node is not None else None
-        if node is None or (spec is not None and spec.category != "input"):
+        if node is None or not asks(node.type, node.own):
             return
         ops: list[PatchOp] = [Update(component_id, "props.state", state)]
         if answer is not None:

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import msgspec
 
-from arp.protocol.catalog import CATALOG
+from arp.protocol.catalog import CATALOG, asks
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidAnswer
 from arp.protocol.input_components import (
@@ -53,8 +53,8 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
 
     Returns:
         `{fields}` with every field by name (and `action` where the form names one), `{action,
-        payload?}` of a confirm, `{selected}` without repeats, `{text}`, `{action, payload: {tab}}`
-        of tabs.
+        payload?}` of a confirm, `{selected}` without repeats (of a table the numbers of rows),
+        `{text}`, `{action, payload: {tab}}` of tabs.
 
     Raises:
         InvalidAnswer: Closed, of the wrong type, or a value that does not fit; the question stays
@@ -71,7 +71,7 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
     spec = CATALOG.get(component.type)
     if spec is None:
         return data
-    if spec.answered_by is None:
+    if spec.answered_by is None or not _takes_input(component):
         _refuse(f"{named} takes no input", component.id)
     wrong = f"{named} is answered by {spec.answered_by}, not {input_type:.40}"
     raise InvalidAnswer(wrong, detail=component.id)
@@ -115,7 +115,8 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
 
     Returns:
         Of a form the fields by name, of a confirm whether it is confirmed, of choices the value, or
-        with `multi_select` the values, of a text input the text; else `data`.
+        with `multi_select` the values, of a table the number of the row or the list of them, of a
+        text input the text; else `data`.
     """
     asked = _asked(component, input_type)
     match asked.type if asked is not None else "":
@@ -125,6 +126,9 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
             return data["action"] == "confirm"
         case "choices" if asked is not None:
             several = asked.props.get("multi_select", False)
+            return data["selected"] if several else data["selected"][0]
+        case "table" if asked is not None:
+            several = asked.props["selectable"] == "many"
             return data["selected"] if several else data["selected"][0]
         case "text-input":
             return data["text"]
@@ -156,10 +160,15 @@ def _asked(component: Component | None, input_type: str) -> Component | None:
     """Gives what this type of input answers: the component, or what stood in its place."""
     while component is not None:
         spec = CATALOG.get(component.type)
-        if spec is not None and spec.answered_by == input_type:
+        if spec is not None and spec.answered_by == input_type and _takes_input(component):
             return component
         component = component.fallback
     return None
+
+
+def _takes_input(component: Component) -> bool:
+    """Tells whether there is anything to answer: of a table only if rows can be selected."""
+    return component.type != "table" or asks("table", component.props)
 
 
 def _form(props: JsonObject, data: JsonObject) -> JsonObject:
@@ -211,8 +220,9 @@ def _choices(props: JsonObject, data: JsonObject) -> JsonObject:
 
 def _offered_to_action(component: Component, input_type: InputType) -> Offered | None:
     """Gives the options of choices that an action answers; `None` if it is no such answer."""
-    asked = _asked(component, "selection") if input_type == "action" else None
-    if asked is None or asked.type != "choices":
+    takes_actions = component.type not in CATALOG or _asked(component, "action") is not None
+    asked = _asked(component, "selection")
+    if input_type != "action" or takes_actions or asked is None or asked.type != "choices":
         return None
     return Offered(msgspec.convert(asked.props, ChoicesProps).options)
 
@@ -234,6 +244,36 @@ def _taken(offered: Offered, value: Json, index: int) -> str | int | float:
     if isinstance(option, Option) and option.disabled:
         _refuse(f'selected[{index}]: "{label_of(option)}" is not available', f"selected[{index}]")
     return value_of(option)
+
+
+def _table(props: JsonObject, data: JsonObject) -> JsonObject:
+    selected, rows = data.get("selected"), len(props["rows"])
+    if not isinstance(selected, list):
+        _refuse(f"selected: expected array, got {kind_of(selected)}", "selected")
+    if props["selectable"] == "one" and len(selected) != 1:
+        _refuse(f"selected: select one row, got {len(selected)}", "selected")
+    taken: dict[int, None] = {}
+    for index, value in enumerate(selected):
+        row = _row(value)
+        if row is None or not 0 <= row < rows:
+            told = value if type(value) is int else said(value)
+            _refuse(
+                f"selected[{index}]: {told} is no row; there are {rows}, counted from 0",
+                f"selected[{index}]",
+            )
+        if row in taken:
+            _refuse(f"selected[{index}]: row {row} is selected twice", f"selected[{index}]")
+        taken[row] = None
+    return {"selected": list(taken)}
+
+
+def _row(value: Json) -> int | None:
+    """Gives the number of a row, which the draft may send as its text."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
 
 
 def _text_input(props: JsonObject, data: JsonObject) -> JsonObject:
@@ -268,6 +308,7 @@ _CHECKS: Mapping[str, Callable[[JsonObject, JsonObject], JsonObject]] = {
     "form": _form,
     "confirm": _confirm,
     "choices": _choices,
+    "table": _table,
     "text-input": _text_input,
     "tabs": _tabs,
 }

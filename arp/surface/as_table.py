@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from arp.protocol.catalog import asks
 from arp.protocol.components import ChartProps, Dataset, ProductCardsProps
 from arp.protocol.json_value import Json, JsonObject
 
@@ -50,6 +51,9 @@ def cards_as_table(props: JsonObject) -> JsonObject:
 def cut_table(props: JsonObject, most: int) -> JsonObject:
     """Gives a table with at most `most` rows, and one more that says how many are not shown.
 
+    Where rows can be selected the title says it: one more row could be selected too, and would
+    stand for one that is not shown.
+
     Tables in tabs are cut each by itself. A table that fits is given as it is.
     """
     cut = _cut(props, most)
@@ -68,8 +72,14 @@ def _cut(table: JsonObject, most: int) -> JsonObject:
     rows = table["rows"]
     if len(rows) <= most:
         return table
-    mark = [not_shown(len(rows) - most), *[None] * (len(table["headers"]) - 1)]
-    cut = {**table, "rows": [*rows[:most], mark]}
+    left_out = not_shown(len(rows) - most)
+    if asks("table", table):
+        title = table.get("title")
+        titled = f"{title} ({left_out})" if title else left_out
+        cut = {**table, "title": titled, "rows": rows[:most]}
+    else:
+        mark = [left_out, *[None] * (len(table["headers"]) - 1)]
+        cut = {**table, "rows": [*rows[:most], mark]}
     if "highlight" in table:
         cut["highlight"] = [row for row in table["highlight"] if row < most]
     return cut

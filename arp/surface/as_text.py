@@ -14,7 +14,7 @@ from arp.protocol.json_value import JsonObject
 from arp.surface.aligned import aligned, cell_text, padded, width
 from arp.surface.as_code import diff_as_code
 from arp.surface.as_table import cards_as_table, chart_as_table, not_shown
-from arp.surface.question_text import QUESTIONS
+from arp.surface.question_text import QUESTIONS, how_to_select
 
 _STEP_MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]", "failed": "[!]"}
 
@@ -56,10 +56,20 @@ def _table(props: JsonObject, most: int | None) -> str:
     table = msgspec.convert(props, shown.TableProps)
     parts = [] if table.title is None else [table.title]
     if table.headers or table.rows:
-        parts += _table_lines(table, most)
+        parts += _table_lines(_numbered(table), most)
     for tab in table.tabs:
         parts += ["", tab.name, *_table_lines(tab, most)]
+    if table.selectable != "none":
+        parts.append(how_to_select(table))
     return "\n".join(parts).strip("\n")
+
+
+def _numbered(table: shown.TableProps) -> shown.TableProps:
+    """Gives a table whose rows can be selected with their numbers before them, from 1."""
+    if table.selectable == "none":
+        return table
+    rows = tuple((number, *row) for number, row in enumerate(table.rows, 1))
+    return msgspec.structs.replace(table, headers=("#", *table.headers), rows=rows)
 
 
 def _table_lines(table: shown.TableProps | shown.TableTab, most: int | None) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.input_components import (
     ChoicesProps,
@@ -45,7 +46,7 @@ def understand_draft(component: Component, text: str) -> tuple[str, JsonObject] 
     reader = _READERS.get(component.type)
     if reader is not None:
         return reader(component.props, text.strip())
-    if component.fallback is not None:
+    if component.type not in CATALOG and component.fallback is not None:
         return understand_draft(component.fallback, text)
     return understand(component, text)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from arp.protocol.components import TableProps
 from arp.protocol.input_components import (
     ChoicesProps,
     ConfirmProps,
@@ -144,6 +145,22 @@ def _text_input(props: JsonObject) -> str:
     most = f" of at most {question.max_length} characters" if question.max_length else ""
     kind = "text" if question.multiline else "line of text"
     return "\n".join([*lines, f"Reply with your answer, a {kind}{most}."])
+
+
+def how_to_select(table: TableProps) -> str:
+    """Says how rows of a table are selected, by their numbers from 1, or which ones were."""
+    if table.state == "answered" and table.answer is not None:
+        taken = table.answer if isinstance(table.answer, list) else [table.answer]
+        return f"Answered: {', '.join(map(_row_number, taken)) or 'none'}."
+    if table.state not in (None, "open"):
+        return _closed(table.state)
+    if table.selectable == "many":
+        return "Reply with numbers of rows, such as 1,3."
+    return "Reply with the number of a row."
+
+
+def _row_number(row: Json) -> str:
+    return str(row + 1) if type(row) is int else cell_text(row)
 
 
 def _closed(state: QuestionState | None) -> str:

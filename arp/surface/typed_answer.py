@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from arp.protocol.catalog import asks
 from arp.protocol.component import Component
 from arp.protocol.input_components import (
     ChoicesProps,
@@ -52,6 +53,7 @@ UNTYPED = ("password", "file")
 
 _ENDS = " \t\r\n.!)。！）"
 _LIST = re.compile(r"[,;，、；\n]")
+_WORDS = re.compile(r"[\s,;，、；]+")
 _FIELDS = re.compile(r"[;；]")
 _COLON = re.compile(r"[:=：＝]")
 
@@ -121,6 +123,24 @@ def _taken(options: Sequence[str | Option], text: str) -> Scalar | None:
         if word.casefold() in (_folded(label_of(option)), _folded(str(value_of(option)))):
             return value_of(option)
     return None
+
+
+def _table(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
+    """Reads the numbers of rows, which people count from 1; `#n` where no row n is."""
+    if len(text) > MAX_SHORT or not asks("table", props):
+        return None
+    words = [word for word in _WORDS.split(text.strip(_ENDS)) if word]
+    most = MAX_SHORT if props["selectable"] == "many" else 1
+    if not 0 < len(words) <= most or not all(word.isdecimal() for word in words):
+        return None
+    rows = [int(word) if len(word) <= MAX_DIGITS else 0 for word in words]
+    known = len(props["rows"])
+    return "selection", {
+        "selected": [
+            row - 1 if 0 < row <= known else f"#{word}"
+            for row, word in zip(rows, words, strict=True)
+        ]
+    }
 
 
 def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
@@ -199,5 +219,6 @@ _READERS: Mapping[str, Callable[[JsonObject, str], tuple[str, JsonObject] | None
     "confirm": _confirm,
     "choices": _choices,
     "form": _form,
+    "table": _table,
     "text-input": _text_input,
 }

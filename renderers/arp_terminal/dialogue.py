@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from arp.protocol.catalog import asks
 from arp.protocol.component import Component
 from arp.protocol.json_value import JsonObject
 from arp_terminal.form_dialogue import FormDialogue
@@ -59,6 +60,8 @@ def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
             return ChoicesDialogue(component.props, offered=offered)
         case "form":
             return FormDialogue(component.props)
+        case "table" if asks("table", component.props):
+            return RowsDialogue(component.props, offered=offered)
         case "text-input":
             return TextDialogue(component.props)
     return None
@@ -159,6 +162,50 @@ class ChoicesDialogue:
             if option.get("disabled"):
                 return Problem(f"{line(option['label'])} is not available")
         return SelectionReply([option["value"] for option in options])
+
+
+class RowsDialogue:
+    """One or several rows of a table, by the numbers that stand before them."""
+
+    def __init__(self, props: JsonObject, *, offered: bool) -> None:
+        self._offered = offered
+        self._title = line(props.get("title")) or "Select"
+        self._count = len(items(props.get("rows")))
+        self._several = props.get("selectable") == "many"
+
+    @property
+    def prompt(self) -> Prompt:
+        """Asks for numbers, or for the word that there is none."""
+        numbers = f"1–{self._count}" if self._count > 1 else str(self._count)
+        hint = f"the number of a row, {numbers}"
+        if self._several:
+            hint = f"numbers of rows from {numbers}, such as 1,{min(2, self._count)}, or none"
+        hint += ", or say something else" if self._offered else ""
+        return Prompt(f"{self._title} [{numbers}]", hint, offered=self._offered)
+
+    def take(self, typed: str) -> Reply | Problem | None:
+        """Takes numbers from 1; the answer counts from 0."""
+        words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
+        if self._several and typed.strip().casefold() == "none":
+            return SelectionReply([])
+        if words and all(word.isdecimal() and len(word) < 10 for word in words):
+            places = list(dict.fromkeys(int(word) for word in words))
+            wrong = next((place for place in places if not 1 <= place <= self._count), None)
+            if wrong is not None:
+                return Problem(f"there is no row {wrong}; {self._wanted()}")
+            if len(places) > 1 and not self._several:
+                return Problem("select one row")
+            return SelectionReply([place - 1 for place in places])
+        if self._offered and words:
+            return TextReply(typed, answers=False)
+        return Problem(self._wanted())
+
+    def refused(self, message: str, detail: str | None) -> Problem:
+        """Asks again."""
+        return Problem(message)
+
+    def _wanted(self) -> str:
+        return f"type a number from 1 to {self._count}"
 
 
 class TextDialogue:

@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
+from arp.protocol.catalog import asks
 from arp.protocol.component import Component
+from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen
 from arp_terminal.questions import is_open
 
-QUESTION_TYPES = frozenset(("form", "confirm", "choices", "text-input"))
+_QUESTION_TYPES = frozenset(("form", "confirm", "choices", "text-input"))
 
 
 class Question(Struct, frozen=True):
@@ -52,9 +54,14 @@ def find(screen: Screen, component_id: str) -> Component | None:
     return tree.component(component_id) if component_id in tree.nodes else None
 
 
+def is_question(type_name: str, props: JsonObject) -> bool:
+    """Tells whether a component asks something: a table does if its rows can be selected."""
+    return type_name in _QUESTION_TYPES or (type_name == "table" and asks(type_name, props))
+
+
 def is_open_question(component: Component) -> bool:
     """Tells whether a component is a question that still takes an answer."""
-    return component.type in QUESTION_TYPES and is_open(component.props)
+    return is_question(component.type, component.props) and is_open(component.props)
 
 
 def _questions(screen: Screen, turn_id: str) -> Iterator[Component]:
@@ -63,6 +70,6 @@ def _questions(screen: Screen, turn_id: str) -> Iterator[Component]:
     waiting = list(reversed(tree.outputs.get(turn_id, [])))
     while waiting:
         node = tree.nodes[waiting.pop()]
-        if node.type in QUESTION_TYPES:
+        if is_question(node.type, node.own):
             yield tree.component(node.id)
         waiting.extend(reversed(node.children))

@@ -18,6 +18,9 @@ from arp_terminal.props import items, label, line, lines, objects, paragraph
 STATES = {"expired": "not answered in time", "cancelled": "withdrawn"}
 """What is said of a question that ended without an answer."""
 
+MAX_NAMED = 5
+"""Selected rows that are named; more are counted."""
+
 SECRET = "••••••"
 """Shown for an answer that was typed unseen."""
 
@@ -68,6 +71,27 @@ def choices(props: JsonObject, options: Options) -> RenderableType:
         text.append("  (not available)" if disabled else "", style=DIM)
         body.append(Hanging(f"{place:>{width}}. ", text, style=DIM if disabled else ACCENT))
     return _question(stack(body), ACCENT, options)
+
+
+def row_selection(props: JsonObject, options: Options, sheet: RenderableType) -> RenderableType:
+    """Draws a `table` whose rows can be selected: its `sheet` of numbered rows, or those taken."""
+    if is_open(props):
+        title = label(props["title"], TITLE) if props.get("title") else None
+        return _question(stack([title, sheet]), ACCENT, options)
+    taken, rows = props.get("answer"), items(props.get("rows"))
+    wanted = taken if isinstance(taken, list) else [] if taken is None else [taken]
+    words = ", ".join(_row_name(rows, place) for place in wanted[:MAX_NAMED])
+    if len(wanted) > MAX_NAMED:
+        words += f" and {len(wanted) - MAX_NAMED} more"
+    return _closed(props, options, words or "none", good=True)
+
+
+def _row_name(rows: list[Json], place: Json) -> str:
+    """Gives a row as its number, from 1, and what stands in it first."""
+    if not isinstance(place, int):
+        return line(place)
+    cells = items(rows[place]) if 0 <= place < len(rows) else []
+    return f"{place + 1} {line(cells[0])}".rstrip() if cells else str(place + 1)
 
 
 def text_input(props: JsonObject, options: Options) -> RenderableType:

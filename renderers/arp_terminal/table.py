@@ -5,25 +5,38 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
+from arp.protocol.catalog import asks
 from arp.protocol.json_value import Json, JsonObject
 from arp_terminal.blocks import stack
 from arp_terminal.grid import Grid
 from arp_terminal.options import Options
 from arp_terminal.palette import DIM, HEADING
 from arp_terminal.props import items, label, line, number, objects
+from arp_terminal.questions import row_selection
 
 MAX_COLUMNS = 200
 """Columns that are drawn; more are counted."""
 
 
 def table(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `table`: aligned columns, numbers to the right, marked rows, tabs under their names."""
+    """Draws `table`: aligned columns, numbers to the right, marked rows, tabs under their names.
+
+    Rows that can be selected have their numbers before them.
+    """
     title = line(props.get("title"))
     tabs = objects(props.get("tabs"))
     sheets = [stack([label(tab.get("name"), HEADING), _sheet(tab, options)]) for tab in tabs]
+    if asks("table", props):
+        sheets.insert(0, _sheet(_numbered(props), options))
+        return row_selection(props, options, stack(sheets, gap=1))
     if props.get("rows") or not tabs:
         sheets.insert(0, _sheet(props, options))
     return stack([label(title, HEADING) if title else None, stack(sheets, gap=1)])
+
+
+def _numbered(props: JsonObject) -> JsonObject:
+    rows = [[place, *items(row)] for place, row in enumerate(items(props.get("rows")), 1)]
+    return {**props, "headers": ["#", *items(props.get("headers"))], "rows": rows}
 
 
 def _sheet(props: JsonObject, options: Options) -> RenderableType:

@@ -12,7 +12,7 @@ from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.entries import Telling, entry_of, fingerprint, update_of
 from arp_terminal.items import Entry, Item, Kind
-from arp_terminal.open_questions import QUESTION_TYPES
+from arp_terminal.open_questions import is_question
 from arp_terminal.options import Options
 from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over
 from arp_terminal.questions import is_open
@@ -59,7 +59,7 @@ class TurnLog:
         if component_id not in self._printed:
             return
         component = next(one for one in self.output(screen) if one.id == component_id)
-        if component.type not in QUESTION_TYPES:
+        if not is_question(component.type, component.props):
             self._changed.add(component_id)
 
     def adopt(self, screen: Screen) -> None:

@@ -46,6 +46,7 @@ def test_an_unknown_type_has_no_chain() -> None:
 
 def test_categories_answers_and_slots_are_those_of_the_protocol() -> None:
     assert {n: s.answered_by for n, s in CATALOG.items() if s.answered_by} == {
+        "table": "selection",
         "form": "form_submit",
         "confirm": "action",
         "choices": "selection",

@@ -29,6 +29,13 @@ async def agent(turn: Turn) -> None:
         case "ask":
             pick = await turn.ask(ui.choices(["a", "b"], id=f"pick-{turn.id}"))
             await turn.say(f"picked {pick}")
+        case "rows":
+            people = [["Ann", 3], ["Bob", 5], ["Cem", 8]]
+            table = ui.table(
+                "People", ["name", "age"], people, selectable="many", sortable=True, id="people"
+            )
+            one = ui.table(["name"], people, selectable="one", id="one")
+            await turn.say(f"picked {await turn.ask(table)} and {await turn.ask(one)}")
         case "wait":
             await turn.say("waiting")
             await asyncio.Event().wait()
@@ -167,6 +174,43 @@ async def test_cancel_by_any_renderer_stops_the_turn_for_all(server: Serving) ->
             for turn_id in ("t2", "t1"):
                 await client.until("turn", turn_id=turn_id, status="cancelled")
     assert one.of("error") == []
+
+
+async def test_rows_of_a_table_are_selected_by_their_numbers(server: Serving) -> None:
+    """protocol.md 2.2: `selection {selected: [row indices]}`, from 0."""
+    async with raw(server) as client:
+        await client.hello("rows", ["text", "table"], "input")
+        await client.say("rows", "rows")
+        await client.until("turn", status="waiting")
+        (shown,) = client.of("render")[-1]["components"]
+        pick = {**message("rows", ""), "input_type": "selection", "source_component": "people"}
+        for selected in ([3], [0, 0], ["a"], 1):
+            await client.send({**pick, "data": {"selected": selected}})
+            assert (await client.until("error"))["payload"]["code"] == 11
+        await client.send({**pick, "data": {"selected": [2, 0]}})
+        await client.until("turn", status="waiting")
+        await client.send({**pick, "source_component": "one", "data": {"selected": [1]}})
+        await client.until_final("t1")
+        said = [one["payload"]["delta"] for one in client.of("delta")]
+    assert (shown["props"]["selectable"], shown["props"]["state"]) == ("many", "open")
+    assert said == ["picked [2, 0] and 1"]
+
+
+async def test_rows_of_a_table_are_selected_in_words_where_it_is_text(server: Serving) -> None:
+    """protocol.md 3: it becomes text that says how to answer, and the answer is understood."""
+    async with raw(server) as client:
+        await client.hello("rows-text", ["text"], "input")
+        await client.say("rows-text", "rows")
+        for text in ("1, 3", "2"):
+            await client.until("turn", status="waiting")
+            await client.say("rows-text", text)
+        await client.until_final("t1")
+        shown = [part for one in client.of("render") for part in one["components"]]
+        said = [one["payload"]["delta"] for one in client.of("delta")]
+    assert shown[0]["props"]["content"].split("\n")[0] == "People"
+    assert "Reply with numbers of rows, such as 1,3." in shown[0]["props"]["content"]
+    assert "Answered: 1, 3." in shown[1]["props"]["content"]
+    assert said == ["picked [0, 2] and 1"]
 
 
 async def test_question_stays_open_while_nobody_is_there(server: Serving) -> None:

@@ -12,13 +12,14 @@ from arp.protocol.component import Component
 from arp.protocol.errors import (
     ArpError,
     InvalidAnswer,
+    InvalidComponent,
     InvalidMessage,
     ResourceLimit,
     SessionBusy,
     UnknownObject,
 )
 from arp.protocol.messages import Input
-from arp.protocol.patch import Remove, Update
+from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.effects import Acknowledge, CancelTurn, ResolveQuestion, StartTurn
 from arp.session.inputs import MAX_QUEUE, receive, submit
 from arp.session.session import Session
@@ -570,6 +571,65 @@ def test_typed_line_answers_the_newest_question_that_understands_it() -> None:
     assert send(session, "text", {"text": "two"}, by=TEXT) == [
         ResolveQuestion(first.action_id, "two")
     ]
+
+
+# -- rows of a table -------------------------------------------------------------------------------
+
+
+def rows(selectable: str, component_id: str = "q") -> Component:
+    props = {"headers": ["n"], "rows": [["a"], ["b"], ["c"]], "selectable": selectable}
+    return Component(component_id, "table", props)
+
+
+@pytest.mark.parametrize(
+    ("selectable", "selected", "answer"), [("one", [2], 2), ("many", [2, 0], [2, 0])]
+)
+def test_selected_rows_answer_a_table(selectable: str, selected: list[int], answer: Any) -> None:
+    session = begun()
+    question = session.ask("t1", rows(selectable))
+    told = send(session, "selection", {"selected": selected}, id="i2")
+    assert told == [Acknowledge("i2", "t1"), ResolveQuestion(question.action_id, answer)]
+    (shown,) = session.screen.output("t1")
+    assert (shown.props["state"], shown.props["answer"]) == ("answered", answer)
+    assert refused(session, "selection", {"selected": [0]}, source_component="q").code == 11
+
+
+def test_rows_are_selected_by_a_typed_line_where_the_table_is_text() -> None:
+    session = begun()
+    question = session.ask("t1", rows("many"))
+    told = send(session, "text", {"text": "1, 3"}, by=TEXT)
+    assert told == [ResolveQuestion(question.action_id, [0, 2])]
+
+
+def test_row_that_came_while_the_question_was_open_can_be_selected() -> None:
+    session = begun()
+    question = session.ask("t1", rows("one"))
+    assert "there are 3" in refused(session, "selection", {"selected": [3]}).message
+    session.commit("t1", "main", [PatchChange([Append("q", "props.rows", [["d"]])])])
+    assert send(session, "selection", {"selected": [3]}) == [ResolveQuestion(question.action_id, 3)]
+
+
+def test_table_that_was_only_shown_begins_a_turn_and_closes() -> None:
+    """As choices that nobody waits for."""
+    session = begun()
+    session.commit("t1", "main", [RenderChange([rows("one")])])
+    session.end_turn("t1", "completed")
+    assert send(session, "selection", {"selected": [1], "source": "q"}) == [StartTurn("t2")]
+    (shown,) = session.screen.output("t1")
+    assert (shown.props["state"], shown.props["answer"]) == ("answered", 1)
+
+
+def test_table_without_selection_asks_nothing() -> None:
+    session = begun()
+    for component in (rows("none"), Component("q", "table", {"headers": [], "rows": []})):
+        with pytest.raises(InvalidComponent, match="selectable"):
+            session.ask("t1", component)
+    session.ask("t1", rows("one"))
+    plain = Component("q", "table", {"headers": [], "rows": []})
+    session.commit("t1", "main", [PatchChange([Replace("q", plain)])])
+    session.end_turn("t1", "completed")
+    (shown,) = session.screen.output("t1")
+    assert shown == plain
 
 
 # -- answers that nobody waits for -----------------------------------------------------------------

@@ -31,8 +31,15 @@ MANY = Component("m", "choices", {**ONE.props, "multi_select": True})
 LINE = Component("t", "text-input", {"max_length": 3})
 LINES = Component("t", "text-input", {"multiline": True})
 TEXT = {"id": "x", "type": "text", "props": {"content": ""}}
+TAB_0 = {"action": "tab_change", "payload": {"tab": 0}}
 TABS = Component("b", "tabs", {"tabs": [{"label": "1", "component": TEXT}]})
 CUSTOM = Component("m", "x-acme-map", {}, fallback=Component("", "text", {"content": ""}))
+
+ROWS = {"headers": ["n"], "rows": [[1], [2], [3]]}
+ROW = Component("r", "table", {**ROWS, "selectable": "one"})
+SOME_ROWS = Component("r", "table", {**ROWS, "selectable": "many"})
+PLAIN = Component("r", "table", ROWS)
+NEVER = Component("r", "table", {**ROWS, "selectable": "none"})
 
 PICKER = Component("p", "x-acme-picker", {}, fallback=ONE)
 
@@ -75,7 +82,15 @@ PICKER = Component("p", "x-acme-picker", {}, fallback=ONE)
             {"action": "tab_change", "payload": {"tab": 0}},
             {"action": "tab_change", "payload": {"tab": 0}},
         ),
+        (TABS, "action", {"action": "tab_change", "tab_index": 0}, TAB_0),
+        (TABS, "action", {"action": "tab_change", "payload": {"tab_index": 0}}, TAB_0),
+        (TABS, "action", {"action": "tab_change", "payload": {"tab": 0}, "tab_index": 9}, TAB_0),
+        (ROW, "selection", {"selected": [2], "source": "r"}, {"selected": [2]}),
+        (ROW, "selection", {"selected": [0.0]}, {"selected": [0]}),
+        (SOME_ROWS, "selection", {"selected": []}, {"selected": []}),
+        (SOME_ROWS, "selection", {"selected": ["2", 0]}, {"selected": [2, 0]}),
         (PICKER, "selection", {"selected": ["2"]}, {"selected": [2]}),
+        (PICKER, "action", {"action": "a"}, {"action": "a"}),
         (PICKER, "gesture", {"gesture": "tap"}, {"gesture": "tap"}),
         (CUSTOM, "gesture", {"anything": [1]}, {"anything": [1]}),
     ],
@@ -132,6 +147,43 @@ def test_an_answer_that_fits_is_given_in_one_form(
         (ONE, "selection", {"selected": [None]}, "selected[0]: null is not offered"),
         (ONE, "selection", {"selected": ["x"]}, 'selected[0]: "x" is not available'),
         (ONE, "action", {"action": "a"}, 'choices "o" is answered by selection, not action'),
+        (ROW, "selection", {}, "selected: expected array, got null"),
+        (ROW, "selection", {"selected": []}, "selected: select one row, got 0"),
+        (ROW, "selection", {"selected": [0, 1]}, "selected: select one row, got 2"),
+        (
+            ROW,
+            "selection",
+            {"selected": [3]},
+            "selected[0]: 3 is no row; there are 3, counted from 0",
+        ),
+        (
+            SOME_ROWS,
+            "selection",
+            {"selected": [0, -1]},
+            "selected[1]: -1 is no row; there are 3, counted from 0",
+        ),
+        (
+            SOME_ROWS,
+            "selection",
+            {"selected": [True]},
+            "selected[0]: boolean is no row; there are 3, counted from 0",
+        ),
+        (
+            SOME_ROWS,
+            "selection",
+            {"selected": ["#7"]},
+            'selected[0]: "#7" is no row; there are 3, counted from 0',
+        ),
+        (
+            SOME_ROWS,
+            "selection",
+            {"selected": [0.5]},
+            "selected[0]: number is no row; there are 3, counted from 0",
+        ),
+        (SOME_ROWS, "selection", {"selected": [1, "1"]}, "selected[1]: row 1 is selected twice"),
+        (ROW, "action", {"action": "x"}, 'table "r" is answered by selection, not action'),
+        (PLAIN, "selection", {"selected": [0]}, 'table "r" takes no input'),
+        (NEVER, "selection", {"selected": [0]}, 'table "r" takes no input'),
         (LINE, "text", {"text": None}, "text: expected string, got null"),
         (LINE, "text", {"text": "abcd"}, "text: at most 3 characters, got 4"),
         (LINE, "text", {"text": "a\nb"}, "text: expected one line"),

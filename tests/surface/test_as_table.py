@@ -94,3 +94,11 @@ def test_tables_in_tabs_are_cut_each_by_itself() -> None:
 
 def test_one_missing_row_is_said_in_the_singular() -> None:
     assert not_shown(1) == "… 1 more row not shown"
+
+
+def test_a_cut_table_of_rows_to_select_has_no_row_that_is_none() -> None:
+    """Who selected the mark would select a row that is not shown."""
+    table = {"headers": ["n"], "rows": [[1], [2], [3]], "selectable": "many"}
+    assert cut_table(table, 2) == {**table, "title": "… 1 more row not shown", "rows": [[1], [2]]}
+    titled = {**table, "title": "Pick"}
+    assert cut_table(titled, 1)["title"] == "Pick (… 2 more rows not shown)"

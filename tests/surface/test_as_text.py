@@ -34,6 +34,47 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "table",
+        {"title": "T", "headers": ["a"], "rows": [["x"], ["y"]], "selectable": "many"},
+        "T\n#  a\n-  -\n1  x\n2  y\nReply with numbers of rows, such as 1,3.",
+    ),
+    (
+        "table",
+        {"headers": ["a"], "rows": [["x"]], "selectable": "one", "state": "open"},
+        "#  a\n-  -\n1  x\nReply with the number of a row.",
+    ),
+    (
+        "table",
+        {
+            "headers": ["a"],
+            "rows": [["x"]],
+            "selectable": "many",
+            "state": "answered",
+            "answer": [0],
+        },
+        "#  a\n-  -\n1  x\nAnswered: 1.",
+    ),
+    (
+        "table",
+        {"headers": [], "rows": [], "selectable": "many", "state": "answered", "answer": []},
+        "Answered: none.",
+    ),
+    (
+        "table",
+        {"headers": [], "rows": [], "selectable": "one", "state": "answered", "answer": 4},
+        "Answered: 5.",
+    ),
+    (
+        "table",
+        {"headers": [], "rows": [], "selectable": "one", "state": "answered", "answer": "odd"},
+        "Answered: odd.",
+    ),
+    (
+        "table",
+        {"headers": [], "rows": [], "selectable": "one", "state": "expired"},
+        "Expired.",
+    ),
+    (
+        "table",
         {"headers": ["a"], "rows": [["x"], ["y"]], "highlight": [1]},
         "  a\n  -\n  x\n* y",
     ),

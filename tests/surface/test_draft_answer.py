@@ -109,6 +109,8 @@ def test_what_the_draft_does_not_have_is_answered_as_text() -> None:
     custom = Component("q", "x-acme-ask", {}, fallback=Component("", "confirm", NAMED))
     assert understand_draft(custom, "[Confirmed] Delete it") == ("action", {"action": "confirm"})
     assert read("table", {"headers": [], "rows": []}, "1") is None
+    rows = {"headers": ["n"], "rows": [[1], [2]], "selectable": "many"}
+    assert read("table", rows, "2, 1") == ("selection", {"selected": [1, 0]})
 
 
 @pytest.mark.parametrize("state", ["answered", "expired", "cancelled"])

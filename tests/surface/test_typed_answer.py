@@ -103,6 +103,44 @@ def test_a_number_beyond_the_last_is_not_offered_even_if_it_is_a_value() -> None
     assert read("choices", props, "7") == ("selection", {"selected": ["#7"]})
 
 
+# -- rows of a table -------------------------------------------------------------------------------
+
+ROW = {"headers": ["n"], "rows": [["a"], ["b"], ["c"]], "selectable": "one"}
+
+
+@pytest.mark.parametrize(
+    ("text", "selected"),
+    [
+        ("1", [0]),
+        (" 3. ", [2]),
+        ("\uff12", [1]),
+        ("4", ["#4"]),
+        ("0", ["#0"]),
+        ("12345678", ["#12345678"]),
+    ],
+)
+def test_a_row_is_its_number_from_one(text: str, selected: list[Any]) -> None:
+    assert read("table", ROW, text) == ("selection", {"selected": selected})
+
+
+@pytest.mark.parametrize(
+    ("text", "selected"), [("1,3", [0, 2]), ("3 1", [2, 0]), ("2、9", [1, "#9"]), ("1\n2", [0, 1])]
+)
+def test_several_rows_are_several_numbers(text: str, selected: list[Any]) -> None:
+    several = {**ROW, "selectable": "many"}
+    assert read("table", several, text) == ("selection", {"selected": selected})
+    assert read("table", ROW, text) is None
+
+
+@pytest.mark.parametrize("text", ["", " . ", "a", "1 and 2", "-1", "1 " * 1000])
+def test_other_words_select_no_row(text: str) -> None:
+    assert read("table", {**ROW, "selectable": "many"}, text) is None
+
+
+def test_a_table_without_selection_takes_no_number() -> None:
+    assert read("table", {"headers": ["n"], "rows": [["a"]]}, "1") is None
+
+
 # -- form ------------------------------------------------------------------------------------------
 
 FORM = {

@@ -122,6 +122,15 @@ async def choices(turn: Turn, _: str) -> None:
     turn.show(ui.choices(["Rain", "Wind"], title="What next?"))
 
 
+async def rows(turn: Turn, rest: str) -> None:
+    """Asks for rows of a table that can be sorted and filtered."""
+    cities = [["Oslo", 709], ["Bergen", 292], ["Zürich", 443]]
+    table = ui.table(
+        "Cities", ["City", "People"], cities, sortable=True, searchable=True, selectable="many"
+    )
+    await turn.say(f"Rows {await turn.ask(table)}.")
+
+
 async def fail(turn: Turn, rest: str) -> None:
     """Fails, after so many seconds."""
     await asyncio.sleep(float(rest or "0"))
@@ -259,6 +268,7 @@ DOES: dict[str, Does] = {
     "keep": keep,
     "mixed": mixed,
     "permission": permission,
+    "rows": rows,
     "ponder": ponder,
     "show": show,
     "shown": shown,

@@ -20,6 +20,11 @@ app = App(title="Exports")
 
 @app.agent
 async def export(turn: Turn) -> None:
+    if turn.text == "people":
+        rows = [["Ann", 3], ["Bob", 5], ["Cem", 8]]
+        asked = ui.table("People", ["name", "age"], rows, selectable="many")
+        await turn.say(f"Rows {await turn.ask(asked)}.")
+        return
     await turn.say("Let me **look**. ")
     async with turn.tool("query", {"sql": "SELECT 1"}):
         pass
@@ -68,6 +73,21 @@ def test_a_session_from_the_first_word_to_the_last(server: Serving, tmp_path: Pa
         terminal.type("\x04")
         assert terminal.until_ended() == 0
         assert "The session goes on: arp connect" in terminal.shown
+
+
+def test_rows_of_a_table_are_selected_by_the_numbers_before_them(
+    server: Serving, tmp_path: Path
+) -> None:
+    with PseudoTerminal(command(server.http), tmp_path, size=(40, 60)) as terminal:
+        terminal.until_at_rest()
+        terminal.type("people\r")
+        terminal.until_shown(f"? People [1–3] {PROMPT}")
+        assert "  ┃ 2  Bob     5" in terminal.shown
+        terminal.type("4\r")
+        terminal.until_shown("there is no row 4; type a number from 1 to 3")
+        terminal.type("1,3\r")
+        terminal.until_at_rest("Rows [0, 2].")
+        assert "  ✓ People → 1 Ann, 3 Cem" in terminal.paper
 
 
 def test_an_answer_on_one_terminal_closes_the_question_on_the_other(

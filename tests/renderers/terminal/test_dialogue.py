@@ -198,3 +198,42 @@ def test_labels_are_made_harmless() -> None:
     hostile: list[Json] = [{"name": "f", "label": "\x1b]0;x\x07", "placeholder": "\u202e"}]
     prompt = ask("form", fields=hostile).prompt
     assert (prompt.label, prompt.hint) == ("␛]0;x␇", "1 of 1, <U+202E>")
+
+
+# -- rows of a table -------------------------------------------------------------------------------
+
+ROWS: list[Json] = [["Ann", 3], ["Bob", 5], ["Cem", 8]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "reply"),
+    [
+        ("1", SelectionReply([0])),
+        (" 3 ", SelectionReply([2])),
+        ("4", Problem("there is no row 4; type a number from 1 to 3")),
+        ("0", Problem("there is no row 0; type a number from 1 to 3")),
+        ("1,2", Problem("select one row")),
+        ("none", Problem("type a number from 1 to 3")),
+        ("", Problem("type a number from 1 to 3")),
+        ("Ann", Problem("type a number from 1 to 3")),
+    ],
+)
+def test_one_row_is_selected_by_its_number(typed: str, reply: Reply | Problem) -> None:
+    dialogue = ask("table", title="Who?", headers=["name", "age"], rows=ROWS, selectable="one")
+    assert dialogue.prompt == Prompt("Who? [1–3]", "the number of a row, 1–3")
+    assert dialogue.take(typed) == reply
+
+
+def test_several_rows_are_selected_by_their_numbers() -> None:
+    dialogue = ask("table", headers=["name", "age"], rows=ROWS, selectable="many")
+    hint = "numbers of rows from 1–3, such as 1,2, or none"
+    assert dialogue.prompt == Prompt("Select [1–3]", hint)
+    assert dialogue.take("3, 1 3") == SelectionReply([2, 0])
+    assert dialogue.take("none") == SelectionReply([])
+    assert dialogue.refused("gone", None) == Problem("gone")
+
+
+def test_offered_rows_leave_room_for_other_words() -> None:
+    dialogue = ask("table", offered=True, headers=["n"], rows=[[1]], selectable="one")
+    assert dialogue.prompt.hint == "the number of a row, 1, or say something else"
+    assert dialogue.take("show rain") == TextReply("show rain", answers=False)

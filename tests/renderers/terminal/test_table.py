@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arp.protocol.component import Component
+from arp.protocol.json_value import Json, JsonObject
 from arp_terminal.grid import fitted
 from tests.renderers.terminal.drawing import drawn, painted, picture
 
@@ -154,3 +155,44 @@ def test_the_widest_columns_give_way_first(
     wanted: list[int], room: int, widths: list[int] | None
 ) -> None:
     assert fitted(wanted, room) == widths
+
+
+def test_rows_that_can_be_selected_have_their_numbers() -> None:
+    rows: list[Json] = [["Ann", 3], ["Bob", 51]]
+    assert drawn(
+        "table", title="Who?", headers=["name", "age"], rows=rows, selectable="many", highlight=[1]
+    ) == picture(
+        """
+        ┃ Who?
+        ┃   #  name  age
+        ┃   ─  ────  ───
+        ┃   1  Ann     3
+        ┃ ▸ 2  Bob    51
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (1, "✓ Who? → 2 Bob"),
+        ([1, 0], "✓ Who? → 2 Bob, 1 Ann"),
+        ([], "✓ Who? → none"),
+        (list(range(7)), "✓ Who? → 1 Ann, 2 Bob, 3, 4, 5 and 2 more"),
+        ("odd", "✓ Who? → odd"),
+    ],
+)
+def test_a_selection_that_was_made_is_one_line(answer: Json, shown: str) -> None:
+    rows: list[Json] = [["Ann", 3], ["Bob", 51]]
+    about: JsonObject = {
+        "title": "Who?",
+        "headers": ["name", "age"],
+        "rows": rows,
+        "selectable": "many",
+    }
+    assert drawn("table", **about, state="answered", answer=answer) == shown
+
+
+def test_a_withdrawn_selection_says_so() -> None:
+    about: JsonObject = {"headers": ["n"], "rows": [[1]], "selectable": "one", "state": "cancelled"}
+    assert drawn("table", **about) == "○ Question (withdrawn)"

@@ -1,17 +1,16 @@
 /** How input components are answered. Source: protocol.md 2.2 and 3. */
 
-import { ANSWERED_BY } from "./generated/tables.js";
+import { QUESTIONS } from "./generated/tables.js";
 import type { Component, Input, Json, JsonObject } from "./generated/wire.js";
 
 export type InputType = Input["input_type"];
 
 export type QuestionState = "open" | "answered" | "expired" | "cancelled";
 
-const ANSWERS = new Map<string, InputType>(Object.entries(ANSWERED_BY));
-
 /** Where a question stands; `null` for what is none. Only an open one can be answered. */
 export function questionState({ type, props }: Component): QuestionState | null {
-  if (!ANSWERS.has(type) || type === "tabs") return null;
+  const asks = type === "table" ? ["one", "many"].includes(props.selectable as string) : (QUESTIONS as readonly string[]).includes(type);
+  if (!asks) return null;
   return (props.state as QuestionState | null | undefined) ?? "open";
 }
 
@@ -19,11 +18,12 @@ export function questionState({ type, props }: Component): QuestionState | null 
  * The input that answers a component.
  *
  * @param value Of a `form` its fields by name; of a `confirm` yes or no; of `choices` the values
- *   taken; of a `text-input` the text; of `tabs` the number of the tab.
+ *   taken; of a `table` the numbers of the rows, from 0; of a `text-input` the text; of `tabs` the number of the tab.
  * @throws TypeError The component asks nothing.
  */
 export function answerOfValue(component: Component, value: Json): [InputType, JsonObject] {
-  switch (component.type) {
+  const asks = component.type === "tabs" || questionState(component) !== null;
+  switch (asks ? component.type : "") {
     case "form": {
       const { submit_action: action } = component.props;
       return ["form_submit", { fields: value, ...(typeof action === "string" && { action }) }];
@@ -31,6 +31,7 @@ export function answerOfValue(component: Component, value: Json): [InputType, Js
     case "confirm":
       return ["action", { action: value ? "confirm" : "deny" }];
     case "choices":
+    case "table":
       return ["selection", { selected: Array.isArray(value) ? value : [value] }];
     case "text-input":
       return ["text", { text: value }];

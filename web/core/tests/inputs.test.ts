@@ -204,12 +204,16 @@ test("each kind of question gets the input that the protocol says", async () => 
   client.answer(asked("c", "form", { submit_action: "register" }), { name: "Ada" });
   client.answer(asked("d", "text-input"), "words");
   client.answer(asked("e", "tabs"), 1);
+  client.answer(asked("g", "table", { selectable: "one" }), 2);
+  client.answer(asked("h", "table", { selectable: "many" }), [2, 0]);
   expect(socket.of("input").map(({ input_type, data }) => [input_type, data])).toEqual([
     ["action", { action: "deny" }],
     ["selection", { selected: ["x", 2] }],
     ["form_submit", { fields: { name: "Ada" }, action: "register" }],
     ["text", { text: "words" }],
     ["action", { action: "tab_change", payload: { tab: 1 } }],
+    ["selection", { selected: [2] }],
+    ["selection", { selected: [2, 0] }],
   ]);
   expect(() => client.answer(asked("f", "table"), 1)).toThrow(TypeError);
 });

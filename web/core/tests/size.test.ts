@@ -20,8 +20,8 @@ async function gzipped(entry: string): Promise<number> {
   return gzipSync(output[0].code, { level: 9 }).length;
 }
 
-test("all of the main entry fits into 12 KiB", { timeout: 60_000 }, async () => {
-  expect(await gzipped("index.ts")).toBeLessThanOrEqual(12 * KIB);
+test("all of the main entry fits into 13 KiB", { timeout: 60_000 }, async () => {
+  expect(await gzipped("index.ts")).toBeLessThanOrEqual(13 * KIB);
 });
 
 test.each([

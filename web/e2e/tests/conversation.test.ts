@@ -311,6 +311,38 @@ describe("questions", () => {
     expect(await shape(page)).toBe(await shape(other));
   });
 
+  test("W50 rows of a table are selected by keys, sorted and filtered; another tab shows them and cannot", async () => {
+    await begin();
+    await say(page, "rows");
+    const card = page.locator("arp-table");
+    const submit = card.getByRole("button", { name: "Submit" });
+    await submit.waitFor();
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await other.getByRole("checkbox", { name: "Oslo" }).waitFor();
+    await card.getByRole("button", { name: "City" }).click();
+    await expect.poll(() => card.locator("tbody tr td:nth-child(2)").allInnerTexts()).toEqual(["Bergen", "Oslo", "Zürich"]);
+    expect(await submit.isDisabled()).toBe(true);
+    await card.getByRole("checkbox", { name: "Bergen" }).focus();
+    await page.keyboard.press("Space");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Space");
+    await page.keyboard.press("Space");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Space");
+    await card.getByText("2 chosen").waitFor();
+    await card.getByRole("searchbox").fill("zür");
+    await expect.poll(() => card.getByRole("checkbox").count()).toBe(1);
+    await submit.focus();
+    await page.keyboard.press("Enter");
+    await log(page).getByText("Rows [1, 2].").waitFor();
+    await log(other).getByText("Rows [1, 2].").waitFor();
+    const boxes = other.locator("arp-table").getByRole("checkbox");
+    expect(await boxes.evaluateAll((all) => all.map((box) => [(box as HTMLInputElement).checked, (box as HTMLInputElement).disabled]))).toEqual([[false, true], [true, true], [true, true]]);
+    await other.locator("arp-table .arp-standing", { hasText: "Answered" }).waitFor();
+    expect(await other.locator("arp-table").getByRole("button", { name: "Submit" }).count()).toBe(0);
+  });
+
   test("W51 leave is asked for in a window of ours, by keys; Escape and a stray key allow nothing", async () => {
     await begin();
     await say(page, "permission");

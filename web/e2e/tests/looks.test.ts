@@ -50,6 +50,16 @@ describe.each([
   });
 });
 
+test("W62 axe finds nothing in a table whose rows are selected, open and answered", async () => {
+  await begin();
+  await say(page, "rows");
+  await page.getByRole("checkbox", { name: "Oslo" }).check();
+  expect(await faultsOfAxe()).toEqual([]);
+  await page.locator("arp-table").getByRole("button", { name: "Submit" }).click();
+  await page.getByText("Rows [0].").waitFor();
+  expect(await faultsOfAxe()).toEqual([]);
+});
+
 describe("without eyes", () => {
   test("W63 landmarks are there; each message is a labelled article; the log is silent while text grows", async () => {
     await begin();

@@ -190,3 +190,99 @@ test("a component that failed is drawn again when it changes", async () => {
   await drawn({ ...shown, props: { content: "fine" } }, context, place);
   expect(words(place)).toBe("good");
 });
+
+const PEOPLE = { title: "People", headers: ["name", "age"], rows: [["Cem", 8], ["Ann", 3], ["Bob", 5]], sortable: true, searchable: true };
+
+/** The boxes before the rows, by the name that is read aloud. */
+function boxes(place: Element): Record<string, HTMLInputElement> {
+  return Object.fromEntries([...place.querySelectorAll<HTMLInputElement>(".arp-pick > input")].map((box) => [box.getAttribute("aria-label"), box]));
+}
+
+test("rows of a table are selected by their numbers as they came, sorted and filtered or not", async () => {
+  await loadComponents("table");
+  const { context, answers } = noting();
+  const asked = component("table", { ...PEOPLE, selectable: "many" });
+  const place = await drawn(asked, context);
+  const submit = () => buttons(place).find((button) => words(button) === "Submit") as HTMLButtonElement;
+  expect(Object.keys(boxes(place))).toEqual(["Cem", "Ann", "Bob"]);
+  expect([boxes(place).Ann?.type, submit().disabled]).toEqual(["checkbox", true]);
+  buttons(place).find((button) => words(button) === "name")?.click();
+  await ready(place);
+  expect(Object.keys(boxes(place))).toEqual(["Ann", "Bob", "Cem"]);
+  boxes(place).Bob?.click();
+  boxes(place).Cem?.click();
+  boxes(place).Ann?.click();
+  boxes(place).Ann?.click();
+  await ready(place);
+  const filter = place.querySelector<HTMLInputElement>("[type=search]") as HTMLInputElement;
+  filter.value = "ann";
+  filter.dispatchEvent(new Event("input", { bubbles: true }));
+  await ready(place);
+  expect(Object.keys(boxes(place))).toEqual(["Ann"]);
+  expect(words(place.querySelector(".arp-actions [role=status]"))).toBe("2 chosen");
+  submit().click();
+  submit().click();
+  await ready(place);
+  expect(answers).toEqual([[asked.id, [0, 2]]]);
+  expect(boxes(place).Ann?.disabled).toBe(true);
+  expect(words(place.querySelector(".arp-standing"))).toBe("Answer sent");
+});
+
+test("of a table one row is selected, which its radio button names", async () => {
+  const { context, answers } = noting();
+  const asked = component("table", { ...PEOPLE, selectable: "one" });
+  const place = await drawn(asked, context);
+  expect(boxes(place).Ann?.type).toBe("radio");
+  boxes(place).Ann?.click();
+  await ready(place);
+  boxes(place).Bob?.click();
+  await ready(place);
+  expect(Object.values(boxes(place)).map(({ checked }) => checked)).toEqual([false, false, true]);
+  buttons(place).find((button) => words(button) === "Submit")?.click();
+  expect(answers).toEqual([[asked.id, 2]]);
+});
+
+test.each([
+  ["answered", [0, 2], [true, false, true], "Answered"],
+  ["answered", 1, [false, true, false], "Answered"],
+  ["expired", null, [false, false, false], "Expired"],
+  ["cancelled", null, [false, false, false], "Cancelled"],
+])("a table that is %s with %j shows what was selected, and is shut", async (state, answer, checked, standing) => {
+  const { context, answers } = noting();
+  const place = await drawn(component("table", { ...PEOPLE, selectable: "many", state, answer }), context);
+  expect(Object.values(boxes(place)).map((box) => box.checked)).toEqual(checked);
+  expect(Object.values(boxes(place)).every(({ disabled }) => disabled)).toBe(true);
+  expect(buttons(place).some((button) => words(button) === "Submit")).toBe(false);
+  expect(words(place.querySelector(".arp-standing"))).toBe(standing);
+  expect(answers).toEqual([]);
+});
+
+test("a table without selection has no boxes, and rows of tabs have none", async () => {
+  for (const selectable of [undefined, "none", "some", 1]) {
+    const place = await drawn(component("table", { ...PEOPLE, ...(selectable !== undefined && { selectable }) }), noting().context);
+    expect(boxes(place)).toEqual({});
+    expect(place.querySelector(".arp-standing, .arp-actions")).toBeNull();
+  }
+  const tabs = [{ name: "Other", headers: ["name"], rows: [["Dan"]] }];
+  const place = await drawn(component("table", { ...PEOPLE, selectable: "many", tabs }), noting().context);
+  expect([...place.querySelectorAll("[role=tab]")].map(words)).toEqual(["People", "Other"]);
+  expect(Object.keys(boxes(place))).toEqual(["Cem", "Ann", "Bob"]);
+  place.querySelectorAll<HTMLElement>("[role=tab]")[1]?.click();
+  await ready(place);
+  expect(boxes(place)).toEqual({});
+});
+
+test("what is selected stays when rows join, and goes with rows that go", async () => {
+  const { context, answers } = noting();
+  const asked = component("table", { ...PEOPLE, selectable: "many" });
+  const place = await drawn(asked, context);
+  boxes(place).Ann?.click();
+  boxes(place).Bob?.click();
+  await ready(place);
+  const more = { ...asked, props: { ...asked.props, rows: [...PEOPLE.rows, ["Dan", 1]] } };
+  await drawn(more, context, place);
+  expect(Object.values(boxes(place)).map(({ checked }) => checked)).toEqual([false, true, true, false]);
+  await drawn({ ...asked, props: { ...asked.props, rows: PEOPLE.rows.slice(0, 2) } }, context, place);
+  buttons(place).find((button) => words(button) === "Submit")?.click();
+  expect(answers).toEqual([[asked.id, [1]]]);
+});

@@ -77,11 +77,10 @@ export const TEXT_PATHS = {
   "code-block": "code"
 } as const;
 
-/** The `input_type` that answers a component. */
-export const ANSWERED_BY = {
-  "form": "form_submit",
-  "confirm": "action",
-  "choices": "selection",
-  "text-input": "text",
-  "tabs": "action"
-} as const;
+/** The components that are questions, whatever is in them. */
+export const QUESTIONS = [
+  "form",
+  "confirm",
+  "choices",
+  "text-input"
+] as const;

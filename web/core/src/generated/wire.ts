@@ -418,6 +418,10 @@ export interface TableProps {
   highlight?: number[];
   searchable?: boolean;
   sortable?: boolean;
+  /** Whether one of its own rows, or some, can be selected: an input, as `choices` are. */
+  selectable?: "many" | "none" | "one";
+  state?: "answered" | "cancelled" | "expired" | "open" | null;
+  answer?: Json;
 }
 
 /** One of several files that share a place. */

@@ -85,7 +85,7 @@ export abstract class QuestionElement extends ComponentElement {
   /** Focus goes to the question when what had it went away. */
   #keepFocus(): void {
     if (document.activeElement !== document.body && document.activeElement !== null) return;
-    this.querySelector<HTMLElement>(".arp-question")?.focus({ preventScroll: true });
+    this.querySelector<HTMLElement>("section")?.focus({ preventScroll: true });
   }
 
   #isOffline(): boolean {

@@ -1,19 +1,20 @@
 /** Rows under headers. */
 
-import type { Json, JsonObject } from "@agent-rendering/core";
+import { questionState, type Json, type JsonObject } from "@agent-rendering/core";
 import { html, nothing, type PropertyDeclarations, type PropertyValues } from "lit";
 import { fileName, saveFile } from "../clipboard.js";
-import { ComponentElement, define } from "../element.js";
+import { define } from "../element.js";
 import { exportMenu, type Offer } from "../export_menu.js";
 import { icon } from "../icons.js";
 import { columnKind, sorted, type CellValue, type ColumnKind, type Direction, type Row } from "../table/sort.js";
 import { TableRows, WINDOWED } from "../table/rows.js";
 import { tabList } from "../tablist.js";
 import { copyFrom } from "../toolbar.js";
-import { freshId, list, number, objects, text } from "../values.js";
+import { freshId, isObject, list, number, objects, text } from "../values.js";
 import { styled } from "../styled.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/table.css?inline";
+import { QuestionElement } from "./question.js";
 
 interface Sheet {
   readonly name: string;
@@ -35,13 +36,14 @@ const exporters = () => import("@agent-rendering/core/export");
 /** A column is at least and at most so wide, in characters, where only rows in sight are drawn. */
 const [NARROWEST, WIDEST] = [6, 34];
 
-/** `<arp-table>`: to sort, to filter, to take along. */
-export class ArpTable extends ComponentElement {
+/** `<arp-table>`: to sort, to filter, to take along; and to select rows, where the agent wants some. */
+export class ArpTable extends QuestionElement {
   static override properties: PropertyDeclarations = {
     chosen: { state: true },
     wanted: { state: true },
     sorting: { state: true },
     order: { state: true },
+    picked: { state: true },
   };
 
   declare chosen: number;
@@ -49,6 +51,8 @@ export class ArpTable extends ComponentElement {
   declare sorting: Sorting | null;
   /** The rows in sorted order; `null` as they came. */
   declare order: Int32Array | null;
+  /** The numbers of the rows that are selected and not sent yet. */
+  declare picked: ReadonlySet<number>;
   readonly #id = freshId("table");
   #rows: TableRows | null = null;
   #sheets: readonly Sheet[] = [];
@@ -60,7 +64,7 @@ export class ArpTable extends ComponentElement {
 
   constructor() {
     super();
-    Object.assign(this, { chosen: 0, wanted: "", sorting: null, order: null });
+    Object.assign(this, { chosen: 0, wanted: "", sorting: null, order: null, picked: new Set() });
   }
 
   override connectedCallback(): void {
@@ -80,10 +84,14 @@ export class ArpTable extends ComponentElement {
 
   protected override willUpdate(changed: PropertyValues): void {
     if (this.component === null) return;
+    const asks = questionState(this.component) !== null;
+    if (asks) super.willUpdate(changed);
     if (changed.has("component")) {
       const { props } = this.component;
       const tabs = objects(props.tabs);
-      this.#sheets = (tabs.length > 0 ? tabs : [props]).map(sheetOf);
+      // Where rows are selected they are its own, which then stand before those of its tabs.
+      this.#sheets = (tabs.length === 0 ? [props] : asks ? [{ ...props, name: text(props.title) || "–" }, ...tabs] : tabs).map(sheetOf);
+      this.picked = new Set([...this.picked].filter((at) => at < (this.#sheets[0]?.rows.length ?? 0)));
       if (this.sorting) void this.#sort(this.sorting, false);
     }
     if (["component", "context", "chosen"].some((name) => changed.has(name))) this.#said = null;
@@ -101,7 +109,8 @@ export class ArpTable extends ComponentElement {
     const heading = text(title);
     const hasTabs = this.#sheets.length > 1 || sheet.name !== "";
     const name = heading || sheet.name || this.t("tableName");
-    return html`<section class="arp-card arp-table" role="group" aria-labelledby=${heading ? this.#id : nothing} aria-label=${heading ? nothing : name}>
+    const state = this.component ? questionState(this.component) : null;
+    return html`<section class="arp-card arp-table" data-state=${state ?? nothing} tabindex=${state === null ? nothing : -1} role="group" aria-labelledby=${heading ? this.#id : nothing} aria-label=${heading ? nothing : name}>
       <header>
         ${heading ? html`<h3 class="arp-title" id=${this.#id} dir="auto">${heading}</h3>` : html`<span class="arp-note">${this.t("rows", { count: sheet.rows.length })}</span>`}
         ${searchable === true || isLong ? this.#filter() : nothing}
@@ -111,14 +120,61 @@ export class ArpTable extends ComponentElement {
       <div class="arp-table-scroll" tabindex="0" role=${hasTabs ? "tabpanel" : "group"} id=${hasTabs ? `${this.#id}-panel` : nothing} aria-label=${name}>
         <table aria-rowcount=${isLong ? sheet.rows.length + 1 : nothing} class=${isLong ? "arp-long" : ""} ${styled(isLong ? { "--_arp-wide": String(wide.reduce((sum, one) => sum + one, 0)) } : {})}>
           <caption class="arp-hidden">${name}, ${this.t("rows", { count: sheet.rows.length })}</caption>
-          ${isLong ? html`<colgroup>${wide.map((width) => html`<col ${styled({ width: `${width}ch` })} />`)}</colgroup>` : nothing}
-          <thead><tr aria-rowindex=${isLong ? 1 : nothing}>${sheet.headers.map((header, at) => this.#header(header, at, sortable === true || isLong))}</tr></thead>
-          <tbody></tbody>
+          ${isLong ? html`<colgroup>${this.#picks ? html`<col ${styled({ width: "5ch" })} />` : nothing}${wide.map((width) => html`<col ${styled({ width: `${width}ch` })} />`)}</colgroup>` : nothing}
+          <thead><tr aria-rowindex=${isLong ? 1 : nothing}>${this.#picks ? html`<th scope="col" class="arp-pick"><span class="arp-hidden">${this.t("choose")}</span></th>` : nothing}${sheet.headers.map((header, at) => this.#header(header, at, sortable === true || isLong))}</tr></thead>
+          <tbody @change=${(event: Event) => this.#pick(event.target as HTMLInputElement)}></tbody>
         </table>
         ${sheet.rows.length === 0 ? html`<p class="arp-note arp-empty">${this.t("noRows")}</p>` : nothing}
       </div>
       <p class="arp-note arp-count" role="status">${this.#count()}</p>
+      ${state === null ? nothing : this.#submit()}
     </section>`;
+  }
+
+  /** Whether rows can be selected, or could be: those of tabs cannot. */
+  get #picks(): boolean {
+    return this.component !== null && questionState(this.component) !== null && Math.min(this.chosen, this.#sheets.length - 1) === 0;
+  }
+
+  /** The rows that are selected, or that were. */
+  get #taken(): ReadonlySet<Json> {
+    const { given, open, picked } = this;
+    if (open) return picked;
+    const taken = isObject(given) ? given.selected : given;
+    return new Set(Array.isArray(taken) ? taken : [taken ?? null]);
+  }
+
+  #pick({ value, checked, type }: HTMLInputElement): void {
+    const picked = new Set(type === "radio" ? [] : this.picked);
+    if (checked) picked.add(Number(value));
+    else picked.delete(Number(value));
+    this.picked = picked;
+  }
+
+  /** The box before a row's cells. */
+  #box(row: HTMLTableRowElement, at: number, taken: ReadonlySet<Json>, isOpen: boolean): void {
+    let box = row.querySelector<HTMLInputElement>(".arp-pick > input");
+    if (box === null) {
+      box = document.createElement("input");
+      box.name = `${this.#id}-row`;
+      const cell = document.createElement("td");
+      cell.className = "arp-pick";
+      cell.append(box);
+      row.prepend(cell);
+    }
+    const type = this.component?.props.selectable === "one" ? "radio" : "checkbox";
+    Object.assign(box, { type, value: String(at), checked: taken.has(at), disabled: !isOpen });
+    box.setAttribute("aria-label", this.#told(this.#sheet.rows[at]?.[0]) || String(at + 1));
+  }
+
+  #submit(): unknown {
+    const { t, picked, open } = this;
+    const rows = [...picked].sort((one, other) => one - other);
+    return html`<div class="arp-actions">
+      ${open || this.sent !== null ? html`<button type="button" class="arp-button" ?disabled=${!open || rows.length === 0} @click=${() => this.reply(this.component?.props.selectable === "one" ? (rows[0] as number) : rows)}>${t("submit")}</button>` : nothing}
+      <span class="arp-note" role="status">${open && rows.length > 0 ? t("chosen", { count: rows.length }) : nothing}</span>
+      ${this.standing()}
+    </div>`;
   }
 
   #count(): unknown {
@@ -214,7 +270,10 @@ export class ArpTable extends ComponentElement {
     if (body === null || box === null) return;
     if (this.#rows === null || !body.hasChildNodes()) this.#rows = new TableRows(body, box);
     const { rows, kinds, marked } = this.#sheet;
+    const { open } = this;
+    const taken = this.#taken;
     this.#rows.show(rows, this.#shown, {
+      ...(this.#picks && { lead: (row: HTMLTableRowElement, at: number) => this.#box(row, at, taken, open) }),
       classes: kinds.map((kind) => ({ number: "arp-number", date: "arp-date", text: "" })[kind]),
       text: (cell) => this.#told(cell),
       isMarked: (at) => marked.has(at),

@@ -24,6 +24,8 @@ export interface RowLook {
   readonly classes: readonly string[];
   text(value: Row[number] | undefined): string;
   isMarked(number: number): boolean;
+  /** Draws the cell that stands before the others, and draws it anew in a row that is there. */
+  lead?(row: HTMLTableRowElement, number: number): void;
 }
 
 /** Draws rows into a `tbody` whose scrolling box is `box`. */
@@ -54,7 +56,7 @@ export class TableRows {
 
   /** Shows rows in an order; those that are shown already and did not change keep their nodes. */
   show(rows: readonly Row[], order: ArrayLike<number>, look: RowLook): void {
-    const isSameLook = this.#look?.classes.join() === look.classes.join();
+    const isSameLook = this.#look?.classes.join() === look.classes.join() && !this.#look.lead === !look.lead;
     for (const [number, node] of this.#made) {
       if (isSameLook && rows[number] === this.#rows[number] && node.classList.contains(MARKED) === look.isMarked(number)) continue;
       node.remove();
@@ -104,6 +106,7 @@ export class TableRows {
     const kept = free.length > 0 ? new Map<number, HTMLTableRowElement>() : this.#made;
     this.#made = new Map(wanted.map((number) => [number, kept.get(number) ?? this.#make(number, free.shift())]));
     const nodes = [...this.#made.values()];
+    for (const [number, node] of this.#made) this.#look?.lead?.(node, number);
     nodes.forEach((node, at) => node.setAttribute("aria-rowindex", String(first + at + 2))); // the head is the first
     this.#above = this.#spacer(this.#above, first);
     this.#below = this.#spacer(this.#below, this.#order.length - end);
@@ -143,9 +146,11 @@ export class TableRows {
     const old = isMarked ? undefined : free;
     const node = old ?? document.createElement("tr");
     if (isMarked) node.className = MARKED;
+    if (!old) look.lead?.(node, number);
+    const before = look.lead ? 1 : 0;
     for (const [column, name] of look.classes.entries()) {
       const shown = look.text(row[column]);
-      const cell = node.children[column] ?? node.appendChild(document.createElement("td"));
+      const cell = node.children[column + before] ?? node.appendChild(document.createElement("td"));
       if (!old) cell.className = name;
       if (isMarked && column === 0) cell.append(Object.assign(document.createElement("strong"), { textContent: shown }));
       else say(cell, shown);
