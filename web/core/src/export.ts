@@ -113,7 +113,11 @@ const MARKDOWN = new Map<string, (props: JsonObject) => string>([
   ["markdown", ({ content }) => text(content)],
   ["status-card", ({ status, message, sections }) =>
     join(`(${text(status)})`, text(message), ...objects(sections).map(({ label, content }) => `**${line(text(label))}:** ${text(content)}`))],
-  ["table", (props) => tables(props).map(({ name, headers, rows }) => join(name && `**${line(name)}**`, toMarkdownTable(headers, rows))).join("\n\n")],
+  ["table", (props) => {
+    const taken = props.answer == null ? [] : [props.answer].flat();
+    const told = taken.map((at) => text(list(list(props.rows)[Number(at)])[0]) || `#${Number(at) + 1}`);
+    return join(...tables(props).map(({ name, headers, rows }) => join(name && `**${line(name)}**`, toMarkdownTable(headers, rows))), answered("", told.join(", ") || null));
+  }],
   ["code-block", (props) =>
     typeof props.code === "string"
       ? fenced(props.code, text(props.language))

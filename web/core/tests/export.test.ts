@@ -102,6 +102,7 @@ const SAMPLES: { [type: string]: [JsonObject, string] } = {
   "product-cards": [{ cards: [{ name: "Pen", price: 2, url: "https://h/" }] }, "- [Pen](<https://h/>), 2"],
   form: [{ fields: [{ name: "n", label: "Name" }], answer: { n: "Ada" } }, "- **Name:** Ada"],
   confirm: [{ title: "Sure?", answer: "confirm" }, "**Sure?**\n\n→ confirm"],
+  table: [{ headers: ["n"], rows: [["a"], ["b"]], selectable: "many", answer: [1, 7] }, "| n |\n| --- |\n| a |\n| b |\n\n→ b, #8"],
   choices: [{ options: ["a", { label: "B", value: 2 }] }, "- a\n- B"],
   split: [{ left: text("a", "L") as never, right: text("b", "R") as never }, "L\n\nR"],
   tabs: [{ tabs: [{ label: "One", component: text("a", "A") as never }] }, "**One**\n\nA"],

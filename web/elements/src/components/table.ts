@@ -118,9 +118,9 @@ export class ArpTable extends QuestionElement {
       </header>
       ${hasTabs ? tabList({ id: this.#id, label: name, tabs: this.#sheets.map((one) => one.name), active: Math.min(this.chosen, this.#sheets.length - 1), choose: (at) => this.#choose(at) }) : nothing}
       <div class="arp-table-scroll" tabindex="0" role=${hasTabs ? "tabpanel" : "group"} id=${hasTabs ? `${this.#id}-panel` : nothing} aria-label=${name}>
-        <table aria-rowcount=${isLong ? sheet.rows.length + 1 : nothing} class=${isLong ? "arp-long" : ""} ${styled(isLong ? { "--_arp-wide": String(wide.reduce((sum, one) => sum + one, 0)) } : {})}>
+        <table aria-rowcount=${isLong ? sheet.rows.length + 1 : nothing} class=${isLong ? "arp-long" : ""} ${styled(isLong ? { "--_arp-wide": String(wide.reduce((sum, one) => sum + one, this.#picks ? 5 : 0)) } : {})}>
           <caption class="arp-hidden">${name}, ${this.t("rows", { count: sheet.rows.length })}</caption>
-          ${isLong ? html`<colgroup>${this.#picks ? html`<col ${styled({ width: "5ch" })} />` : nothing}${wide.map((width) => html`<col ${styled({ width: `${width}ch` })} />`)}</colgroup>` : nothing}
+          ${isLong ? html`<colgroup>${this.#picks ? html`<col ${styled({ width: "5ch" })} />` : nothing}${wide.map((width, at) => html`<col ${styled(this.#picks && at === wide.length - 1 ? {} : { width: `${width}ch` })} />`)}</colgroup>` : nothing}
           <thead><tr aria-rowindex=${isLong ? 1 : nothing}>${this.#picks ? html`<th scope="col" class="arp-pick"><span class="arp-hidden">${this.t("choose")}</span></th>` : nothing}${sheet.headers.map((header, at) => this.#header(header, at, sortable === true || isLong))}</tr></thead>
           <tbody @change=${(event: Event) => this.#pick(event.target as HTMLInputElement)}></tbody>
         </table>
