@@ -15,7 +15,7 @@ from arp.commands.speaking import CONTEXT, fail
 from arp.protocol.errors import LocalError
 
 BAD = 1
-"""Exit code of `verify` if the pack is not what was exported."""
+"""Exit code of `verify` if the pack is not what was exported, or that cannot be proven."""
 
 
 @click.group(context_settings=CONTEXT)
@@ -88,7 +88,7 @@ def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) 
     except (SourceError, LocalError) as error:
         fail(str(error))
     tell(report, as_json=as_json)
-    raise SystemExit(BAD if report.broken else 0)
+    raise SystemExit(BAD if report.broken or report.unproven else 0)
 
 
 @evidence.command(context_settings=CONTEXT)

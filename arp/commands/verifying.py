@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from arp.commands.fact_pages import epoch_of
+from arp.commands.file_ledger import FileLedger
 from arp.commands.manifest_lines import manifest_lines
-from arp.commands.reading import open_source
 from arp.commands.speaking import printable
-from arp.evidence.checking import Report, check_pack, compare_with_ledger
+from arp.evidence.checking import Beside, Report, check_pack, compare_with_ledger
 from arp.evidence.pack import Pack
 from arp.ledger.exports.verify import Broken
 from arp.protocol.json_value import JsonObject
@@ -33,11 +33,14 @@ def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
     """
     with Pack(place) as opened:
         report = _checked(opened)
-        more = _compared(opened, ledger) if ledger is not None else None
-    broken = [*report.broken, *([more] if more is not None else [])]
-    if expected is not None and expected.lower() != report.manifest_sha256:
+        beside = _compared(opened, ledger) if ledger is not None else Beside([], is_noted=False)
+    broken = report.broken + beside.broken
+    is_right = expected is not None and expected.lower() == report.manifest_sha256
+    if expected is not None and not is_right:
         broken.append(Broken("manifest.json", f"its SHA-256 is {report.manifest_sha256}"))
-    return msgspec.structs.replace(report, broken=broken)
+    # A manifest that is known to be the one that was exported stands for all of its parts.
+    unproven = None if is_right or beside.is_noted else report.unproven
+    return msgspec.structs.replace(report, broken=broken, unproven=unproven)
 
 
 def _checked(pack: Pack) -> Report:
@@ -46,11 +49,11 @@ def _checked(pack: Pack) -> Report:
         return check_pack(pack, bar.update)
 
 
-def _compared(pack: Pack, ledger: str) -> Broken | None:
+def _compared(pack: Pack, ledger: str) -> Beside:
     session_id = pack.manifest.chain.session_id
-    with closing(open_source("", ledger, None)) as source:
-        epoch = epoch_of(source, session_id)
-        return compare_with_ledger(pack, epoch, source.events(session_id, 0, ()))
+    with closing(FileLedger(ledger)) as source:
+        epoch, kept = epoch_of(source, session_id), source.kept(session_id)
+        return compare_with_ledger(pack, epoch, source.events(session_id, 0, ()), kept)
 
 
 def tell(report: Report, *, as_json: bool) -> None:
@@ -63,7 +66,13 @@ def tell(report: Report, *, as_json: bool) -> None:
         click.echo(click.style("bad   ", fg="red") + printable(str(one)))
     if report.first_bad is not None:
         click.echo(f"first bad sequence: {report.first_bad}")
-    if not report.broken:
+    if report.unproven is not None:
+        click.echo(click.style("unproven  ", fg="yellow") + report.unproven)
+        click.echo(
+            "their hashes are those of the manifest; give its own: --sha256, or --ledger of a "
+            "server that made the pack"
+        )
+    elif not report.broken:
         click.echo(
             click.style("good  ", fg="green") + f"{report.facts} facts, {report.parts} parts"
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from arp.control.asked import OfSession
 from arp.control.control import Control
 from arp.control.desk import Plane
 from arp.control.export_requests import ExportEvidence, ExportReplay, ExportReview
@@ -20,6 +21,7 @@ from arp.hub.turn import Turn
 from arp.ledger.exports.replay_case import decode_case
 from arp.protocol.errors import InvalidMessage, SessionNotFound
 from arp.store.blobs import MemoryFiles
+from arp.store.memory import MemoryStore
 from tests.control.desk_rig import Client, controlled, facts, said
 from tests.waiting import becomes
 
@@ -236,3 +238,31 @@ async def test_methods_are_the_same_over_json_rpc() -> None:
         assert made["file"]["name"] == "evidence.zip"
         refused = await client.answer("evidence/export", sessionId="s", nobody="knows")
         assert refused["error"]["code"] == -32602
+
+
+class Forged(MemoryStore):
+    """Keeps a hash of the second fact that is not that of the fact that is there."""
+
+    async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
+        """As `Store.heads`."""
+        return [(2, b"another hash")]
+
+
+async def test_a_session_whose_facts_are_not_those_of_the_kept_hashes_is_not_exported() -> None:
+    async with controlled(busy, store=Forged()) as control:
+        await one_turn(control)
+        made = [
+            await control.exports.evidence(ExportEvidence(session_id="s")),
+            await control.exports.evidence(ExportEvidence(session_id="s", turn_id="t1")),
+            await control.exports.replay(ExportReplay(session_id="s")),
+            await control.exports.review(ExportReview(session_id="s")),
+        ]
+        for one in made:
+            assert (one.state, one.file) == ("unsupported", None)
+            assert one.reason is not None
+            assert one.reason.startswith("one of the facts 1 to 2 is not what it was when its")
+        told = await noted(control)
+        assert [fact["payload"]["state"] for fact in told] == ["unsupported"] * 4
+        found = await control.sessions.verify(OfSession(session_id="s"))
+        assert found.broken is not None
+        assert found.broken.sequence == 1

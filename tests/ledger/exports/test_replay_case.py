@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.ledger.exports.evidence import readable
+from arp.ledger.exports.derived import readable
 from arp.ledger.exports.replay_case import (
     Case,
     CaseMaker,
