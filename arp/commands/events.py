@@ -12,7 +12,7 @@ import msgspec
 from arp.commands.fact_line import fact_line
 from arp.commands.reading import open_source, reading_options
 from arp.commands.source import SourceError
-from arp.commands.speaking import CONTEXT, fail, printable
+from arp.commands.speaking import CONTEXT, fail, json_text, printable
 from arp.ledger.chain import Checked
 
 BAD = 1
@@ -61,7 +61,7 @@ def events(
                 raise SystemExit(BAD if found.broken is not None else 0)
             read = source.follow if follow else source.events
             for fact in read(session, after, types):
-                click.echo(fact if as_json else fact_line(fact, width))
+                click.echo(json_text(fact) if as_json else fact_line(fact, width))
                 if follow:
                     sys.stdout.flush()
     except SourceError as error:
@@ -71,7 +71,7 @@ def events(
 def _tell(found: Checked, *, as_json: bool) -> None:
     """Say what came of comparing a session with the hashes that are kept of it."""
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(json_text(msgspec.json.encode(found)))
         return
     if found.broken is not None:
         click.echo(click.style("bad   ", fg="red") + printable(found.broken.reason))

@@ -17,6 +17,7 @@ from arp.commands.fact_pages import Page, epoch_of, output_reader, pages
 from arp.commands.file_ledger import FileLedger
 from arp.commands.manifest_lines import manifest_lines
 from arp.commands.source import Source, SourceError
+from arp.commands.speaking import json_text, printable
 from arp.evidence.documents import CaseExport, ReviewExport, write_new
 from arp.evidence.export import EvidenceExport, Order, range_of
 from arp.evidence.pack import NoPack, Pack
@@ -74,13 +75,13 @@ def export_session(
         _by_server(url, token, wish, target) if ledger is None else _from_file(ledger, wish, target)
     )
     if made.manifest is not None and as_json:
-        click.echo(msgspec.json.encode(made.manifest))
+        click.echo(json_text(msgspec.json.encode(made.manifest)))
         return
     if made.manifest is not None:
         for line in manifest_lines(made.manifest):
             click.echo(line)
         click.echo(f"manifest sha256 {made.sha256}")
-    click.echo(click.style(f"{made.path}", bold=True))
+    click.echo(click.style(printable(str(made.path)), bold=True))
 
 
 def _file_name(session: str) -> str:

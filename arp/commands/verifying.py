@@ -12,11 +12,13 @@ import msgspec
 from arp.commands.fact_pages import epoch_of
 from arp.commands.file_ledger import FileLedger
 from arp.commands.manifest_lines import manifest_lines
-from arp.commands.speaking import printable
+from arp.commands.speaking import json_text, printable
 from arp.evidence.checking import Beside, Report, check_pack, compare_with_ledger
+from arp.evidence.documents import write_new
 from arp.evidence.pack import Pack
 from arp.ledger.exports.verify import Broken
 from arp.protocol.json_value import JsonObject
+from arp.protocol.safe_text import sanitise
 
 
 def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
@@ -60,7 +62,7 @@ def tell(report: Report, *, as_json: bool) -> None:
     """Tells what a check found."""
     if as_json:
         document: JsonObject = {**msgspec.to_builtins(report), "first_bad": report.first_bad}
-        click.echo(msgspec.json.encode(document))
+        click.echo(json_text(msgspec.json.encode(document)))
         return
     for one in report.broken:
         click.echo(click.style("bad   ", fg="red") + printable(str(one)))
@@ -79,26 +81,32 @@ def tell(report: Report, *, as_json: bool) -> None:
     click.echo(f"manifest sha256 {report.manifest_sha256}")
 
 
-def show_pack(place: Path, part: str | None, *, as_json: bool) -> None:
+def show_pack(place: Path, part: str | None, target: Path | None, *, as_json: bool) -> None:
     """Tells what is in a pack, or prints one of its parts.
 
+    Args:
+        place: Of the pack.
+        part: That is wanted; `None`: what the manifest says.
+        target: The part is written there, byte for byte, and not printed.
+        as_json: The manifest as JSON.
+
     Raises:
-        LocalError: There is no such pack, or no such part.
+        LocalError: There is no such pack, or no such part; or it cannot be written.
     """
     with Pack(place) as opened:
-        if part is not None:
-            _print(opened.read(part))
+        if part is not None and target is not None:
+            write_new(target, opened.read(part))
+        elif part is not None:
+            click.echo(_shown(part, opened.read(part)), nl=False)
         elif as_json:
-            click.echo(msgspec.json.encode(opened.manifest))
+            click.echo(json_text(msgspec.json.encode(opened.manifest)))
         else:
             for line in manifest_lines(opened.manifest):
                 click.echo(line)
 
 
-def _print(data: bytes) -> None:
-    """Prints a part: as it is to a pipe, without control characters to a terminal."""
-    if not sys.stdout.isatty():
-        click.echo(data, nl=False)
-        return
-    for line in data.decode("utf-8", "replace").splitlines():
-        click.echo("".join(one if one.isprintable() else " " for one in line))
+def _shown(part: str, data: bytes) -> str:
+    """Give a part as text in which every character is visible: JSON of the same value, if it is."""
+    if part.endswith((".json", ".jsonl")):
+        return json_text(data)
+    return sanitise(data.decode("utf-8", "replace"))

@@ -11,6 +11,7 @@ from typing import Final
 from arp.ledger.exports.evidence import Evidence
 from arp.ledger.models.reading import part, text
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.safe_text import sanitise_line
 
 REVIEW: Final = "review.md"
 """What a review is called."""
@@ -157,7 +158,7 @@ def quoted(value: Json) -> str:
     """Gives a value as code in one line of Markdown; nothing for `None`."""
     if value is None or value == "":
         return ""
-    shown = "".join(one if one.isprintable() else " " for one in str(value))[:200]
+    shown = sanitise_line(str(value).replace("\n", " "))[:200]
     if shown.isascii() and shown.replace("_", "").replace(".", "").isalnum():
         return f"`{shown}`"
     fence = "`" * (_longest_run(shown) + 1)
