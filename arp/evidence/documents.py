@@ -13,7 +13,7 @@ from arp.ledger.exports.correlation import Spine
 from arp.ledger.exports.derived import readable
 from arp.ledger.exports.manifest import Scope
 from arp.ledger.exports.replay_case import CaseMaker, obstacle
-from arp.ledger.exports.review import review
+from arp.ledger.exports.review import Words, review
 from arp.ledger.exports.scope import Range, is_of
 from arp.ledger.fact import decode
 from arp.store.directory import sync_directory
@@ -71,7 +71,8 @@ class ReviewExport:
 
     def __init__(self, order: Order, found: Range | None = None) -> None:
         self._order = order
-        self._evidence = begun(order, found)
+        self._words = Words()
+        self._evidence = begun(order, found, [self._words])
 
     @property
     def spine(self) -> Spine:
@@ -97,7 +98,8 @@ class ReviewExport:
         chain, order = self._evidence.chain, self._order
         if chain.through < chain.first:
             raise NothingToExport(f"session {order.session_id} has no facts of this")
-        return review(self._evidence, order.evidence_id, order.created_at).encode()
+        words = self._words
+        return review(self._evidence, order.evidence_id, order.created_at, words).encode()
 
 
 def write_new(target: Path, data: bytes) -> None:
