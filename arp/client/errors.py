@@ -30,6 +30,7 @@ from arp.protocol.errors import (
     Unauthenticated,
 )
 from arp.protocol.messages import ErrorMessage
+from arp.protocol.safe_text import sanitise_line
 
 MOST_REASON_CHARACTERS = 200
 """What a peer says as its reason is shown no longer than this."""
@@ -152,8 +153,8 @@ def coded_error(payload: ErrorPayload) -> ArpError:
 
 
 def printable(text: str) -> str:
-    """Gives a peer's words without control characters, on one line, cut."""
-    shown = "".join(character if character.isprintable() else " " for character in text)
+    """Gives a peer's words on one line, every character visible, cut."""
+    shown = sanitise_line(" ".join(text.replace("\r\n", "\n").split("\n")))
     return " ".join(shown.split())[:MOST_REASON_CHARACTERS]
 
 

@@ -15,7 +15,7 @@ from arp.commands.speaking import CONTEXT, fail
 from arp.protocol.errors import LocalError
 
 BAD = 1
-"""Exit code of `verify` if the pack is not what was exported."""
+"""Exit code of `verify` if the pack is not what was exported, or that cannot be proven."""
 
 
 @click.group(context_settings=CONTEXT)
@@ -88,23 +88,33 @@ def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) 
     except (SourceError, LocalError) as error:
         fail(str(error))
     tell(report, as_json=as_json)
-    raise SystemExit(BAD if report.broken else 0)
+    raise SystemExit(BAD if report.broken or report.unproven else 0)
 
 
 @evidence.command(context_settings=CONTEXT)
 @click.argument("pack", type=click.Path(path_type=Path))
-@click.option("--part", help="Print this part of it.")
+@click.option("--part", help="Print this part of it, with every character visible.")
+@click.option(
+    "--to",
+    "-o",
+    "target",
+    type=click.Path(path_type=Path),
+    help="With --part: write it there, byte for byte.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The manifest, as JSON.")
-def show(pack: Path, part: str | None, as_json: bool) -> None:
+def show(pack: Path, part: str | None, target: Path | None, as_json: bool) -> None:
     r"""Tell what is in PACK. It is not checked; that is what verify does.
 
     \b
       arp evidence show my-session.zip
       arp evidence show my-session.zip --part tool_calls.json
+      arp evidence show my-session.zip --part outputs/8a5e… --to chart.png
     """
     from arp.commands.verifying import show_pack
 
+    if target is not None and part is None:
+        fail("--to is where a part is written: name one with --part")
     try:
-        show_pack(pack, part, as_json=as_json)
+        show_pack(pack, part, target, as_json=as_json)
     except LocalError as error:
         fail(str(error))

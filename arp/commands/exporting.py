@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +13,11 @@ import click
 import msgspec
 from msgspec import Struct
 
-from arp.commands.fact_pages import epoch_of, output_reader, pages
+from arp.commands.fact_pages import Page, epoch_of, output_reader, pages
 from arp.commands.file_ledger import FileLedger
 from arp.commands.manifest_lines import manifest_lines
 from arp.commands.source import Source, SourceError
+from arp.commands.speaking import json_text, printable
 from arp.evidence.documents import CaseExport, ReviewExport, write_new
 from arp.evidence.export import EvidenceExport, Order, range_of
 from arp.evidence.pack import NoPack, Pack
@@ -73,13 +75,13 @@ def export_session(
         _by_server(url, token, wish, target) if ledger is None else _from_file(ledger, wish, target)
     )
     if made.manifest is not None and as_json:
-        click.echo(msgspec.json.encode(made.manifest))
+        click.echo(json_text(msgspec.json.encode(made.manifest)))
         return
     if made.manifest is not None:
         for line in manifest_lines(made.manifest):
             click.echo(line)
         click.echo(f"manifest sha256 {made.sha256}")
-    click.echo(click.style(f"{made.path}", bold=True))
+    click.echo(click.style(printable(str(made.path)), bold=True))
 
 
 def _file_name(session: str) -> str:
@@ -127,12 +129,25 @@ def _order(source: Source, wish: Wish) -> Order:
     )
 
 
-def _pack(source: Source, order: Order, target: Path, ledger: str) -> Made:
-    found = range_of(order.scope, pages(source, order.session_id))
+def _pages(source: FileLedger, session_id: str) -> Iterator[Page]:
+    """Give the facts of a session, each page when it was compared with the hashes that are kept.
+
+    Raises:
+        ChainBroken: A fact is not what it was when its hash was kept.
+    """
+    check = source.kept_check(session_id)
+    for page in pages(source, session_id):
+        check.take(fact for _, fact in page)
+        yield page
+    check.finish()
+
+
+def _pack(source: FileLedger, order: Order, target: Path, ledger: str) -> Made:
+    found = range_of(order.scope, _pages(source, order.session_id))
     with (
         EvidenceExport(order, target, found) as under_way,
         click.progressbar(
-            pages(source, order.session_id), label="facts", file=sys.stderr
+            _pages(source, order.session_id), label="facts", file=sys.stderr
         ) as told_pages,
     ):
         for page in told_pages:
@@ -141,12 +156,12 @@ def _pack(source: Source, order: Order, target: Path, ledger: str) -> Made:
         return Made(made.path, made.sha256, made.manifest)
 
 
-def _document(source: Source, order: Order, form: str) -> bytes:
+def _document(source: FileLedger, order: Order, form: str) -> bytes:
     """Gives a case or a review."""
-    found = range_of(order.scope, pages(source, order.session_id))
-    making = CaseExport(order.scope) if form == "case" else ReviewExport(order, found)
+    found = range_of(order.scope, _pages(source, order.session_id))
+    making = CaseExport(order.scope, found) if form == "case" else ReviewExport(order, found)
     with click.progressbar(
-        pages(source, order.session_id), label="facts", file=sys.stderr
+        _pages(source, order.session_id), label="facts", file=sys.stderr
     ) as told_pages:
         for page in told_pages:
             making.take(page)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from arp.commands.source import SessionRow, SourceError
 from arp.control.follow import wanted
-from arp.store.errors import StoreError
+from arp.ledger.chain import Break, ChainBroken, Checked, KeptCheck
+from arp.store.errors import StoreDamaged, StoreError
 from arp.store.ledger_file import LedgerFile
 from arp.store.location import path_of
 
@@ -81,6 +82,46 @@ class FileLedger:
                     after = chunk[-1][0]
         except StoreError as error:
             raise SourceError(str(error)) from error
+
+    def kept(self, session_id: str) -> list[tuple[int, bytes | None]]:
+        """Give the hashes of a session's chain that the file keeps.
+
+        Raises:
+            SourceError: The file cannot be read.
+        """
+        try:
+            return self._file.heads(session_id)
+        except StoreError as error:
+            raise SourceError(str(error)) from error
+
+    def kept_check(self, session_id: str) -> KeptCheck:
+        """Give what compares the facts of a session with the hashes that the file keeps of them.
+
+        Raises:
+            SourceError: As `Source.events`.
+        """
+        try:
+            meta = self._file.session(session_id)
+        except StoreError as error:
+            raise SourceError(str(error)) from error
+        if meta is None:
+            raise SourceError(f"no session {session_id!r} in {self._file.path}")
+        return KeptCheck(session_id, meta.epoch, self.kept(session_id))
+
+    def verify(self, session_id: str) -> Checked:
+        """As `Source.verify`."""
+        check, broken = self.kept_check(session_id), None
+        try:
+            while page := self._file.read(session_id, check.sequence):
+                check.take(fact for _, fact in page)
+            check.finish()
+        except ChainBroken as error:
+            broken = error.broken
+        except StoreDamaged as error:
+            broken = Break(error.after + 1, error.after + 1, error.message)
+        except StoreError as error:
+            raise SourceError(str(error)) from error
+        return check.checked(session_id, broken)
 
     def close(self) -> None:
         """As `Source.close`."""

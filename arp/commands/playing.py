@@ -13,7 +13,7 @@ import click
 
 from arp.commands.fact_pages import epoch_of
 from arp.commands.file_ledger import FileLedger
-from arp.commands.speaking import fail
+from arp.commands.speaking import fail, json_text, printable
 from arp.evidence.pack import Pack
 from arp.ledger.exports.fact_line import split_line
 from arp.ledger.exports.manifest import FACTS
@@ -51,7 +51,7 @@ def recorded(place: Path, session: str | None, stack: ExitStack) -> Iterator[Fac
         first = pack.manifest.chain.first
         if first > 1:
             told = "what stood on the screen before is not in it"
-            click.echo(f"arp: {place} begins at fact {first}; {told}", err=True)
+            click.echo(f"arp: {printable(str(place))} begins at fact {first}; {told}", err=True)
         return (decode(split_line(line)[1]) for line in pack.lines(FACTS))
     ledger = stack.enter_context(closing(FileLedger(f"sqlite:{place}")))
     epoch_of(ledger, session)
@@ -82,7 +82,7 @@ def paced(facts: Iterable[Fact], speed: float, flushed: IO[str] | None = None) -
 def _show(lines: Iterator[bytes], as_json: bool) -> int:
     if as_json:
         for line in lines:
-            click.echo(line, nl=False)
+            click.echo(json_text(line), nl=False)
         return 0
     try:
         from arp_terminal.pipe import run

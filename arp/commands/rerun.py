@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from arp.app import App
-from arp.commands.speaking import fail, printable
+from arp.commands.speaking import fail, json_text, printable
 from arp.control.rerun import Rerun
 from arp.ledger.exports.replay_case import Case, Difference, TurnCase, decode_case
 from arp.server.application import Application
@@ -45,7 +45,8 @@ def rerun(place: Path, agent: str, turn_s: float, *, as_json: bool) -> int:
             _first_difference(application, case, turn_s, lambda _: bar.update(1))
         )
     if as_json:
-        click.echo(msgspec.json.encode({"difference": difference, "turns": len(case.turns)}))
+        document = {"difference": difference, "turns": len(case.turns)}
+        click.echo(json_text(msgspec.json.encode(document)))
     else:
         _tell(case, difference)
     return 0 if difference is None else DIFFERENT
@@ -74,7 +75,8 @@ def _tell(case: Case, difference: Difference | None) -> None:
         return
     click.echo(
         click.style("differs ", fg="red")
-        + f"turn {printable(difference.turn_id)}, fact {difference.sequence}: {difference.where}"
+        + f"turn {printable(difference.turn_id)}, fact {difference.sequence}: "
+        + printable(difference.where)
     )
     for name, value in (("expected", difference.expected), ("found", difference.found)):
         click.echo(f"  {name:9}{printable(msgspec.json.encode(value).decode())[:400]}")

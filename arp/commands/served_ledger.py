@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 from arp.client.sse import EventTooLong, SseParser
 from arp.commands.source import SessionRow, SourceError
 from arp.commands.speaking import printable
+from arp.ledger.chain import Checked
 
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 
@@ -82,6 +83,10 @@ class ServedLedger:
             except (httpx.TransportError, EventTooLong):
                 pass
             time.sleep(AGAIN_S)
+
+    def verify(self, session_id: str) -> Checked:
+        """As `Source.verify`: the server looks at its own ledger."""
+        return self._get(f"/_api/sessions/{quote(session_id)}/verification", Checked)
 
     def close(self) -> None:
         """As `Source.close`."""

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import click
 
 from arp.commands.playing import recorded
-from arp.commands.speaking import fail
+from arp.commands.speaking import fail, printable
 from arp.hub.directory import Principal
 from arp.hub.player import Player
 from arp.hub.settings import HubSettings
@@ -77,7 +77,9 @@ def _serve(facts: Iterable[Fact], speed: float, port: int) -> int:
         going_on = _play(application, session_id, chain((first,), told), speed)
         playing.append(asyncio.get_running_loop().create_task(going_on, name="arp-play"))
         click.echo(f"http://{HOST}:{port}/?session={quote(session_id, safe='')}")
-        click.echo(f"arp connect http://{HOST}:{port} --session {shlex.quote(session_id)}")
+        click.echo(
+            f"arp connect http://{HOST}:{port} --session {shlex.quote(printable(session_id))}"
+        )
         sys.stdout.flush()
 
     return 0 if serve(application, listener, ready) else 1
@@ -95,4 +97,4 @@ async def _play(
         await player.play(facts, speed)
         click.echo("arp: that was all; Ctrl-C ends it", err=True)
     except ArpError as error:
-        click.echo(f"arp: {error.message}", err=True)
+        click.echo(f"arp: {printable(error.message)}", err=True)

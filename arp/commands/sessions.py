@@ -10,7 +10,7 @@ import msgspec
 
 from arp.commands.reading import open_source, reading_options
 from arp.commands.source import SessionRow, SourceError
-from arp.commands.speaking import CONTEXT, cut, fail, printable
+from arp.commands.speaking import CONTEXT, cut, fail, json_text, printable
 
 MOST = 200
 
@@ -36,7 +36,7 @@ def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_jso
         fail(str(error))
     if as_json:
         for row in rows:
-            click.echo(msgspec.json.encode(row).decode())
+            click.echo(json_text(msgspec.json.encode(row)))
         return
     for line in table(rows, shutil.get_terminal_size((100, 24)).columns):
         click.echo(line)

@@ -7,6 +7,8 @@ from typing import Annotated, Protocol
 
 from msgspec import Meta, Struct
 
+from arp.ledger.chain import Checked
+
 
 class SourceError(Exception):
     """What is wrong, and what to do; nothing more can be read."""
@@ -46,6 +48,13 @@ class Source(Protocol):
 
         Raises:
             SourceError: As `events`.
+        """
+
+    def verify(self, session_id: str) -> Checked:
+        """Compare a session's facts with the hashes that the ledger keeps of them.
+
+        Raises:
+            SourceError: There is no such session, or it cannot be read.
         """
 
     def close(self) -> None:

@@ -10,13 +10,15 @@ import click
 import msgspec
 
 from arp.commands.fact_pages import epoch_of
+from arp.commands.file_ledger import FileLedger
 from arp.commands.manifest_lines import manifest_lines
-from arp.commands.reading import open_source
-from arp.commands.speaking import printable
-from arp.evidence.checking import Report, check_pack, compare_with_ledger
+from arp.commands.speaking import json_text, printable
+from arp.evidence.checking import Beside, Report, check_pack, compare_with_ledger
+from arp.evidence.documents import write_new
 from arp.evidence.pack import Pack
 from arp.ledger.exports.verify import Broken
 from arp.protocol.json_value import JsonObject
+from arp.protocol.safe_text import sanitise
 
 
 def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
@@ -33,11 +35,14 @@ def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
     """
     with Pack(place) as opened:
         report = _checked(opened)
-        more = _compared(opened, ledger) if ledger is not None else None
-    broken = [*report.broken, *([more] if more is not None else [])]
-    if expected is not None and expected.lower() != report.manifest_sha256:
+        beside = _compared(opened, ledger) if ledger is not None else Beside([], is_noted=False)
+    broken = report.broken + beside.broken
+    is_right = expected is not None and expected.lower() == report.manifest_sha256
+    if expected is not None and not is_right:
         broken.append(Broken("manifest.json", f"its SHA-256 is {report.manifest_sha256}"))
-    return msgspec.structs.replace(report, broken=broken)
+    # A manifest that is known to be the one that was exported stands for all of its parts.
+    unproven = None if is_right or beside.is_noted else report.unproven
+    return msgspec.structs.replace(report, broken=broken, unproven=unproven)
 
 
 def _checked(pack: Pack) -> Report:
@@ -46,50 +51,62 @@ def _checked(pack: Pack) -> Report:
         return check_pack(pack, bar.update)
 
 
-def _compared(pack: Pack, ledger: str) -> Broken | None:
+def _compared(pack: Pack, ledger: str) -> Beside:
     session_id = pack.manifest.chain.session_id
-    with closing(open_source("", ledger, None)) as source:
-        epoch = epoch_of(source, session_id)
-        return compare_with_ledger(pack, epoch, source.events(session_id, 0, ()))
+    with closing(FileLedger(ledger)) as source:
+        epoch, kept = epoch_of(source, session_id), source.kept(session_id)
+        return compare_with_ledger(pack, epoch, source.events(session_id, 0, ()), kept)
 
 
 def tell(report: Report, *, as_json: bool) -> None:
     """Tells what a check found."""
     if as_json:
         document: JsonObject = {**msgspec.to_builtins(report), "first_bad": report.first_bad}
-        click.echo(msgspec.json.encode(document))
+        click.echo(json_text(msgspec.json.encode(document)))
         return
     for one in report.broken:
         click.echo(click.style("bad   ", fg="red") + printable(str(one)))
     if report.first_bad is not None:
         click.echo(f"first bad sequence: {report.first_bad}")
-    if not report.broken:
+    if report.unproven is not None:
+        click.echo(click.style("unproven  ", fg="yellow") + report.unproven)
+        click.echo(
+            "their hashes are those of the manifest; give its own: --sha256, or --ledger of a "
+            "server that made the pack"
+        )
+    elif not report.broken:
         click.echo(
             click.style("good  ", fg="green") + f"{report.facts} facts, {report.parts} parts"
         )
     click.echo(f"manifest sha256 {report.manifest_sha256}")
 
 
-def show_pack(place: Path, part: str | None, *, as_json: bool) -> None:
+def show_pack(place: Path, part: str | None, target: Path | None, *, as_json: bool) -> None:
     """Tells what is in a pack, or prints one of its parts.
 
+    Args:
+        place: Of the pack.
+        part: That is wanted; `None`: what the manifest says.
+        target: The part is written there, byte for byte, and not printed.
+        as_json: The manifest as JSON.
+
     Raises:
-        LocalError: There is no such pack, or no such part.
+        LocalError: There is no such pack, or no such part; or it cannot be written.
     """
     with Pack(place) as opened:
-        if part is not None:
-            _print(opened.read(part))
+        if part is not None and target is not None:
+            write_new(target, opened.read(part))
+        elif part is not None:
+            click.echo(_shown(part, opened.read(part)), nl=False)
         elif as_json:
-            click.echo(msgspec.json.encode(opened.manifest))
+            click.echo(json_text(msgspec.json.encode(opened.manifest)))
         else:
             for line in manifest_lines(opened.manifest):
                 click.echo(line)
 
 
-def _print(data: bytes) -> None:
-    """Prints a part: as it is to a pipe, without control characters to a terminal."""
-    if not sys.stdout.isatty():
-        click.echo(data, nl=False)
-        return
-    for line in data.decode("utf-8", "replace").splitlines():
-        click.echo("".join(one if one.isprintable() else " " for one in line))
+def _shown(part: str, data: bytes) -> str:
+    """Give a part as text in which every character is visible: JSON of the same value, if it is."""
+    if part.endswith((".json", ".jsonl")):
+        return json_text(data)
+    return sanitise(data.decode("utf-8", "replace"))

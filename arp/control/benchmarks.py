@@ -28,9 +28,8 @@ from arp.control.pages import fed
 from arp.control.turns import StartTurn, Turns
 from arp.hub.live import LiveSession
 from arp.ledger.exports.comparison import compare
-from arp.ledger.exports.manifest import Scope
-from arp.ledger.exports.trajectory import Agent, Trajectory
-from arp.ledger.exports.trials import NOT_KNOWN, Trial, TrialBook, TrialPart
+from arp.ledger.exports.manifest import Scope, TrialOf
+from arp.ledger.exports.trials import NOT_KNOWN, Trial, TrialBook
 from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
@@ -157,10 +156,8 @@ class Benchmarks:
             if trial.turn_status is not None:
                 self._end(live, trial)
         benchmark = msgspec.convert(trial.benchmark, Benchmark)
-        agent = Agent(live.session.head.workflow or "agent")
-        extra = {"benchmark": trial.benchmark, "taskId": trial.task_id, "runId": trial.run_id}
-        also = (Trajectory(asked.trial_id, agent, extra), TrialPart(asked.trial_id))
-        make = partial(Exports(self._desk).pack, outputs=asked.outputs, also=also)
+        named = TrialOf(asked.trial_id, live.session.head.workflow or "agent")
+        make = partial(Exports(self._desk).pack, outputs=asked.outputs, trial=named)
         scope = OfScope(session_id=live.id, evidence_id=asked.evidence_id)
         ids = {"benchmark": noted.as_json(benchmark)}
         about = Scope(turn_id=trial.turn_id)

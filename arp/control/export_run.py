@@ -25,6 +25,7 @@ from arp.evidence.export import NothingToExport, Order, checked
 from arp.evidence.pack_writer import PackUnwritable
 from arp.hub.live import LiveSession
 from arp.hub.saved import blob_path
+from arp.ledger.chain import ChainBroken, Kept, KeptCheck
 from arp.ledger.exports.correlation import Spine
 from arp.ledger.exports.manifest import Manifest, Scope
 from arp.ledger.exports.scope import Range
@@ -60,6 +61,8 @@ class Job(Struct, frozen=True):
     """The last fact that is looked at."""
     aside: Path
     """A directory for what is made."""
+    kept: Kept = ()
+    """The hashes that the ledger keeps of the session's chain."""
 
 
 class Made(Struct, frozen=True):
@@ -118,15 +121,16 @@ class ExportRun:
                 kind=kind,
                 scope=scope or Scope(turn_id=asked.turn_id, task_id=asked.task_id),
             )
+            kept = await self._desk.hub.store.heads(live.id)
             through = live.session.log.stored
             with self._desk.hub.blobs.aside() as aside:
                 try:
                     async with self._desk.plane.exporting:
-                        made = await make(Job(order, through, aside))
-                except NothingToExport as error:
+                        made = await make(Job(order, through, aside, kept))
+                except (NothingToExport, ChainBroken) as error:
                     state = Exported(
                         kind=kind,
-                        state=error.state,
+                        state="unsupported" if isinstance(error, ChainBroken) else error.state,
                         reason=error.message,
                         through_sequence=through,
                     )
@@ -215,8 +219,19 @@ class ExportRun:
         return checked(found, scope)
 
     async def feed(self, job: Job, take: Callable[[list[tuple[int, bytes]]], object]) -> None:
-        """Hands every fact up to the last one of a job to somebody, page by page, in a thread."""
-        await fed(self._desk.hub.store, job.order.session_id, job.through, take)
+        """Hands every fact up to the last one of a job to somebody, page by page, in a thread.
+
+        Raises:
+            ChainBroken: One is not what it was when the ledger kept its hash.
+        """
+        check = KeptCheck(job.order.session_id, job.order.epoch, job.kept)
+
+        def compared(page: list[tuple[int, bytes]]) -> None:
+            check.take(fact for _, fact in page)
+            take(page)
+
+        await fed(self._desk.hub.store, job.order.session_id, job.through, compared)
+        check.finish()
 
 
 def joined(scope: Scope, spine: Spine | None) -> dict[str, Json]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -15,8 +15,7 @@ from arp.evidence.checking import check_pack
 from arp.evidence.documents import CaseExport, ReviewExport, write_new
 from arp.evidence.export import EvidenceExport
 from arp.evidence.pack import Pack
-from arp.ledger.exports.evidence import Also
-from arp.ledger.exports.manifest import Scope
+from arp.ledger.exports.manifest import Scope, TrialOf
 from arp.ledger.exports.replay_case import CASE
 from arp.ledger.exports.review import REVIEW
 from arp.ledger.payload_fields import Verification
@@ -61,20 +60,20 @@ class Exports:
         """
         return await self._run.run(asked, "review", self._review)
 
-    async def pack(self, job: Job, *, outputs: bool = True, also: Sequence[Also] = ()) -> Made:
+    async def pack(self, job: Job, *, outputs: bool = True, trial: TrialOf | None = None) -> Made:
         """Makes a pack aside.
 
         Args:
             job: What is wanted.
             outputs: Large outputs are taken in.
-            also: Who makes further parts.
+            trial: The benchmark trial that it is about.
 
         Raises:
             NothingToExport: There is nothing of this.
         """
         found = await self._run.found(job)
         target = job.aside / f"{job.order.kind}.zip"
-        with EvidenceExport(job.order, target, found, also) as making:
+        with EvidenceExport(job.order, target, found, trial) as making:
             await self._run.feed(job, making.take)
             read = self._reader(job.order.session_id) if outputs else None
             made = await asyncio.to_thread(making.finish, read)
@@ -93,8 +92,7 @@ class Exports:
         return lambda ref: asyncio.run_coroutine_threadsafe(files.read(ref), loop).result()
 
     async def _case(self, job: Job) -> Made:
-        await self._run.found(job)
-        making = CaseExport(job.order.scope)
+        making = CaseExport(job.order.scope, await self._run.found(job))
         await self._run.feed(job, making.take)
         return await _document(job.aside / CASE, making)
 

@@ -106,10 +106,12 @@ class Rerun:
         answers = list(turn.answers)
         is_stopped = False
         async for fact in facts:
+            if is_stopped and turn.is_unfinished:
+                continue  # what follows is compared with nothing, and must not count ids
             self._reducer.add(found, fact)
             if fact.type == "action.required" and fact.action_id is not None and answers:
                 await self._answer(fact.action_id, answers.pop(0))
-            if turn.is_cancelled and not is_stopped and _has_come(turn, found):
+            if not is_stopped and turn.is_to_be_stopped(found):
                 is_stopped = True
                 await self._stop(turn_id)
 
@@ -124,14 +126,3 @@ class Rerun:
         asked = CancelTurn(session_id=self.session_id, turn_id=turn_id)
         with suppress(ArpError):  # it has ended meanwhile
             await self._control.turns.cancel(asked)
-
-
-def _has_come(turn: TurnCase, found: list[Expected]) -> bool:
-    """Tells whether all has come again that a turn had done before it was stopped."""
-    before = turn.facts[:-1]
-    if len(found) < len(before):
-        return False
-    if not before:
-        return True
-    last, came = before[-1], found[len(before) - 1]
-    return len(str(came.payload.get("text", ""))) >= len(str(last.payload.get("text", "")))

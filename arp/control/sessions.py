@@ -12,6 +12,7 @@ from msgspec import Meta, Raw, Struct
 from arp.control.asked import Asked, Id, Kinds, OfSession, Sequence
 from arp.control.desk import Desk
 from arp.control.follow import follow, wanted
+from arp.ledger.chain import Checked
 from arp.protocol.errors import UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.session.log import THREAD
@@ -172,6 +173,16 @@ class Sessions:
                     if len(events) == asked.limit or size >= PAGE_BYTES:
                         break
         return EventPage(asked.session_id, head.epoch, events, place)
+
+    async def verify(self, asked: OfSession) -> Checked:
+        """Compare a session's facts with the hashes that the ledger keeps of them.
+
+        Raises:
+            SessionNotFound: There is no such session.
+            StoreError: The ledger cannot be read.
+        """
+        head = await self._desk.head(asked.session_id)
+        return await self._desk.hub.verifier.check(head.session_id, head.epoch)
 
     async def follow(
         self, session_id: str, after: int = 0, types: Several[str] = ()

@@ -10,7 +10,7 @@ from msgspec import Struct
 from arp.ledger.fact import Fact, decode
 from arp.ledger.models.read_model import ReadModel
 from arp.ledger.models.tasks import RULES, Attempt, Task, Tasks
-from arp.protocol.errors import InvalidMessage, UnknownObject
+from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.store.store import Store
 
 READ_FACTS = 1000
@@ -38,6 +38,32 @@ class Known(Struct, frozen=True):
         """The attempt that runs."""
         run_id = self.task.current_run_id
         return next((one for one in self.task.attempts if one.run_id == run_id), None)
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether the last attempt failed."""
+        attempts = self.task.attempts
+        return bool(attempts) and attempts[-1].status == "failed"
+
+    def has_run(self, run_id: str | None) -> bool:
+        """Tell whether there was an attempt of that id."""
+        return any(one.run_id == run_id for one in self.task.attempts)
+
+    def check_idle(self) -> None:
+        """Refuse another attempt while one runs.
+
+        Raises:
+            SessionBusy: One does.
+        """
+        task = self.task
+        if task.current_run_id is not None:
+            raise SessionBusy(f"attempt {task.current_run_id} of task {task.task_id} still runs")
+
+
+def not_known(task_id: str) -> Known:
+    """Give a task of which no fact tells, as an attempt at it may be the first that is heard."""
+    task = Task(task_id=task_id, objective="unknown", status="unknown", first_sequence=0)
+    return Known(task, 0, {})
 
 
 async def find(store: Store, model: ReadModel, task_id: str) -> Known | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from arp.control.task_graph import Known
-from arp.control.task_requests import CompleteTask, TaskStatus, UpdateTask
+from arp.ledger.models.tasks import ENDED
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import Json
 from arp.record.runtime import Runtime
 from arp.record.tasks import Task
 from arp.session.log import THREAD
+
+if TYPE_CHECKING:
+    from arp.control.task_requests import CompleteTask, TaskStatus, UpdateTask
 
 
 class Steps:
@@ -23,7 +26,9 @@ class Steps:
         running = known.running
         self._number = (running.attempt if running is not None else None) or known.attempts
         """Of the attempt that runs, or ran last."""
-        self.task: Task = self._runtime.known_task(known.task.task_id, known.attempts)
+        last = known.task.attempts[-1].run_id if known.task.attempts else None
+        run_id = running.run_id if running is not None else last
+        self.task: Task = self._runtime.known_task(known.task.task_id, known.attempts, run_id)
 
     def update(self, asked: UpdateTask) -> None:
         """Records everything that an update says, the new status last.
@@ -71,7 +76,6 @@ class Steps:
 
     def _run(self, reason: str | None, run_id: str | None) -> None:
         if self._known.running is None:
-            self.task.started()
             self._begin(run_id or f"{self.task.id}.{self._known.attempts + 1}")
         elif self._known.task.status == "paused":
             self.task.resumed(reason)
@@ -80,16 +84,22 @@ class Steps:
 
     def retry(self, run_id: str, reason: str | None) -> None:
         """Records that the task is tried again, as a run of that id."""
-        number = self._known.attempts + 1
-        self._record("task.retrying", {"attempt": number, "reason": reason})
-        self._begin(run_id)
+        attempt = self.task.retry(reason, run_id)
+        self._item("started", attempt.number)
+
+    def begin(self, run_id: str) -> None:
+        """Records that an attempt begins: the first, or another one after one that ended."""
+        if self._known.has_failed or self._known.task.status in ENDED:
+            self.retry(run_id, None)
+        else:
+            self._begin(run_id)
 
     def complete(self, asked: CompleteTask) -> None:
         """Records that the task is done, and the attempt that did it."""
         running = self._known.running
         if running is not None:
             payload = {"attempt": self._number, "outputs": asked.outputs or None}
-            self._record("task.attempt.completed", payload, run_id=running.run_id)
+            self._record("task.attempt.completed", payload)
             self._item("completed", self._number, outputs=asked.outputs or None)
         self.task.completed(
             asked.outputs,
@@ -114,6 +124,7 @@ class Steps:
         joined.record("task.updated", {}, task_id=self.task.id)
 
     def _begin(self, run_id: str) -> None:
+        self.task.started(run_id)
         attempt = self.task.attempt(run_id)
         self._item("started", attempt.number)
 
@@ -121,12 +132,13 @@ class Steps:
         running = self._known.running
         if running is not None:
             payload = {"attempt": self._number, "reason": reason}
-            self._record("task.attempt.failed", payload, run_id=running.run_id)
+            self._record("task.attempt.failed", payload)
             self._item("failed", self._number, reason=reason)
 
     def _item(self, what: str, attempt: int, **more: Json) -> None:
         if self._known.ids.keys() >= {"job_id", "job_item_id"}:
             self._record(f"job.item.{what}", {"attempt": attempt, **more})
 
-    def _record(self, type_name: str, payload: dict[str, Json], **ids: str) -> None:
-        self._runtime.record(type_name, payload, task_id=self.task.id, **ids)
+    def _record(self, type_name: str, payload: dict[str, Json]) -> None:
+        ids = {"task_id": self.task.id, "run_id": self.task.run_id}
+        self._runtime.record(type_name, payload, **ids)

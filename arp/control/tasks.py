@@ -27,14 +27,14 @@ from arp.control.task_requests import (
     UpdateTask,
 )
 from arp.control.task_steps import Steps
-from arp.control.turns import StartTurn, Turns
+from arp.control.turns import DONE, StartTurn, Turns
 from arp.hub.live import LiveSession
 from arp.ledger.models.read_model import ReadModel
 from arp.ledger.models.tasks import ENDED
-from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
+from arp.protocol.errors import InvalidMessage, UnknownObject
 from arp.session.effects import Effect
 
-RETRIED = ENDED - {"completed", "archived"}
+RETRIED = ENDED - DONE
 """How a task ended that may be tried again."""
 
 
@@ -148,7 +148,7 @@ class TaskDesk:
         """
         async with self._here(asked.session_id, asked.task_id) as here:
             known = here.task(asked.task_id)
-            if asked.run_id in [one.run_id for one in known.task.attempts]:
+            if known.has_run(asked.run_id):
                 return await self._state(here, asked.task_id, repeated=True)
             _check_retry(known)
             run_id = asked.run_id or f"{asked.task_id}.{known.attempts + 1}"
@@ -260,17 +260,11 @@ def _check_open(known: Known) -> None:
 
 
 def _check_retry(known: Known) -> None:
+    known.check_idle()
     task = known.task
-    if task.current_run_id is not None:
-        raise SessionBusy(f"attempt {task.current_run_id} of task {task.task_id} still runs")
-    if task.status not in RETRIED and not _has_failed(known):
+    is_open = task.status not in ENDED
+    if task.status not in RETRIED and not (is_open and known.has_failed):
         raise InvalidMessage(
             f"task {task.task_id} is {task.status}; only what failed is tried again",
             detail="taskId",
         )
-
-
-def _has_failed(known: Known) -> bool:
-    """Tells whether the last attempt failed while the task is still open."""
-    attempts = known.task.attempts
-    return known.task.status not in ENDED and bool(attempts) and attempts[-1].status == "failed"

@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from arp.control.asked import Asked, Id, OfSession, SessionId, Traceparent, TurnId
 from arp.control.desk import Desk
+from arp.control.task_graph import find, not_known
+from arp.control.task_steps import Steps
 from arp.hub.live import LiveSession
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import JsonObject
@@ -22,6 +24,9 @@ from arp.surface.profile import DRAFT
 
 MORE_S = 1.0
 """How much longer than a turn's own grace its end is waited for."""
+
+DONE = frozenset(("completed", "archived"))
+"""Statuses of a task at which no attempt begins any more."""
 
 _OWN_ID = re.compile(r"t[0-9]+")
 
@@ -61,7 +66,7 @@ class StartTurn(Asked, frozen=True, kw_only=True):
     task_id: Id | None = None
     """The task that it is for."""
     run_id: Id | None = None
-    """The attempt at that task."""
+    """The attempt at that task: it begins with the turn, unless it has begun already."""
     traceparent: Traceparent | None = None
     """The caller's span, as W3C Trace Context writes it: the turn is a part of its trace."""
 
@@ -107,19 +112,49 @@ class Turns:
     async def start(self, asked: StartTurn) -> TurnState:
         """Begins a turn, or puts it in line, or refuses it, as the session's policy says.
 
+        With `taskId` and `runId` an attempt at the task begins, in which the turn is.
+
         Raises:
-            SessionBusy: A turn runs and the policy is `reject`; nothing has changed.
-            ArpError: The input, the agent or the session is refused; nothing has changed.
+            SessionBusy: A turn runs and the policy is `reject`, or another attempt at the task
+                runs; nothing has changed.
+            ArpError: The input, the agent or the session is refused, or the task is completed;
+                nothing has changed.
 
         Source: ledger.md 5, submit_turn.
         """
         live = await self._desk.open(asked.session_id, asked.workflow)
-        turn_id, repeated, effects = self.submit(live, asked)
-        self._desk.carry_out(live, effects)
+        if asked.task_id is not None and asked.run_id is not None:
+            turn_id, repeated = await self._attempt(live, asked, asked.task_id, asked.run_id)
+        else:
+            turn_id, repeated, effects = self.submit(live, asked)
+            self._desk.carry_out(live, effects)
         past = await self._status_of_left(live, turn_id)
         state = _state(live, turn_id, past, repeated=repeated)
         await live.written()
         return state
+
+    async def _attempt(
+        self, live: LiveSession, asked: StartTurn, task_id: str, run_id: str
+    ) -> tuple[str, bool]:
+        """Record a turn, and the attempt at a task that begins with it; give the turn's id."""
+        async with self._desk.plane.lock(live.id):
+            await live.written()
+            model = await self._desk.model(live.id)
+            known = await find(self._desk.hub.store, model, task_id) or not_known(task_id)
+            is_there = known.has_run(run_id)
+            if not is_there and not (asked.turn_id is not None and _exists(live, asked.turn_id)):
+                known.check_idle()
+                if known.task.status in DONE:
+                    raise InvalidMessage(
+                        f"task {task_id} is {known.task.status}: it has no more attempts",
+                        detail="taskId",
+                    )
+            turn_id, repeated, effects = self.submit(live, asked)
+            if not repeated and not is_there:
+                runtime = self._desk.hub.runtime(live)
+                Steps(runtime, known, turn_id).begin(run_id)
+            self._desk.carry_out(live, effects)
+            return turn_id, repeated
 
     @staticmethod
     def submit(live: LiveSession, asked: StartTurn) -> tuple[str, bool, list[Effect]]:

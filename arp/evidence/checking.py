@@ -1,17 +1,43 @@
-"""Whether a pack is what was exported; where it is not, which fact is the first bad one."""
+"""Whether a pack is what was exported; where it is not, which fact is the first bad one.
+
+Theory of operation. Three questions, each of which makes sense only if the one before is answered
+well. Are the facts those of the chain? Has each part the bytes that the manifest tells of? Are the
+parts, and what the manifest says of them, what the facts make? The last is answered by making all
+of it again: who forges a part can mend its hash in the manifest, but not the facts that it is made
+of. For that the pack must be made by the same rules; parts of another version are *unproven*,
+unless the hash of the manifest is known from elsewhere, since it stands for all of the pack.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct
 
+from arp.evidence.export import OUTPUTS, output_gaps
 from arp.evidence.pack import Pack, PartMissing
 from arp.ledger import chain
+from arp.ledger.exports.derived import TIMELINE, Derived
 from arp.ledger.exports.fact_line import NoFactLine, split_line
-from arp.ledger.exports.manifest import FACTS, MANIFEST, Chain
+from arp.ledger.exports.manifest import (
+    DERIVATION,
+    FACTS,
+    MANIFEST,
+    Chain,
+    Manifest,
+    Output,
+    Part,
+)
+from arp.ledger.exports.scope import Bounds, Range
+from arp.ledger.exports.trial_parts import TrialParts
 from arp.ledger.exports.verify import Broken, FactCheck
+from arp.ledger.fact import decode
+from arp.ledger.models.reading import text
+
+LEDGER = "ledger"
+"""Named in a report in the place of a part, where the ledger itself is not what it was."""
 
 
 class Report(Struct, frozen=True):
@@ -24,7 +50,10 @@ class Report(Struct, frozen=True):
     parts: int
     """That were looked at."""
     broken: list[Broken]
-    """Empty: the pack is what was exported."""
+    """Empty: the pack is what was exported, as far as it could be checked."""
+    unproven: str | None = None
+    """Why the parts could not be compared with the facts; `None`: they were, or the facts are bad.
+    """
 
     @property
     def first_bad(self) -> int | None:
@@ -34,7 +63,7 @@ class Report(Struct, frozen=True):
 
 
 def check_pack(pack: Pack, advance: Callable[[int], object] = lambda _: None) -> Report:
-    """Checks every fact and every part of a pack.
+    """Checks every fact and every part of a pack, and makes the parts again from the facts.
 
     Args:
         pack: An open one.
@@ -50,8 +79,12 @@ def check_pack(pack: Pack, advance: Callable[[int], object] = lambda _: None) ->
     broken += [Broken(name, "is not in the manifest") for name in sorted(pack.names() - listed)]
     if FACTS not in listed and wrong is None:
         broken.append(Broken(FACTS, "is not in the manifest"))
+    unproven = None
+    if not broken:
+        unproven = _other_rules(pack.manifest)
+        broken += _check_derived(pack) if unproven is None else ()
     digest = sha256(pack.manifest_bytes).hexdigest()
-    return Report(digest, facts, len(pack.manifest.parts), broken)
+    return Report(digest, facts, len(pack.manifest.parts), broken, unproven)
 
 
 def _check_facts(pack: Pack) -> tuple[int, Broken | None]:
@@ -88,35 +121,162 @@ def _check_part(
     return None if digest.hexdigest() == expected else "is not what was exported"
 
 
-def compare_with_ledger(pack: Pack, epoch: str, facts: Iterable[bytes]) -> Broken | None:
-    """Gives the first fact of a pack that is not the one of the ledger that it comes from.
+# -- what the facts make --------------------------------------------------------------------------
+
+
+def _other_rules(manifest: Manifest) -> str | None:
+    """Say why the parts cannot be made again here; `None`: they can."""
+    if manifest.derivation == DERIVATION:
+        return None
+    if manifest.derivation:
+        made = f"rules {manifest.derivation}, this arp has rules {DERIVATION}"
+    else:
+        made = "a version of arp that did not name its rules"
+    return f"the parts were made by {made}, so they were not compared with the facts"
+
+
+def _check_derived(pack: Pack) -> list[Broken]:
+    """Make the parts again from the facts of a pack whose facts and hashes are good."""
+    manifest, timeline = pack.manifest, sha256()
+    place = manifest.chain.first
+    try:
+        derived = _begun(pack)
+        for sequence, body in _bodies(pack):
+            place = sequence
+            timeline.update(derived.fold(decode(body)))
+        timeline.update(derived.rest())
+        made = {name: sha256(data).hexdigest() for name, data in derived.documents().items()}
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        reason = "nothing can be made of it, so no export has written this pack"
+        return [Broken(FACTS, reason, place)]
+    made[TIMELINE] = timeline.hexdigest()
+    return [*_check_parts(manifest, made), *_check_told(manifest, derived)]
+
+
+def _begun(pack: Pack) -> Derived:
+    manifest = pack.manifest
+    found = Range(manifest.scope)
+    if manifest.scope.task_id is not None:
+        found.take(_bodies(pack))
+    also = [TrialParts(manifest.trial)] if manifest.trial is not UNSET else []
+    bounds = Bounds(manifest.chain.first, turns=frozenset(found.turns))
+    return Derived(manifest.chain.session_id, manifest.scope, bounds, also)
+
+
+def _bodies(pack: Pack) -> Iterator[tuple[int, bytes]]:
+    lines = enumerate(pack.lines(FACTS), pack.manifest.chain.first)
+    return ((sequence, split_line(line)[1]) for sequence, line in lines)
+
+
+def _check_parts(manifest: Manifest, made: dict[str, str]) -> Iterator[Broken]:
+    """Compare the parts with what the facts make, by their hashes."""
+    outputs = {one.part for one in manifest.outputs}
+    for part in manifest.parts:
+        expected = made.pop(part.name, None)
+        if expected is None and part.name != FACTS and part.name not in outputs:
+            yield Broken(part.name, "is nothing that the facts make")
+        elif expected not in (None, part.sha256):
+            yield Broken(part.name, "is not what the facts make of it")
+    for name in made:
+        yield Broken(name, "is missing; the facts make it")
+
+
+def _check_told(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
+    """Compare what the manifest says with what the facts make."""
+    parts = {part.name: part for part in manifest.parts}
+    if [one.output_ref for one in manifest.outputs] != [one.output_ref for one in derived.outputs]:
+        yield Broken(MANIFEST, "outputs: they are not those that the facts name")
+        return
+    for said, named in zip(manifest.outputs, derived.outputs, strict=True):
+        digest = derived.sha256_of.get(said.output_ref)
+        if not _is_output(said, named, parts.get(said.part or ""), digest):
+            yield Broken(
+                MANIFEST, f"output {said.output_ref!r:.80} is not what the facts say of it"
+            )
+    for name, value, made in (
+        ("runtimeCorrelation", manifest.runtime_correlation, derived.spine.document()),
+        ("correlationStates", manifest.correlation_states, derived.spine.states()),
+        ("sections", manifest.sections, derived.states()),
+        ("gaps", manifest.gaps, derived.gaps() + output_gaps(manifest.outputs)),
+    ):
+        if value != made:
+            yield Broken(MANIFEST, f"{name}: it is not what the facts make of it")
+
+
+def _is_output(said: Output, named: Output, part: Part | None, digest: str | None) -> bool:
+    """Tell whether an output is what the facts say of it; a part is called by its own hash."""
+    if (said.state == "not_applicable") != (named.state == "not_applicable"):
+        return False
+    if said.state != "exported":
+        return said.part is None
+    return (
+        part is not None
+        and part.name == f"{OUTPUTS}/{part.sha256}"
+        and part.bytes == said.bytes
+        and part.sha256 == (digest or part.sha256)
+    )
+
+
+# -- beside the ledger ----------------------------------------------------------------------------
+
+
+class Beside(Struct, frozen=True):
+    """What came of comparing a pack with the ledger that it comes from."""
+
+    broken: list[Broken]
+    is_noted: bool
+    """The ledger has the hash of the manifest, and it is the right one."""
+
+
+def compare_with_ledger(
+    pack: Pack, epoch: str, facts: Iterable[bytes], kept: chain.Kept = ()
+) -> Beside:
+    """Compare a pack with the session that it comes from, as the ledger has it.
 
     Args:
         pack: An open one.
         epoch: Of the session's log, as the ledger has it.
         facts: Of the session, from the first on.
+        kept: The hashes of its chain that the ledger keeps.
     """
     told: Chain = pack.manifest.chain
     if told.epoch != epoch:
-        return Broken(MANIFEST, f"it is of epoch {told.epoch!r:.80}, the ledger of {epoch!r:.80}")
-    previous = chain.genesis(told.session_id, epoch)
-    lines, sequence = pack.lines(FACTS), 0
-    for sequence, (body, digest) in enumerate(_linked(previous, facts), 1):
-        if sequence < told.first:
-            continue
-        if sequence > told.through:
-            return None
-        if not _is_same(next(lines, b""), digest, body):
-            return Broken(FACTS, "it is not what the ledger has", sequence)
-    if sequence < told.through:
-        return Broken(FACTS, "the ledger does not have it", max(sequence + 1, told.first))
-    return None
+        reason = f"it is of epoch {told.epoch!r:.80}, the ledger of {epoch!r:.80}"
+        return Beside([Broken(MANIFEST, reason)], is_noted=False)
+    check = chain.KeptCheck(told.session_id, epoch, kept)
+    lines, wrong = pack.lines(FACTS), list[Broken]()
+    noted: set[str] = set()
+    try:
+        for body in facts:
+            check.take((body,))
+            is_told = not wrong and told.first <= check.sequence <= told.through
+            if is_told and not _is_same(next(lines, b""), check.head, body):
+                wrong.append(Broken(FACTS, "it is not what the ledger has", check.sequence))
+            noted |= _noted(pack.manifest, body)
+        if not wrong and check.sequence < told.through:
+            first = max(check.sequence + 1, told.first)
+            wrong.append(Broken(FACTS, "the ledger does not have it", first))
+        check.finish()
+    except chain.ChainBroken as error:
+        wrong.append(Broken(LEDGER, error.message, error.first))
+    digest = sha256(pack.manifest_bytes).hexdigest()
+    if noted and digest not in noted:
+        wrong.append(Broken(MANIFEST, f"the ledger noted the SHA-256 {min(noted)}"))
+    return Beside(wrong, digest in noted)
 
 
-def _linked(previous: bytes, facts: Iterable[bytes]) -> Iterable[tuple[bytes, bytes]]:
-    for body in facts:
-        previous = chain.link(previous, body)
-        yield body, previous
+def _noted(manifest: Manifest, body: bytes) -> set[str]:
+    """Give the hash of the pack's manifest that a fact tells, if it does."""
+    if b'"evidence.changed"' not in body:
+        return set()
+    try:
+        fact = decode(body)
+    except msgspec.DecodeError:
+        return set()
+    if (fact.type, fact.evidence_id) != ("evidence.changed", manifest.evidence_id):
+        return set()
+    digest = text(fact.payload, "sha256")
+    return {digest} if digest is not None else set()
 
 
 def _is_same(line: bytes, digest: bytes, body: bytes) -> bool:

@@ -7,13 +7,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from arp.evidence.export import NotExportable, NothingToExport, Order
+from arp.evidence.export import NotExportable, NothingToExport, Order, begun
 from arp.evidence.pack_writer import UNFINISHED, PackUnwritable
 from arp.ledger.exports.correlation import Spine
-from arp.ledger.exports.evidence import Evidence, readable
+from arp.ledger.exports.derived import readable
 from arp.ledger.exports.manifest import Scope
 from arp.ledger.exports.replay_case import CaseMaker, obstacle
-from arp.ledger.exports.review import review
+from arp.ledger.exports.review import Words, review
 from arp.ledger.exports.scope import Range, is_of
 from arp.ledger.fact import decode
 from arp.store.directory import sync_directory
@@ -24,20 +24,22 @@ class CaseExport:
 
     Args:
         scope: Which turns are in it.
+        found: Its facts, as `range_of` found them.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, found: Range | None = None) -> None:
         self.spine = Spine()
         self.gaps: list[str] = []
         """Known gaps that apply."""
         self._scope = scope
+        self._turns = found.turns if found is not None else frozenset[str]()
         self._maker = CaseMaker()
 
     def take(self, page: Sequence[tuple[int, bytes]]) -> None:
         """Takes the next facts."""
         for _, body in page:
             fact = decode(body)
-            is_told = is_of(fact, self._scope)
+            is_told = is_of(fact, self._scope, self._turns)
             if is_told:
                 self.spine.take(fact)
             if is_told or fact.type == "session.created":
@@ -69,8 +71,8 @@ class ReviewExport:
 
     def __init__(self, order: Order, found: Range | None = None) -> None:
         self._order = order
-        first, through = (found.first, found.last) if found is not None else (1, None)
-        self._evidence = Evidence(order.session_id, order.epoch, order.scope, first, through)
+        self._words = Words()
+        self._evidence = begun(order, found, [self._words])
 
     @property
     def spine(self) -> Spine:
@@ -96,7 +98,8 @@ class ReviewExport:
         chain, order = self._evidence.chain, self._order
         if chain.through < chain.first:
             raise NothingToExport(f"session {order.session_id} has no facts of this")
-        return review(self._evidence, order.evidence_id, order.created_at).encode()
+        words = self._words
+        return review(self._evidence, order.evidence_id, order.created_at, words).encode()
 
 
 def write_new(target: Path, data: bytes) -> None:

@@ -14,17 +14,30 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from arp.evidence.pack_writer import PackWriter
 from arp.ledger.exports.correlation import Spine
-from arp.ledger.exports.evidence import Also, Evidence, Lines
-from arp.ledger.exports.manifest import FACTS, Chain, Gap, Manifest, Output, Scope
-from arp.ledger.exports.scope import Range
+from arp.ledger.exports.derived import TIMELINE, Also
+from arp.ledger.exports.evidence import Evidence, Lines
+from arp.ledger.exports.manifest import (
+    DERIVATION,
+    FACTS,
+    MOST_MANIFEST,
+    MOST_PARTS,
+    Chain,
+    Gap,
+    Manifest,
+    Output,
+    Scope,
+    TrialOf,
+    encode_manifest,
+)
+from arp.ledger.exports.scope import ALL, Range
+from arp.ledger.exports.trial_parts import TrialParts
 from arp.ledger.payload_fields import Export, ExportKind
 from arp.protocol.errors import ArpError, LocalError
 
-TIMELINE: Final = "timeline.jsonl"
 OUTPUTS: Final = "outputs"
 
 
@@ -76,18 +89,24 @@ class EvidenceExport:
         order: What is wanted.
         target: Where the pack shall lie; a zip if it ends in `.zip`.
         found: First and last fact, as `range_of` found them; `None` means all facts.
-        also: Who makes further parts of the pack.
+        trial: The benchmark trial that the pack is about.
 
     Raises:
         PackUnwritable: Something is there, or the disk refuses.
     """
 
     def __init__(
-        self, order: Order, target: Path, found: Range | None = None, also: Sequence[Also] = ()
+        self,
+        order: Order,
+        target: Path,
+        found: Range | None = None,
+        trial: TrialOf | None = None,
     ) -> None:
         self._order = order
-        first, through = (found.first, found.last) if found is not None else (1, None)
-        self._evidence = Evidence(order.session_id, order.epoch, order.scope, first, through, also)
+        self._trial = trial
+        self._taken: set[str] = set()
+        """Parts with outputs."""
+        self._evidence = begun(order, found, [TrialParts(trial)] if trial is not None else [])
         self._writer = PackWriter(target)
 
     def __enter__(self) -> EvidenceExport:
@@ -126,7 +145,7 @@ class EvidenceExport:
                 place to read them from.
 
         Raises:
-            NothingToExport: There was no fact. Nothing is written.
+            NothingToExport: There was no fact, or too much to be listed. Nothing is written.
             PackUnwritable: The disk refuses. Nothing is written.
         """
         chain = self._evidence.chain
@@ -141,39 +160,51 @@ class EvidenceExport:
             for output in self._evidence.outputs
         ]
         manifest = self._manifest(chain, outputs)
+        if len(encode_manifest(manifest)) > MOST_MANIFEST:
+            raise NotExportable("so much cannot be listed in one pack; export turn by turn")
         return Exported(self._writer.target, self._writer.finish(manifest), manifest)
 
     def _take_in(self, output: Output, read: Callable[[str], bytes]) -> Output:
         if output.state == "not_applicable":
             return output
+        if self._writer.count >= MOST_PARTS - 1:
+            return msgspec.structs.replace(output, reason=f"a pack has at most {MOST_PARTS} parts")
         try:
             data = read(output.output_ref)
         except ArpError as error:
             return msgspec.structs.replace(
                 output, state="missing_correlation", reason=error.message
             )
-        part = f"{OUTPUTS}/{sha256(data).hexdigest()}"
-        self._writer.add(part, data)
+        digest = sha256(data).hexdigest()
+        if self._evidence.sha256_of.get(output.output_ref, digest) != digest:
+            reason = "what lies beside the ledger is not what the facts tell of"
+            return msgspec.structs.replace(output, state="missing_correlation", reason=reason)
+        part = f"{OUTPUTS}/{digest}"
+        if part not in self._taken:  # two outputs may have the same bytes
+            self._taken.add(part)
+            self._writer.add(part, data)
         return Output(output.output_ref, "exported", bytes=len(data), part=part)
 
     def _manifest(self, chain: Chain, outputs: list[Output]) -> Manifest:
         order, evidence = self._order, self._evidence
         return Manifest(
+            derivation=DERIVATION,
             kind=order.kind,
             evidence_id=order.evidence_id,
             created_at=order.created_at,
             scope=order.scope,
+            trial=self._trial or UNSET,
             runtime_correlation=evidence.spine.document(),
             correlation_states=evidence.spine.states(),
             chain=chain,
             sections=evidence.states(),
             outputs=outputs,
-            gaps=evidence.gaps() + _output_gaps(outputs),
+            gaps=evidence.gaps() + output_gaps(outputs),
             parts=self._writer.close_parts(),
         )
 
 
-def _output_gaps(outputs: Iterable[Output]) -> list[Gap]:
+def output_gaps(outputs: Iterable[Output]) -> list[Gap]:
     """Gives a gap for each way in which outputs are not in the pack."""
     counts = Counter(
         (one.state, one.reason or "it is not in the pack")
@@ -181,6 +212,18 @@ def _output_gaps(outputs: Iterable[Output]) -> list[Gap]:
         if one.state != "exported"
     )
     return [Gap(OUTPUTS, state, reason, count) for (state, reason), count in counts.items()]
+
+
+def begun(order: Order, found: Range | None, also: Sequence[Also] = ()) -> Evidence:
+    """Give the evidence of an export that begins.
+
+    Args:
+        order: What is wanted.
+        found: Its facts; `None` means all.
+        also: Who makes further parts.
+    """
+    bounds = found.bounds if found is not None else ALL
+    return Evidence(order.session_id, order.epoch, order.scope, bounds, also)
 
 
 def range_of(scope: Scope, pages: Iterable[Sequence[tuple[int, bytes]]]) -> Range | None:

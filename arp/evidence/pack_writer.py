@@ -77,6 +77,11 @@ class PackWriter:
         except OSError as error:
             raise _unwritable(self.target, error) from error
 
+    @property
+    def count(self) -> int:
+        """Give how many parts there are."""
+        return len(self._open)
+
     def _place(self, name: str) -> Path:
         place = self._aside.joinpath(*PurePosixPath(name).parts)
         place.parent.mkdir(parents=True, exist_ok=True)

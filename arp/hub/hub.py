@@ -24,6 +24,7 @@ from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
+from arp.hub.verification import Verifier
 from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
 from arp.protocol.errors import (
@@ -94,6 +95,7 @@ class Hub:
         self.directory = Directory(store, self.settings, self._replayer, mark, self._mend, now)
         self.writer.listing = self.directory.listing
         self.models = Models(store, self.directory.sessions, self.settings)
+        self.verifier = Verifier(store)
         self.mended: dict[str, tuple[int, int]] = {}
         """Sessions in memory that had to be mended when they were read from the store: between
         which sequences the facts of it stand, behind the first and up to the second."""
@@ -156,6 +158,7 @@ class Hub:
         self._replayer.close()
         await self.directory.states.aclose()
         await self.models.aclose()
+        await self.verifier.aclose()
         if self._sweeper is not None:
             self._sweeper.cancel()
         if last is not None:

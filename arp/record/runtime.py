@@ -73,14 +73,15 @@ class Runtime:
         recorder = self._recorder
         return created(recorder, objective, task_id=task_id, depends_on=depends_on, detail=detail)
 
-    def known_task(self, task_id: str, attempts: int) -> Task:
+    def known_task(self, task_id: str, attempts: int, run_id: str | None = None) -> Task:
         """Gives a task that was made before, to go on with it.
 
         Args:
             task_id: Its id.
             attempts: How many there were so far: the next one gets the number after.
+            run_id: Of the attempt that runs, or ran last.
         """
-        return Task(self._recorder, task_id, attempts)
+        return Task(self._recorder, task_id, attempts, run_id)
 
     def subagent(
         self,

@@ -15,12 +15,17 @@ from arp.record.recorder import Recorder
 class Task:
     """A task; given by `turn.runtime.task(objective)`."""
 
-    __slots__ = ("_recorder", "attempts", "id")
+    __slots__ = ("_recorder", "attempts", "id", "run_id")
 
-    def __init__(self, recorder: Recorder, task_id: str, attempts: int = 0) -> None:
+    def __init__(
+        self, recorder: Recorder, task_id: str, attempts: int = 0, run_id: str | None = None
+    ) -> None:
         self.id = task_id
         self.attempts = attempts
         """How many there were so far."""
+        self.run_id = run_id
+        """Of the attempt that runs, or ran last; facts of the task carry it. `None`: there was
+        none."""
         self._recorder = recorder
 
     def subtask(self, objective: str, *, depends_on: Sequence[str] = ()) -> Task:
@@ -44,9 +49,13 @@ class Task:
         """Notes that it waits in line; `position` counts from 1."""
         self._record("task.queued", position=position, reason=reason)
 
-    def started(self) -> None:
-        """Notes that work on it has begun."""
-        self._record("task.started")
+    def started(self, run_id: str | None = None) -> None:
+        """Notes that work on it has begun.
+
+        Args:
+            run_id: Of the attempt that begins next; `None`: it goes on, or that is not known yet.
+        """
+        self._recorder.record("task.started", {}, task_id=self.id, run_id=run_id or self.run_id)
 
     def updated(self, objective: str | None = None, detail: Json = None) -> None:
         """Notes that it is about something else now."""
@@ -142,17 +151,26 @@ class Task:
         Args:
             run_id: Of the run; `None` makes one.
         """
-        self.attempts += 1
-        run = run_id or f"{self.id}.{self.attempts}"
-        return Attempt(self._recorder.within(task_id=self.id, run_id=run), run, self.attempts)
+        number = self.attempts + 1
+        run = run_id or f"{self.id}.{number}"
+        begun = Attempt(self._recorder.within(task_id=self.id, run_id=run), run, number)
+        self.attempts, self.run_id = number, run
+        return begun
 
-    def retry(self, reason: str | None = None) -> Attempt:
-        """Begins another attempt after one that failed."""
-        self._record("task.retrying", attempt=self.attempts + 1, reason=reason)
-        return self.attempt()
+    def retry(self, reason: str | None = None, run_id: str | None = None) -> Attempt:
+        """Begins another attempt after one that failed.
+
+        Args:
+            reason: Why it may go better.
+            run_id: As for `attempt`.
+        """
+        run = run_id or f"{self.id}.{self.attempts + 1}"
+        payload = {"attempt": self.attempts + 1, "reason": reason}
+        self._recorder.record("task.retrying", payload, task_id=self.id, run_id=run)
+        return self.attempt(run)
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, payload, task_id=self.id)
+        self._recorder.record(type_name, payload, task_id=self.id, run_id=self.run_id)
 
 
 class Attempt:

@@ -29,7 +29,7 @@ from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.ledger.redaction_settings import Redaction
 from arp.protocol.errors import ArpError, ErrorCode
-from arp.server.answers import refusal
+from arp.server.answers import json_response, refusal
 from arp.server.blobs import blob_routes
 from arp.server.chat_events import chat_event_routes
 from arp.server.chats import chat_routes
@@ -42,6 +42,7 @@ from arp.server.metrics import metrics_routes
 from arp.server.own_secrets import with_own_secrets
 from arp.server.page import page_routes
 from arp.server.pictures import picture_routes
+from arp.server.ready import verification
 from arp.server.runs import run_routes
 from arp.server.served import Served
 from arp.server.session_routes import session_routes
@@ -56,7 +57,7 @@ from arp.transport.websocket import Event, Receive, Scope, Send
 if TYPE_CHECKING:
     from arp.telemetry.follower import Follower
 
-OPEN_PATHS = ("/", "/health", INSPECT)
+OPEN_PATHS = ("/", "/health", "/ready", INSPECT)
 OPEN_FOLDERS = ("/_static/", f"{INSPECT}/")
 """Served to whoever passes the guard: a page holds no secret and must load to ask for a token."""
 
@@ -97,6 +98,7 @@ class Application:
             *picture_routes(),
             *inspect_routes(),
             Route("/health", _health),
+            Route("/ready", self._ready),
             *workflow_routes(self),
         ]
 
@@ -229,6 +231,11 @@ class Application:
             if began:
                 raise
             await refusal(error)(scope, receive, send)
+
+    async def _ready(self, request: Request) -> Response:
+        """Says that the ledger is open, and what is known of its facts."""
+        found = verification(await self.hub(), request.scope["arp"].principal)
+        return json_response({"status": "ready", "verification": found})
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Mapping
 
@@ -10,6 +11,7 @@ import msgspec
 from arp.ledger.redaction import Redactor
 from arp.ledger.redaction_settings import Redaction
 from arp.ledger.secret_names import secrets_of
+from arp.protocol.safe_text import sanitise
 
 
 def with_own_secrets(
@@ -28,7 +30,11 @@ def with_own_secrets(
 
 
 class RedactingFormatter(logging.Formatter):
-    """Writes what another formatter does, tracebacks and all, without secrets."""
+    """Writes what another formatter does, tracebacks and all, without secrets.
+
+    What an agent raised or was sent stands in messages and tracebacks: every character of them is
+    visible. The colours that the other formatter adds stay.
+    """
 
     def __init__(self, inner: logging.Formatter | None, redactor: Redactor) -> None:
         super().__init__()
@@ -37,7 +43,13 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Gives one record as text."""
-        return self._redactor.text(self._inner.format(record))[0]
+        shown = copy.copy(record)
+        # Else the HTTP server tells of itself, or of an address, which it writes with escapes.
+        if not hasattr(record, "color_message") and record.name != "uvicorn.access":
+            shown.msg, shown.args = sanitise(record.getMessage()), None
+        if record.exc_info:
+            shown.exc_text = sanitise(self._inner.formatException(record.exc_info))
+        return self._redactor.text(self._inner.format(shown))[0]
 
 
 def redact_logs(redaction: Redaction) -> None:

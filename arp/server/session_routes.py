@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from arp.control.asked import OfSession
 from arp.control.control import Control
 from arp.control.methods import asked_for
 from arp.control.sessions import ListSessions, ReadEvents, ReadSession
@@ -41,6 +42,7 @@ def session_routes(application: Application) -> list[BaseRoute]:
         Route("/_api/sessions", sessions.list),
         Route(f"{place}/snapshot", sessions.snapshot),
         Route(f"{place}/thread", sessions.thread),
+        Route(f"{place}/verification", sessions.verification),
         Route(f"{place}/events", _Events(application), methods=["GET"]),
     ]
 
@@ -59,6 +61,12 @@ class _Sessions:
 
     async def thread(self, request: Request) -> Response:
         return await self._read(request, "thread")
+
+    async def verification(self, request: Request) -> Response:
+        control = await self._application.control(request.scope["arp"].principal)
+        return json_response(
+            await control.sessions.verify(asked_for("query", OfSession, _query(request)))
+        )
 
     async def _read(self, request: Request, view: str) -> Response:
         control = await self._application.control(request.scope["arp"].principal)

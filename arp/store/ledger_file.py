@@ -17,8 +17,8 @@ from zlib import crc32
 import msgspec
 
 from arp.store.errors import StoreDamaged, StoreUnavailable, sqlite_reason
-from arp.store.reader import Wanted, find_session, list_sessions, read_segments
-from arp.store.schema import is_new
+from arp.store.reader import Wanted, find_heads, find_session, list_sessions, read_segments
+from arp.store.schema import HEADS_SINCE, is_new
 from arp.store.store import SessionMeta
 
 _HEADS: Final = "SELECT id, CAST(heads AS BLOB) FROM journal ORDER BY id"
@@ -93,6 +93,13 @@ class LedgerFile:
                 place = found[-1][0] if found else max(after, 0)
                 found += self._unsorted(session_id, place, limit - len(found))
         return found
+
+    def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
+        """Give every hash that is kept of a session's chain, as `Store.heads`."""
+        with self._moment():
+            if self._db.execute("PRAGMA user_version").fetchone()[0] < HEADS_SINCE:
+                return []
+            return find_heads(self._db, session_id)
 
     def version(self) -> int:
         """Gives a number that is another one when somebody has written since."""

@@ -145,6 +145,11 @@ class MemoryStore:
         self._check_open()
         return 0, None
 
+    async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
+        """As `Store.heads`: none is kept."""
+        self._check_open()
+        return []
+
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
         """As `Store.save_model`."""
         self._check_open()

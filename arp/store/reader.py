@@ -48,6 +48,8 @@ _CHAIN: Final = """
     SELECT last, head FROM segment WHERE session = ?1 AND last <= ?2 AND first <= ?2
     ORDER BY first DESC LIMIT 1"""
 
+_HEADS_KEPT: Final = "SELECT last, head FROM segment WHERE session = ? ORDER BY first"
+
 _SAID: Final = """
     SELECT turn, text FROM (
         SELECT turn, text, folded FROM said WHERE session = ?1 ORDER BY rowid DESC LIMIT ?2)
@@ -221,6 +223,18 @@ def find_chain(db: sqlite3.Connection, session_id: str, through: int) -> tuple[i
     if found is None or found[1] is None:
         return 0, None
     return found[0], bytes.fromhex(found[1])
+
+
+def find_heads(db: sqlite3.Connection, session_id: str) -> list[tuple[int, bytes | None]]:
+    """Give the hash that is kept of the last fact of each segment; what is no hash is none."""
+    return [(last, _digest(head)) for last, head in db.execute(_HEADS_KEPT, (session_id,))]
+
+
+def _digest(head: object) -> bytes | None:
+    try:
+        return bytes.fromhex(head) if isinstance(head, str) else None
+    except ValueError:
+        return b""  # somebody wrote over it: it is the hash of nothing
 
 
 def find_model(db: sqlite3.Connection, session_id: str, name: str) -> tuple[int, bytes] | None:

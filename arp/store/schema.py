@@ -18,6 +18,9 @@ from arp.store.errors import StoreUnavailable, sqlite_reason
 VERSION: Final = 3
 """Of the tables below; stands in `PRAGMA user_version`."""
 
+HEADS_SINCE: Final = 2
+"""The version from which on `segment` has the hashes of chains."""
+
 APPLICATION_ID: Final = 0x41525031
 """`ARP1` in `PRAGMA application_id`: tells a ledger from any other SQLite file."""
 

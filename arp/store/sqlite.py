@@ -23,6 +23,7 @@ from arp.store.reader import (
     Wanted,
     active_sessions,
     find_chain,
+    find_heads,
     find_model,
     find_session,
     list_sessions,
@@ -144,6 +145,10 @@ class SqliteStore:
     async def chain(self, session_id: str, through: int) -> tuple[int, bytes | None]:
         """As `Store.chain`: one is kept of the last fact of each segment."""
         return await self._open_reader.ask(lambda db: find_chain(db, session_id, through))
+
+    async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
+        """As `Store.heads`: one for each segment."""
+        return await self._open_reader.ask(lambda db: find_heads(db, session_id))
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
         """As `Store.save_model`."""

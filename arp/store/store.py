@@ -163,6 +163,13 @@ class Store(Protocol):
             with `genesis`.
         """
 
+    async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
+        """Give every hash that is kept of the session's chain: sequences, and hashes of the facts.
+
+        Returns:
+            In order. `None` stands for a hash that should be kept and is not.
+        """
+
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
         """Keeps what was made of a session's facts, durably, in the place of what was kept before.
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from arp.client.client import connect
 from arp.client.options import Options
 from arp.protocol.errors import ArpError
+from arp.protocol.safe_text import sanitise_line
 from arp_terminal.chat import chat
 from arp_terminal.profile import capabilities, locale_tag, time_zone, viewport
-from arp_terminal.safe_text import sanitise_line
 
 STOPPED = 130
 """What a shell gives for a program that Ctrl-C ended."""
@@ -61,7 +61,8 @@ async def _run(url: str, session: str | None, level: str, token: str | None) -> 
             last = client.session_id
         session = None
     if why in ("quit", "interrupted") and last and sys.stdout.isatty():
-        print(f"\nThe session goes on: arp connect {url} --session {last}")  # noqa: T201
+        told = sanitise_line(f"arp connect {url} --session {last}")
+        print(f"\nThe session goes on: {told}")  # noqa: T201
     return EXIT_CODES[why]
 
 

@@ -8,10 +8,10 @@ from msgspec import Struct
 from rich.console import RenderableType
 from rich.text import Text
 
+from arp.protocol.safe_text import sanitise
 from arp_terminal.blocks import Hanging
 from arp_terminal.options import Options
 from arp_terminal.palette import BAD, DIM, GOOD, WARN
-from arp_terminal.safe_text import sanitise
 
 _SIGNS = {
     "info": ("·", "-", DIM),

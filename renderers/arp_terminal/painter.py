@@ -12,8 +12,8 @@ from rich.color import ColorSystem
 from rich.console import Console, RenderableType
 from rich.segment import Segment
 
+from arp.protocol.safe_text import sanitise_line
 from arp_terminal.options import MIN_WIDTH, Options
-from arp_terminal.safe_text import sanitise_line
 
 
 class Painter:

@@ -8,8 +8,8 @@ import msgspec
 from markdown_it.tree import SyntaxTreeNode
 from msgspec import Struct
 
+from arp.protocol.safe_text import sanitise
 from arp_terminal.markdown import MAX_SOURCE, block_nodes, has_open_mark
-from arp_terminal.safe_text import sanitise
 
 _ENDED_BY_LINE = frozenset(("heading", "hr"))
 _ENDED_BY_BLANK_LINE = frozenset(

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from arp.protocol.codec import agent_decoder
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.messages import AgentMessage
+from arp.protocol.safe_text import sanitise_line
 from arp.protocol.screen import Screen
 from arp_terminal.options import Options, Simplify
-from arp_terminal.safe_text import sanitise_line
 from arp_terminal.scroll import Scroll
 from arp_terminal.terminal import options_for, write_lines
 from arp_terminal.transcript import Transcript

@@ -13,8 +13,8 @@ from rich.style import Style
 from rich.text import Text
 
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.safe_text import sanitise, sanitise_line
 from arp_terminal.palette import PLAIN
-from arp_terminal.safe_text import sanitise, sanitise_line
 
 Number = int | float
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
+from arp.protocol.safe_text import sanitise_line
 from arp.protocol.screen import TurnScreen
 from arp_terminal.conversation import Conversation
-from arp_terminal.safe_text import sanitise_line
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_SPINNER = "|/-\\"

@@ -49,7 +49,7 @@ def test_refusal_by_something_else_becomes_a_coded_error(status: int, code: int)
             "v": 1,
             "type": "error",
             "payload": {
-                "error": f"HTTP {status} from {URL}: <h1>no </h1>",
+                "error": f"HTTP {status} from {URL}: <h1>no␛</h1>",
                 "code": code,
                 "id": "i1",
             },

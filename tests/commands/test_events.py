@@ -16,6 +16,7 @@ from arp.cli import main
 from tests.commands.ledgers import ledger
 from tests.server import worker
 from tests.serving import serving
+from tests.store import tampering
 
 TYPES = [
     "session.created",
@@ -151,3 +152,61 @@ def test_server_is_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "no session 'none'" in missing.stderr
         unknown = run("events", "none", "--url", server.http, "--follow")
         assert "no session 'none'" in unknown.stderr
+
+
+# -- verify ----------------------------------------------------------------------------------------
+
+
+def test_facts_are_compared_with_the_hashes_that_the_file_keeps(file: Path, tmp_path: Path) -> None:
+    path = ledger(tmp_path / "l.db", "s", "other")
+    good = run("events", "s", "--ledger", str(path), "--verify")
+    assert good.exit_code == 0, good.output
+    first, second = good.output.splitlines()
+    assert first == "good  9 facts"
+    assert second.startswith("head 9 ")
+    changed = tampering.change(path, b"it failed", b"it worked")
+    bad = run("events", "s", "--ledger", str(path), "--verify")
+    assert bad.exit_code == 1
+    assert "bad   one of the facts 1 to 9 is not what it was when its hash was kept" in bad.output
+    assert "first bad sequence: 1" in bad.output
+    assert changed == 8
+    told = run("events", "s", "--ledger", str(path), "--verify", "--json")
+    found = json.loads(told.output)
+    assert (found["broken"]["sequence"], found["broken"]["through"]) == (1, 9)
+    assert run("events", "other", "--ledger", str(path), "--verify").exit_code == 0
+    assert run("events", "none", "--ledger", str(path), "--verify").exit_code == 1
+
+
+def test_a_fact_that_does_not_pass_its_checksum_is_bad_for_verify_too(tmp_path: Path) -> None:
+    path = ledger(tmp_path / "l.db", "s")
+    tampering.run(path, "UPDATE segment SET crc = crc + 1")
+    bad = run("events", "s", "--ledger", str(path), "--verify")
+    assert bad.exit_code == 1
+    assert "first bad sequence: 1" in bad.output
+
+
+def test_a_server_is_asked_to_verify_its_own_ledger(tmp_path: Path) -> None:
+    path = ledger(tmp_path / "l.db", "s", "t")
+    tampering.change(path, b"it failed", b"it worked")
+    with serving(worker.app, ledger=f"sqlite:{path}") as server:
+        bad = run("events", "s", "--url", server.http, "--verify")
+        good = run("events", "t", "--url", server.http, "--verify")
+    assert bad.exit_code == 1
+    assert "first bad sequence: 1" in bad.output
+    assert good.exit_code == 0, good.output
+    assert "good  9 facts" in good.output
+
+
+def test_facts_that_were_just_written_have_no_kept_hash_yet(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    with serving(worker.app, ledger=f"sqlite:{path}") as server:
+        say(server.port)
+        following = follow("--url", server.http, "--type", "turn")
+        try:
+            types_of(following, "t1")
+        finally:
+            following.kill()
+            following.communicate()
+        found = run("events", "s", "--ledger", str(path), "--verify")
+    assert found.exit_code == 0, found.output
+    assert "no hash is kept yet of the facts 1 to" in found.output

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from arp.cli import main
+from arp.commands.file_ledger import FileLedger
 from arp.ledger.exports.manifest import FACTS
 from arp.ledger.fact import encode
 from arp.store.blobs import BlobStore
 from tests.commands.ledger_of_facts import written
+from tests.evidence.packs import exported
+from tests.evidence.test_checking import changed, forged
 from tests.ledger.exports.test_evidence import TURN, story
+from tests.store import tampering
 
 WHOLE = b"a large output " * 1000
 
@@ -110,3 +115,61 @@ def test_verify_of_what_is_no_pack_is_one_sentence(tmp_path: Path) -> None:
     failed = run("verify", str(tmp_path / "nothing"))
     assert failed.exit_code == 1
     assert "there is no pack" in failed.stderr
+
+
+# -- forged, with every hash mended ----------------------------------------------------------------
+
+
+def test_a_forged_part_is_bad_with_and_without_the_ledger(ledger: str, tmp_path: Path) -> None:
+    pack = tmp_path / "s"
+    assert run("export", "s", "--ledger", ledger, "-o", str(pack)).exit_code == 0
+    calls = (pack / "tool_calls.json").read_bytes().replace(b"no-net", b"no-one")
+    forged(pack, "tool_calls.json", calls)
+    for words in ((), ("--ledger", ledger)):
+        checked = run("verify", str(pack), *words)
+        assert checked.exit_code == 1
+        assert "tool_calls.json: is not what the facts make of it" in checked.output
+
+
+def test_a_pack_that_says_nothing_of_its_rules_is_unproven_unless_its_hash_is_known(
+    ledger: str, tmp_path: Path
+) -> None:
+    pack = tmp_path / "s"
+    assert run("export", "s", "--ledger", ledger, "-o", str(pack)).exit_code == 0
+    changed(pack, derivation=0)
+    checked = run("verify", str(pack))
+    assert checked.exit_code == 1
+    assert "unproven  the parts were made by a version of arp that did not name" in checked.output
+    assert "--sha256" in checked.output
+    assert "good" not in checked.output
+    found = json.loads(run("verify", str(pack), "--json").stdout)
+    assert found["broken"] == []
+    digest = found["manifest_sha256"]
+    assert run("verify", str(pack), "--sha256", digest).exit_code == 0
+    forged(pack, "tool_calls.json", b"{}")
+    assert run("verify", str(pack), "--sha256", digest).exit_code == 1
+
+
+@pytest.mark.parametrize("form", ["pack", "case", "review"])
+def test_a_session_with_a_forged_fact_is_not_exported(
+    ledger: str, tmp_path: Path, form: str
+) -> None:
+    place = Path(ledger.removeprefix("sqlite:"))
+    assert tampering.change(place, b"denied by no-net", b"allowed by all!!") == 9
+    target = tmp_path / "s"
+    failed = run("export", "s", "--ledger", ledger, "-o", str(target), "--as", form)
+    assert failed.exit_code == 1
+    assert "one of the facts 1 to 18 is not what it was when its hash was kept" in failed.stderr
+    assert not target.exists()
+
+
+def test_a_pack_of_a_forged_fact_is_bad_beside_the_ledger(ledger: str, tmp_path: Path) -> None:
+    """Also if whoever made it can do without `arp evidence export`."""
+    place = Path(ledger.removeprefix("sqlite:"))
+    tampering.change(place, b"denied by no-net", b"allowed by all!!")
+    with closing(FileLedger(ledger)) as source:
+        exported(list(source.events("s", 0, ())), tmp_path / "pack")
+    assert run("verify", str(tmp_path / "pack")).exit_code == 0, "nothing else is known of it"
+    checked = run("verify", str(tmp_path / "pack"), "--ledger", ledger)
+    assert checked.exit_code == 1
+    assert "is not what it was when its hash was kept" in checked.output

@@ -50,4 +50,4 @@ def test_empty_fields_and_components_are_left_out() -> None:
 
 
 def test_what_is_no_fact_is_shown_as_it_is() -> None:
-    assert fact_line(b"\x1b[31mno fact", 40) == "[31mno fact"
+    assert fact_line(b"\x1b[31mno fact", 40) == "␛[31mno fact"

@@ -24,7 +24,7 @@ def test_file_lists_its_sessions(tmp_path: Path) -> None:
     head, first, second = result.output.splitlines()
     assert head.split() == ["SESSION", "UPDATED", "TURNS", "FACTS", "TITLE"]
     assert (first.split()[0], second.split()[0]) == ("two", "one")
-    assert first.split()[3:] == ["1", "9", "read", "it"]
+    assert first.split()[3:] == ["1", "9", "read␇", "it"]
 
 
 def test_json_is_one_object_a_line(tmp_path: Path) -> None:

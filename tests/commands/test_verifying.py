@@ -1,31 +1,44 @@
-"""What is printed of a pack does nothing to the terminal that it is printed on."""
+"""What is printed of a pack does nothing to the terminal that it ends up on."""
 
 from __future__ import annotations
 
-import io
-import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from arp.commands.verifying import show_pack
+from arp.cli import main
 from tests.evidence.packs import exported
 from tests.evidence.test_export import FACTS_OF_STORY
 
 RUDE = b"a \x1b[31mred\x07 word\xc2\x9b2J\nand \xff more\n"
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+@pytest.fixture
+def pack(tmp_path: Path) -> tuple[str, str]:
+    """A pack with a rude output, and the name of that part."""
+    digest = sha256(RUDE).hexdigest().encode()
+    facts = [fact.replace(b"a" * 64, digest) for fact in FACTS_OF_STORY]
+    made = exported(facts, tmp_path / "pack", read=lambda ref: RUDE)
+    return str(tmp_path / "pack"), made.manifest.outputs[0].part or ""
 
 
-def test_a_terminal_gets_a_part_without_control_characters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_part_that_is_printed_has_only_visible_characters(pack: tuple[str, str]) -> None:
+    shown = CliRunner().invoke(main, ["evidence", "show", pack[0], "--part", pack[1]])
+    assert shown.stdout == "a ␛[31mred␇ word<U+009B>2J\nand \ufffd more\n"
+
+
+def test_a_part_is_written_byte_for_byte_where_it_is_wanted(
+    pack: tuple[str, str], tmp_path: Path
 ) -> None:
-    made = exported(FACTS_OF_STORY, tmp_path / "pack", read=lambda ref: RUDE)
-    part = made.manifest.outputs[0].part
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
-    show_pack(tmp_path / "pack", part, as_json=False)
-    assert terminal.getvalue() == "a  [31mred  word 2J\nand \ufffd more\n"
+    target = tmp_path / "output"
+    words = ["evidence", "show", pack[0], "--part", pack[1], "--to", str(target)]
+    assert CliRunner().invoke(main, words).output == ""
+    assert target.read_bytes() == RUDE
+    again = CliRunner().invoke(main, words)
+    assert again.exit_code == 1
+    assert "is there already" in again.stderr
+    without = CliRunner().invoke(main, ["evidence", "show", pack[0], "--to", str(target)])
+    assert without.exit_code == 1
+    assert "name one with --part" in without.stderr

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from arp.control.asked import OfSession
 from arp.control.control import Control
 from arp.control.desk import Plane
 from arp.control.export_requests import ExportEvidence, ExportReplay, ExportReview
+from arp.control.task_requests import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import StartTurn, TurnInput
 from arp.evidence.checking import check_pack
 from arp.evidence.pack import Pack
@@ -20,6 +22,8 @@ from arp.hub.turn import Turn
 from arp.ledger.exports.replay_case import decode_case
 from arp.protocol.errors import InvalidMessage, SessionNotFound
 from arp.store.blobs import MemoryFiles
+from arp.store.memory import MemoryStore
+from arp.ui import text
 from tests.control.desk_rig import Client, controlled, facts, said
 from tests.waiting import becomes
 
@@ -236,3 +240,89 @@ async def test_methods_are_the_same_over_json_rpc() -> None:
         assert made["file"]["name"] == "evidence.zip"
         refused = await client.answer("evidence/export", sessionId="s", nobody="knows")
         assert refused["error"]["code"] == -32602
+
+
+async def worker(turn: Turn) -> None:
+    """Does one thing of each kind that a pack has a section for."""
+    async with turn.tool("count", {"of": "rows"}) as tool:
+        tool.result(3)
+    process = turn.runtime.process("wc -l")
+    process.completed(0)
+    turn.runtime.permission("count").denied("rule", "no-counting")
+    cost = turn.runtime.limits.cost_recorded
+    cost("a-model", input_tokens=10, output_tokens=20, amount=0.5, currency="EUR")
+    turn.show(text("3 rows", id="rows"))
+    await turn.say(f"done {turn.text}")
+
+
+WORK = ("tool_calls.json", "processes.json", "permissions.json", "artifacts.json", "cost.json")
+
+
+@pytest.mark.parametrize("way", ["turn/start", "task/retry"])
+async def test_the_evidence_of_a_task_has_what_the_turns_of_its_attempts_did(
+    way: str, tmp_path: Path
+) -> None:
+    async with controlled(worker) as control:
+        live = await control.desk.open("s", None)
+        await control.tasks.create(CreateTask(session_id="s", objective="Count", task_id="k"))
+        await said(control, "before")
+        await becomes(lambda: live.session.running is None)
+        if way == "turn/start":
+            await said(control, "it", task_id="k", run_id="k.first")
+        else:
+            failed = UpdateTask(session_id="s", task_id="k", status="failed", reason="no luck")
+            await control.tasks.update(failed)
+            asked = RetryTask(
+                session_id="s", task_id="k", run_id="k.first", input=TurnInput(text="it")
+            )
+            await control.tasks.retry(asked)
+        await becomes(lambda: live.session.running is None)
+        await said(control, "behind")
+        await becomes(lambda: live.session.running is None)
+        await control.tasks.complete(CompleteTask(session_id="s", task_id="k"))
+        made = await control.exports.evidence(ExportEvidence(session_id="s", task_id="k"))
+        assert (made.state, made.gaps) == ("exported", [])
+        assert made.manifest is not None
+        assert [made.manifest.sections[part] for part in WORK] == ["exported"] * 5
+        correlation = made.runtime_correlation
+        assert (correlation["taskId"], correlation["runId"]) == ("k", "k.first")
+        assert correlation["turnId"] == "t2"
+        assert made.file is not None
+        with await pack_of(control, made.file.sha256, tmp_path) as pack:
+            assert check_pack(pack).broken == []
+            for part in WORK:
+                (item,) = json.loads(pack.read(part))["items"]
+                assert {fact["turnId"] for fact in item["facts"]} == {"t2"}
+            assert json.loads(pack.read("cost.json"))["totals"]["amounts"] == {"EUR": 0.5}
+        review = await control.exports.review(ExportReview(session_id="s", task_id="k"))
+        assert review.document is not None
+        assert "done it" in review.document
+        assert "before" not in review.document
+
+
+class Forged(MemoryStore):
+    """Keeps a hash of the second fact that is not that of the fact that is there."""
+
+    async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
+        """As `Store.heads`."""
+        return [(2, b"another hash")]
+
+
+async def test_a_session_whose_facts_are_not_those_of_the_kept_hashes_is_not_exported() -> None:
+    async with controlled(busy, store=Forged()) as control:
+        await one_turn(control)
+        made = [
+            await control.exports.evidence(ExportEvidence(session_id="s")),
+            await control.exports.evidence(ExportEvidence(session_id="s", turn_id="t1")),
+            await control.exports.replay(ExportReplay(session_id="s")),
+            await control.exports.review(ExportReview(session_id="s")),
+        ]
+        for one in made:
+            assert (one.state, one.file) == ("unsupported", None)
+            assert one.reason is not None
+            assert one.reason.startswith("one of the facts 1 to 2 is not what it was when its")
+        told = await noted(control)
+        assert [fact["payload"]["state"] for fact in told] == ["unsupported"] * 4
+        found = await control.sessions.verify(OfSession(session_id="s"))
+        assert found.broken is not None
+        assert found.broken.sequence == 1

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from arp.control.actions import Respond
+from arp.control.control import Control
 from arp.control.export_requests import ExportReplay
 from arp.control.rerun import Rerun
-from arp.control.turns import CancelTurn
+from arp.control.task_requests import CompleteTask, CreateTask, RetryTask, UpdateTask
+from arp.control.turns import CancelTurn, TurnInput
 from arp.hub.live import LiveSession
 from arp.hub.turn import Turn
 from arp.ledger.exports.replay_case import Case, TurnCase, decode_case
+from arp.store.memory import MemoryStore
+from arp.store.store import Append
 from arp.ui import confirm
 from tests.control.desk_rig import controlled, said
 from tests.waiting import becomes
@@ -130,3 +136,111 @@ async def test_a_turn_that_takes_too_long_is_stopped() -> None:
         assert again.session_id is not None
         live = await control.desk.live(again.session_id)
         await becomes(lambda: live.session.status_of("t1") == "cancelled")
+
+
+# -- retries, and turns that did not end by themselves ---------------------------------------------
+
+
+async def case_of(control: Control) -> Case:
+    made = await control.exports.replay(ExportReplay(session_id="s"))
+    assert made.document is not None, made.reason
+    return decode_case(made.document.encode())
+
+
+async def same_again(case: Case) -> list[str]:
+    """Run a case with the same agent, at once; give the turns that were the same."""
+    seen: list[str] = []
+    async with asyncio.timeout(10), controlled(talker) as control:
+        again = Rerun(control, case)
+        difference = await again.first_difference(lambda turn: seen.append(turn.turn_id))
+        assert difference is None
+    return seen
+
+
+@pytest.mark.parametrize("way", ["task/retry", "turn/start"])
+async def test_a_case_with_an_attempt_at_a_task_passes(way: str) -> None:
+    async with controlled(talker) as control:
+        live = (await said(control, "hello"), await control.desk.live("s"))[1]
+        await control.tasks.create(
+            CreateTask(session_id="s", objective="Say it", task_id="k", job_id="j", job_item_id="a")
+        )
+        if way == "task/retry":
+            failed = UpdateTask(session_id="s", task_id="k", status="failed", reason="no luck")
+            await control.tasks.update(failed)
+            await control.tasks.retry(
+                RetryTask(session_id="s", task_id="k", input=TurnInput(text="again"))
+            )
+        else:
+            await said(control, "again", task_id="k", run_id="first")
+        await becomes(lambda: live.session.running is None)
+        await control.tasks.complete(CompleteTask(session_id="s", task_id="k"))
+        await said(control, "behind")
+        await becomes(lambda: live.session.running is None)
+        case = await case_of(control)
+        of_task = await control.exports.replay(ExportReplay(session_id="s", task_id="k"))
+    assert await same_again(case) == ["t1", "t2", "t3"]
+    assert of_task.document is not None
+    assert await same_again(decode_case(of_task.document.encode())) == ["t2"]
+
+
+@pytest.mark.parametrize("text", ["wait", "ask"])
+async def test_a_case_with_an_unfinished_turn_and_a_line_passes_at_once(text: str) -> None:
+    async with controlled(talker) as control:
+        await said(control, "hello")
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.running is None)
+        await said(control, text)
+        await said(control, "in line")
+        await becomes(lambda: live.session.screen.text("t2") == "I wait" or _open(live) != set())
+        case = await case_of(control)
+    assert [turn.is_unfinished for turn in case.turns] == [False, True, True]
+    assert await same_again(case) == ["t1", "t2", "t3"]
+
+
+async def test_a_turn_that_was_cancelled_at_a_question_passes_at_once() -> None:
+    async with controlled(talker) as control:
+        await said(control, "ask")
+        live = await control.desk.live("s")
+        await becomes(lambda: _open(live) != set())
+        await control.turns.cancel(CancelTurn(session_id="s"))
+        await becomes(lambda: live.session.running is None)
+        case = await case_of(control)
+    assert [turn.is_cancelled for turn in case.turns] == [True]
+    assert await same_again(case) == ["t1"]
+
+
+async def test_turns_behind_one_that_a_crash_interrupted_pass() -> None:
+    store = MemoryStore()
+    async with controlled(talker, store=store) as control:
+        await said(control, "ask")
+        live = await control.desk.live("s")
+        await becomes(lambda: _open(live) != set())
+        await live.written()
+        entries = await store.read("s")
+        meta = await store.session("s")
+    crashed = MemoryStore()
+    await crashed.open()
+    await crashed.append([Append("s", 0, [fact for _, fact in entries], meta)])
+    async with controlled(talker, store=crashed) as control:
+        await said(control, "hello")
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.status_of("t2") == "completed")
+        case = await case_of(control)
+    assert [turn.is_unfinished for turn in case.turns] == [True, False]
+    assert await same_again(case) == ["t1", "t2"]
+
+
+async def test_an_agent_that_does_less_than_the_unfinished_turn_differs() -> None:
+    async with controlled(talker) as control:
+        await said(control, "wait")
+        live = await control.desk.live("s")
+        await becomes(lambda: live.session.screen.text("t1") == "I wait")
+        case = await case_of(control)
+
+    async def silent(turn: Turn) -> None:
+        """Says nothing."""
+
+    async with controlled(silent) as control:
+        difference = await Rerun(control, case).first_difference()
+    assert difference is not None
+    assert (difference.where, difference.expected) == ("type", "model.delta")

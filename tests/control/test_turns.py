@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from arp.control.control import Control
+from arp.control.task_requests import CompleteTask, CreateTask, OfTask, UpdateTask
 from arp.control.turns import CancelTurn, QueuedTurn, StartTurn, TurnInput
 from arp.hub.directory import Principal
 from arp.hub.settings import HubSettings
@@ -75,6 +77,71 @@ async def test_turn_says_which_task_and_run_it_is_for() -> None:
         await said(control, task_id="build", run_id="build.2")
         submitted = json.loads((await facts(control))[1][1])
         assert (submitted["taskId"], submitted["runId"]) == ("build", "build.2")
+
+
+async def ids_of(control: Control) -> list[tuple[str, str | None, str | None]]:
+    """Give type, turn and run of each fact of a task."""
+    told = [json.loads(fact) for _, fact in await facts(control)]
+    return [(f["type"], f.get("turnId"), f.get("runId")) for f in told if "taskId" in f]
+
+
+async def test_turn_for_a_run_of_a_task_begins_the_attempt() -> None:
+    async with controlled() as control:
+        await control.desk.open("s", None)
+        await control.tasks.create(CreateTask(session_id="s", objective="Build", task_id="build"))
+        await said(control, task_id="build", run_id="first")
+        assert await ids_of(control) == [
+            ("task.created", None, None),
+            ("task.accepted", None, None),
+            ("turn.submitted", "t1", "first"),
+            ("task.started", "t1", "first"),
+            ("task.attempt.started", "t1", "first"),
+        ]
+        task = (await control.tasks.get(OfTask(session_id="s", task_id="build"))).task
+        assert (task["status"], task["currentRunId"]) == ("running", "first")
+        (attempt,) = task["attempts"]
+        assert (attempt["runId"], attempt["turnId"], attempt["attempt"]) == ("first", "t1", 1)
+
+
+async def test_another_turn_of_the_same_run_goes_on_with_the_attempt() -> None:
+    async with controlled() as control:
+        await said(control, task_id="build", run_id="first", turn_id="one")
+        again = await said(control, task_id="build", run_id="first", turn_id="one")
+        assert again.repeated
+        await said(control, task_id="build", run_id="first")
+        told = [name for name, _, _ in await ids_of(control)]
+        assert told.count("task.attempt.started") == 1
+        assert told.count("turn.submitted") == 2
+
+
+async def test_a_run_after_one_that_failed_is_a_retry() -> None:
+    async with controlled() as control:
+        await said(control, task_id="build", run_id="first")
+        failed = UpdateTask(session_id="s", task_id="build", status="failed", reason="no luck")
+        await control.tasks.update(failed)
+        await said(control, task_id="build", run_id="second")
+        assert (await ids_of(control))[3:] == [
+            ("task.attempt.failed", None, "first"),
+            ("task.failed", None, "first"),
+            ("turn.submitted", "t2", "second"),
+            ("task.retrying", "t2", "second"),
+            ("task.attempt.started", "t2", "second"),
+        ]
+        await control.tasks.complete(CompleteTask(session_id="s", task_id="build"))
+        assert (await ids_of(control))[-1] == ("task.completed", None, "second")
+
+
+async def test_a_run_beside_one_that_runs_and_one_of_what_is_done_are_refused() -> None:
+    async with controlled() as control:
+        await said(control, task_id="build", run_id="first")
+        before = await types(control)
+        with pytest.raises(SessionBusy, match="attempt first of task build still runs"):
+            await said(control, task_id="build", run_id="second")
+        await control.tasks.complete(CompleteTask(session_id="s", task_id="build"))
+        with pytest.raises(InvalidMessage, match="task build is completed: it has no more"):
+            await said(control, task_id="build", run_id="second")
+        told = await types(control)
+        assert told.count("turn.submitted") == before.count("turn.submitted") == 1
 
 
 async def test_typed_text_is_a_turn_also_while_a_question_is_open() -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import msgspec
 import pytest
 
 from arp.evidence.checking import check_pack, compare_with_ledger
+from arp.evidence.export import EvidenceExport, Order, range_of
 from arp.evidence.pack import Pack
-from arp.ledger.chain import genesis, links
+from arp.ledger.chain import genesis, link, links
 from arp.ledger.exports.fact_line import fact_line
-from arp.ledger.exports.manifest import FACTS, MANIFEST
+from arp.ledger.exports.manifest import FACTS, MANIFEST, Scope
+from arp.ledger.fact import decode, encode
 from tests.evidence.packs import bodies, exported
+from tests.ledger.exports.test_evidence import TURN
+from tests.ledger.historian import Historian
 
 TRIALS = 200
 
@@ -188,13 +196,232 @@ def test_a_pack_is_compared_with_the_ledger_fact_by_fact(tmp_path: Path) -> None
     changed = [*facts[:9], facts[9].replace(b'"s-10"', b'"s-ten"'), *facts[10:]]
     assert changed[9] != facts[9]
     with Pack(tmp_path / "pack") as pack:
-        assert compare_with_ledger(pack, "e1", facts) is None
-        wrong = compare_with_ledger(pack, "e1", changed)
-        short = compare_with_ledger(pack, "e1", facts[:-2])
-        other = compare_with_ledger(pack, "e2", facts)
-    assert wrong is not None
+        same = compare_with_ledger(pack, "e1", facts)
+        (wrong,) = compare_with_ledger(pack, "e1", changed).broken
+        (short,) = compare_with_ledger(pack, "e1", facts[:-2]).broken
+        (other,) = compare_with_ledger(pack, "e2", facts).broken
+    assert (same.broken, same.is_noted) == ([], False)
     assert wrong.sequence == 10
-    assert short is not None
     assert short.sequence == len(facts) - 1
-    assert other is not None
     assert other.part == MANIFEST
+
+
+# -- parts made again from the facts ---------------------------------------------------------------
+
+
+def forged(target: Path, part: str, data: bytes) -> None:
+    """Change a part as somebody does who mends its hash in the manifest too."""
+    (target / part).write_bytes(data)
+    manifest = json.loads((target / MANIFEST).read_bytes())
+    listed = {"name": part, "bytes": len(data), "sha256": sha256(data).hexdigest()}
+    manifest["parts"] = [one for one in manifest["parts"] if one["name"] != part] + [listed]
+    (target / MANIFEST).write_text(json.dumps(manifest))
+
+
+def changed(target: Path, **fields: Any) -> None:
+    manifest = json.loads((target / MANIFEST).read_bytes())
+    (target / MANIFEST).write_text(json.dumps(manifest | fields))
+
+
+def wrong_in(target: Path) -> list[tuple[str, str]]:
+    with Pack(target) as pack:
+        report = check_pack(pack)
+    assert report.unproven is None
+    return [(one.part, one.reason) for one in report.broken]
+
+
+def parts_of(target: Path) -> list[str]:
+    return sorted(one.name for one in target.iterdir() if one.name not in (FACTS, MANIFEST))
+
+
+def test_each_part_that_was_forged_with_its_hash_mended_is_found(tmp_path: Path) -> None:
+    exported(bodies(400), tmp_path / "pack")
+    parts = parts_of(tmp_path / "pack")
+    assert {"tool_calls.json", "timeline.jsonl", "session.json", "thread.json"} < set(parts)
+    assert len(parts) > 15, "the history has something of almost every section"
+    for part in parts:
+        before = (tmp_path / "pack" / part).read_bytes()
+        manifest = (tmp_path / "pack" / MANIFEST).read_bytes()
+        forged(tmp_path / "pack", part, before.replace(b"a", b"b", 1))
+        assert wrong_in(tmp_path / "pack") == [(part, "is not what the facts make of it")]
+        (tmp_path / "pack" / part).write_bytes(before)
+        (tmp_path / "pack" / MANIFEST).write_bytes(manifest)
+    assert wrong_in(tmp_path / "pack") == []
+
+
+def test_a_part_that_no_facts_make_and_one_that_is_gone_are_found(tmp_path: Path) -> None:
+    exported(bodies(60), tmp_path / "pack")
+    forged(tmp_path / "pack", "approval.json", b"{}")
+    assert wrong_in(tmp_path / "pack") == [("approval.json", "is nothing that the facts make")]
+    (tmp_path / "pack" / "approval.json").unlink()
+    (tmp_path / "pack" / "thread.json").unlink()
+    manifest = json.loads((tmp_path / "pack" / MANIFEST).read_bytes())
+    gone = ("approval.json", "thread.json")
+    left = [one for one in manifest["parts"] if one["name"] not in gone]
+    changed(tmp_path / "pack", parts=left)
+    assert wrong_in(tmp_path / "pack") == [("thread.json", "is missing; the facts make it")]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("runtimeCorrelation", {"turnId": "t99"}, "runtimeCorrelation: it is not what the facts"),
+        ("correlationStates", {}, "correlationStates: it is not what the facts make of it"),
+        ("sections", {"tool_calls.json": "not_applicable"}, "sections: it is not what the facts"),
+        ("gaps", [], "gaps: it is not what the facts make of it"),
+        ("outputs", [], "outputs: they are not those that the facts name"),
+    ],
+)
+def test_what_the_manifest_says_of_the_facts_is_compared(
+    tmp_path: Path, field: str, value: Any, reason: str
+) -> None:
+    exported(bodies(400), tmp_path / "pack")
+    changed(tmp_path / "pack", **{field: value})
+    found = wrong_in(tmp_path / "pack")
+    assert found[0][0] == MANIFEST
+    assert found[0][1].startswith(reason)
+
+
+def with_output(target: Path) -> str:
+    """Export a session with one large output; give its part."""
+    digest = sha256(b"whole").hexdigest()
+    told = Historian()
+    told.add("output.spilled", {"bytes": 5, "sha256": digest}, output_ref="o1", **TURN)
+    exported([encode(fact) for fact in told.facts], target, read=lambda _: b"whole")
+    return f"outputs/{digest}"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"state": "not_applicable", "reason": "it has expired"},
+        {"state": "exported", "bytes": 5},
+        {"state": "exported", "bytes": 4, "part": "{part}"},
+        {"state": "exported", "bytes": 5, "part": "thread.json"},
+        {"state": "unsupported", "part": "{part}"},
+    ],
+)
+def test_what_the_manifest_says_of_an_output_is_compared(
+    tmp_path: Path, output: dict[str, Any]
+) -> None:
+    part = with_output(tmp_path / "pack")
+    assert wrong_in(tmp_path / "pack") == []
+    named = {**output, "outputRef": "o1"}
+    if "part" in output:
+        named["part"] = output["part"].format(part=part)
+    changed(tmp_path / "pack", outputs=[named])
+    reason = "output 'o1' is not what the facts say of it"
+    assert (MANIFEST, reason) in wrong_in(tmp_path / "pack")
+
+
+def test_an_output_of_other_bytes_under_its_own_hash_is_found(tmp_path: Path) -> None:
+    part = with_output(tmp_path / "pack")
+    other = f"outputs/{sha256(b'other').hexdigest()}"
+    (tmp_path / "pack" / part).unlink()
+    manifest = json.loads((tmp_path / "pack" / MANIFEST).read_bytes())
+    left = [one for one in manifest["parts"] if one["name"] != part]
+    output = {"outputRef": "o1", "state": "exported", "bytes": 5, "part": other}
+    changed(tmp_path / "pack", parts=left, outputs=[output])
+    forged(tmp_path / "pack", other, b"other")
+    assert wrong_in(tmp_path / "pack") == [
+        (MANIFEST, "output 'o1' is not what the facts say of it")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("derivation", "words"),
+    [(None, "a version of arp that did not name its rules"), (99, "rules 99, this arp has rules")],
+)
+def test_parts_that_other_rules_made_are_unproven_and_not_bad(
+    tmp_path: Path, derivation: int | None, words: str
+) -> None:
+    exported(bodies(60), tmp_path / "pack")
+    manifest = json.loads((tmp_path / "pack" / MANIFEST).read_bytes())
+    del manifest["derivation"]
+    more = {"derivation": derivation} if derivation is not None else {}
+    (tmp_path / "pack" / MANIFEST).write_text(json.dumps(manifest | more))
+    with Pack(tmp_path / "pack") as pack:
+        report = check_pack(pack)
+    assert report.broken == []
+    assert report.unproven is not None
+    assert words in report.unproven
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pack_of_any_turn_or_task_is_made_again_from_its_own_facts(
+    tmp_path: Path, seed: int
+) -> None:
+    facts = list(enumerate(bodies(300, seed), 1))
+    read = [decode(body) for _, body in facts]
+    turns = sorted({one.turn_id for one in read if one.turn_id} - {"unknown"})
+    tasks = sorted({one.task_id for one in read if one.task_id} - {"unknown"})
+    scopes = [Scope(turn_id=turns[0]), Scope(turn_id=turns[-1]), Scope(task_id=tasks[-1])]
+    for number, scope in enumerate(scopes):
+        order = Order(session_id="s", epoch="e1", evidence_id="v", created_at="now", scope=scope)
+        target = tmp_path / f"pack{number}"
+        with EvidenceExport(order, target, range_of(scope, [facts])) as under_way:
+            under_way.take(facts)
+            under_way.finish()
+        assert wrong_in(target) == []
+        part = "thread.json"
+        forged(target, part, (target / part).read_bytes().replace(b"a", b"b", 1))
+        assert wrong_in(target) == [(part, "is not what the facts make of it")]
+
+
+def test_facts_of_which_nothing_can_be_made_are_no_export(tmp_path: Path) -> None:
+    exported(bodies(60), tmp_path / "pack")
+    facts = [b'{"sequence":1,"sessionId":"s"}']
+    lines = [fact_line(link(genesis("s", "e1"), facts[0]), facts[0])]
+    data = b"".join(lines)
+    manifest = json.loads((tmp_path / "pack" / MANIFEST).read_bytes())
+    head = link(genesis("s", "e1"), facts[0]).hex()
+    changed(tmp_path / "pack", chain=manifest["chain"] | {"through": 1, "head": head})
+    forged(tmp_path / "pack", FACTS, data)
+    with Pack(tmp_path / "pack") as pack:
+        (wrong,) = check_pack(pack).broken
+    assert str(wrong) == "fact 1: nothing can be made of it, so no export has written this pack"
+
+
+# -- beside the ledger -----------------------------------------------------------------------------
+
+
+def noting(facts: list[bytes], digest: str, evidence_id: str = "evidence-1") -> list[bytes]:
+    """Give the facts of a session whose ledger noted an export."""
+    last = decode(facts[-1])
+    payload = {"kind": "evidence", "state": "exported", "sha256": digest}
+    noted = msgspec.structs.replace(
+        last,
+        sequence=last.sequence + 1,
+        type="evidence.changed",
+        payload=payload,
+        evidence_id=evidence_id,
+    )
+    return [*facts, encode(noted)]
+
+
+def test_the_manifest_is_compared_with_the_hash_that_the_ledger_noted(tmp_path: Path) -> None:
+    facts = bodies(60)
+    made = exported(facts, tmp_path / "pack")
+    with Pack(tmp_path / "pack") as pack:
+        same = compare_with_ledger(pack, "e1", noting(facts, made.sha256))
+        other = compare_with_ledger(pack, "e1", noting(facts, "0" * 64))
+        else_where = compare_with_ledger(pack, "e1", noting(facts, "0" * 64, "evidence-2"))
+        no_fact = b'{"type":"evidence.changed"}'
+        unread = compare_with_ledger(pack, "e1", [*facts, no_fact])
+    assert (same.broken, same.is_noted) == ([], True)
+    assert [str(one) for one in other.broken] == [
+        f"manifest.json: the ledger noted the SHA-256 {'0' * 64}"
+    ]
+    assert (else_where.broken, else_where.is_noted) == ([], False)
+    assert (unread.broken, unread.is_noted) == ([], False)
+
+
+def test_a_fresh_pack_of_a_ledger_whose_chain_is_broken_is_bad(tmp_path: Path) -> None:
+    facts = bodies(60)
+    kept = [(9, list(links(genesis("s", "e1"), facts))[8]), (20, b"other")]
+    exported(facts, tmp_path / "pack")
+    with Pack(tmp_path / "pack") as pack:
+        assert compare_with_ledger(pack, "e1", facts, kept[:1]).broken == []
+        (wrong,) = compare_with_ledger(pack, "e1", facts, kept).broken
+    assert (wrong.part, wrong.sequence) == ("ledger", 10)
+    assert wrong.reason.startswith("one of the facts 10 to 20 is not what it was when its hash")

@@ -6,19 +6,21 @@ import os
 import signal
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from arp.evidence.checking import check_pack
-from arp.evidence.export import EvidenceExport, NothingToExport, Order, range_of
+from arp.evidence.export import EvidenceExport, NotExportable, NothingToExport, Order, range_of
 from arp.evidence.pack import NoPack, Pack, PartMissing
 from arp.evidence.pack_writer import PackUnwritable
 from arp.ledger.exports.manifest import FACTS, Gap, Scope
 from arp.ledger.fact import encode
 from arp.store.errors import BlobNotFound
 from tests.evidence.packs import bodies, exported
-from tests.ledger.exports.test_evidence import story
+from tests.ledger.exports.test_evidence import TURN, story
+from tests.ledger.historian import Historian
 
 FACTS_OF_STORY = [encode(fact) for fact in story().facts]
 
@@ -30,13 +32,58 @@ def test_a_pack_holds_each_fact_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_a_large_output_is_taken_in_where_it_can_be_read(tmp_path: Path) -> None:
-    made = exported(FACTS_OF_STORY, tmp_path / "pack.zip", read=lambda ref: f"whole {ref}".encode())
+    digest = sha256(b"whole o1").hexdigest().encode()
+    facts = [fact.replace(b"a" * 64, digest) for fact in FACTS_OF_STORY]
+    made = exported(facts, tmp_path / "pack.zip", read=lambda ref: f"whole {ref}".encode())
     (output,) = made.manifest.outputs
     assert (output.output_ref, output.state, output.bytes) == ("o1", "exported", 8)
     assert output.part is not None
     with Pack(tmp_path / "pack.zip") as pack:
         assert pack.read(output.part) == b"whole o1"
         assert check_pack(pack).broken == []
+
+
+def test_an_output_that_is_not_what_the_facts_tell_of_is_not_taken_in(tmp_path: Path) -> None:
+    made = exported(FACTS_OF_STORY, tmp_path / "pack", read=lambda _: b"forged")
+    (output,) = made.manifest.outputs
+    reason = "what lies beside the ledger is not what the facts tell of"
+    assert (output.state, output.reason, output.part) == ("missing_correlation", reason, None)
+    with Pack(tmp_path / "pack") as pack:
+        assert check_pack(pack).broken == []
+
+
+def test_two_outputs_of_the_same_bytes_are_one_part(tmp_path: Path) -> None:
+    told = Historian()
+    digest = sha256(b"whole").hexdigest()
+    for ref in ("o1", "o2"):
+        payload = {"bytes": 5, "sha256": digest, "preview": "w"}
+        told.add("output.spilled", payload, output_ref=ref, **TURN)
+    facts = [encode(fact) for fact in told.facts]
+    made = exported(facts, tmp_path / "pack", read=lambda _: b"whole")
+    assert [one.part for one in made.manifest.outputs] == [f"outputs/{digest}"] * 2
+    with Pack(tmp_path / "pack") as pack:
+        assert pack.read(f"outputs/{digest}") == b"whole"
+        assert check_pack(pack).broken == []
+
+
+def test_outputs_beyond_what_a_pack_may_have_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.evidence.export.MOST_PARTS", 5)
+    digest = sha256(b"whole o1").hexdigest().encode()
+    facts = [fact.replace(b"a" * 64, digest) for fact in FACTS_OF_STORY]
+    made = exported(facts, tmp_path / "pack", read=lambda ref: f"whole {ref}".encode())
+    (output,) = made.manifest.outputs
+    assert (output.state, output.reason) == ("unsupported", "a pack has at most 5 parts")
+
+
+def test_a_pack_whose_manifest_could_not_be_read_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.evidence.export.MOST_MANIFEST", 100)
+    with pytest.raises(NotExportable, match="export turn by turn"):
+        exported(FACTS_OF_STORY, tmp_path / "pack")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_output_that_is_gone_is_missing_and_one_that_nobody_reads_is_named(
@@ -61,7 +108,7 @@ def test_a_part_of_a_session_is_exported_and_can_be_checked_alone(tmp_path: Path
     with EvidenceExport(order, tmp_path / "pack", found) as under_way:
         under_way.take(pages[0])
         made = under_way.finish()
-    assert (made.manifest.chain.first, made.manifest.chain.through) == (2, 12)
+    assert (made.manifest.chain.first, made.manifest.chain.through) == (2, 17)
     assert made.manifest.runtime_correlation["taskId"] == "k1"
     with Pack(tmp_path / "pack") as pack:
         assert check_pack(pack).broken == []

@@ -31,7 +31,11 @@ def test_a_retry_keeps_the_task_and_the_failed_attempt() -> None:
             {"attempt": 1, "reason": "timeout", "retryable": True},
             {"task_id": "fetch", "run_id": "run-a"},
         ),
-        ("task.retrying", {"attempt": 2, "reason": "once more"}, {"task_id": "fetch"}),
+        (
+            "task.retrying",
+            {"attempt": 2, "reason": "once more"},
+            {"task_id": "fetch", "run_id": "fetch.2"},
+        ),
         ("task.attempt.started", {"attempt": 2}, {"task_id": "fetch", "run_id": "fetch.2"}),
         (
             "task.attempt.completed",
@@ -46,8 +50,23 @@ def test_a_retry_keeps_the_task_and_the_failed_attempt() -> None:
                 "evidenceRefs": ["e"],
                 "delivery": {"state": "delivered", "to": "me"},
             },
-            {"task_id": "fetch"},
+            {"task_id": "fetch", "run_id": "fetch.2"},
         ),
+    ]
+
+
+def test_what_becomes_of_a_task_carries_the_run_that_ran_last() -> None:
+    notes = Notes()
+    task = notes.runtime.known_task("a", attempts=1, run_id="a.1")
+    task.progress(0.5)
+    task.retry(run_id="again").failed("no luck")
+    task.failed("gave up")
+    assert [(told[0], told[2].get("run_id")) for told in notes.told()] == [
+        ("task.progress", "a.1"),
+        ("task.retrying", "again"),
+        ("task.attempt.started", "again"),
+        ("task.attempt.failed", "again"),
+        ("task.failed", "again"),
     ]
 
 

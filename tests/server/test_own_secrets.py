@@ -35,14 +35,14 @@ def test_a_log_is_written_without_secrets_also_in_tracebacks() -> None:
         redact_logs(settings)
         redact_logs(settings)  # again changes nothing
         try:
-            raise ValueError("key-of-the-process")
+            raise ValueError("key-of-the-process \x1b[2J\u202e")
         except ValueError:
-            logging.getLogger("arp.test").exception("password=%s", "hunter2")
+            logging.getLogger("arp.test").exception("password=%s", "hunter2 \x9b31m")
     finally:
         root.removeHandler(handler)
         for one, formatter in before.items():
             one.setFormatter(formatter)
     first, *rest = written.getvalue().splitlines()
-    assert first == "ERROR password=[redacted]"
+    assert first == "ERROR password=[redacted] <U+009B>31m"
     assert rest[0] == "Traceback (most recent call last):"
-    assert rest[-1] == "ValueError: [redacted]"
+    assert rest[-1] == "ValueError: [redacted] ␛[2J<U+202E>"

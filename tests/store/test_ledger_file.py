@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from arp.ledger.chain import genesis, links
 from arp.store import schema
 from arp.store.errors import StoreDamaged, StoreUnavailable
 from arp.store.ledger_file import LedgerFile
 from arp.store.schema import open_ledger
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Append
+from tests.store import tampering
 from tests.store.samples import copy_of_a_crash, facts, meta, numbered, put
 
 
@@ -113,3 +115,24 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(schema, "VERSION", 0)
     with pytest.raises(StoreUnavailable, match="newer version"):
         LedgerFile(newer)
+
+
+async def test_the_hash_of_each_sorted_run_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    store = SqliteStore(path)
+    for first, last in ((1, 3), (4, 5)):
+        await store.open()
+        row = meta() if first == 1 else None
+        await store.append([Append("s1", first - 1, facts(first, last), row)])
+        await store.aclose()
+    hashes = list(links(genesis("s1", "e1"), facts(1, 5)))
+    await store.open()
+    assert await store.heads("s1") == [(3, hashes[2]), (5, hashes[4])]
+    await store.aclose()
+    tampering.run(path, "UPDATE segment SET head = 'no hash' WHERE first = 1")
+    tampering.run(path, "UPDATE segment SET head = NULL WHERE first = 4")
+    with LedgerFile(path) as file:
+        assert file.heads("s1") == [(3, b""), (5, None)]
+    tampering.run(path, "PRAGMA user_version = 1")
+    with LedgerFile(path) as file:
+        assert file.heads("s1") == [], "an older version has no such column"

@@ -319,3 +319,9 @@ def test_page_sizes_are_brought_inside() -> None:
 def test_an_append_that_any_store_can_keep_passes() -> None:
     check_append(Append("s1", 0, [], meta("s1")))
     check_append(Append("s1", 0, []))
+
+
+async def test_no_hash_is_kept_of_what_is_not_sorted(store: Store) -> None:
+    await store.append([Append("s1", 0, facts(1, 3), meta())])
+    assert await store.heads("s1") == []
+    assert await store.heads("none") == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from arp.ledger.fact import SCHEMA_VERSION
 from arp.ledger.payload_fields import Count, Export, ExportKind, Name, Ordinal, Sha256
@@ -15,8 +15,22 @@ from arp.protocol.json_value import JsonObject
 FORMAT: Final = "arp-pack-1"
 """Of packs written here. A reader refuses another one: its parts may mean something else."""
 
+DERIVATION: Final = 1
+"""Of the rules by which the parts of a pack are made of its facts.
+
+To be raised with every change of the bytes that `derived.Derived` makes of the same facts: only a
+pack of this number can be made again here and compared.
+"""
+
 MANIFEST: Final = "manifest.json"
 FACTS: Final = "facts.jsonl"
+
+
+MOST_PARTS: Final = 10_000
+"""Of a pack: who opens one reads the list of them whole. Outputs beyond are named, not taken in."""
+
+MOST_MANIFEST: Final = 16 << 20
+"""Bytes of `manifest.json`, for the same reason."""
 
 
 class NoManifest(LocalError):
@@ -90,16 +104,27 @@ class Output(Struct, frozen=True, rename="camel", omit_defaults=True):
     reason: str | None = None
 
 
+class TrialOf(Struct, frozen=True, rename="camel"):
+    """The benchmark trial that a pack is about."""
+
+    trial_id: Name
+    agent: Name
+    """The name of the agent in `trajectory.json`."""
+
+
 class Manifest(Struct, frozen=True, kw_only=True, rename="camel"):
     """What `manifest.json` of a pack says."""
 
     format: str = FORMAT
+    derivation: Count = 0
+    """`DERIVATION` of the version that wrote it; 0: a version that did not say."""
     schema_version: str = SCHEMA_VERSION
     kind: ExportKind
     evidence_id: Name
     created_at: str
     """RFC 3339."""
     scope: Scope
+    trial: TrialOf | UnsetType = UNSET
     runtime_correlation: JsonObject
     """Ids that everything in the pack is joined by; see `correlation`."""
     correlation_states: dict[str, Export]

@@ -59,6 +59,14 @@ VOLATILE: Final = frozenset(
 )
 """Fields of a payload that differ from run to run."""
 
+BEGINNING: Final = frozenset(
+    ("task.started", "task.retrying", "task.attempt.started", "job.item.started")
+)
+"""Facts of the task that a turn is submitted for, by which whoever asks begins the attempt."""
+
+INTERRUPTED: Final = "interrupted"
+"""Why a turn ended that a server could not finish."""
+
 _NAMING: Final = frozenset(("id", "target", "component_id", "source_component", "after", "before"))
 """Fields inside a payload that name something; names may be made anew each time."""
 
@@ -111,7 +119,35 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
     """To its questions, in order; those that were not answered are not in it."""
     is_cancelled: bool = False
     """Somebody stopped it."""
+    is_unfinished: bool = False
+    """It had not ended, or the server stopped it: what it did until then must come again, and
+    whatever follows is not compared."""
+    stopped_after: int | None = None
+    """How many of the facts had come when somebody wanted it to stop; those behind came of that.
+    `None`: all but the last."""
+    stopped_characters: int | None = None
+    """Of the last of them, if it is a text; `None`: all of it."""
     facts: list[Expected] = field(default_factory=lambda: list[Expected]())
+
+    def is_to_be_stopped(self, found: list[Expected]) -> bool:
+        """Tell whether all has come again that the turn had done before it was stopped.
+
+        Args:
+            found: What came of it again so far.
+        """
+        if not (self.is_cancelled or self.is_unfinished):
+            return False
+        after = len(self.facts) if self.is_unfinished else self.stopped_after
+        before = self.facts[: -1 if after is None else after]
+        if not before or len(found) < len(before):
+            return not before
+        said, came = (_size(one) for one in (before[-1], found[len(before) - 1]))
+        return came >= (said if self.stopped_characters is None else self.stopped_characters)
+
+
+def _size(fact: Expected) -> int:
+    """Give how many characters of a text a fact has."""
+    return len(str(fact.payload.get("text", "")))
 
 
 class Case(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -132,6 +168,9 @@ class CaseMaker:
 
     def __init__(self) -> None:
         self._turns: dict[str, TurnCase] = {}
+        self._ended: set[str] = set()
+        self._begun: dict[str, tuple[str | None, str | None]] = {}
+        """Turns → the task and the run that each was submitted for."""
         self._reducer = Reducer()
         self._workflow = ""
         self._runtime_id = self._session_id = "unknown"
@@ -148,14 +187,36 @@ class CaseMaker:
             return
         if fact.type == "turn.submitted":
             self._turns[turn_id] = TurnCase(turn_id, part(fact.payload, "input"))
+            self._begun[turn_id] = fact.task_id, fact.run_id
         turn = self._turns.get(turn_id)
-        if turn is None:
+        if turn is None or turn_id in self._ended or self._is_of_the_caller(fact, turn_id):
+            return
+        if fact.type == "run.status" and fact.status == "cancelling":
+            if turn.stopped_after is None:
+                self._turns[turn_id] = msgspec.structs.replace(
+                    turn,
+                    stopped_after=len(turn.facts),
+                    stopped_characters=_size(turn.facts[-1]) if turn.facts else None,
+                )
             return
         if fact.type == "action.resolved" and fact.payload.get("decision") == "answered":
             turn.answers.append(fact.payload.get("answer"))
+        if fact.type in ("turn.completed", "turn.failed"):
+            self._ended.add(turn_id)
+            if fact.status_reason == INTERRUPTED:
+                while turn.facts and _came_of_the_end(turn.facts[-1]):
+                    turn.facts.pop()
+                self._turns[turn_id] = msgspec.structs.replace(turn, is_unfinished=True)
+                return
         if fact.type == "turn.failed" and fact.status_reason == "cancelled":
             self._turns[turn_id] = turn = msgspec.structs.replace(turn, is_cancelled=True)
         self._reducer.add(turn.facts, fact)
+
+    def _is_of_the_caller(self, fact: Fact, turn_id: str) -> bool:
+        """Tell whether whoever began the turn recorded a fact: the agent will not do it again."""
+        task_id, run_id = self._begun[turn_id]
+        is_of_run = fact.task_id == task_id and fact.run_id in (None, run_id)
+        return fact.type in BEGINNING and run_id is not None and is_of_run
 
     def case(self) -> Case:
         """Gives the case of what was taken."""
@@ -164,8 +225,29 @@ class CaseMaker:
             runtime_id=self._runtime_id,
             workflow=self._workflow,
             through=self._through,
-            turns=list(self._turns.values()),
+            turns=[self._finished(turn) for turn in self._turns.values()],
         )
+
+    def _finished(self, turn: TurnCase) -> TurnCase:
+        is_over = turn.turn_id in self._ended and not turn.is_unfinished
+        if is_over and turn.is_cancelled:
+            return turn
+        return msgspec.structs.replace(
+            turn, is_unfinished=not is_over, stopped_after=None, stopped_characters=None
+        )
+
+
+def _came_of_the_end(fact: Expected) -> bool:
+    """Tell whether a fact says that something did not end by itself: its turn was interrupted."""
+    if fact.type == "runtime.error":  # the server says that it stopped
+        return True
+    return "cancelled" in [fact.payload.get(name) for name in ("error", "reason", "decision")]
+
+
+def _ids_of_task(fact: Fact) -> tuple[str, ...]:
+    """Give the ids of a fact of a task; older versions told the run of attempts alone."""
+    is_of_attempt = fact.type.startswith("task.attempt.")
+    return _IDS if is_of_attempt else tuple(name for name in _IDS if name != "run_id")
 
 
 class Reducer:
@@ -179,7 +261,10 @@ class Reducer:
         """Adds a fact to those of its turn, or to the text before it; passes over the rest."""
         if not fact.type.startswith(COMPARED):
             return
-        ids = {name: self._named(name, getattr(fact, name)) for name in _IDS if getattr(fact, name)}
+        names = _IDS if not fact.type.startswith("task.") else _ids_of_task(fact)
+        ids = {
+            name: self._named(name, getattr(fact, name)) for name in names if getattr(fact, name)
+        }
         payload: JsonObject = self._reduced(fact.payload)
         last = facts[-1] if facts else None
         if fact.type in _TEXT and last is not None and last.type == fact.type:
@@ -226,17 +311,28 @@ class Difference(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | None:
     """Compares the facts of a turn with those that came of it again."""
-    place = 0
     for place, one in enumerate(expected.facts):
         if place == len(found):
             return Difference(expected.turn_id, one.sequence, "missing", one.type)
-        if not one.same_as(found[place]):
-            where, said, came = _differing(one, found[place])
-            return Difference(expected.turn_id, one.sequence, where, said, came)
-    if len(found) > len(expected.facts):
+        came = found[place]
+        if expected.is_unfinished and place == len(expected.facts) - 1:
+            came = _begun_like(one, came)
+        if not one.same_as(came):
+            where, said, other = _differing(one, came)
+            return Difference(expected.turn_id, one.sequence, where, said, other)
+    if len(found) > len(expected.facts) and not expected.is_unfinished:
         last = expected.facts[-1].sequence if expected.facts else 0
         return Difference(expected.turn_id, last, "added", None, found[len(expected.facts)].type)
     return None
+
+
+def _begun_like(expected: Expected, found: Expected) -> Expected:
+    """Give what came, of a text as much as had been said: an unfinished turn was cut there."""
+    if expected.type not in _TEXT or found.type != expected.type:
+        return found
+    size = len(expected.payload.get("text", ""))
+    said = str(found.payload.get("text", ""))[:size]
+    return msgspec.structs.replace(found, payload={**found.payload, "text": said})
 
 
 def _differing(expected: Expected, found: Expected) -> tuple[str, Json, Json]:

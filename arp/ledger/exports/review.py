@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import msgspec
+
 from arp.ledger.exports.evidence import Evidence
+from arp.ledger.fact import Fact
 from arp.ledger.models.reading import part, text
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.safe_text import sanitise, sanitise_line
 
 REVIEW: Final = "review.md"
 """What a review is called."""
@@ -44,15 +48,114 @@ _TITLES: Final = {
 }
 
 
-def review(evidence: Evidence, evidence_id: str, created_at: str) -> str:
+MOST_TEXT: Final = 4000
+"""Characters of an input or an answer; a pack has all of them."""
+
+
+class Words:
+    """What was said in each turn, from facts in order; a maker that makes no part of its own."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, str] = {}
+        self._answered: dict[str, list[str]] = {}
+        self._sizes: dict[str, int] = {}
+        """Characters of each answer, also of what is not kept."""
+        self._shown: dict[str, dict[str, None]] = {}
+        """Types of the components that a turn showed."""
+
+    def take(self, fact: Fact) -> None:
+        """Take a fact."""
+        turn_id, payload = fact.turn_id, fact.payload
+        if turn_id is None:
+            return
+        if fact.type in ("turn.submitted", "queue.changed") and "input" in payload:
+            self._asked[turn_id] = _asked(part(payload, "input"))
+        elif fact.type == "model.delta":
+            self._say(turn_id, payload.get("text"))
+        elif fact.type == "artifact.changed":
+            for component in _brought(payload.get("changes")):
+                if component.get("type") == "text":
+                    self._say(turn_id, part(component, "props").get("content"), "\n")
+                else:
+                    name = text(component, "type") or "unknown"
+                    self._shown.setdefault(turn_id, {})[name] = None
+
+    def _say(self, turn_id: str, said: Json, before: str = "") -> None:
+        if not isinstance(said, str):
+            return
+        size = self._sizes.get(turn_id, 0)
+        said = before + said if size else said
+        self._answered.setdefault(turn_id, []).append(said[: max(MOST_TEXT - size, 0)])
+        self._sizes[turn_id] = size + len(said)
+
+    def documents(self) -> dict[str, bytes]:
+        """Give no part."""
+        return {}
+
+    @property
+    def turns(self) -> list[str]:
+        """Give the turns of which something was said, in the order of their inputs."""
+        return list(self._asked | self._answered | self._shown)
+
+    def told(self, turn_id: str) -> Iterator[str]:
+        """Give what was said in a turn, as lines of Markdown."""
+        if turn_id in self._asked:
+            yield from ("Input:", "", *_block(self._asked[turn_id], len(self._asked[turn_id])), "")
+        if turn_id in self._answered:
+            said = "".join(self._answered[turn_id])
+            yield from ("Answer:", "", *_block(said, self._sizes[turn_id]), "")
+        else:
+            yield from ("No text was answered.", "")
+        if self._shown.get(turn_id):
+            shown = ", ".join(quoted(name) for name in self._shown[turn_id])
+            yield from (f"It showed: {shown}", "")
+
+
+def _asked(given: JsonObject) -> str:
+    """Give an input: its text, or all of it as JSON."""
+    data = part(given, "data")
+    said = data.get("text")
+    if isinstance(said, str) and len(data) == 1:
+        return said
+    return msgspec.json.encode(data).decode()
+
+
+def _brought(changes: Json) -> Iterator[JsonObject]:
+    """Give the components that changes of a surface bring."""
+    for change in _objects(changes):
+        yield from _objects(change.get("render"))
+        for op in _objects(change.get("patch")):
+            yield from _objects([op.get("component")])
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _block(said: str, size: int) -> Iterator[str]:
+    """Give a text as a block of code, in which no line can end the block."""
+    shown = sanitise(said[:MOST_TEXT])
+    fence = "`" * max(3, _longest_run(shown) + 1)
+    yield f"{fence}text"
+    yield from shown.split("\n")
+    yield fence
+    if size > MOST_TEXT:
+        yield from ("", f"{size - MOST_TEXT} more characters are in the pack.")
+
+
+def review(
+    evidence: Evidence, evidence_id: str, created_at: str, words: Words | None = None
+) -> str:
     """Gives the document.
 
     Args:
         evidence: Of everything that is to be reviewed.
         evidence_id: Of the review.
         created_at: RFC 3339.
+        words: What was said in its turns.
     """
     lines = [*_head(evidence, evidence_id, created_at), *_turns(evidence)]
+    lines += ["", "## What was said", "", *_words(words)] if words is not None else []
     for section_part, document in evidence.sections().items():
         title = _TITLES[section_part]
         lines += ["", f"## {title}", "", *_table(document)]
@@ -101,6 +204,18 @@ def _turns(evidence: Evidence) -> Iterator[str]:
     for incident in incidents[:MOST_ROWS]:
         said = text(incident, "message") or ""
         yield f"- fact {incident['firstSequence']}, {quoted(incident['type'])}: {quoted(said)}"
+
+
+def _words(words: Words) -> Iterator[str]:
+    turns = words.turns
+    if not turns:
+        yield "Nothing."
+    for turn_id in turns[:MOST_ROWS]:
+        yield f"### Turn {quoted(turn_id)}"
+        yield ""
+        yield from words.told(turn_id)
+    if len(turns) > MOST_ROWS:
+        yield f"{len(turns) - MOST_ROWS} more turns are in the pack."
 
 
 def _table(document: JsonObject) -> Iterator[str]:
@@ -157,7 +272,7 @@ def quoted(value: Json) -> str:
     """Gives a value as code in one line of Markdown; nothing for `None`."""
     if value is None or value == "":
         return ""
-    shown = "".join(one if one.isprintable() else " " for one in str(value))[:200]
+    shown = sanitise_line(str(value).replace("\n", " "))[:200]
     if shown.isascii() and shown.replace("_", "").replace(".", "").isalnum():
         return f"`{shown}`"
     fence = "`" * (_longest_run(shown) + 1)

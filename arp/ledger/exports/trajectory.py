@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from arp.ledger.exports.evidence import readable
+from arp.ledger.exports.derived import readable
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import number, part, text, whole
 from arp.protocol.json_value import Json, JsonObject
@@ -80,13 +80,11 @@ class Trajectory:
     Args:
         trajectory_id: Of the document.
         agent: Who acted.
-        extra: What the root tells besides.
     """
 
-    def __init__(self, trajectory_id: str, agent: Agent, extra: JsonObject | None = None) -> None:
+    def __init__(self, trajectory_id: str, agent: Agent) -> None:
         self._id = trajectory_id
         self._agent = agent
-        self._extra = extra
         self._session_id: str | None = None
         self._model: str | None = None
         self._steps: list[JsonObject] = []
@@ -179,11 +177,14 @@ class Trajectory:
             self._steps.append(self._open.document(len(self._steps) + 1))
             self._open = None
 
-    def document(self) -> JsonObject:
+    def document(self, extra: JsonObject | None = None) -> JsonObject:
         """Gives the trajectory, with what is still open as its last step.
 
         One in which nothing happened has a single step of the system that says so, since ATIF wants
         one at least.
+
+        Args:
+            extra: What the root tells besides.
         """
         self._close()
         steps = self._steps or [{"step_id": 1, "source": "system", "message": "nothing happened"}]
@@ -198,11 +199,11 @@ class Trajectory:
             "steps": steps,
             "final_metrics": {**_totals(self._totals), "total_steps": len(steps)},
         }
-        return {**document, "extra": self._extra} if self._extra else document
+        return {**document, "extra": extra} if extra else document
 
-    def documents(self) -> dict[str, bytes]:
+    def documents(self, extra: JsonObject | None = None) -> dict[str, bytes]:
         """Gives the one part."""
-        return {TRAJECTORY: readable(self.document())}
+        return {TRAJECTORY: readable(self.document(extra))}
 
 
 def _asked(given: JsonObject) -> str:

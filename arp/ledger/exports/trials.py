@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from arp.ledger.exports.correlation import Spine
-from arp.ledger.exports.evidence import readable
+from arp.ledger.exports.derived import readable
 from arp.ledger.exports.trajectory import TRAJECTORY
 from arp.ledger.fact import SCHEMA_VERSION, Fact
 from arp.ledger.models.reading import number, part, text, whole
@@ -147,6 +147,13 @@ class TrialPart:
         self._book.take(fact)
         self._spine.take(fact)
         self._events.append(msgspec.to_builtins(fact))
+
+    def extra(self) -> JsonObject:
+        """Give what a trajectory tells of its trial."""
+        trial = self._book.trials.get(self._id)
+        if trial is None:
+            return {}
+        return {"benchmark": trial.benchmark, "taskId": trial.task_id, "runId": trial.run_id}
 
     def document(self) -> JsonObject:
         """Gives the trial: its ids, where its parts lie, its score, and the facts that say so.

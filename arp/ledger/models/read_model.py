@@ -38,6 +38,16 @@ class ReadModel:
     def __init__(self, state: State | None = None) -> None:
         self._state = state if state is not None else State(MODEL_VERSION)
 
+    @classmethod
+    def behind(cls, session_id: str, sequence: int) -> ReadModel:
+        """Give a model of the facts behind a sequence alone, as if there were none before.
+
+        Args:
+            session_id: Of the session.
+            sequence: The next fact is the one after this; 0 is the same as an empty model.
+        """
+        return cls(State(MODEL_VERSION, sequence, session_id)) if sequence else cls()
+
     @property
     def sequence(self) -> int:
         """Gives the sequence of the newest fact that was folded; 0 if none was."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.ledger.exports.evidence import readable
+from arp.ledger.exports.derived import readable
 from arp.ledger.exports.replay_case import (
     Case,
     CaseMaker,
@@ -198,3 +198,122 @@ def test_a_case_is_read_as_it_was_written() -> None:
 def test_what_is_no_case_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(NoCase, match=reason):
         decode_case(data)
+
+
+# -- turns that did not end by themselves ----------------------------------------------------------
+
+
+def case_of(told: Historian) -> Case:
+    maker = CaseMaker()
+    for fact in told.facts:
+        maker.take(fact)
+    return maker.case()
+
+
+def begun(**ids: str) -> Historian:
+    """A turn that says two words and has a tool that runs."""
+    told, own = Historian(), turn("t1")
+    given = {"input_type": "text", "data": {"text": "go"}}
+    told.add("turn.submitted", {"input": given}, **own, **ids)
+    told.add("turn.started", {}, **own)
+    told.add("model.delta", {"text": "one "}, **own)
+    told.add("tool.started", {"tool": "shell"}, **call())
+    told.add("tool.result", {"tool": "shell", "preview": "3"}, **call())
+    told.add("model.delta", {"text": "two"}, **own)
+    return told
+
+
+def call() -> dict[str, str]:
+    return {**turn("t1"), "step_id": "s1", "tool_call_id": "c1"}
+
+
+def test_of_an_unfinished_turn_only_what_it_did_must_come_again() -> None:
+    (one,) = case_of(begun()).turns
+    assert (one.is_unfinished, one.is_cancelled) == (True, False)
+    told = begun()
+    told.add("model.delta", {"text": " three"}, **turn("t1"))
+    told.add("turn.completed", {"status": "completed"}, status="completed", **turn("t1"))
+    (whole,) = case_of(told).turns
+    assert not whole.is_unfinished
+    assert first_difference(one, whole.facts) is None
+    assert not one.is_to_be_stopped(whole.facts[:3])
+    assert one.is_to_be_stopped(whole.facts[:4])
+    assert not whole.is_to_be_stopped(whole.facts)
+    other = [*whole.facts[:3], msgspec.structs.replace(whole.facts[3], payload={"text": "2"})]
+    assert not one.is_to_be_stopped(other), "less was said"
+    assert first_difference(one, other) == Difference("t1", 7, "payload.text", "two", "2")
+    assert first_difference(one, whole.facts[:3]) == Difference("t1", 7, "missing", "model.delta")
+    swapped = [*whole.facts[:3], whole.facts[1]]
+    assert first_difference(one, swapped) == Difference(
+        "t1", 7, "type", "model.delta", "tool.started"
+    )
+
+
+def test_a_turn_that_only_waited_in_line_expects_nothing() -> None:
+    told = Historian()
+    given = {"input_type": "text", "data": {"text": "go"}}
+    told.add("turn.submitted", {"input": given}, **turn("t1"))
+    (one,) = case_of(told).turns
+    assert one.is_to_be_stopped([])
+    assert first_difference(one, ran().turns[0].facts) is None
+
+
+def test_a_turn_that_a_stop_of_the_server_interrupted_is_an_unfinished_one() -> None:
+    told = begun()
+    told.add("tool.started", {"tool": "sleep"}, **call())
+    told.add("permission.resolved", {"tool": "sleep", "decision": "cancelled"}, **call())
+    told.add("tool.failed", {"tool": "sleep", "error": "cancelled"}, **call())
+    told.add("runtime.error", {"error": "the server stopped", "code": 19}, **turn("t1"))
+    end = {"status": "failed", "status_reason": "interrupted"}
+    told.add("turn.failed", {"status": "failed"}, **turn("t1"), **end)
+    told.add("action.resolved", {"decision": "expired"}, action_id="a", **turn("t1"))
+    (one,) = case_of(told).turns
+    assert one.is_unfinished
+    assert [fact.type for fact in one.facts][-2:] == ["model.delta", "tool.started"]
+
+
+def test_a_turn_is_stopped_where_somebody_stopped_it() -> None:
+    told, own = begun(), turn("t1")
+    told.add("run.status", {}, status="cancelling", **own)
+    told.add("run.status", {}, status="cancelling", **own)
+    told.add("model.delta", {"text": " bye"}, **own)
+    told.add("tool.failed", {"tool": "sleep", "error": "cancelled"}, **call())
+    end = {"status": "cancelled", "status_reason": "cancelled"}
+    told.add("turn.failed", {"status": "cancelled"}, **own, **end)
+    (one,) = case_of(told).turns
+    assert (one.is_cancelled, one.stopped_after, one.stopped_characters) == (True, 4, 3)
+    assert one.facts[3].payload == {"text": "two bye"}
+    reached = case_of(begun()).turns[0].facts
+    assert one.is_to_be_stopped(reached), "what came of the stop is not waited for"
+    assert not one.is_to_be_stopped(reached[:3])
+
+
+def test_a_stop_that_came_too_late_or_before_anything_changes_nothing() -> None:
+    told, own = Historian(), turn("t1")
+    told.add("turn.submitted", {"input": {"input_type": "text"}}, **own)
+    told.add("run.status", {}, status="cancelling", **own)
+    told.add("turn.completed", {"status": "completed"}, status="completed", **own)
+    (one,) = case_of(told).turns
+    assert (one.is_unfinished, one.stopped_after, one.stopped_characters) == (False, None, None)
+    assert not one.is_to_be_stopped(one.facts)
+
+
+def test_an_older_case_of_a_stopped_turn_is_stopped_before_its_last_fact() -> None:
+    one = TurnCase("t1", {}, is_cancelled=True, facts=ran().turns[0].facts)
+    assert one.is_to_be_stopped(one.facts[:-1])
+    assert not one.is_to_be_stopped(one.facts[:-2])
+
+
+def test_the_attempt_that_whoever_asked_began_is_not_expected_of_the_agent() -> None:
+    run = {"task_id": "k", "run_id": "k.2"}
+    told = begun(**run)
+    told.add("task.retrying", {"attempt": 2}, **run, **turn("t1"))
+    told.add("task.attempt.started", {"attempt": 2}, **run, **turn("t1"))
+    told.add("task.progress", {"fraction": 1}, **run, **turn("t1"))
+    told.add("task.attempt.started", {"attempt": 1}, task_id="own", run_id="own.1", **turn("t1"))
+    (one,) = case_of(told).turns
+    assert [fact.type for fact in one.facts][-2:] == ["task.progress", "task.attempt.started"]
+    assert one.facts[-2].ids == {"turn_id": "turn#1", "task_id": "task#1"}
+    assert one.facts[-1].ids["run_id"] == "run#1"
+    (other,) = case_of(begun()).turns
+    assert [fact.type for fact in other.facts][-1] == "model.delta"

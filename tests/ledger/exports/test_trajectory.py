@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from arp.ledger.exports.trajectory import Agent, Trajectory
+from arp.protocol.json_value import JsonObject
 from tests.ledger.historian import Historian
 
 TURN = {"thread_id": "main", "turn_id": "t1"}
@@ -19,11 +20,11 @@ def asked(told: Historian, **data: Any) -> None:
     told.add("turn.submitted", {"input": {"input_type": "text", "data": data}}, **TURN)
 
 
-def made(told: Historian, **more: Any) -> Any:
-    trajectory = Trajectory("trial-1", Agent("counter", "2.1"), **more)
+def made(told: Historian, extra: JsonObject | None = None) -> Any:
+    trajectory = Trajectory("trial-1", Agent("counter", "2.1"))
     for fact in told.facts:
         trajectory.take(fact)
-    return json.loads(trajectory.documents()["trajectory.json"])
+    return json.loads(trajectory.documents(extra)["trajectory.json"])
 
 
 def bare(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:

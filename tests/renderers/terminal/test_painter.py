@@ -15,9 +15,9 @@ from rich.text import Text
 from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
 from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.safe_text import is_safe
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
-from arp_terminal.safe_text import is_safe
 from tests.renderers.terminal.drawing import SGR, painted, widest
 
 ATTACKS = (

@@ -1,8 +1,9 @@
-"""Text of an agent, made harmless: what a terminal would obey is turned into what a person can see.
+"""Text of an agent, made harmless: what a terminal would obey becomes what a person can see.
 
-Every text that came over the wire passes `sanitise` where it is read (`props`), and everything
-that is painted passes it once more (`painter`), so that a drawing that forgets it still cannot
-move a cursor, set a title, fill a clipboard, hide text or turn its order around.
+Whatever prints a text that came over the wire, or out of a ledger or a pack, makes it visible here
+first, also into a pipe: what comes out there is looked at later. So no text can move a cursor, set
+a title, fill a clipboard, hide a part of itself or turn its order around. The terminal renderer
+does it where it reads a text (`props`) and once more where it paints (`painter`).
 """
 
 from __future__ import annotations
@@ -49,16 +50,42 @@ def sanitise_line(text: str) -> str:
     return _SUSPECT_IN_LINE.sub(_made_visible, text)
 
 
+def escaped_json(text: str) -> str:
+    r"""Give JSON in which every such character stands as its escape, `\u001b`; the value stays.
+
+    They can only stand inside of its strings, but for a carriage return, which becomes a space. Of
+    a text that is no JSON all is visible too.
+    """
+    if "\r" in text:
+        text = text.replace("\r", " ")
+    return _SUSPECT.sub(_made_an_escape, text)
+
+
 def is_safe(text: str) -> bool:
     """Tells whether `sanitise` would leave `text` as it is."""
     return sanitise(text) == text
+
+
+def _made_an_escape(match: re.Match[str]) -> str:
+    char = match.group()
+    if _is_part_of_emoji(match):
+        return char
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+
+def _is_part_of_emoji(match: re.Match[str]) -> bool:
+    char = match.group()
+    return (char == _JOINER and _joins_emoji(match)) or (
+        char in _SELECTORS and _selects_emoji(match)
+    )
 
 
 def _made_visible(match: re.Match[str]) -> str:
     char = match.group()
     if char == "\t":
         return " "
-    if (char == _JOINER and _joins_emoji(match)) or (char in _SELECTORS and _selects_emoji(match)):
+    if _is_part_of_emoji(match):
         return char
     code = ord(char)
     if code < 0x20:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import unicodedata
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp_terminal.safe_text import is_safe, sanitise, sanitise_line
+from arp.protocol.safe_text import escaped_json, is_safe, sanitise, sanitise_line
 
 DANGEROUS = frozenset(("Cc", "Cf", "Zl", "Zp", "Cs"))
 
@@ -90,3 +91,32 @@ def test_a_line_shows_its_newlines_and_has_spaces_for_tabs() -> None:
 def test_sanitised_text_is_safe_and_stays_as_it_is(text: str) -> None:
     assert is_safe(sanitise(text))
     assert sanitise_line(sanitise_line(text)) == sanitise_line(text)
+
+
+def test_json_is_escaped_and_says_the_same() -> None:
+    value = [
+        "\x7f\x9b31m",
+        "user\u202etxt.exe",
+        "\U000e0041",
+        "a\u200db",
+        "👩🏽‍🚀 ❤️",
+        "Größe",
+        "\ud800",
+    ]
+    shown = escaped_json(json.dumps(value, ensure_ascii=False))
+    escaped = r'"\u007f\u009b31m", "user\u202etxt.exe", "\udb40\udc41", "a\u200db"'
+    assert shown == f'[{escaped}, "👩🏽‍🚀 ❤️", "Größe", "\\ud800"]'
+    assert json.loads(shown) == value
+
+
+def test_what_is_no_json_is_visible_too() -> None:
+    assert escaped_json("\x1b[31m\r\n\tred\x00") == "\\u001b[31m \n\tred\\u0000"
+
+
+@given(st.recursive(st.text(st.characters(codec=None)), st.lists, max_leaves=5))
+def test_any_json_stays_what_it_is_and_becomes_visible(value: object) -> None:
+    for spaces in (None, 1):
+        text = json.dumps(value, ensure_ascii=False, indent=spaces)
+        shown = escaped_json(text)
+        assert json.loads(shown) == value
+        assert is_safe(shown)
