@@ -83,7 +83,8 @@ class Delivery:
         self._session.profiles.add(viewer.profile)
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
-        self._session.record(kind, payload, channel_id=viewer.id)
+        if self._session.log.sealed is None:
+            self._session.record(kind, payload, channel_id=viewer.id)
         viewer.state, viewer.part = "joining", None
         self.rejoin(viewer)
 
@@ -95,8 +96,9 @@ class Delivery:
         viewer.state = "new"
         if not any(other.profile == viewer.profile for other in self.viewers.values()):
             self._session.profiles.discard(viewer.profile)
-        self._session.record("channel.disconnected", {}, channel_id=viewer.id)
-        self._mark()
+        if self._session.log.sealed is None:
+            self._session.record("channel.disconnected", {}, channel_id=viewer.id)
+            self._mark()
 
     def rejoin(self, viewer: Viewer) -> None:
         """Brings a renderer to the newest state at the next write."""

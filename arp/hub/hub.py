@@ -96,6 +96,10 @@ class Hub:
         self.writer.listing = self.directory.listing
         self.models = Models(store, self.directory.sessions, self.settings)
         self.verifier = Verifier(store)
+        self.runner.fault = self._fault
+        self._faults: dict[str, ArpError] = {}
+        """Why sessions left the memory that come back at once."""
+        self._returning: set[asyncio.Task[None]] = set()
         self.mended: dict[str, tuple[int, int]] = {}
         """Sessions in memory that had to be mended when they were read from the store: between
         which sequences the facts of it stand, behind the first and up to the second."""
@@ -136,8 +140,10 @@ class Hub:
 
     def _mend(self, live: LiveSession) -> None:
         """Closes the turn that ran when the session was last in memory; goes on with its queue."""
+        if live.session.log.sealed is not None:
+            return
         before = live.session.sequence
-        effects = recover(live.session)
+        effects = recover(live.session, self._faults.pop(live.id, None))
         if live.session.sequence > before:
             self.mended[live.id] = (before, live.session.sequence)
         if effects or live.session.has_recorded:
@@ -321,6 +327,10 @@ class Hub:
         viewer.said = About(hello.resume, hello.info, session_made=hello.session_id is None)
         viewer.unacknowledged = [] if viewer.profile.takes("frame-ack") else None
         live.attach(viewer)
+        sealed = live.session.log.sealed
+        if sealed is not None:
+            told = ErrorMessage(payload=error_payload(sealed), session_id=live.id)
+            live.after_write(partial(viewer.tell, told))
 
     def detach(self, viewer: Viewer) -> None:
         """Forgets a renderer: its connection is gone. Nothing that runs is stopped."""
@@ -396,6 +406,8 @@ class Hub:
     ) -> None:
         if message.input_type not in SILENT:
             self.check_takes_input()
+            if live.session.log.sealed is not None:
+                raise live.session.log.sealed
         profile = viewer.profile if viewer and viewer.said_hello else DRAFT
         info = viewer.said.info if viewer else UNKNOWN
         if asks_to_turn(live.session, message):
@@ -484,11 +496,31 @@ class Hub:
                     reply(InputAck(id=input_id, session_id=live.id, turn_id=turn_id))
 
     def _write_failed(self, dirty: Sequence[LiveSession], error: ArpError) -> None:
-        """Lets sessions go whose memory is ahead of the ledger; they come back from the store."""
+        """Lets sessions go whose memory is ahead of the ledger; they come back from the store.
+
+        One with a fault of its own comes back at once, and its turn ends with that error: nobody
+        can say when somebody asks for it the next time.
+        """
         for live in dirty:
             for viewer in live.viewers.values():
                 viewer.tell(ErrorMessage(payload=error_payload(error)))
             self._drop(live, error, 1013 if isinstance(error, StoreError) else 1011)
+            if not isinstance(error, StoreError):
+                self._faults[live.id] = error
+                task = asyncio.get_running_loop().create_task(self._come_back(live.id))
+                self._returning.add(task)
+                task.add_done_callback(self._returning.discard)
+
+    def _fault(self, live: LiveSession) -> None:
+        """Lets a session go that cannot go on as it is in memory."""
+        if not live.gone.done():
+            self._write_failed([live], InternalError("internal error; the server's log has it"))
+
+    async def _come_back(self, session_id: str) -> None:
+        try:
+            await self.directory.load(session_id)
+        except ArpError as error:
+            logger.error("session %s does not come back: %s", session_id, error)
 
 
 def _is_empty(live: LiveSession) -> bool:

@@ -23,7 +23,7 @@ from arp.protocol.messages import AgentMessage, Delta, InputEcho, Patch, Render,
 from arp.protocol.patch import Append, Insert, Replace
 from arp.session.emission import Audience, addressed, encoded
 from arp.session.recovery import messages_of
-from arp.store.errors import StoreError
+from arp.store.errors import FactUnreadable, StoreError
 from arp.store.store import Store
 from arp.surface.profile import DRAFT, Profile, is_native, shown_as
 
@@ -82,7 +82,11 @@ class Replayer:
     async def _send_chunk(self, live: LiveSession, viewer: Viewer, after: int) -> int:
         resume = viewer.resume
         limit = min(CHUNK, live.delivery.place.seq - after)
-        chunk = await self._store.read(live.session.head.session_id, after, limit)
+        try:
+            chunk = await self._store.read(live.session.head.session_id, after, limit)
+        except FactUnreadable as error:
+            logger.error("%s", error)
+            raise NeedsSnapshot from None
         if not chunk:
             raise NeedsSnapshot
         audience, most = viewer.audience, viewer.profile.limits.max_message_bytes

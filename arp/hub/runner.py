@@ -51,6 +51,10 @@ class Runner:
         self.blobs = blobs
         self._settings = settings
         self._carry_out = carry_out
+        self.fault: Callable[[LiveSession], None] = lambda _live: None
+        """Lets a session go whose turn cannot be ended in memory; set by the hub."""
+        self._cancelled: set[asyncio.Task[None]] = set()
+        """Agents that were asked to stop."""
         self._states: dict[str, dict[str, Any]] = {}
         self._parking = False
         self.hurry = False
@@ -68,16 +72,23 @@ class Runner:
 
     def _done(self, task: asyncio.Task[None], live: LiveSession, turn_id: str) -> None:
         del self.tasks[task]
+        self._cancelled.discard(task)
         if task.cancelled():  # before its first step, so that no code of ours ran in it
             self._stopped(live, turn_id)
 
     def cancel(self, live: LiveSession, turn_id: str) -> None:
         """Stops a turn: its agent gets `CancelledError` once, and may clean up for a while."""
-        if live.turn is None or live.turn.id != turn_id or live.task is None:
+        turn, task = live.turn, live.task
+        if turn is None or turn.id != turn_id or task is None or task.done():
+            is_running = live.session.running == turn_id
+            if is_running and live.session.status_of(turn_id) is not None:
+                # Nobody works in it who could end it.
+                self._end(live, turn_id, "cancelled", None, None)
             return
-        if live.task.cancelling():
+        if task in self._cancelled:
             return
-        live.task.cancel()
+        self._cancelled.add(task)
+        task.cancel()
         asyncio.get_running_loop().call_later(
             self._settings.cancel_grace_s, self._force, live, turn_id
         )
@@ -139,13 +150,19 @@ class Runner:
         if live.gone.done():
             return
         usage = None
-        if live.turn is not None and live.turn.id == turn_id:
-            live.turn.flush()
-            usage = live.turn.used
-            live.turn = None
-        effects = live.session.end_turn(
-            turn_id, status, error, reason, usage, goes_on=not self._parking
-        )
+        try:
+            if live.turn is not None and live.turn.id == turn_id:
+                live.turn.flush()
+                usage = live.turn.used
+                live.turn = None
+            effects = live.session.end_turn(
+                turn_id, status, error, reason, usage, goes_on=not self._parking
+            )
+        except Exception:
+            # A turn that does not end keeps all behind it waiting: the ledger's session ends it.
+            logger.exception("turn %s of session %s cannot be ended", turn_id, live.id)
+            self.fault(live)
+            return
         self._carry_out(live, effects)
 
     async def park(self) -> None:

@@ -15,20 +15,22 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 
+import msgspec
+
 from arp.hub.archive import Archive
 from arp.hub.heap import trimmer
 from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
-from arp.ledger.fact import decode
+from arp.ledger.fact import Fact, decode
 from arp.ledger.redaction import Redactor
 from arp.protocol.errors import ArpError
 from arp.session.branches import Forked, Survey
-from arp.session.recovery import end_plan, go_on
+from arp.session.recovery import end_plan, go_on, seal
 from arp.session.session import Head, Session
 from arp.session.standing import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
 from arp.session.window import PastTurn
-from arp.store.errors import StoreError
+from arp.store.errors import FactUnreadable, StoreError
 from arp.store.store import Store
 
 logger = logging.getLogger(__name__)
@@ -73,6 +75,8 @@ class States:
         """Where turns go that leave the memory."""
         self._stored: dict[str, tuple[int, int]] = {}
         """How far the stored states of sessions in memory go, and how large they are."""
+        self._unreadable: dict[str, FactUnreadable] = {}
+        """Sessions with a fact that cannot be read; they are read up to it."""
         self._rested: dict[str, LiveSession] = {}
         """Sessions that left the memory since the last round."""
         self._task: asyncio.Task[None] | None = None
@@ -88,17 +92,38 @@ class States:
     async def read(self, head: Head) -> Session:
         """Makes a session from the store as its log leaves it.
 
+        One with a fact that cannot be read is what it was before that fact, and is sealed.
+
         Raises:
             StoreError: The log cannot be read.
-            Exception: Its facts make no sense to this version.
 
         Cancel: Safe.
         """
-        session = await self._stored_session(head)
+        self._unreadable.pop(head.session_id, None)  # somebody may have mended the ledger
+        while True:
+            try:
+                session = await self._read(head)
+            except FactUnreadable as error:
+                known = self._unreadable.get(head.session_id)
+                if known is not None and known.sequence <= error.sequence:
+                    raise  # what was read before is not there any more
+                self._unreadable[head.session_id] = error
+                continue
+            unreadable = self._unreadable.get(head.session_id)
+            if unreadable is not None:
+                logger.error("%s; it is open to be read up to there", unreadable)
+                seal(session, unreadable.message)
+            return session
+
+    async def _read(self, head: Head) -> Session:
+        session, name = await self._stored_session(head), head.session_id
         if session is not None:
             try:
                 session.screen.departed = []
                 return await self._rest(session)
+            except FactUnreadable as error:
+                # Behind this state, or at all: the log alone tells which.
+                logger.warning("session %s: its state does not fit its facts: %s", name, error)
             except StoreError:
                 raise
             except Forked:
@@ -123,10 +148,10 @@ class States:
             StoreError: As `read`.
         """
         survey, after = Survey(), 0
-        while page := await self._store.read(head.session_id, after, PAGE):
-            for after, body in page:  # noqa: B007 - the next page goes on where the loop ends
+        while page := await self._page(head.session_id, after):
+            for after, body in page:
                 if any(name in body for name in _OF_BRANCHES):
-                    survey.take(decode(body))
+                    survey.take(_fact(head.session_id, after, body))
             await asyncio.sleep(0)
         return survey
 
@@ -185,11 +210,27 @@ class States:
             StoreError: As `read`.
         """
         name = session.head.session_id
-        while page := await self._store.read(name, session.sequence, PAGE):
+        while page := await self._page(name, session.sequence):
             for start in range(0, len(page), SLICE):
-                go_on(session, [decode(body) for _, body in page[start : start + SLICE]])
+                facts = [_fact(name, *one) for one in page[start : start + SLICE]]
+                try:
+                    go_on(session, facts)
+                except Forked:
+                    raise
+                except Exception as error:
+                    # Each fact that was taken is counted: the next one makes no sense.
+                    logger.debug("session %s", name, exc_info=True)
+                    reason = f"it makes no sense here: {type(error).__name__}"
+                    raise FactUnreadable(name, session.sequence + 1, reason) from error
                 yield
                 await asyncio.sleep(0)
+
+    async def _page(self, session_id: str, after: int) -> list[tuple[int, bytes]]:
+        """Gives the next facts, up to one that is known not to be readable."""
+        unreadable, most = self._unreadable.get(session_id), PAGE
+        if unreadable is not None:
+            most = min(PAGE, unreadable.after - after)
+        return await self._store.read(session_id, after, most) if most > 0 else []
 
     # -- storing ---------------------------------------------------------------------------------
 
@@ -217,8 +258,8 @@ class States:
 
     def forget(self, session_id: str) -> None:
         """Drops what is in memory of a session that is deleted."""
-        self._stored.pop(session_id, None)
-        self._rested.pop(session_id, None)
+        for held in (self._stored, self._rested, self._unreadable):
+            held.pop(session_id, None)
 
     async def _run(self) -> None:
         trim, has_freed = trimmer(), False
@@ -254,6 +295,8 @@ class States:
     async def _keep(self, live: LiveSession, least: int) -> None:
         """Stores a session's state if it has grown by so many facts; a failure costs only time."""
         log = live.session.log
+        if log.sealed is not None:
+            return
         if log.stored - self._stored.get(live.id, _NONE)[0] < least:
             return
         turns: list[PastTurn] = []
@@ -275,6 +318,13 @@ class States:
         except Exception:
             # One session must not end the task that serves all.
             logger.exception("the state of session %s cannot be made", live.id)
+
+
+def _fact(session_id: str, sequence: int, body: bytes) -> Fact:
+    try:
+        return decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FactUnreadable(session_id, sequence, str(error)) from error
 
 
 _OF_BRANCHES = (b'"turn.submitted"', b'"queue.changed"', b'"session.updated"')

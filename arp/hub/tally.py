@@ -6,6 +6,7 @@ import msgspec
 
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
+from arp.record.wording import plain
 
 MAX_USAGE_BYTES = 4 << 10
 """As JSON; a few numbers and a name are a hundredth of it."""
@@ -37,13 +38,16 @@ class Tally:
 
         Raises:
             ResourceLimit: All of it would be more than `MAX_USAGE_BYTES`; nothing changed.
-            TypeError: It cannot be written as JSON; nothing changed.
+            TypeError, ValueError: It cannot be written as JSON; nothing changed.
         """
-        summed = self.usage | {name: _sum(self.usage.get(name), one) for name, one in used.items()}
+        used = plain(used)
+        summed = plain(
+            self.usage | {name: _sum(self.usage.get(name), one) for name, one in used.items()}
+        )
         encoded = msgspec.json.encode(summed)
         if len(encoded) > MAX_USAGE_BYTES:
             raise ResourceLimit(f"usage: {len(encoded)} bytes; at most {MAX_USAGE_BYTES}")
-        self.usage = msgspec.json.decode(encoded)
+        self.usage = summed
 
 
 def _sum(before: Json, more: Json) -> Json:

@@ -11,7 +11,7 @@ import msgspec
 from arp.protocol.component import Component
 from arp.protocol.errors import AgentFailed, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.wording import PREVIEW_CHARACTERS, well_formed
+from arp.record.wording import PREVIEW_CHARACTERS, encoded, well_formed
 from arp.session.session import About, Session
 from arp.session.standing import Grant
 
@@ -67,9 +67,9 @@ class ToolCall:
             value: Anything that can be written as JSON; what cannot is noted by its `repr`.
         """
         try:
-            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            text = value if isinstance(value, str) else encoded(value).decode()
         except (TypeError, ValueError):
-            text = repr(value)
+            text = _repr(value)
         self._whole = well_formed(text)
 
     async def approve(
@@ -90,6 +90,7 @@ class ToolCall:
 
         Cancel: Safe; what nobody answered is no approval.
         """
+        rule = well_formed(rule)
         permission, self.denial = self.runtime.permission(self.name), ""
         if Grant(self.name, rule) in self._session.standing.grants:
             permission.evaluated("allow", "person", "user")
@@ -167,12 +168,20 @@ class ToolCall:
 
 def _as_json(args: Json) -> str:
     """Gives arguments as JSON; a string that is JSON already stays as it is."""
-    if isinstance(args, str) and _is_json(args):
-        return args
+    if isinstance(args, str) and _is_json(text := well_formed(args)):
+        return text
     try:
-        return msgspec.json.encode(args).decode()
+        return encoded(args).decode()
     except (TypeError, ValueError):
-        return msgspec.json.encode(well_formed(repr(args))).decode()
+        return encoded(_repr(args)).decode()
+
+
+def _repr(value: object) -> str:
+    """Gives the `repr` of a value; of one that has none, its type."""
+    try:
+        return well_formed(repr(value))
+    except Exception:  # noqa: BLE001 - it is the code of whoever wrote the type
+        return f"<{type(value).__name__}>"
 
 
 def _is_json(text: str) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -21,12 +21,12 @@ from arp.hub.saved import blob_path
 from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
 from arp.protocol.component import Component
-from arp.protocol.errors import ArpError
+from arp.protocol.errors import ArpError, InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
-from arp.record.wording import well_formed
+from arp.record.wording import encoded, well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
 from arp.session.log import THREAD
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from arp.record.runtime import Runtime
 
 T = TypeVar("T", bound=msgspec.Struct)
+
+Shown: TypeAlias = Component | str
+"""What `Turn.show` takes; a text stands for a component that shows it."""
 
 MAX_UNWRITTEN = 16 << 10
 """Characters that a turn may say before it waits for the ledger to take them."""
@@ -164,7 +167,8 @@ class Turn:
             OSError: The file cannot be read; nothing is kept.
         """
         self._session.check_running(self.id)
-        ref = await self._runner.save_blob(self._live, well_formed(name), content, mime)
+        name, mime = well_formed(name), well_formed(mime)
+        ref = await self._runner.save_blob(self._live, name, content, mime)
         self._session.check_running(self.id)
         told = {"bytes": ref.size, "sha256": ref.sha256, "mime": ref.mime, "file": _plain(ref)}
         self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
@@ -223,14 +227,15 @@ class Turn:
         """
         if self._pending or self._failed is not None or self._frames:
             if self._frames:
-                self.show(Component("", "text", {"content": text, "format": "markdown"}))
+                spoken = {"content": well_formed(text), "format": "markdown"}
+                self.show(Component("", "text", spoken))
                 return
             self._settle()
         session, live = self._session, self._live
         if session.running != self.id:
             await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
             session.check_running(self.id)
-        if not isinstance(text, str) or not text.isascii():
+        if type(text) is not str or not text.isascii():
             text = well_formed(text)
         size = len(text)
         if size > MAX_UNWRITTEN:
@@ -255,21 +260,29 @@ class Turn:
             self._session.log.say(self.id, text, THINKING)
             self._live.mark()
 
-    def show(self, *components: Component, surface: str = "main", tool: str | None = None) -> str:
+    def show(
+        self, *components: Shown | Iterable[Shown], surface: str = "main", tool: str | None = None
+    ) -> str:
         """Shows components at the end of the output, or in the place of those with their ids.
 
         Args:
-            components: In order. Without an id they get one.
+            components: In order, also in lists; a text is shown as it is. Without an id they get
+                one.
             surface: Where; a new name makes a new surface.
             tool: The tool that made them, for renderers that tell. `None` = the one that ran last,
                 if nothing was said since.
 
         Returns:
             The id of the last one.
+
+        Raises:
+            InvalidComponent, TypeError, ValueError: Something of it is no component, or cannot be
+                written as JSON.
         """
         self._session.check_running(self.id)
-        named = [self._named(component) for component in components]
-        self._gather(surface, RenderChange(named, tool or self._tool))
+        named = [self._named(one, "turn.show") for one in _each(components)]
+        tool = self._tool if tool is None else well_formed(tool) or self._tool
+        self._gather(surface, RenderChange(named, tool))
         return named[-1].id if named else ""
 
     def patch(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
@@ -289,7 +302,7 @@ class Turn:
         surface: str = "main",
     ) -> str:
         """Puts a component behind another (`None`: first), or last; into the group `parent`."""
-        named = self._named(component)
+        named = self._named(component, "turn.insert")
         self._change(surface, Insert(named, after, parent))
         return named.id
 
@@ -299,7 +312,7 @@ class Turn:
 
     def replace(self, target: str, component: Component, *, surface: str = "main") -> str:
         """Puts another component in the place of one."""
-        named = self._named(component)
+        named = self._named(component, "turn.replace")
         self._change(surface, Replace(target, named))
         return named.id
 
@@ -337,7 +350,7 @@ class Turn:
         """
         self._settle()
         self._session.check_running(self.id)
-        self._tool = name
+        name = self._tool = well_formed(name)
         named = Call(name, self._tally.next_tool(), self.runtime)
         call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
@@ -375,7 +388,8 @@ class Turn:
     async def _ask(self, component: Component, about: About | None, surface: str = "main") -> Json:
         self._settle()
         self._session.check_running(self.id)
-        question = self._session.ask(self.id, self._named(component), surface, about)
+        named = self._named(component, "turn.ask")
+        question = self._session.ask(self.id, named, well_formed(surface), about)
         future = asyncio.get_running_loop().create_future()
         self._waiting[question.action_id] = future
         self._live.mark()
@@ -477,7 +491,7 @@ class Turn:
         self._session.check_running(self.id)
 
     def _gather(self, surface: str, change: Change) -> None:
-        changes = self._pending.setdefault(surface, [])
+        changes = self._pending.setdefault(well_formed(surface), [])
         last = changes[-1] if changes else None
         match last, change:
             case RenderChange(), RenderChange() if last.tool_name == change.tool_name:
@@ -492,9 +506,17 @@ class Turn:
         self._session.check_running(self.id)
         self._gather(surface, PatchChange([_copied(op)]))
 
-    def _named(self, component: Component) -> Component:
+    def _named(self, component: Component, where: str) -> Component:
         """Gives a copy that shares nothing with the author's, in which everything has an id."""
-        return self._with_ids(_copied(component))
+        if not isinstance(component, Component):
+            what = type(component).__name__
+            raise InvalidComponent(f"{where}: expected a component, got {what}; ui.text(…) is one")
+        copied = _copied(component)
+        try:
+            return self._with_ids(copied)
+        except (KeyError, TypeError, AttributeError, RecursionError):
+            what = f"the children of {copied.type!r:.60} do not fit it"
+            raise InvalidComponent(f"{where}: {what}; ui.group(…) makes one that does") from None
 
     def _with_ids(self, component: Component) -> Component:
         own, children = take_children(component.type, component.props)
@@ -512,8 +534,17 @@ class Turn:
 
 
 def _copied(value: T) -> T:
-    """Gives a deep copy; also refuses at once what cannot be written as JSON."""
-    return msgspec.json.decode(msgspec.json.encode(value), type=type(value))
+    """Gives a deep copy as plain values; refuses at once what cannot be written as JSON."""
+    return msgspec.json.decode(encoded(value), type=type(value))
+
+
+def _each(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:
+    """Gives components one by one, those in lists too; what is neither is left to be refused."""
+    for given in shown:
+        is_one = isinstance(given, Component | str | bytes | Mapping)
+        several: Iterable[Any] = [given] if is_one or not isinstance(given, Iterable) else given
+        for one in several:
+            yield Component("", "text", {"content": one}) if isinstance(one, str) else one
 
 
 def _plain(value: msgspec.Struct) -> JsonObject:

@@ -62,7 +62,12 @@ class FactWriter:
             type_name: `model.delta` or `reasoning.delta`.
             turn_id: Letters and digits.
             text: The text as a JSON string, quotes and all.
+
+        Raises:
+            ValueError: It is empty: making it failed, and without it the fact is no JSON.
         """
+        if not text:
+            raise ValueError(f"fact {sequence} of session {self._session_id}: its text is missing")
         if not self._head:
             self._prepare()
         return (

@@ -28,6 +28,8 @@ from typing import ClassVar
 
 import msgspec
 
+from arp.protocol.plain_text import well_formed
+
 
 class ErrorCode(IntEnum):
     """The numbers of the wire (protocol.md 5)."""
@@ -61,9 +63,9 @@ class ArpError(Exception):
 
     def __init__(self, message: str, *, detail: str | None = None) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = well_formed(message)
         """What was wrong, where, and what to do; safe to show to the peer."""
-        self.detail = detail
+        self.detail = None if detail is None else well_formed(detail)
         """The path, id or op that it is about, if there is one."""
 
 

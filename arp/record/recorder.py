@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import msgspec
-
 from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check_ids
 from arp.ledger.payloads import check_payload
 from arp.ledger.redaction import Found
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.wording import well_formed
+from arp.record.wording import plain, well_formed
 from arp.session.log import THREAD
 from arp.session.session import Session
 
@@ -95,15 +93,18 @@ class Recorder:
         Raises:
             ProfileViolation: The type, an id or a field is wrong or missing; nothing is recorded.
             SurfaceDestroyed: The turn is over; nothing is recorded.
-            TypeError: A value cannot be written as JSON; nothing is recorded.
+            TypeError, ValueError: A value cannot be written as JSON; nothing is recorded.
         """
+        type_name = well_formed(type_name)
+        if not isinstance(payload, Mapping):
+            raise TypeError(f"payload: expected a dict, got {type(payload).__name__}")
         if type_name in OWN or not OWN_FIELDS.get(type_name, frozenset()).isdisjoint(payload):
             raise ProfileViolation(
                 f"profile validation failed: {type_name} is recorded by the session itself"
             )
         self._before()
         told = plain(_given(payload))
-        named = {**self._scope(type_name), **self.ids, **plain(_given(ids))}
+        named = plain({**self._scope(type_name), **self.ids, **_given(ids)})
         check_ids(type_name, named)
         check_payload(type_name, told, named)
         self._session.record(type_name, told, **named)
@@ -141,27 +142,3 @@ class Recorder:
 
 def _given(values: Mapping[str, Json]) -> JsonObject:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def plain(value: JsonObject) -> JsonObject:
-    """Gives a deep copy as plain JSON, in which every text can be encoded.
-
-    Raises:
-        TypeError: It cannot be written as JSON.
-    """
-    try:
-        encoded = msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        encoded = msgspec.json.encode(_well_formed(msgspec.to_builtins(value)))
-    copied: JsonObject = msgspec.json.decode(encoded)
-    return copied
-
-
-def _well_formed(value: Json) -> Json:
-    if isinstance(value, str):
-        return well_formed(value)
-    if isinstance(value, dict):
-        return {well_formed(name): _well_formed(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_well_formed(inner) for inner in value]
-    return value

@@ -1,25 +1,70 @@
-"""Text from an agent's own code, in a form that every encoding can carry."""
+"""Text and values from an agent's own code, in a form that every encoding can carry."""
 
 from __future__ import annotations
+
+from numbers import Integral, Real
+
+import msgspec
+
+from arp.protocol.errors import InvalidMessage
+from arp.protocol.json_value import Json, check_plain_json
+from arp.protocol.plain_text import well_formed as well_formed
 
 PREVIEW_CHARACTERS = 2_000
 """Of an output kept in the ledger; a screen shows no more of one at once."""
 
 
-def well_formed(text: str) -> str:
-    """Gives a text without lone surrogates, which models stream now and then.
+def encoded(value: object) -> bytes:
+    """Gives a value as JSON, in which every text is well formed.
 
-    Halves that stand side by side become the character that they mean, others become U+FFFD.
+    A subclass of `str`, `int` or `float` and a number of another library count as what they hold,
+    an `Enum` as its value; NaN and infinities, which JSON has not, become `null`.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: There is no JSON for it.
+        ValueError: It is nested too deep, or holds itself.
     """
-    if not isinstance(text, str):
-        raise TypeError(f"expected str, got {type(text).__name__}")
-    if text.isascii():
-        return text
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        try:
+            return msgspec.json.encode(value, enc_hook=_plainer)
+        except UnicodeEncodeError:
+            built = msgspec.to_builtins(value, str_keys=True, enc_hook=_plainer)
+            return msgspec.json.encode(_well_formed(built))
+    except RecursionError:
+        raise ValueError("nested too deep to be written as JSON, or it holds itself") from None
+
+
+def plain(value: Json) -> Json:
+    """Gives a deep copy as plain JSON: exact types, nothing of which is shared with the value.
+
+    Raises:
+        TypeError: There is no JSON for it.
+        ValueError: It is nested too deep, or holds an integer beyond 64 bits.
+    """
+    copied: Json = msgspec.json.decode(encoded(value))
+    try:
+        check_plain_json(copied, "value")
+    except InvalidMessage as error:
+        raise ValueError(error.message) from None
+    return copied
+
+
+def _plainer(value: object) -> str | int | float:
+    """Gives what msgspec can write for a scalar that it does not know."""
+    if issubclass(type(value), str):
+        return str.__str__(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+def _well_formed(value: Json) -> Json:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, dict):
+        return {well_formed(name): _well_formed(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_well_formed(inner) for inner in value]
+    return value

@@ -16,6 +16,7 @@ import msgspec
 from arp.ledger.fact_writer import FactWriter
 from arp.ledger.redaction import Found, Redactor
 from arp.protocol.component import Component
+from arp.protocol.errors import PermissionDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, Commit, InputEcho
 from arp.protocol.screen import Screen
@@ -36,6 +37,10 @@ TELLING = frozenset(
 """Facts that may tell an input, or that a turn is over."""
 
 
+class ReadOnly(PermissionDenied):
+    """The session can be read and nothing more: behind its end stands what nobody can read."""
+
+
 class Log:
     """Numbers facts, and shows them on the session's screen."""
 
@@ -47,6 +52,7 @@ class Log:
         "_session_id",
         "_writer",
         "redactor",
+        "sealed",
         "sequence",
         "speech",
         "stored",
@@ -60,6 +66,8 @@ class Log:
         """Of the newest fact."""
         self.stored = 0
         """How far the ledger holds them."""
+        self.sealed: ReadOnly | None = None
+        """Why nothing is recorded any more."""
         self.speech = Speech(screen, session_id, redactor)
         self._session_id = session_id
         self._screen = screen
@@ -95,7 +103,12 @@ class Log:
             ids: Correlation ids by field name.
             messages: What shows it, when the screen shows that already, cleaned by `clean_changes`;
                 `None` = by `project`.
+
+        Raises:
+            ReadOnly: The log is sealed; nothing is recorded.
         """
+        if self.sealed is not None:
+            raise self.sealed
         turn_id = ids.get("turn_id")
         self.settle(turn_id)
         self.speech.is_last = False

@@ -12,12 +12,13 @@ import msgspec
 
 from arp.ledger.fact import Fact
 from arp.ledger.redaction import Redactor
-from arp.protocol.errors import RemoteError
+from arp.protocol.errors import ArpError, RemoteError, error_payload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentMessage, RendererInfo
 from arp.session.branches import Survey
 from arp.session.effects import Effect
+from arp.session.log import ReadOnly
 from arp.session.policy import Policy
 from arp.session.projection import At, project
 from arp.session.seen import files_named
@@ -120,17 +121,42 @@ def _ask(questions: dict[tuple[str, str], Question], fact: Fact) -> None:
                 del questions[place]
 
 
-def recover(session: Session) -> list[Effect]:
+def seal(session: Session, reason: str) -> None:
+    """Lets a session be read and nothing more: the log goes on with what cannot be read.
+
+    Turns that go on at its end are shown as failed, for this reason; that is not recorded.
+    """
+    error = ReadOnly(f"{reason}; the session is read-only", detail=session.head.session_id)
+    payload = error_payload(error)
+    shown: JsonObject = {"error": payload.error, "code": payload.code, "retryable": False}
+    for turn_id in [*filter(None, (session.running,)), *session.queue]:
+        at = At(session.head.session_id, session.sequence, turn_id)
+        for type_name, told in (("runtime.error", shown), ("turn.failed", {"status": "failed"})):
+            for message in project(at, type_name, told, {"turn_id": turn_id}):
+                session.screen.apply(message, session.sequence)
+    session.running = None
+    session.queue.clear()
+    session.log.sealed = error
+
+
+def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
     """Closes the turn that a crash interrupted and goes on with the queue.
 
     Open questions stay open. That the session was made again from its log is a fact before all
     others; where nothing is to be mended there is none.
+
+    Args:
+        session: As its log leaves it.
+        fault: Why it left the memory, if the server went on: its turn failed by that, and nobody
+            can answer its questions any more.
     """
     if session.active:
         made_of: JsonObject = {"throughSequence": session.sequence, "source": "ledger"}
         session.record("history.reconstructed", made_of)
     if session.running is None:
         return session.begin_next()
+    if fault is not None:
+        return session.end_turn(session.running, "failed", fault)
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
     return session.end_turn(session.running, "failed", error, reason="interrupted")
 

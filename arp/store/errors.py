@@ -4,6 +4,7 @@ StoreError(ArpError)
 ├── SequenceConflict    somebody else wrote first; nothing of the call was stored
 ├── StoreUnwritable     the disk refuses; reading goes on, writing comes back by itself
 ├── StoreDamaged        what is on the disk is not what was written; other sessions go on
+│   └── FactUnreadable      one fact is what was written, and nobody can read it
 ├── StoreLocked         another process has the file
 ├── StoreUnavailable    no such kind of store, or a file that is not ours to write
 │   └── StoreUnreadable     the disk does not answer a question; the next one may go through
@@ -64,6 +65,16 @@ class StoreDamaged(StoreError):
         )
         self.after = after
         """The last sequence that is known to be good."""
+
+
+class FactUnreadable(StoreDamaged):
+    """A fact cannot be read: it is no JSON, no fact, or makes no sense behind those before it."""
+
+    def __init__(self, session_id: str, sequence: int, reason: str) -> None:
+        told = f"session {session_id}: fact {sequence} cannot be read ({reason})"
+        ArpError.__init__(self, f"{told}; those before it can", detail=session_id)
+        self.after = sequence - 1
+        self.sequence = sequence
 
 
 class StoreLocked(StoreError):

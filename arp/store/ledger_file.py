@@ -19,7 +19,7 @@ import msgspec
 from arp.store.errors import StoreDamaged, StoreUnavailable, sqlite_reason
 from arp.store.reader import Wanted, find_heads, find_session, list_sessions, read_segments
 from arp.store.schema import HEADS_SINCE, is_new
-from arp.store.store import SessionMeta
+from arp.store.store import SessionMeta, readable
 
 _HEADS: Final = "SELECT id, CAST(heads AS BLOB) FROM journal ORDER BY id"
 
@@ -92,7 +92,7 @@ class LedgerFile:
             if len(found) < limit:
                 place = found[-1][0] if found else max(after, 0)
                 found += self._unsorted(session_id, place, limit - len(found))
-        return found
+        return readable(session_id, found)
 
     def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
         """Give every hash that is kept of a session's chain, as `Store.heads`."""

@@ -14,6 +14,7 @@ from arp.store.store import (
     check_append,
     one_line,
     page_limit,
+    readable,
     split_cursor,
 )
 
@@ -56,7 +57,7 @@ class MemoryStore:
         self._check_open()
         after, limit = max(after, 0), max(limit, 1)
         facts = self._facts.get(session_id, [])
-        return list(enumerate(facts[after : after + limit], after + 1))
+        return readable(session_id, list(enumerate(facts[after : after + limit], after + 1)))
 
     async def sessions(
         self,

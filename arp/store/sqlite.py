@@ -31,7 +31,7 @@ from arp.store.reader import (
     search_sessions,
 )
 from arp.store.said import Found, Match
-from arp.store.store import Append, SessionMeta, check_append
+from arp.store.store import Append, SessionMeta, check_append, readable
 from arp.store.writer import Writer
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class SqliteStore:
         is_hole = tail is not None and after + 1 < tail.first
         if not found and (is_hole or session_id in self._journal.damaged):
             raise StoreDamaged(session_id, after)
-        return found
+        return readable(session_id, found)
 
     async def sessions(
         self,

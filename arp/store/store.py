@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from arp.store.errors import FactUnreadable
+
 if TYPE_CHECKING:
     from arp.store.said import Found, Said
 
@@ -95,7 +97,8 @@ class Store(Protocol):
             Pairs of sequence and encoded fact; none if the session is unknown or has no more.
 
         Raises:
-            StoreDamaged: The very next fact is damaged (those before it are given).
+            StoreDamaged: The very next fact is damaged (those before it are given); it is a
+                `FactUnreadable` if the fact is what was written, and no JSON.
         """
 
     async def sessions(
@@ -208,13 +211,21 @@ def page_limit(limit: int) -> int:
 
 
 def check_append(append: Append) -> None:
-    """Refuses what not every store could keep.
+    """Refuses what not every store could keep, and what nobody could read again.
 
     Raises:
-        ValueError: A session id that is empty or not printable, a meta of another session, a NUL
-            in what the list of sessions is sorted and filtered by, or a text with half a character
-            (a lone surrogate), which no encoding has.
+        ValueError: A fact that is no JSON object, a session id that is empty or not printable, a
+            meta of another session, a NUL in what the list of sessions is sorted and filtered by,
+            or a text with half a character (a lone surrogate), which no encoding has.
     """
+    checked, read = 0, _object_decoder.decode
+    try:
+        for fact in append.facts:
+            read(fact)
+            checked += 1
+    except msgspec.DecodeError as error:
+        sequence = append.expected_sequence + checked + 1
+        raise ValueError(f"fact {sequence} of session {append.session_id}: {error}") from None
     if append.said:
         msgspec.json.encode(append.said)
     if not append.session_id or not append.session_id.isprintable():
@@ -227,6 +238,29 @@ def check_append(append: Append) -> None:
     if "\0" in meta.owner or "\0" in meta.workflow or "\0" in meta.updated_at:
         raise ValueError(f"session {meta.id}: NUL in owner, workflow or updated_at")
     msgspec.json.encode(meta)
+
+
+class _Object(msgspec.Struct, gc=False):
+    """Any JSON object; what is in it is looked through and not kept."""
+
+
+_object_decoder = msgspec.json.Decoder(_Object)
+
+
+def readable(session_id: str, found: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Gives facts out of a store up to the first that is no JSON object.
+
+    Raises:
+        FactUnreadable: It is the very first.
+    """
+    for place, (sequence, fact) in enumerate(found):
+        try:
+            _object_decoder.decode(fact)
+        except msgspec.DecodeError as error:
+            if place:
+                return found[:place]
+            raise FactUnreadable(session_id, sequence, str(error)) from None
+    return found
 
 
 def one_line(facts: list[bytes]) -> list[bytes]:

@@ -16,7 +16,7 @@ from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
-from arp.protocol.errors import InternalError, RateLimited, SessionNotFound
+from arp.protocol.errors import RateLimited, SessionNotFound
 from arp.protocol.messages import Input
 from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreDamaged
@@ -346,11 +346,10 @@ async def test_session_whose_facts_make_no_sense_keeps_no_other_from_being_serve
     await store.append([Append("bad", at, [start], active)])
     async with running(store=store) as again:
         await Renderer(again, "good").join()
-        bad = Renderer(again, "bad")
-        with pytest.raises(InternalError, match="cannot be read"):
-            await again.hello(bad.viewer, bad.hello, Principal(), "agent")
-    assert "session bad cannot be made from its facts" in caplog.text
-    assert "session bad: the session cannot be read" in caplog.text
+        bad = await Renderer(again, "bad").join()
+        refused = await bad.box.has("error")
+    assert f"fact {at + 1} cannot be read (it makes no sense here" in refused["payload"]["error"]
+    assert f"session bad: fact {at + 1} cannot be read" in caplog.text
 
 
 def strange_fact(sequence: int) -> dict[str, Any]:

@@ -46,7 +46,7 @@ async def test_the_log_does_not_grow_for_ever(
     monkeypatch.setattr(writer, "CHECKPOINT_BYTES", 100_000)
     log = sqlite.path.with_name(sqlite.path.name + "-wal")
     assert sqlite._checkpointer is not None
-    large = [b'"%s"' % (b"x" * 1000)] * 20
+    large = [b'{"x":"%s"}' % (b"x" * 1000)] * 20
     for count in range(200):
         await sqlite.append([Append("s1", count * 20, large)])
         await asyncio.to_thread(sqlite._checkpointer._pool.submit(int).result)

@@ -90,8 +90,8 @@ async def test_an_empty_call_and_an_empty_append_are_harmless(store: Store) -> N
 
 
 async def test_a_line_break_between_tokens_becomes_a_space(store: Store) -> None:
-    await store.append([Append("s1", 0, [b'{\n"a":\r\n1}', b"{}", b"\n"]), Append("b", 0, [b"{}"])])
-    assert await store.read("s1") == [(1, b'{ "a":\r 1}'), (2, b"{}"), (3, b" ")]
+    await store.append([Append("s1", 0, [b'{\n"a":\r\n1}', b"{}", b"{\n}"]), Append("b", 0, [b"{}"])])
+    assert await store.read("s1") == [(1, b'{ "a":\r 1}'), (2, b"{}"), (3, b"{ }")]
     assert await store.read("b") == [(1, b"{}")]
 
 
