@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
 from arp.protocol.messages import Command
+from arp.protocol.plain_text import well_formed
 from arp.server.served import Access, Served, Workflow
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ class App:
         ledger: Where facts live: `memory:`, or `sqlite:PATH`. `arp serve` has a default of its own.
         access: Who may come in: a token, or a hook that tells users apart; host names, origins.
         settings: How sessions behave: limits, what becomes of an input while a turn runs.
+
+    Raises:
+        TypeError: Something of it is of another type.
     """
 
     def __init__(
@@ -44,10 +48,12 @@ class App:
         access: Access | None = None,
         settings: HubSettings | None = None,
     ) -> None:
-        self.title = title
-        self.description = description
-        self.suggestions = tuple(suggestions)
-        self.ledger = ledger
+        if isinstance(suggestions, str):
+            raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
+        self.title = well_formed(title)
+        self.description = well_formed(description)
+        self.suggestions = tuple(map(well_formed, suggestions))
+        self.ledger = well_formed(ledger)
         self.access = access or Access()
         self.settings = settings or HubSettings()
         self.handlers: dict[str, Handler] = {}
@@ -57,22 +63,24 @@ class App:
     def agent(self, handler: Handler, /) -> Handler: ...
 
     @overload
-    def agent(self, name: str, /) -> Callable[[Handler], Handler]: ...
+    def agent(self, name: str | None = None, /) -> Callable[[Handler], Handler]: ...
 
-    def agent(self, name: str | Handler, /) -> Any:
+    def agent(self, name: str | Handler | None = None, /) -> Any:
         """Registers an agent: `@app.agent`, or `@app.agent("name")` where there are several.
 
         The first is the one that a session gets which names none.
 
         Raises:
-            TypeError: It is no `async def` function; nothing is registered.
+            TypeError: It is no `async def` function that takes a turn; nothing is registered.
             ValueError: There is one of that name already.
         """
         if callable(name):
-            return self._add(getattr(name, "__name__", type(name).__name__), name)
-        return partial(self._add, name)
+            return self._add(None, name)
+        return partial(self._add, None if name is None else well_formed(name))
 
-    def _add(self, name: str, handler: Handler) -> Handler:
+    def _add(self, name: str | None, handler: Handler) -> Handler:
+        if name is None:
+            name = str(getattr(handler, "__name__", type(handler).__name__))
         check_handler(name, handler)
         if name in self.handlers:
             raise ValueError(f"there is an agent {name!r} already; give this one another name")
@@ -91,9 +99,10 @@ class App:
             hint: What may stand behind the name.
 
         Raises:
-            TypeError: It is no `async def` function; nothing is registered.
+            TypeError: It is no `async def` function that takes a turn; nothing is registered.
             ValueError: A name that nobody could type, or there is one of that name already.
         """
+        name, description, hint = map(well_formed, (name, description, hint))
         if not _NAME.fullmatch(name):
             raise ValueError(f"command {name!r}: take lower-case letters, digits, - and _")
         if name in self._commands:
@@ -177,7 +186,7 @@ class _Dispatching(Mapping[str, "Handler"]):
 
 
 def _first_line(handler: Handler) -> str:
-    return (handler.__doc__ or "").strip().partition("\n")[0]
+    return well_formed((handler.__doc__ or "").strip().partition("\n")[0])
 
 
 def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:

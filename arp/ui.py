@@ -112,6 +112,7 @@ def table(
         id: For patches.
         fallback: Where tables are not known.
     """
+    _refuse_frames(headers, rows, *titled)
     if titled:
         if not isinstance(headers, str) or title is not None or len(titled) > 1:
             raise InvalidComponent(
@@ -137,6 +138,7 @@ def table_tab(
     name: str, headers: Iterable[str], rows: Rows, *, highlight: Iterable[int] | None = None
 ) -> JsonObject:
     """One of several tables that share a place."""
+    _refuse_frames(headers, rows)
     headers = _listed(headers)
     values = {"name": name, "headers": headers, "rows": _cells(headers, rows)}
     return _part(display.TableTab, "table_tab", {**values, "highlight": highlight})
@@ -541,6 +543,7 @@ def _built(
         if not isinstance(fallback, Component):
             raise InvalidComponent(f"{where}: fallback is a component, such as ui.text(…)")
         fallback = msgspec.convert(component_to_plain(fallback, f"{where}.fallback"), Component)
+    id, type_name = to_plain(id, f"{where}: id"), to_plain(type_name, f"{where}: type")
     component = Component(id, type_name, _plain(props, where), fallback=fallback)
     try:
         return check_component(component, where, empty_ids=True)
@@ -574,6 +577,15 @@ def _plain(values: Mapping[str, Any], where: str, keep: str = "") -> JsonObject:
 def _listed(values: Any) -> Any:
     """Gives what can be gone through as a list; a string and what cannot are left to be refused."""
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else values
+
+
+def _refuse_frames(*given: Any) -> None:
+    """Refuses a data frame, which gives its column names when it is gone through."""
+    for values in given:
+        if hasattr(values, "columns") and hasattr(values, "to_dict"):
+            kind = type(values).__name__
+            example = "ui.table(df.columns, df.to_numpy().tolist())"
+            raise InvalidComponent(f"ui.table: give headers and rows, not a {kind}; {example}")
 
 
 def _cells(headers: Any, rows: Any) -> Any:

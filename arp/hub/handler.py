@@ -13,6 +13,20 @@ def check_handler(name: str, handler: object) -> None:
     Raises:
         TypeError: It says what was given, and what to write.
     """
+    _check_kind(name, handler)
+    assert callable(handler)
+    try:
+        takes = inspect.signature(handler)
+    except ValueError:  # it tells none
+        return
+    try:
+        takes.bind(object())
+    except TypeError:
+        what = f"takes {takes}, but is given the turn alone"
+        raise TypeError(f"agent {name!r} {what}; write: async def {name}(turn)") from None
+
+
+def _check_kind(name: str, handler: object) -> None:
     call: object = handler
     if not inspect.isroutine(handler) and callable(handler):
         call = type(handler).__call__

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
 from arp.ledger.redaction_settings import Redaction
-from arp.protocol.limits import Limits
+from arp.protocol.limits import Count, Limits
+from arp.protocol.refusal import explain
 from arp.session.policy import Policy
 
-Seconds = Annotated[float, Meta(gt=0)]
+Seconds = Annotated[float, Meta(gt=0, description="a number above 0")]
 
 
 class HubSettings(Struct, frozen=True):
-    """How a hub behaves."""
+    """How a hub behaves.
+
+    Raises:
+        ValueError: A value that a setting cannot have.
+    """
 
     limits: Limits = Limits()
     redaction: Redaction = Redaction()
@@ -29,17 +36,30 @@ class HubSettings(Struct, frozen=True):
     """How long a cancelled agent may clean up before its turn is closed over its head."""
     stop_grace_s: Seconds = 6.0
     """How long running turns may go on when the server stops; the rest are parked."""
-    max_output_bytes: Annotated[int, Meta(ge=1)] = 64 << 20
+    max_output_bytes: Count = 64 << 20
     """Of one output of a tool or process that is kept whole; of a larger one, the beginning."""
-    max_sessions: Annotated[int, Meta(ge=1)] = 10_000
+    max_sessions: Count = 10_000
     """In memory at once. Idle ones leave for new ones; if none is, those get RATE_LIMITED."""
-    high_water_bytes: Annotated[int, Meta(ge=1024)] = 256 << 10
+    high_water_bytes: Annotated[int, Meta(ge=1024, description="a number from 1024")] = 256 << 10
     """What may wait for one renderer; beyond it, it is behind and gets a catch-up later."""
-    models_in_memory: Annotated[int, Meta(ge=1)] = 64
+    models_in_memory: Count = 64
     """Read models that are kept at hand; others are made from the store when somebody asks."""
-    model_every_facts: Annotated[int, Meta(ge=1)] = 2_000
+    model_every_facts: Count = 2_000
     """After so many facts a session's read model and its state are stored again, behind the log."""
     telemetry: bool = False
     """Turns carry trace ids, and a server exports spans and metrics (extra `otel`)."""
-    max_replay: Annotated[int, Meta(ge=0)] = 10_000
+    max_replay: Annotated[int, Meta(ge=0, description="a number from 0")] = 10_000
     """Facts that a renderer may have missed and still be told one by one; beyond: a snapshot."""
+
+    def __post_init__(self) -> None:
+        """Refuses what no hub could follow, where it is written."""
+        for name, kind in _kinds().items():
+            try:
+                msgspec.convert(getattr(self, name), kind)
+            except msgspec.ValidationError as error:
+                raise ValueError(explain(error, kind, f"HubSettings.{name}")) from None
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(HubSettings)}

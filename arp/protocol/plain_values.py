@@ -97,8 +97,8 @@ def _container(value: Any, where: str, depth: int) -> Json:
 def component_to_plain(component: Component, where: str, depth: int = MAX_DEPTH) -> JsonObject:
     """Gives a component as the plain object that stands in another one's props."""
     plain: JsonObject = {
-        "id": component.id,
-        "type": component.type,
+        "id": to_plain(component.id, f"{where}.id", depth),
+        "type": to_plain(component.type, f"{where}.type", depth),
         "props": to_plain(component.props, f"{where}.props", depth - 1),
     }
     if component.version != 1:

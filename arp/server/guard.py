@@ -116,6 +116,7 @@ class Guard:
                 name = await name
             if not isinstance(name, str | None):
                 raise TypeError(f"it gave {type(name).__name__}, not a name or None")
+            name = None if name is None else str.__str__(name)  # a subclass is what it holds
         except Exception:
             # Whatever it was: who cannot be told apart does not come in.
             logger.exception("the authenticate hook failed")
