@@ -16,6 +16,7 @@ from arp.ledger.chain import Checked
 from arp.protocol.errors import UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.session.log import THREAD
+from arp.store.errors import StoreDamaged
 from arp.store.store import SessionMeta
 
 MOST_EVENTS = 1000
@@ -156,14 +157,21 @@ class Sessions:
 
         Raises:
             SessionNotFound: There is no such session.
-            StoreDamaged: The next fact does not pass its checksum.
+            StoreDamaged: The very next fact cannot be read.
         """
         head = await self._desk.head(asked.session_id)
         choice, place, size = wanted(asked.types), asked.after, 0
         events: list[Raw] = []
         while len(events) < asked.limit and size < PAGE_BYTES:
             most = asked.left(place)
-            chunk = await self._desk.hub.store.read(asked.session_id, place, most) if most else []
+            try:
+                chunk = (
+                    await self._desk.hub.store.read(asked.session_id, place, most) if most else []
+                )
+            except StoreDamaged:
+                if place == asked.after:
+                    raise
+                break  # the page behind this one tells it
             if not chunk:
                 break
             for place, fact in chunk:  # noqa: B007 - the page goes on where the loop ends

@@ -110,6 +110,9 @@ class _Chats:
         live = await hub.find(request.path_params["session_id"], request.scope["arp"].principal)
         meta = await hub.store.session(live.session.head.session_id)
         row = chat_row(meta) if meta is not None else {"id": live.session.head.session_id}
+        sealed = live.session.log.sealed
+        if sealed is not None:
+            row["read_only"] = sealed.message
         before = request.query_params.get("before")
         limit = bounded(request.query_params.get("limit"), DEFAULT_TURNS, MAX_TURNS)
         return json_response({**row, "messages": await _messages(hub, live, before, limit)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 from typing import Any, cast
 
@@ -185,6 +186,48 @@ async def test_agent_that_ignores_its_cancel_is_closed_over_its_head(
     assert renderer.box.said() == "I am next"
     assert len(ends(renderer)) == 1
     assert "goes on after its cancel" in caplog.text
+
+
+async def test_cancel_reaches_an_agent_that_was_cancelled_by_itself_before() -> None:
+    """Who asks first may be the agent's own code; the grace begins with the user's wish."""
+
+    async def agent(turn: Turn) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        await turn.say("working")
+        while not over.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await over.wait()
+
+    over = asyncio.Event()
+    async with running(agent) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.box.has("delta")
+        await renderer.cancel()
+        assert await renderer.ended("t1") == "cancelled"
+        over.set()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_cancel_ends_a_turn_in_which_nobody_works(is_known: bool) -> None:
+    """However it came about that no agent is there to end it."""
+    async with running(forever) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.box.has("delta")
+        live = hub.sessions["s"]
+        task, live.task = live.task, None
+        live.turn = live.turn if is_known else None
+        await renderer.cancel()
+        assert await renderer.ended("t1") == "cancelled"
+        assert task is not None
+        task.cancel()
+        await renderer.say("again")
+        await renderer.box.has("turn", turn_id="t2", status="running")
 
 
 async def test_second_cancel_does_not_disturb_the_clean_up() -> None:

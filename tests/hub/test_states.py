@@ -16,6 +16,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.states import NAME, SHORT, States
 from arp.ledger.fact import decode
 from arp.protocol.limits import Limits
+from arp.session.log import ReadOnly
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.session.state import encode_state
@@ -324,6 +325,100 @@ async def test_log_that_cannot_be_read_is_no_reason_to_pass_over_a_state() -> No
     assert meta is not None
     with pytest.raises(StoreDamaged):
         await states.read(Head("s", meta.epoch))
+
+
+MALFORMED = b'{"sessionId":"s","sequence":1,"type":"model.delta","payload":{"text":}}'
+NO_FACT = b'{"sequence":1}'
+BAD_UTF8 = b'{"sequence":1,"x":"\xff"}'
+SENSELESS = (
+    b'{"schemaVersion":"x","runtimeId":"arp","sessionId":"s","eventId":"s-1","timestamp":"x",'
+    b'"sequence":1,"type":"turn.started","payload":{},"threadId":"main","turnId":"t99"}'
+)
+
+
+@pytest.mark.parametrize("settings", [WHOLE, OFTEN], ids=["all facts", "from a state"])
+@pytest.mark.parametrize("bad", [MALFORMED, NO_FACT, BAD_UTF8, SENSELESS])
+async def test_session_with_an_unreadable_fact_opens_up_to_it_to_be_read_only(
+    bad: bytes, settings: HubSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It names the fact; what is behind it stays as it is, and is not looked at."""
+    store = SpiedStore()
+    async with running(busy, store=store, settings=settings) as hub:
+        user = await talked(hub, 4)
+        await hub.directory.states.keep_up()
+        await gone(hub, user)
+        whole = await comes_back(hub)
+    await store.open()
+    at = await last(store) + 1
+    store._facts["s"] += [bad, b"and what came behind it"]
+    kept = list(store._facts["s"])
+    async with running(busy, store=store, settings=settings) as hub:
+        assert await comes_back(hub) == whole
+        renderer = await Renderer(hub).join()
+        told = await renderer.box.has("error")
+        await renderer.say("go on", id="i1")
+        refused = await renderer.box.has("error", payload=told["payload"] | {"id": "i1"})
+        with pytest.raises(ReadOnly, match=f"fact {at} cannot be read"):
+            await hub.rename("s", NOBODY, "another", None)
+        late = await Renderer(hub).join()
+        late.leave()
+        await renderer.send("focus", {}, source_component="x")
+        await talked(hub, 1, "other")
+        assert len(renderer.screen.turns) == 4
+        assert late.screen.canonical() == renderer.screen.canonical()
+        renderer.leave()
+        await settled(hub)
+        assert hub.evict(asyncio.get_running_loop().time() + 1) == 1  # the other is watched
+    assert store._facts["s"] == kept
+    assert refused["payload"]["code"] == 15
+    assert f"session s: fact {at} cannot be read" in told["payload"]["error"]
+    assert caplog.text.count(f"session s: fact {at} cannot be read") >= 1
+
+
+async def test_turns_that_went_on_before_an_unreadable_fact_are_shown_as_failed() -> None:
+    """No agent works in them; who looks at them is told why."""
+    store = SpiedStore()
+    asked = asyncio.Event()
+
+    async def agent(turn: Turn) -> None:
+        asked.set()
+        await turn.confirm("Sure?")
+
+    hub = await started(agent, store=store)
+    user = await Renderer(hub).join()
+    for text in ("one", "two"):
+        await user.say(text)
+    await asked.wait()
+    await settled(hub)
+    copy = SpiedStore()
+    copy._facts = {"s": [*store._facts["s"], MALFORMED]}
+    copy._metas = dict(store._metas)
+    await hub.aclose()
+    async with running(agent, store=copy) as again:
+        renderer = await Renderer(again).join()
+        states = {name: turn.status for name, turn in renderer.screen.turns.items()}
+        (error,) = renderer.screen.turns["t1"].errors
+        await renderer.send("action", {"action": "confirm"}, source_component="t1-1", id="i")
+        await renderer.box.until(lambda: len(renderer.box.of("error")) == 4)
+        await again.delete("s", NOBODY)
+    assert states == {"t1": "failed", "t2": "failed"}
+    assert "cannot be read" in str(error)
+    assert renderer.box.of("error")[-1]["payload"]["code"] == 15
+
+
+async def test_ledger_that_was_mended_gives_the_session_back() -> None:
+    store = await long_store()
+    await store.open()
+    facts = list(store._facts["s"])
+    store._facts["s"] = [*facts[:20], MALFORMED, *facts[21:]]
+    store._models.clear()
+    async with running(busy, store=store) as hub:
+        short = await hub.find("s", NOBODY)
+        assert (short.session.sequence, short.session.log.sealed is None) == (20, False)
+        assert hub.evict(asyncio.get_running_loop().time() + 1) == 1
+        store._facts["s"] = facts
+        live = await hub.find("s", NOBODY)
+        assert (live.session.sequence, live.session.log.sealed) == (len(facts), None)
 
 
 async def last(store: HeldStore) -> int:

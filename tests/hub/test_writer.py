@@ -14,6 +14,7 @@ from arp.hub.hub import Hub
 from arp.protocol.errors import SurfaceDestroyed
 from arp.session.log import Log
 from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled, started
+from tests.waiting import becomes
 
 
 async def test_nothing_leaves_before_it_is_durable() -> None:
@@ -281,6 +282,66 @@ async def test_fault_in_one_session_does_not_stop_the_loop_that_serves_all(
     assert bad.box.of("error")[-1]["payload"]["code"] == 19
     assert "fault of ours" not in str(bad.box.messages)
     assert "fault of ours" in caplog.text
+
+
+class Odd(str):
+    """A text that no encoder takes: what got past the border once."""
+
+
+@pytest.mark.parametrize("ends_at_once", [True, False])
+async def test_turn_whose_text_cannot_be_written_fails_and_the_next_one_runs(
+    ends_at_once: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No fact of it is stored that nobody can read."""
+    store = HeldStore()
+
+    async def agent(turn: Turn) -> None:
+        if turn.text == "odd":
+            await turn.say("good ")
+            await settled(hub)
+            hub.sessions["s"].session.say(turn.id, Odd("x"))
+            hub.sessions["s"].mark()
+            await asyncio.sleep(0 if ends_at_once else 60)
+        await turn.say("fine")
+
+    async with running(agent, store=store) as hub:
+        before = await Renderer(hub).join()
+        await before.say("odd")
+        await before.say("next")
+        await before.box.until(lambda: before.box.closed is not None)
+        renderer = await Renderer(hub).join()
+        ended = [await renderer.ended("t1"), await renderer.ended("t2")]
+        facts = await store.facts()
+        errors = [one.payload for one in facts if one.type == "runtime.error"]
+    assert ended == ["failed", "completed"]
+    assert before.box.closed == (1011, "internal error")
+    assert renderer.screen.text("t1") == "good "
+    assert renderer.screen.text("t2") == "fine"
+    assert [one["code"] for one in errors] == [19]
+    assert "session s" in caplog.text
+
+
+async def test_fault_closes_the_questions_of_its_turn_and_comes_back_unasked() -> None:
+    """Nobody is connected; the turn ends all the same."""
+    store = HeldStore()
+
+    async def agent(turn: Turn) -> None:
+        asked = asyncio.ensure_future(turn.confirm("Sure?"))
+        await asyncio.sleep(0)
+        await settled(hub)
+        hub.sessions["s"].session.record("runtime.warning", {"message": object()})
+        hub.sessions["s"].mark()
+        await asked
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.box.until(lambda: renderer.box.closed is not None)
+        renderer.leave()
+        await becomes(lambda: "s" in hub.sessions and hub.sessions["s"].session.running is None)
+        await settled(hub)
+        assert hub.sessions["s"].session.status_of("t1") == "failed"
+        assert not hub.sessions["s"].session.questions
 
 
 def break_step(step: str, hub: Hub, store: HeldStore, monkeypatch: pytest.MonkeyPatch) -> None:

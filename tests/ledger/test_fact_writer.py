@@ -70,3 +70,9 @@ def test_text_written_by_hand_is_the_bytes_of_the_general_way(
     as_json = msgspec.json.encode(text).decode()
     by_hand = facts.text(AT, 12, type_name, "t1", as_json)
     assert by_hand == facts.fact(AT, 12, type_name, {"text": text}, TURN)
+
+
+def test_text_that_was_never_made_into_json_is_refused() -> None:
+    """`{"text":}` is no JSON, and with it nobody could read the session again."""
+    with pytest.raises(ValueError, match="fact 3 of session s1: its text is missing"):
+        writer().text(AT, 3, "model.delta", "t1", "")

@@ -83,3 +83,19 @@ def test_a_peer_sees_nothing_of_a_foreign_exception() -> None:
 
 def test_what_can_be_tried_again_says_so() -> None:
     assert error_payload(errors.SessionBusy("wait")).retryable
+
+
+class Odd(str):
+    """A text that no encoder takes."""
+
+
+def test_what_an_error_says_is_plain_text() -> None:
+    """An agent raises it with whatever its framework gave; it goes into a fact."""
+    error = errors.AgentFailed(Odd("no \ud800"), detail=Odd("x"))
+    assert (type(error.message), error.message) == (str, "no \ufffd")
+    assert (type(error.detail), error.detail) == (str, "x")
+
+
+def test_an_error_without_a_text_is_a_mistake_of_who_raises_it() -> None:
+    with pytest.raises(TypeError, match="expected str, got KeyError"):
+        errors.AgentFailed(KeyError("x"))  # type: ignore[arg-type]  # the mistake

@@ -9,11 +9,12 @@ import pytest
 
 from arp.ledger.fact import Fact
 from arp.protocol.component import Component
-from arp.protocol.errors import error_payload
+from arp.protocol.errors import InternalError, error_payload
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Delta, DeltaPayload, ToolEnd, ToolEndPayload
 from arp.session.effects import Acknowledge, ResolveQuestion, StartTurn
-from arp.session.recovery import Interrupted, messages_of, recover, restore
+from arp.session.log import ReadOnly
+from arp.session.recovery import Interrupted, messages_of, recover, restore, seal
 from arp.session.session import Head, Question, Session
 from arp.surface.change import RenderChange
 from tests.session.conversation import AT, choices, confirm, facts, form, kinds, new, send, user
@@ -287,3 +288,41 @@ def test_what_was_exported_is_a_file_of_the_session_after_a_restart() -> None:
     log.session.record("evidence.changed", payload, evidence_id="e-1", output_ref="a" * 64)
     log.session.record("evidence.changed", {**payload, "state": "unsupported"}, evidence_id="e-2")
     assert list(log.restored.seen.files) == ["a" * 64]
+
+
+def test_sealed_session_shows_why_its_turns_went_no_further_and_records_nothing() -> None:
+    """Its log goes on with what cannot be read: nothing may stand behind that."""
+    told = talk()
+    user(told.session, "and this", "i2")
+    session = told.restored
+    seal(session, "fact 9 cannot be read")
+    turns = session.screen.turns
+    assert [(name, turn.status) for name, turn in turns.items()] == [
+        ("t1", "failed"),
+        ("t2", "failed"),
+    ]
+    assert "fact 9 cannot be read; the session is read-only" in str(turns["t1"].errors)
+    assert (session.running, session.queue, session.active) == (None, [], False)
+    with pytest.raises(ReadOnly, match="fact 9 cannot be read"):
+        session.record("session.updated", {"title": "x"})
+    with pytest.raises(ReadOnly):
+        user(session, "once more", "i3")
+    assert facts(session) == []
+
+
+def test_turn_of_a_session_with_a_fault_ends_with_that_fault_and_its_questions_close() -> None:
+    """The server goes on, so nobody comes back to answer."""
+    told = talk()
+    told.session.ask("t1", confirm("sure"))
+    session = told.restored
+    assert recover(session, InternalError("internal error")) == []
+    (failed,) = [one for one in facts(session) if one.type == "turn.failed"]
+    assert failed.status_reason == "failed"
+    assert session.questions == {}
+    assert session.status_of("t1") == "failed"
+
+
+def test_session_with_a_fault_in_which_nothing_ran_goes_on() -> None:
+    session = Recorded().restored
+    assert recover(session, InternalError("internal error")) == []
+    assert facts(session) == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from arp.store.memory import MemoryStore
+from arp.store.sqlite import SqliteStore
 from arp.store.store import Append, SessionMeta, Store
 
 
@@ -40,6 +42,20 @@ def meta(
 async def put(store: Store, first: int, last: int, session_id: str = "s1") -> None:
     """Appends the facts from `first` to `last` in one call."""
     await store.append([Append(session_id, first - 1, facts(first, last, session_id))])
+
+
+MALFORMED = b'{"sequence":3,"payload":{"text":}}'
+"""A fact as a version wrote it that did not look."""
+
+
+async def slip_in(store: Store, session_id: str, after: int, *bodies: bytes) -> None:
+    """Appends what the store would refuse, as an older version did."""
+    if isinstance(store, MemoryStore):
+        store._facts[session_id] += bodies
+        return
+    assert isinstance(store, SqliteStore)
+    assert store._writer is not None
+    await store._writer.append((Append(session_id, after, list(bodies)),))
 
 
 def copy_of_a_crash(path: Path, target: Path) -> Path:

@@ -7,7 +7,13 @@ import sqlite3
 import pytest
 
 from arp.protocol.errors import ArpError, error_payload
-from arp.store.errors import StoreDamaged, StoreError, StoreUnwritable, sqlite_reason
+from arp.store.errors import (
+    FactUnreadable,
+    StoreDamaged,
+    StoreError,
+    StoreUnwritable,
+    sqlite_reason,
+)
 
 
 def test_a_peer_never_sees_where_the_ledger_lies() -> None:
@@ -25,6 +31,13 @@ def test_a_peer_never_sees_where_the_ledger_lies() -> None:
 def test_damage_names_the_session_and_the_last_good_sequence() -> None:
     error = StoreDamaged("s1", 41)
     assert (error.after, error.detail) == (41, "s1")
+
+
+def test_unreadable_fact_is_damage_that_names_the_fact() -> None:
+    error = FactUnreadable("s1", 42, "it is no JSON")
+    assert isinstance(error, StoreDamaged)
+    assert (error.after, error.sequence, error.detail) == (41, 42, "s1")
+    assert "fact 42 cannot be read (it is no JSON)" in error.message
 
 
 def test_all_errors_of_a_store_are_of_one_tree() -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from arp.ledger.chain import genesis, links
 from arp.store import schema
-from arp.store.errors import StoreDamaged, StoreUnavailable
+from arp.store.errors import FactUnreadable, StoreDamaged, StoreUnavailable
 from arp.store.ledger_file import LedgerFile
 from arp.store.schema import open_ledger
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Append
 from tests.store import tampering
-from tests.store.samples import copy_of_a_crash, facts, meta, numbered, put
+from tests.store.samples import MALFORMED, copy_of_a_crash, facts, meta, numbered, put, slip_in
 
 
 async def test_file_is_read_while_its_writer_has_it(sqlite: SqliteStore) -> None:
@@ -47,6 +47,23 @@ async def test_sorted_and_unsorted_facts_are_one_log(tmp_path: Path) -> None:
         assert file.read("s1", 4) == numbered(5, 7)
         assert file.read("s1", 0, 4) == numbered(1, 4)
         assert file.read("s2") == numbered(1, 2, "s2")
+    await store.aclose()
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+async def test_fact_that_is_no_json_is_named_where_it_stands(
+    tmp_path: Path, is_sorted: bool
+) -> None:
+    store = SqliteStore(tmp_path / "l.db")
+    await store.open()
+    await store.append([Append("s1", 0, facts(1, 2), meta())])
+    await slip_in(store, "s1", 2, MALFORMED)
+    if is_sorted:
+        await store.aclose()
+    with LedgerFile(store.path) as file:
+        assert file.read("s1") == numbered(1, 2)
+        with pytest.raises(FactUnreadable, match="session s1: fact 3 cannot be read"):
+            file.read("s1", 2)
     await store.aclose()
 
 

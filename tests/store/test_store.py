@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from arp.store.errors import SequenceConflict, StoreClosed
+from arp.store.errors import FactUnreadable, SequenceConflict, StoreClosed
 from arp.store.store import Append, SessionMeta, Store, check_append, page_limit, split_cursor
-from tests.store.samples import fact, facts, meta, numbered, put
+from tests.store.samples import MALFORMED, fact, facts, meta, numbered, put, slip_in
 
 
 async def test_facts_are_read_in_the_order_in_which_they_were_appended(store: Store) -> None:
@@ -90,7 +90,9 @@ async def test_an_empty_call_and_an_empty_append_are_harmless(store: Store) -> N
 
 
 async def test_a_line_break_between_tokens_becomes_a_space(store: Store) -> None:
-    await store.append([Append("s1", 0, [b'{\n"a":\r\n1}', b"{}", b"{\n}"]), Append("b", 0, [b"{}"])])
+    await store.append(
+        [Append("s1", 0, [b'{\n"a":\r\n1}', b"{}", b"{\n}"]), Append("b", 0, [b"{}"])]
+    )
     assert await store.read("s1") == [(1, b'{ "a":\r 1}'), (2, b"{}"), (3, b"{ }")]
     assert await store.read("b") == [(1, b"{}")]
 
@@ -121,6 +123,30 @@ async def test_an_id_that_cannot_be_printed_is_refused(store: Store, session_id:
     with pytest.raises(ValueError, match="is empty or not printable"):
         await store.append([Append("s1", 0, facts(1, 1)), Append(session_id, 0, facts(1, 1))])
     assert await store.read("s1") == []
+
+
+@pytest.mark.parametrize("bad", [b'{"payload":{"text":}}', b"", b"[]", b'{"a":1}{}', b'{"a":1'])
+async def test_what_is_no_json_object_is_refused_before_anything_is_stored(
+    store: Store, bad: bytes
+) -> None:
+    """Nobody could read the session again."""
+    with pytest.raises(ValueError, match="fact 3 of session s1: "):
+        await store.append([Append("b", 0, facts(1, 1)), Append("s1", 0, [*facts(1, 2), bad])])
+    assert await store.read("s1") == []
+    assert await store.read("b") == []
+
+
+async def test_a_fact_of_an_older_ledger_that_is_no_json_is_named(store: Store) -> None:
+    """Those before it are given, and those of other sessions."""
+    await put(store, 1, 2)
+    await put(store, 1, 1, "b")
+    await slip_in(store, "s1", 2, MALFORMED, fact(4))
+    assert await store.read("s1") == numbered(1, 2)
+    assert await store.read("s1", 3) == numbered(4, 4)
+    with pytest.raises(FactUnreadable, match="session s1: fact 3 cannot be read") as error:
+        await store.read("s1", 2)
+    assert (error.value.after, error.value.sequence) == (2, 3)
+    assert await store.read("b") == numbered(1, 1, "b")
 
 
 async def test_a_meta_of_another_session_is_refused(store: Store) -> None:
