@@ -28,7 +28,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.layout_components import Tab
 from arp.protocol.plain_values import component_to_plain, to_plain
 from arp.protocol.prop_types import Direction
-from arp.protocol.refusal import explain
+from arp.protocol.refusal import explain, kind_of
 from arp.protocol.sources import SOURCES, Source, as_markdown
 from arp.protocol.validation import check_component
 
@@ -505,6 +505,8 @@ def split(
 
 def custom(type: str, props: Part, *, fallback: Component, id: str = "") -> Component:
     """A component `x-{vendor}-{name}` or `s-{name}` of your own; its props are any plain JSON."""
+    if not isinstance(props, Mapping):
+        raise InvalidComponent(f"ui.custom: props: expected object, got {kind_of(props)}")
     return _built(type, props, id, fallback, "ui.custom")
 
 
@@ -513,6 +515,8 @@ def sources(
 ) -> Component:
     """What was read, made by `source`; text names the second as `[2]`."""
     listed = _listed(sources)
+    if not isinstance(listed, list):
+        raise InvalidComponent(f"ui.sources: expected sources, got {kind_of(listed)}")
     for number, given in enumerate(listed):
         try:
             msgspec.convert(given, Source)

@@ -26,7 +26,7 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
-from arp.record.wording import encoded, well_formed
+from arp.record.wording import check_kind, encoded, well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
 from arp.session.log import THREAD
@@ -147,6 +147,7 @@ class Turn:
         Raises:
             UnknownObject: There is no such file (any more).
         """
+        check_kind(ref, FileRef, "ref")
         return await self._runner.read_blob(self._live, ref.sha256)
 
     async def save_file(
@@ -178,6 +179,7 @@ class Turn:
 
     def file_url(self, ref: FileRef) -> str:
         """Gives the address of a file of this session, below that of the server."""
+        check_kind(ref, FileRef, "ref")
         return blob_path(self.session_id, ref)
 
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
@@ -350,7 +352,7 @@ class Turn:
         """
         self._settle()
         self._session.check_running(self.id)
-        name = self._tool = well_formed(name)
+        name = self._tool = _name(name, "name")
         named = Call(name, self._tally.next_tool(), self.runtime)
         call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
@@ -389,7 +391,7 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         named = self._named(component, "turn.ask")
-        question = self._session.ask(self.id, named, well_formed(surface), about)
+        question = self._session.ask(self.id, named, _name(surface, "surface"), about)
         future = asyncio.get_running_loop().create_future()
         self._waiting[question.action_id] = future
         self._live.mark()
@@ -491,7 +493,7 @@ class Turn:
         self._session.check_running(self.id)
 
     def _gather(self, surface: str, change: Change) -> None:
-        changes = self._pending.setdefault(well_formed(surface), [])
+        changes = self._pending.setdefault(_name(surface, "surface"), [])
         last = changes[-1] if changes else None
         match last, change:
             case RenderChange(), RenderChange() if last.tool_name == change.tool_name:
@@ -531,6 +533,14 @@ class Turn:
         if self._session.running == self.id:
             call.end(error)
             self._live.mark()
+
+
+def _name(text: str, what: str) -> str:
+    """Gives a name as a plain text; one that is empty names nothing."""
+    formed = well_formed(text)
+    if not formed:
+        raise ValueError(f"{what}: expected a name, got an empty text")
+    return formed
 
 
 def _copied(value: T) -> T:

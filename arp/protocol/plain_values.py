@@ -95,7 +95,14 @@ def _container(value: Any, where: str, depth: int) -> Json:
 
 
 def component_to_plain(component: Component, where: str, depth: int = MAX_DEPTH) -> JsonObject:
-    """Gives a component as the plain object that stands in another one's props."""
+    """Gives a component as the plain object that stands in another one's props.
+
+    Raises:
+        InvalidComponent: It is none, or there is no JSON for something in it.
+    """
+    if not isinstance(component, Component):
+        kind = type(component).__name__
+        raise InvalidComponent(f"{where}: expected a component, got {kind}; ui.text(…) is one")
     plain: JsonObject = {
         "id": to_plain(component.id, f"{where}.id", depth),
         "type": to_plain(component.type, f"{where}.type", depth),

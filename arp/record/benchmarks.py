@@ -9,6 +9,7 @@ import msgspec
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Comparison
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.recorder import Recorder
+from arp.record.wording import check_kind
 
 
 class BenchmarkRun:
@@ -17,6 +18,7 @@ class BenchmarkRun:
     __slots__ = ("_recorder", "benchmark")
 
     def __init__(self, recorder: Recorder, benchmark: Benchmark) -> None:
+        check_kind(benchmark, Benchmark, "benchmark")
         self.benchmark = benchmark
         self._recorder = recorder.within(benchmark=as_json(benchmark))
 
@@ -44,6 +46,8 @@ class BenchmarkRun:
         self, comparison: Comparison, refs: BenchmarkRefs, reason: str | None = None
     ) -> None:
         """Notes what came of comparing it with another configuration, and what was decided."""
+        check_kind(comparison, Comparison, "comparison")
+        check_kind(refs, BenchmarkRefs, "refs")
         self._recorder.record(
             "benchmark.comparison.completed",
             {"reason": reason},
@@ -79,6 +83,7 @@ class Trial:
         self._record("benchmark.reward.recorded", reward=reward, detail=detail)
 
     def _record(self, type_name: str, **payload: Json) -> None:
+        check_kind(self.refs, BenchmarkRefs, "refs")
         self._recorder.record(type_name, payload, refs=as_json(self.refs))
 
 

@@ -10,6 +10,7 @@ from arp.ledger.payload_fields import Export, ExportKind, Verification
 from arp.protocol.json_value import Json
 from arp.record.outputs import Kept
 from arp.record.recorder import Recorder
+from arp.record.wording import check_kind
 
 
 class Exported(Struct, frozen=True, kw_only=True):
@@ -55,6 +56,8 @@ class Lasting:
             sha256: Of its bytes.
             kept: As `runtime.keep` gave it, where the bytes lie beside the ledger.
         """
+        if kept is not None:
+            check_kind(kept, Kept, "kept")
         ref = kept.output_ref if kept is not None else None
         size = kept.bytes if kept is not None else None
         payload = {"name": name, "mime": mime, "sha256": sha256 or ref, "bytes": size}
@@ -67,6 +70,7 @@ class Lasting:
             exported: What is known about it.
             evidence_id: `None` makes one; a check names the export that it was of.
         """
+        check_kind(exported, Exported, "exported")
         name = evidence_id or self._recorder.new_id("evidence")
         payload = {
             "kind": exported.kind,

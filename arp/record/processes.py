@@ -8,7 +8,7 @@ from arp.ledger.payload_fields import Stream
 from arp.protocol.json_value import Json
 from arp.record.outputs import Kept, Outputs, preview_of
 from arp.record.recorder import Recorder
-from arp.record.wording import PREVIEW_CHARACTERS
+from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 
 MARGIN = 4_096
 """Characters behind a preview that are looked at with it: half a secret does not look like one."""
@@ -46,7 +46,7 @@ class Process:
 
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
         """Notes what the process was given; of a secret only its size."""
-        whole = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
+        whole = data if isinstance(data, bytes) else well_formed(data).encode()
         preview = None if secret else self._recorder.clean(preview_of(whole, MARGIN))[0]
         shown = preview and preview[:PREVIEW_CHARACTERS]
         self._record("process.input", bytes=len(whole), preview=shown)

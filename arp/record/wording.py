@@ -49,6 +49,16 @@ def plain(value: Json) -> Json:
     return copied
 
 
+def check_kind(value: object, kind: type, name: str) -> None:
+    """Refuses an argument that is of another class than the one that is asked for.
+
+    Raises:
+        TypeError: It says what was given, and what to give.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}: expected {kind.__name__}, got {type(value).__name__}")
+
+
 def _plainer(value: object) -> str | int | float:
     """Gives what msgspec can write for a scalar that it does not know."""
     if issubclass(type(value), str):

@@ -1,0 +1,240 @@
+"""Every call that an author can make during a turn, found by looking, with arguments that do."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, NamedTuple
+
+import arp.record
+from arp import Turn, ui
+from arp.hub.tool import ToolCall
+from arp.ledger.payload_fields import (
+    Benchmark,
+    BenchmarkRefs,
+    Comparison,
+    Delivery,
+    Finding,
+    Verification,
+)
+from arp.protocol.messages import FileRef
+from arp.record.benchmarks import BenchmarkRun, Trial
+from arp.record.channels import Channel
+from arp.record.delegation import Job, JobItem, Subagent
+from arp.record.history import Compaction, Context, History, Rollback
+from arp.record.lasting import Exported, Lasting
+from arp.record.limits import Limits
+from arp.record.models import ModelRequest, Routing
+from arp.record.outputs import Outputs
+from arp.record.permissions import Hook, Permission, Sandbox
+from arp.record.processes import Process
+from arp.record.runtime import Runtime
+from arp.record.tasks import Attempt, Task
+
+BENCHMARK = Benchmark("swe", "2", "c1", "x", "candidate", "model")
+REFS = BenchmarkRefs(harbor_job="job-7")
+SHA256 = "0" * 64
+
+MAKERS: Final[dict[type, Callable[[Turn], Any]]] = {
+    Turn: lambda turn: turn,
+    Runtime: lambda turn: turn.runtime,
+    Outputs: lambda turn: turn.runtime.outputs,
+    Task: lambda turn: turn.runtime.task("x"),
+    Attempt: lambda turn: turn.runtime.task("x").attempt(),
+    Subagent: lambda turn: turn.runtime.subagent(),
+    Job: lambda turn: turn.runtime.job(),
+    JobItem: lambda turn: turn.runtime.job().item("x"),
+    Process: lambda turn: turn.runtime.process("ls"),
+    ModelRequest: lambda turn: turn.runtime.model("m"),
+    Routing: lambda turn: turn.runtime.routing,
+    Limits: lambda turn: turn.runtime.limits,
+    Context: lambda turn: turn.runtime.context,
+    Compaction: lambda turn: turn.runtime.context.compaction(),
+    History: lambda turn: turn.runtime.history,
+    Rollback: lambda turn: turn.runtime.history.rollback(1),
+    Permission: lambda turn: turn.runtime.permission("x"),
+    Sandbox: lambda turn: turn.runtime.sandbox("x"),
+    Hook: lambda turn: turn.runtime.hook("x"),
+    Lasting: lambda turn: turn.runtime.lasting,
+    Channel: lambda turn: turn.runtime.channel("x"),
+    BenchmarkRun: lambda turn: turn.runtime.benchmark(BENCHMARK),
+    Trial: lambda turn: turn.runtime.benchmark(BENCHMARK).trial("x", "r", REFS),
+}
+"""What an author has in hand, besides a `ToolCall`."""
+
+FOR_THE_HUB: Final = {
+    (Turn, "flush"),
+    (Turn, "finish"),
+    (Turn, "resolve"),
+    (ToolCall, "start"),
+    (ToolCall, "end"),
+    (ToolCall, "settle"),
+    (Outputs, "within"),
+}
+"""Methods that no author calls."""
+
+INSIDE: Final = {"Recorder", "Shelf"}
+"""Classes of the room that no author has in hand."""
+
+SAMPLES: Final[dict[str, Any]] = {
+    "after": None,
+    "amount": 0.5,
+    "args": {"a": 1},
+    "artifact_id": "a",
+    "asked": "x",
+    "attempts": 1,
+    "benchmark": BENCHMARK,
+    "candidates": ["m"],
+    "command": ["ls"],
+    "comparison": Comparison("a", "b", 0.5, 0, 1.0, 0, "promote"),
+    "component": ui.text("x"),
+    "components": ui.text("x"),
+    "content": b"x",
+    "currency": "EUR",
+    "data": "x",
+    "decision": "allow",
+    "delivery": Delivery("pending"),
+    "direction": "in",
+    "done": 1,
+    "exit_code": 0,
+    "exported": Exported(kind="evidence", state="exported"),
+    "findings": [Finding("x", 1)],
+    "fraction": 0.5,
+    "from_sequence": 1,
+    "ids": "x",
+    "input_tokens": 1,
+    "kept": 1,
+    "kind": "rule",
+    "limit": 1,
+    "mime": "text/plain",
+    "need": "input",
+    "output_tokens": 1,
+    "payload": {"message": "x"},
+    "path": "props.content",
+    "pid": 1,
+    "position": 1,
+    "resets_at": "2026-01-02T03:04:05Z",
+    "props": "x",
+    "ref": FileRef("i", "a.txt", 1, "text/plain", SHA256),
+    "refs": REFS,
+    "remaining": 0.5,
+    "reward": 0.5,
+    "settings": {"a": 1},
+    "sha256": SHA256,
+    "size": 1,
+    "stream": "stdout",
+    "target": "there",
+    "through_sequence": 1,
+    "to_sequence": 1,
+    "total": 1,
+    "type_name": "runtime.warning",
+    "used": {"a": 1},
+    "value": "x",
+    "verification": Verification("passed"),
+}
+"""By the name of a parameter; where there is none, by its annotation."""
+
+OF_CALLS: Final[dict[tuple[str, str], Any]] = {
+    ("Lasting.file", "kept"): None,
+    ("Limits.changed", "limit"): "x",
+    ("Limits.rate_limited", "limit"): "x",
+    ("Permission.unanswered", "decision"): "cancelled",
+    ("Runtime.within", "ids"): "x",
+    ("Sandbox.violated", "target"): "x",
+    ("Trial.reward", "reward"): 0.5,
+    ("Turn.ask", "component"): ui.confirm("x"),
+    ("Turn.confirm", "more"): None,
+    ("ToolCall.approve", "props"): None,
+}
+"""Where the name means something else."""
+
+KEYWORDS: Final = {
+    "Turn.confirm": "confirm_label",
+    "ToolCall.approve": "message",
+    "Runtime.within": "task_id",
+    "Runtime.record": "task_id",
+}
+"""Under which name something is given to `**`; another call takes any."""
+
+
+class Call(NamedTuple):
+    """A method of something that an author has in hand."""
+
+    of: type
+    name: str
+
+    @property
+    def told(self) -> str:
+        """How tests name it."""
+        return f"{self.of.__name__}.{self.name}"
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """Gives what it takes."""
+        signature = inspect.signature(getattr(self.of, self.name))
+        return {name: one for name, one in signature.parameters.items() if name != "self"}
+
+    def sample(self, name: str) -> Any:
+        """Gives an argument that it takes."""
+        if (self.told, name) in OF_CALLS:
+            return OF_CALLS[self.told, name]
+        if name in SAMPLES:
+            return SAMPLES[name]
+        kind = str(self.parameters[name].annotation)
+        plain = {"str": "x", "int": 1, "float": 0.5, "bool": True, "Json": "x"}
+        return plain.get(kind.partition(" ")[0], ["x"] if "Sequence" in kind else "x")
+
+    def arguments(self, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Gives what to call it with: what is given, and samples for what it needs besides."""
+        args: list[Any] = []
+        named: dict[str, Any] = {}
+        for name, one in self.parameters.items():
+            value = given[name] if name in given else self.sample(name)
+            if one.kind is one.VAR_POSITIONAL:
+                args.append(value)
+            elif one.kind is one.VAR_KEYWORD and name in given:
+                named[KEYWORDS.get(self.told, "extra")] = value
+            elif one.kind is one.KEYWORD_ONLY and (name in given or one.default is one.empty):
+                named[name] = value
+            elif one.kind is one.POSITIONAL_OR_KEYWORD:
+                if one.default is one.empty:
+                    args.append(value)
+                elif name in given:
+                    named[name] = value
+        return args, named
+
+
+def calls() -> list[Call]:
+    """Gives every call of an author; a class that nobody thought of fails the test that asks."""
+    return [
+        Call(of, name)
+        for of in (*MAKERS, ToolCall)
+        for name, member in inspect.getmembers(of)
+        if not name.startswith("_") and callable(member) and (of, name) not in FOR_THE_HUB
+    ]
+
+
+def classes_with_methods() -> set[type]:
+    """Gives the classes of the room for notes that an author may get in hand."""
+    found: set[type] = set()
+    for module in pkgutil.iter_modules(arp.record.__path__, "arp.record."):
+        loaded = importlib.import_module(module.name)
+        for name, of in inspect.getmembers(loaded, inspect.isclass):
+            members = vars(of).items()
+            methods = [one for one, member in members if one[0] != "_" and callable(member)]
+            if of.__module__ == module.name and methods and name not in INSIDE:
+                found.add(of)
+    return found
+
+
+@asynccontextmanager
+async def holding(turn: Turn, of: type) -> AsyncIterator[Any]:
+    """Gives the author something to call."""
+    if of is ToolCall:
+        async with turn.tool("x") as tool:
+            yield tool
+    else:
+        yield MAKERS[of](turn)
