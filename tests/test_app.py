@@ -82,6 +82,63 @@ def test_what_is_no_coroutine_function_is_refused_where_it_is_written(
     assert app.handlers == {}
 
 
+async def takes_nothing() -> None:
+    """An agent of somebody who forgot the turn."""
+
+
+async def takes_two(turn: Turn, model: str) -> None:
+    """One that wants more than there is."""
+
+
+@pytest.mark.parametrize(
+    ("handler", "takes"), [(takes_nothing, "()"), (takes_two, "(turn: 'Turn', model: 'str')")]
+)
+def test_function_that_cannot_be_called_with_a_turn_is_refused_where_it_is_written(
+    handler: Any, takes: str
+) -> None:
+    """Else each turn would fail."""
+    app = App()
+    name = handler.__name__
+    says = f"agent {name!r} takes {takes}"
+    with pytest.raises(TypeError, match=re.escape(says)):
+        app.agent(handler)
+    with pytest.raises(TypeError, match="but is given the turn alone"):
+        app.command(name.replace("_", "-"))(handler)
+    assert (app.handlers, app.commands()) == ({}, ())
+
+
+async def more_than_it_needs(turn: Turn, model: str = "small", *more: Any, **named: Any) -> None:
+    """An agent with defaults."""
+
+
+def test_function_that_takes_more_by_default_is_an_agent() -> None:
+    app = App()
+    app.agent(more_than_it_needs)
+    assert list(app.handlers) == ["more_than_it_needs"]
+
+
+def test_decorator_may_be_called_without_a_name() -> None:
+    """`@app.agent()`, as other frameworks have it."""
+    app = App()
+    app.agent()(works)
+    assert app.handlers == {"works": works}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"suggestions": "Compare"}, "suggestions: expected a list of str, got 'Compare'"),
+        ({"suggestions": [3]}, "expected str, got int"),
+        ({"title": None}, "expected str, got NoneType"),
+    ],
+)
+def test_what_lists_could_not_show_is_refused_where_it_is_written(
+    given: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(TypeError, match=re.escape(says)):
+        App(**given)
+
+
 def test_value_that_is_no_function_is_refused_under_a_name_too() -> None:
     """`@app.agent("name")`."""
     wrong: Any = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -459,6 +459,32 @@ def test_a_mistake_is_refused_where_it_is_made(
     with pytest.raises(kind) as refused:
         build()
     assert refused.value.message.startswith(message)
+
+
+class DataFrame:
+    """As pandas has it: gone through, it gives the names of its columns."""
+
+    columns = ("a", "b")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"a": [1], "b": [2]}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda frame: ui.table(frame),
+        lambda frame: ui.table(frame.columns, frame),
+        lambda frame: ui.table(rows=frame),
+    ],
+)
+def test_a_data_frame_makes_no_empty_table(make: Callable[[Any], Component]) -> None:
+    """It says what to write."""
+    with pytest.raises(InvalidComponent, match=r"not a DataFrame; ui\.table\(df\.columns, "):
+        make(DataFrame())
 
 
 def test_nothing_is_shared_with_what_was_given() -> None:

@@ -54,8 +54,11 @@ class HubSettings(Struct, frozen=True):
     def __post_init__(self) -> None:
         """Refuses what no hub could follow, where it is written."""
         for name, kind in _kinds().items():
+            value = getattr(self, name)
+            if isinstance(value, dict):
+                raise ValueError(f"HubSettings.{name}: expected {kind.__name__}(…), got a dict")
             try:
-                msgspec.convert(getattr(self, name), kind)
+                msgspec.convert(value, kind)
             except msgspec.ValidationError as error:
                 raise ValueError(explain(error, kind, f"HubSettings.{name}")) from None
 

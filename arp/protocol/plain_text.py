@@ -12,9 +12,10 @@ def well_formed(text: str) -> str:
     Raises:
         TypeError: It is no text.
     """
-    if type(text) is not str:
-        if not issubclass(type(text), str):  # isinstance() believes what a proxy says of itself
-            raise TypeError(f"expected str, got {type(text).__name__}")
+    kind: type = type(text)
+    if kind is not str:
+        if not issubclass(kind, str):  # isinstance() believes what a proxy says of itself
+            raise TypeError(f"expected str, got {kind.__name__}")
         text = str.__str__(text)
     if text.isascii():
         return text

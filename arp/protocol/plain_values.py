@@ -100,8 +100,9 @@ def component_to_plain(component: Component, where: str, depth: int = MAX_DEPTH)
     Raises:
         InvalidComponent: It is none, or there is no JSON for something in it.
     """
-    if not isinstance(component, Component):
-        kind = type(component).__name__
+    given: object = component
+    if not isinstance(given, Component):
+        kind = type(given).__name__
         raise InvalidComponent(f"{where}: expected a component, got {kind}; ui.text(…) is one")
     plain: JsonObject = {
         "id": to_plain(component.id, f"{where}.id", depth),

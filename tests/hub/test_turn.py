@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from arp import Component, Turn, ui
 from arp.hub.settings import HubSettings
 from arp.ledger.redaction_settings import Pattern, Redaction
 from arp.protocol.errors import (
+    InvalidComponent,
     SurfaceDestroyed,
 )
 from arp.protocol.messages import FileRef
@@ -92,6 +94,67 @@ async def test_empty_text_is_nothing() -> None:
         await renderer.ended("t1")
         facts = await store.facts()
     assert {"model.delta", "reasoning.delta"}.isdisjoint(fact.type for fact in facts)
+
+
+async def test_texts_and_lists_are_shown_as_components_are() -> None:
+    """What an author writes in the first hour."""
+
+    async def agent(turn: Turn) -> None:
+        turn.show("a", [ui.text("b", id="b"), "c"], (one for one in ("d",)))
+        turn.show([])
+        async with turn.frame():
+            await turn.say(Odd("e"))
+
+    renderer = await played(agent)
+    shown = [(part.id, part.props["content"]) for part in renderer.screen.output("t1")]
+    assert shown == [("t1-1", "a"), ("b", "b"), ("t1-2", "c"), ("t1-3", "d"), ("t1-4", "e")]
+
+
+class Odd(str):
+    """As frameworks have it."""
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda turn: turn.show({"type": "text"}), "turn.show: expected a component, got dict"),
+        (lambda turn: turn.show([["x"]]), "turn.show: expected a component, got list"),
+        (lambda turn: turn.insert("x"), "turn.insert: expected a component, got str"),
+        (lambda turn: turn.replace("x", None), "turn.replace: expected a component, got NoneType"),
+        (lambda turn: turn.show(Component("", "group", {"children": 3})), "children of 'group'"),
+        (lambda turn: turn.show(ui.text("x"), surface=""), "surface: expected a name"),
+        (lambda turn: turn.file_url("x"), "ref: expected FileRef, got str"),
+    ],
+)
+async def test_mistake_is_told_at_the_line_of_the_author(
+    call: Callable[[Turn], object], says: str
+) -> None:
+    errors: list[str] = []
+
+    async def agent(turn: Turn) -> None:
+        try:
+            call(turn)
+        except (TypeError, ValueError, InvalidComponent) as error:
+            errors.append(str(error))
+        await turn.say("fine")
+
+    renderer = await played(agent)
+    assert len(errors) == 1
+    assert says in errors[0]
+    assert renderer.screen.text("t1") == "fine"
+
+
+async def test_question_that_is_no_component_and_tool_without_a_name_are_refused() -> None:
+    async def agent(turn: Turn) -> None:
+        asked: Any = "Sure?"
+        with pytest.raises(InvalidComponent, match=r"turn\.ask: expected a component, got str"):
+            await turn.ask(asked)
+        with pytest.raises(ValueError, match="name: expected a name"):
+            async with turn.tool(""):
+                pass
+        await turn.say("fine")
+
+    assert (await played(agent)).screen.text("t1") == "fine"
 
 
 async def test_agent_that_says_much_waits_for_the_ledger() -> None:
