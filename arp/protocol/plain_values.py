@@ -100,10 +100,10 @@ def component_to_plain(component: Component, where: str, depth: int = MAX_DEPTH)
     Raises:
         InvalidComponent: It is none, or there is no JSON for something in it.
     """
-    given: object = component
-    if not isinstance(given, Component):
-        kind = type(given).__name__
-        raise InvalidComponent(f"{where}: expected a component, got {kind}; ui.text(…) is one")
+    kind: type = type(component)
+    if not issubclass(kind, Component):
+        what = kind.__name__
+        raise InvalidComponent(f"{where}: expected a component, got {what}; ui.text(…) is one")
     plain: JsonObject = {
         "id": to_plain(component.id, f"{where}.id", depth),
         "type": to_plain(component.type, f"{where}.type", depth),

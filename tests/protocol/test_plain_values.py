@@ -188,3 +188,16 @@ def test_any_mapping_is_an_object() -> None:
             return 1
 
     assert to_plain(Settings(), "v") == {"a": 1}
+
+
+class Odd(str):
+    """A text that no encoder takes."""
+
+
+def test_component_of_odd_texts_is_plain_and_what_is_none_is_refused() -> None:
+    plain = component_to_plain(Component(Odd("i"), Odd("text"), {"content": Odd("x")}), "c")
+    assert plain == {"id": "i", "type": "text", "props": {"content": "x"}}
+    assert is_plain_json(plain)
+    wrong: Any = 3
+    with pytest.raises(InvalidComponent, match=r"c\.fallback: expected a component, got int"):
+        component_to_plain(Component("", "text", {}, fallback=wrong), "c")
