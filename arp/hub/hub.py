@@ -99,6 +99,8 @@ class Hub:
         self.runner.fault = self._fault
         self._faults: dict[str, ArpError] = {}
         """Why sessions left the memory that come back at once."""
+        self._fell_at: dict[str, int] = {}
+        """The newest stored fact of sessions when they last had a fault."""
         self._returning: set[asyncio.Task[None]] = set()
         self.mended: dict[str, tuple[int, int]] = {}
         """Sessions in memory that had to be mended when they were read from the store: between
@@ -262,6 +264,7 @@ class Hub:
         async with self.blobs.removing(session_id):
             await self.store.delete(session_id)
         self.models.forget(session_id)
+        self._fell_at.pop(session_id, None)
         self.directory.states.forget(session_id)
         self.directory.listing.removed(principal.name, session_id)
 
@@ -406,8 +409,6 @@ class Hub:
     ) -> None:
         if message.input_type not in SILENT:
             self.check_takes_input()
-            if live.session.log.sealed is not None:
-                raise live.session.log.sealed
         profile = viewer.profile if viewer and viewer.said_hello else DRAFT
         info = viewer.said.info if viewer else UNKNOWN
         if asks_to_turn(live.session, message):
@@ -505,7 +506,9 @@ class Hub:
             for viewer in live.viewers.values():
                 viewer.tell(ErrorMessage(payload=error_payload(error)))
             self._drop(live, error, 1013 if isinstance(error, StoreError) else 1011)
-            if not isinstance(error, StoreError):
+            stored = live.session.log.stored
+            if not isinstance(error, StoreError) and self._fell_at.get(live.id) != stored:
+                self._fell_at[live.id] = stored  # where nothing was written since: not again
                 self._faults[live.id] = error
                 task = asyncio.get_running_loop().create_task(self._come_back(live.id))
                 self._returning.add(task)

@@ -47,7 +47,9 @@ def check_turning(session: Session, message: Input) -> None:
         SessionBusy: A turn runs or is about to; or one waits in line, and a version is to show that
             has its own turns behind it.
         InvalidMessage: It is no input that may begin a turn.
+        ReadOnly: Nothing is recorded any more.
     """
+    session.log.check_open()
     if message.edits is not None:
         if message.input_type not in BEGINNING:
             raise InvalidMessage(

@@ -146,6 +146,8 @@ def receive(
     message = _shaped(message)  # first: whoever goes on with an input counts on its shape
     if message.id is not None and message.id in session.seen:
         return [Acknowledge(message.id, session.seen[message.id])]
+    if message.input_type not in SILENT:
+        session.log.check_open()
     _check_files(session, message)
     if message.edits is not None:
         return _edit_queued(session, message)
@@ -184,6 +186,7 @@ def submit(
     """
     if message.id is not None and message.id in session.seen:
         return [Acknowledge(message.id, session.seen[message.id])]
+    session.log.check_open()
     check_beginning(session, message)
     told = Particulars(turn_id, ids, traceparent=traceparent)
     return new_turn(session, message, UNKNOWN, told)

@@ -107,8 +107,7 @@ class Log:
         Raises:
             ReadOnly: The log is sealed; nothing is recorded.
         """
-        if self.sealed is not None:
-            raise self.sealed
+        self.check_open()
         turn_id = ids.get("turn_id")
         self.settle(turn_id)
         self.speech.is_last = False
@@ -126,6 +125,11 @@ class Log:
         if found:
             self._tell(found, turn_id)
         return emission
+
+    def check_open(self) -> None:
+        """Raises `ReadOnly` if nothing is recorded any more."""
+        if self.sealed is not None:
+            raise self.sealed
 
     def show_on(self, screen: Screen) -> None:
         """Goes on on another screen; nothing is being said."""

@@ -321,6 +321,36 @@ async def test_turn_whose_text_cannot_be_written_fails_and_the_next_one_runs(
     assert "session s" in caplog.text
 
 
+async def test_session_that_has_a_fault_again_and_again_is_not_read_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where nothing was written since, it comes back when somebody asks."""
+    async with running() as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        reads: list[str] = []
+        load, drain = hub.directory.load, Log.drain
+
+        async def counted(session_id: str) -> Any:
+            reads.append(session_id)
+            live = await load(session_id)
+            assert live is not None
+            live.mark()
+            return live
+
+        monkeypatch.setattr(hub.directory, "load", counted)
+        monkeypatch.setattr(Log, "drain", lambda *_: 1 / 0)
+        hub.sessions["s"].mark()
+        await becomes(lambda: reads == ["s"] and "s" not in hub.sessions)
+        await settled(hub)
+        assert reads == ["s"]
+        monkeypatch.setattr(Log, "drain", drain)
+        again = await Renderer(hub).join()
+        await again.say("go")
+        assert await again.ended("t2") == "completed"
+
+
 async def test_fault_closes_the_questions_of_its_turn_and_comes_back_unasked() -> None:
     """Nobody is connected; the turn ends all the same."""
     store = HeldStore()

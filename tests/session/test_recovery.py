@@ -11,13 +11,26 @@ from arp.ledger.fact import Fact
 from arp.protocol.component import Component
 from arp.protocol.errors import InternalError, error_payload
 from arp.protocol.limits import Limits
-from arp.protocol.messages import Delta, DeltaPayload, ToolEnd, ToolEndPayload
+from arp.protocol.messages import Delta, DeltaPayload, Input, ToolEnd, ToolEndPayload
+from arp.session.branching import check_turning
 from arp.session.effects import Acknowledge, ResolveQuestion, StartTurn
+from arp.session.inputs import receive, submit
 from arp.session.log import ReadOnly
 from arp.session.recovery import Interrupted, messages_of, recover, restore, seal
 from arp.session.session import Head, Question, Session
 from arp.surface.change import RenderChange
-from tests.session.conversation import AT, choices, confirm, facts, form, kinds, new, send, user
+from tests.session.conversation import (
+    AT,
+    FULL,
+    choices,
+    confirm,
+    facts,
+    form,
+    kinds,
+    new,
+    send,
+    user,
+)
 
 HEAD = Head("s", "e")
 
@@ -307,7 +320,12 @@ def test_sealed_session_shows_why_its_turns_went_no_further_and_records_nothing(
         session.record("session.updated", {"title": "x"})
     with pytest.raises(ReadOnly):
         user(session, "once more", "i3")
-    assert facts(session) == []
+    with pytest.raises(ReadOnly):
+        submit(session, Input(input_type="text", data={"text": "and more"}))
+    with pytest.raises(ReadOnly):
+        check_turning(session, Input(input_type="text", data={"text": "x"}, edits="t1"))
+    assert receive(session, Input(input_type="focus", data={}), FULL) == []
+    assert (facts(session), session.queue, list(turns)) == ([], [], ["t1", "t2"])
 
 
 def test_turn_of_a_session_with_a_fault_ends_with_that_fault_and_its_questions_close() -> None:
