@@ -193,6 +193,18 @@ async def test_hook_may_be_a_coroutine() -> None:
     assert await Guard(Access(authenticate=authenticate)).principal(scope()) == Principal("ada")
 
 
+class Odd(str):
+    """As the user's name of a framework."""
+
+
+async def test_name_of_a_user_is_a_plain_text() -> None:
+    """It stands in facts."""
+    found = await Guard(Access(authenticate=lambda _: Odd("ada"))).principal(scope())
+    assert found == Principal("ada")
+    assert found is not None
+    assert type(found.name) is str
+
+
 @pytest.mark.parametrize("answer", [RuntimeError("down"), True, 7, b"ada"])
 async def test_hook_that_fails_lets_nobody_in(
     answer: Any, caplog: pytest.LogCaptureFixture
