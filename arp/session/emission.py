@@ -147,7 +147,10 @@ class Text(Struct, eq=False, gc=False):
                 return []
             kind = "thinking"
         elif audience.part is not None and audience.part == self.part:
-            target = self.part
+            # After `replace: true` the numbers of text parts begin again: a text that opens its
+            # part is no continuation of the one that these renderers know by the same id.
+            opens = self.characters == len(self.text)
+            target = None if opens else self.part
         frame = self.deltas.delta(self.sequence, self.turn_id, self.json, target, kind)
         if audience.encoding != "json":
             frame = recode(frame, audience.encoding)

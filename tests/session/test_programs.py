@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arp.protocol.codec import renderer_decoder
@@ -73,6 +73,7 @@ def facts_of(session: Session) -> list[object]:
 
 @settings(max_examples=200)
 @given(steps, st.lists(st.integers(0, 10_000), min_size=5, max_size=5))
+@example([("rejoin", 0), ("say", 0), ("show", 241), ("say", 0)], [0, 0, 0, 0, 13])
 def test_cut_at_any_message_and_resumed_is_as_if_never_left(
     program: Program, cuts: list[int]
 ) -> None:
