@@ -182,7 +182,7 @@ class Benchmarks:
             role="candidate",
             p0_regressions=found.comparison.p0_regressions,
         )
-        refs = asked.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJob", NOT_KNOWN))
+        refs = asked.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJobRef", NOT_KNOWN))
         run = self._desk.hub.runtime(live).benchmark(benchmark)
         reason = asked.reason or found.decision_input.reason
         run.compared(found.comparison, refs, reason)

@@ -123,6 +123,8 @@ def asked_for(name: str, shape: type[P], params: JsonObject) -> P:
     Raises:
         InvalidMessage: They do not fit; the message names the field in the caller's words.
     """
+    if name.startswith("benchmark/"):
+        b.check_names(name, params)
     try:
         return msgspec.convert(params, shape)
     except msgspec.ValidationError as error:
