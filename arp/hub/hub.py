@@ -130,6 +130,8 @@ class Hub:
         Raises:
             StoreError: The ledger cannot be read; nothing is served.
         """
+        if self.settings.runtime_id is None:
+            self.directory.runtime_id = await self.store.runtime_id()
         self.writer.start()
         self.models.start()
         self.directory.states.start()

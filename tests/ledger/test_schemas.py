@@ -301,7 +301,7 @@ def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
     """The profile, "Evidence boundary": what an export of a trial must name."""
     pack = fixture("benchmark-trial-pack")
     assert pack["runtimeCorrelation"] == {
-        "runtimeId": "arp",
+        "runtimeId": "runtime-1",
         "sessionId": "session-1",
         "threadId": "main",
         "turnId": "trial-turn",

@@ -178,6 +178,7 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     store = SqliteStore(path)
     await store.open()
     assert [fact for _, fact in await store.read("s1")] == facts(1, 4)
+    named = await store.runtime_id()
     await put(store, 5, 6)
     await store.append([Append("s2", 0, facts(1, 2, "s2"), meta("s2"))])
     await store.save_model("s1", "thread", 6, b"six")
@@ -186,6 +187,7 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
         assert db.execute("PRAGMA user_version").fetchone() == (3,)
     store = SqliteStore(path)
     await store.open()
+    assert await store.runtime_id() == named
     assert [fact for _, fact in await store.read("s1")] == facts(1, 6)
     assert await store.chain("s1", 6) == (0, None)
     assert await store.chain("s2", 2) == (2, head(genesis("s2", "e1"), facts(1, 2, "s2")))
