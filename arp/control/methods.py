@@ -46,6 +46,11 @@ SESSIONS: tuple[Method[Any], ...] = (
     Method("agentSession/read", s.ReadSession, lambda desk, asked: Sessions(desk).read(asked)),
     Method("agentSession/events", s.ReadEvents, lambda desk, asked: Sessions(desk).events(asked)),
     Method(
+        "agentSession/thread/start",
+        s.StartThread,
+        lambda desk, asked: Sessions(desk).start_thread(asked),
+    ),
+    Method(
         "agentSession/thread/resume",
         s.ResumeThread,
         lambda desk, asked: Sessions(desk).resume(asked),

@@ -20,6 +20,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.states import States
 from arp.protocol.errors import ArpError, InternalError, RateLimited, SessionNotFound
 from arp.session.session import Head, Session
+from arp.session.threads import THREAD
 from arp.store.errors import StoreError
 from arp.store.store import SessionMeta, Store
 
@@ -136,7 +137,8 @@ class Directory:
         head = Head(name, epoch, principal.name, workflow, self.runtime_id, created_at)
         session = self.states.new(head)
         owner = {"owner": principal.name} if principal.name else {}
-        session.record("session.created", {"epoch": epoch, "workflow": workflow, **owner})
+        told = {"epoch": epoch, "workflow": workflow, **owner}
+        session.record("session.created", told, thread_id=THREAD)
         return self._add(session)
 
     async def load(self, session_id: str) -> LiveSession | None:

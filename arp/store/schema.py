@@ -3,8 +3,8 @@
 `journal` takes what is written: one row per transaction, at the end of the table, whatever sessions
 it is about. `segment` takes it later, sorted: one row per run of facts of one session, with the
 hash of the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of
-their facts, `said` what turns said, to be searched, `ledger` what the file as a whole is called. Why there are two homes for facts is told in
-`journal.py`.
+their facts, `said` what turns said, to be searched, `ledger` what the whole file is called. Why
+there are two homes for facts is told in `journal.py`.
 """
 
 from __future__ import annotations
