@@ -162,6 +162,8 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
         return session.begin_next()
     if fault is not None:
         return session.end_turn(session.running, "failed", fault)
+    told = "the server stopped while this turn ran; it was closed as interrupted"
+    session.in_turn("runtime.warning", session.running, {"message": told})
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
     return session.end_turn(session.running, "failed", error, reason="interrupted")
 

@@ -203,7 +203,8 @@ class Store(Protocol):
         """Gives the sequence that a model covers and its data, as they were saved together.
 
         Returns:
-            `None` if none is kept, or it is damaged: it can be made again from the facts.
+            `None` if none is kept. The data is empty if it is damaged: then it is to be made again
+            from the facts and saved.
         """
 
 

@@ -150,10 +150,11 @@ async def test_resume_tells_first_what_was_mended() -> None:
         mended = [json.loads(bytes(fact)) for fact in resumed.recovery]
         assert [fact["type"] for fact in mended] == [
             "history.reconstructed",
+            "runtime.warning",
             "runtime.error",
             "turn.failed",
         ]
-        assert mended[2]["statusReason"] == "interrupted"
+        assert mended[3]["statusReason"] == "interrupted"
         assert (resumed.thread_id, resumed.resume) == ("main", "snapshot")
         assert resumed.snapshot is not None
         assert resumed.snapshot["sequence"] == resumed.sequence == mended[-1]["sequence"]
