@@ -183,6 +183,11 @@ def test_ids_that_a_type_needs_pass_with_more_of_them() -> None:
             "task.started has runId 7; expected: a text",
         ),
         ("task.started", TASK | {"runId": "x"}, "no id 'runId'; the nearest is run_id"),
+        (
+            "task.started",
+            TASK | {"refs": ["r"]},
+            "task.started has refs ['r']; expected: an object",
+        ),
     ],
 )
 def test_ids_that_would_not_pass_later_are_refused_before(

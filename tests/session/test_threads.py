@@ -163,3 +163,13 @@ def test_a_text_that_a_user_types_belongs_to_the_first_thread() -> None:
     session = side()
     user(session, "typed")
     assert facts(session)[-1].thread_id == THREAD
+
+
+def test_a_session_that_shows_another_branch_knows_the_threads_of_its_turns() -> None:
+    session, other = side(), side()
+    asked(session, "here", "side")
+    shown = asked(other, "there", "side")
+    other.end_turn(shown, "completed")
+    session.threads.follow(other.threads)
+    assert session.threads.turns == {shown: "side"}
+    assert "side" in session.threads
