@@ -17,7 +17,7 @@ from tests.ledger.histories import long_history
 FACTS = Path(__file__).parents[1] / "models" / "version_2.ndjson"
 
 MADE = {
-    1: "",
+    1: "a5e21f3bdd43bac19fe148259f459e40d7dd12a3907bd0dd4c87fedbc6353d5e",
 }
 """`DERIVATION` → SHA-256 of all that is made of these facts.
 
