@@ -98,6 +98,7 @@ def main() -> None:
 @click.option(
     "--otel", is_flag=True, help="Export spans and metrics (OpenTelemetry; OTEL_… says where to)."
 )
+@click.option("--runtime-id", help="Name of this runtime in facts.  [default: the ledger's]")
 @click.option("--stdio", is_flag=True, help="Talk to one renderer over standard input and output.")
 @click.option(
     "--reload", is_flag=True, help="Start again when a Python file beside TARGET changes."
@@ -114,8 +115,8 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
       arp serve app.py:explorer --port 0
       arp serve mypackage.agents --ledger sqlite:/var/lib/arp/ledger.db
 
-    Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN, then from
-    flags.
+    Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN,
+    ARP_RUNTIME_ID, then from flags.
     """
     if reload:
         from arp.server.reload import run_reloading
@@ -143,7 +144,7 @@ def _settings(config: Path | None, flags: dict[str, Any]) -> Serving:
     found: dict[str, Any] = {}
     if config is not None:
         found |= _from_file(config)
-    for name in ("host", "port", "ledger", "token"):
+    for name in ("host", "port", "ledger", "token", "runtime_id"):
         value = os.environ.get(f"ARP_{name.upper()}")
         if value:
             found[name] = _checked(name, value, f"ARP_{name.upper()}")
@@ -168,13 +169,16 @@ def _from_file(config: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in table.items():
         name: str = CONFIG_NAMES.get(key) or key
-        several = [value] if key in CONFIG_NAMES and not isinstance(value, list) else value
+        several = [value] if name in SEVERAL and not isinstance(value, list) else value
         found[name] = _checked(name, several, f"{config}: [serve] {key}")
     return found
 
 
-CONFIG_NAMES = {"origin": "origins", "allow-host": "hosts"}
-"""Settings that are called otherwise inside; in a file each may be one text or a list."""
+CONFIG_NAMES = {"origin": "origins", "allow-host": "hosts", "runtime-id": "runtime_id"}
+"""Settings that are called otherwise inside."""
+
+SEVERAL = ("origins", "hosts")
+"""In a file each may be one text or a list."""
 
 OUTSIDE = {inside: name for name, inside in CONFIG_NAMES.items()}
 
@@ -189,6 +193,7 @@ EXPECTED = {
     "redaction": "a table of its own: [serve.redaction]",
     "otel": "true or false",
     "stdio": "true or false",
+    "runtime_id": "a name of up to 128 characters without spaces",
     "verbose": "0, 1 or 2",
 }
 """What each setting takes, in words."""
@@ -250,7 +255,12 @@ def _application(target: str, serving: Serving) -> Application:
     if not serving.redact:
         redaction = msgspec.structs.replace(redaction, enabled=False)
     telemetry = app.settings.telemetry or _telemetry(serving)
-    settings = msgspec.structs.replace(app.settings, redaction=redaction, telemetry=telemetry)
+    settings = msgspec.structs.replace(
+        app.settings,
+        redaction=redaction,
+        telemetry=telemetry,
+        runtime_id=serving.runtime_id or app.settings.runtime_id,
+    )
     application = Application(app.served(ledger=ledger, access=access, settings=settings))
     redact_logs(application.redaction())
     return application

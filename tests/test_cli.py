@@ -332,6 +332,32 @@ def test_empty_variable_of_the_environment_says_nothing(
     assert ledger_of(served) == "sqlite:.arp/ledger.db"
 
 
+def test_the_runtime_is_named_by_file_environment_and_flag(
+    run: Run, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def named() -> str | None:
+        assert served.application is not None
+        return served.application.served.settings.runtime_id
+
+    run("app.py", "--port", "0")
+    assert named() is None
+    (tmp_path / "arp.toml").write_text("[serve]\nport = 0\nruntime-id = 'file'\n")
+    run("app.py", "--config", "arp.toml")
+    assert named() == "file"
+    monkeypatch.setenv("ARP_RUNTIME_ID", "env")
+    run("app.py", "--config", "arp.toml")
+    assert named() == "env"
+    run("app.py", "--config", "arp.toml", "--runtime-id", "flag")
+    assert named() == "flag"
+
+
+@pytest.mark.parametrize("name", ["with space", "x" * 129, "läden"])
+def test_a_name_of_a_runtime_that_is_none_is_refused(run: Run, name: str) -> None:
+    result = run("app.py", "--runtime-id", name)
+    assert result.exit_code != 0
+    assert "--runtime-id: expected a name of up to 128 characters" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("app", "flags", "ledger"),
     [

@@ -1,4 +1,8 @@
-"""The JSON Schemas of a fact: as any runtime may write it, and as this project does."""
+"""The JSON Schemas of a fact: of any runtime, of the profile, and as this project writes it.
+
+The first two take whatever the published schemas of the same names take: somebody who was told
+"profile" may send what the profile allows. What this project promises besides stands in the third.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,58 @@ _WRITTEN = {field.name: field.encode_name for field in _FIELDS}
 _ALWAYS = [field.encode_name for field in _FIELDS if field.required]
 
 _TEXT: JsonObject = {"type": "string", "minLength": 1}
+_STRING: JsonObject = {"type": "string"}
+_OBJECT: JsonObject = {"type": "object"}
+_TIME: JsonObject = {"type": "string", "format": "date-time"}
+
+_IDS = """
+eventId sessionId threadId turnId taskId runId attemptId parentTaskId rootTaskId stepId toolCallId
+actionId subagentId artifactId evidenceId requestId processId channelId jobId jobItemId outputRef
+modelRequestId queueId
+"""
+"""Texts that are not empty, of any runtime."""
+
+_STRINGS = "schemaVersion runtimeId nativeStatus traceId spanId status phase statusReason"
+
+_OBJECTS = """
+task taskAttempt taskRelationship taskGraph taskProgress taskAcceptance worker deliveryState refs
+permissionDecision sandboxProfile routingDecision candidateModelSet taskProfile limitState
+limitEvent costState hookRun executionEnvironment channel job jobItem output historyBoundary
+telemetry correlation
+"""
+
+_BENCHMARK_TEXTS = """
+datasetId datasetVersion datasetRef taskId trialId configurationId harborJobRef harborTrialRef
+singleChangedVariable
+"""
+
+_PARTS: dict[str, JsonObject] = {
+    "benchmark": {
+        **dict.fromkeys(_BENCHMARK_TEXTS.split(), _STRING),
+        "role": {"enum": ["baseline", "candidate", "control"]},
+    },
+    "trajectory": {
+        "schema": _STRING,
+        "ref": _STRING,
+        "exportStatus": {"enum": ["pending", "exported", "failed", "redacted", "not-supported"]},
+        "requiredFieldStatus": _OBJECT,
+    },
+    "reward": {
+        "value": {"type": "number"},
+        "ref": _STRING,
+        "detailsRef": _STRING,
+        "criteria": {"type": "array", "items": _STRING},
+        "failureCategory": _STRING,
+    },
+    "comparison": {
+        "meanRewardDelta": {"type": "number"},
+        "timeoutRateDelta": {"type": "number"},
+        "evidenceCompletenessRate": {"type": "number"},
+        "p0QcGateRegressionCount": {"type": "integer", "minimum": 0},
+        "decision": _STRING,
+    },
+}
+"""Objects of a benchmark, and what of them is typed."""
 
 
 def tolerant() -> JsonObject:
@@ -36,13 +92,31 @@ def tolerant() -> JsonObject:
         "$id": "urn:arp:agentruntime:event",
         "title": "A fact of an agent runtime",
         "description": "Fields and types that are not known pass.",
-        "type": "object",
-        "required": _ALWAYS,
-        "properties": {
-            **_envelope(),
-            "schemaVersion": _TEXT,
-            "type": {"type": "string", "pattern": r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+" + END},
-        },
+        **_of_any_runtime(),
+    }
+
+
+def profile() -> JsonObject:
+    """Gives the schema of a fact of the profile: all that its published schema takes passes."""
+    return {
+        "$schema": DIALECT,
+        "$id": "urn:arp:agentruntime:lime-profile-event:0.4.0",
+        "title": f"A fact of the profile {SCHEMA_VERSION}",
+        "description": "What this project promises besides stands in arp-facts.schema.json.",
+        "allOf": [
+            _of_any_runtime(),
+            {
+                "type": "object",
+                "required": _ALWAYS,
+                "properties": {
+                    "schemaVersion": {"const": SCHEMA_VERSION},
+                    "runtimeId": _TEXT,
+                    "type": {"enum": list(REQUIRED_IDS)},
+                    "payload": _OBJECT,
+                },
+            },
+            *_ids({name: needed for name, needed in REQUIRED_IDS.items() if needed}),
+        ],
     }
 
 
@@ -55,10 +129,11 @@ def strict() -> JsonObject:
     references = dict(zip([*REQUIRED_IDS, *BESIDE], shapes, strict=True))
     for name in TOGETHER.keys() | ONLY_IF.keys():
         parts[row(name).shape.__name__].update(_together(name))
+    needed = {name: (*ids, *row(name).correlations) for name, ids in REQUIRED_IDS.items()}
     schema = {
         "$schema": DIALECT,
-        "$id": "urn:arp:agentruntime:lime-profile-event:0.4.0",
-        "title": f"A fact of the profile {SCHEMA_VERSION}",
+        "$id": "urn:arp:facts:1",
+        "title": f"A fact of the profile {SCHEMA_VERSION} as ARP writes it",
         "description": "A payload may have more fields than are told here; nothing else may.",
         "type": "object",
         "required": _ALWAYS,
@@ -68,35 +143,46 @@ def strict() -> JsonObject:
             "type": {"enum": list(REQUIRED_IDS)},
         },
         "additionalProperties": False,
-        "allOf": [*_ids(), *_beside(references), *_payloads(references)],
+        "allOf": [*_ids(needed), *_beside(references), *_payloads(references)],
         "$defs": parts,
     }
     tidied: JsonObject = _tidied(schema)
     return tidied
 
 
-def _envelope() -> JsonObject:
-    """Gives what stands around a payload."""
-    any_object = ("refs", "correlation", "telemetry", "benchmark", "comparison")
-    loose: JsonObject = {
-        field.encode_name: {"type": ["object", "array"] if field.name == "refs" else "object"}
-        for field in _FIELDS
-        if field.name in any_object
+def _of_any_runtime() -> JsonObject:
+    parts = {name: {"type": "object", "properties": inner} for name, inner in _PARTS.items()}
+    return {
+        "type": "object",
+        "required": ["type", "eventId", "timestamp"],
+        "properties": {
+            "type": {"type": "string", "pattern": r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+" + END},
+            "timestamp": _TIME,
+            "sequence": {"type": "integer", "minimum": 0},
+            **dict.fromkeys(_STRINGS.split(), _STRING),
+            **dict.fromkeys(_IDS.split(), _TEXT),
+            **dict.fromkeys(_OBJECTS.split(), _OBJECT),
+            **parts,
+        },
     }
+
+
+def _envelope() -> JsonObject:
+    """Gives the fields of a fact as they are written here."""
+    objects = ("refs", "correlation", "telemetry", *BESIDE)
     return {
         **{field.encode_name: _TEXT for field in _FIELDS},
-        **loose,
-        "timestamp": {"type": "string", "format": "date-time", "pattern": RFC_3339},
+        **dict.fromkeys(objects, _OBJECT),
+        "timestamp": {**_TIME, "pattern": RFC_3339},
         "sequence": {"type": "integer", "minimum": 1},
-        "payload": {"type": "object"},
+        "payload": _OBJECT,
     }
 
 
-def _ids() -> list[JsonObject]:
+def _ids(needed: dict[str, tuple[str, ...]]) -> list[JsonObject]:
     """Gives for each set of ids the types that need it."""
     needing: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for name, required in REQUIRED_IDS.items():
-        ids = (*required, *row(name).correlations)
+    for name, ids in needed.items():
         needing[tuple(_WRITTEN[one] for one in dict.fromkeys(ids))].append(name)
     return [_when(names, {"required": list(ids)}) for ids, names in needing.items() if ids]
 

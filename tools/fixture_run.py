@@ -20,6 +20,7 @@ from arp.control.export_requests import ExportEvidence, ExportState
 from arp.control.turns import TurnInput
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
+from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import Fact, decode
@@ -55,7 +56,8 @@ async def run() -> Ran:
     store = MemoryStore()
     await store.open()
     handlers = {"work": working}
-    hub = Hub(store, MemoryBlobs(), handlers, now=lambda: AT)
+    settings = HubSettings(runtime_id="runtime-1")
+    hub = Hub(store, MemoryBlobs(), handlers, settings, now=lambda: AT)
     await hub.start()
     try:
         async with asyncio.timeout(WAIT_S):

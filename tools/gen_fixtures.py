@@ -26,7 +26,7 @@ from tools import fixture_run
 
 ROOT = Path(__file__).resolve().parent.parent
 
-FOLDER = "schemas/agentruntime/fixtures/lime-profile"
+FOLDER = "arp/ledger/schemas/fixtures/lime-profile"
 
 PACK = "a" * 64
 """Stands for the SHA-256 of a zip."""
@@ -86,9 +86,15 @@ def snapshot(ran: fixture_run.Ran) -> JsonObject:
 
 
 def trial_pack(ran: fixture_run.Ran) -> JsonObject:
-    """Gives what the pack of a trial says of it, and its trajectory."""
+    """Gives what the pack of a trial says of it."""
     trial: JsonObject = json.loads(ran.trial[TRIAL])
-    return {**trial, "trajectory": json.loads(ran.trial[TRAJECTORY])}
+    return trial
+
+
+def trajectory(ran: fixture_run.Ran) -> JsonObject:
+    """Gives the trajectory in the pack of a trial."""
+    told: JsonObject = json.loads(ran.trial[TRAJECTORY])
+    return told
 
 
 def as_json(fact: Fact) -> JsonObject:
@@ -109,6 +115,7 @@ FIXTURES: dict[str, Callable[[fixture_run.Ran], JsonObject]] = {
     "evidence-export-event": event("evidence.changed"),
     "thread-read-snapshot": snapshot,
     "benchmark-trial-pack": trial_pack,
+    "benchmark-trial-trajectory": trajectory,
 }
 """Each fixture and what makes it of the facts of the run."""
 

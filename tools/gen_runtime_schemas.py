@@ -16,7 +16,7 @@ from tools import event_schema, snapshot_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 
-FOLDER = "schemas/agentruntime"
+FOLDER = "arp/ledger/schemas"
 
 
 def main(arguments: list[str]) -> int:
@@ -40,8 +40,10 @@ def files() -> dict[str, str]:
     schemas = {
         "agentruntime-event": event_schema.tolerant(),
         "agentruntime-snapshot": snapshot_schema.tolerant(),
-        "agentruntime-lime-profile-event": event_schema.strict(),
-        "agentruntime-lime-profile-snapshot": snapshot_schema.strict(),
+        "agentruntime-lime-profile-event": event_schema.profile(),
+        "agentruntime-lime-profile-snapshot": snapshot_schema.profile(),
+        "arp-facts": event_schema.strict(),
+        "arp-snapshot": snapshot_schema.strict(),
     }
     return {
         f"{FOLDER}/{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -13,9 +13,12 @@ from arp.commands.fact_pages import epoch_of
 from arp.commands.file_ledger import FileLedger
 from arp.commands.manifest_lines import manifest_lines
 from arp.commands.speaking import json_text, printable
+from arp.commands.trial_lines import trial_lines
 from arp.evidence.checking import Beside, Report, check_pack, compare_with_ledger
 from arp.evidence.documents import write_new
 from arp.evidence.pack import Pack
+from arp.ledger.exports.trial_pack import decode_trial
+from arp.ledger.exports.trials import TRIAL
 from arp.ledger.exports.verify import Broken
 from arp.protocol.json_value import JsonObject
 from arp.protocol.safe_text import sanitise
@@ -101,7 +104,10 @@ def show_pack(place: Path, part: str | None, target: Path | None, *, as_json: bo
         elif as_json:
             click.echo(json_text(msgspec.json.encode(opened.manifest)))
         else:
-            for line in manifest_lines(opened.manifest):
+            lines = manifest_lines(opened.manifest)
+            if opened.manifest.kind == "benchmark":
+                lines += trial_lines(decode_trial(opened.read(TRIAL)))
+            for line in lines:
                 click.echo(line)
 
 

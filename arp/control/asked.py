@@ -20,6 +20,8 @@ TurnId: TypeAlias = Annotated[
     ),
 ]
 """Stands inside other ids, and in facts without escapes."""
+ThreadId: TypeAlias = TurnId
+"""As a turn's."""
 Sequence: TypeAlias = Annotated[int, Meta(ge=0, le=2**53, description="a whole number from 0")]
 Traceparent: TypeAlias = Annotated[
     str,

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from arp.control.asked import Id, OfSession, Reason, TurnId
 from arp.control.turns import TurnInput
+from arp.ledger.benchmark_names import RENAMED
 from arp.ledger.exports.comparison import DecisionInput
 from arp.ledger.exports.trials import Trial
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Comparison, Count
+from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import Json, JsonObject
+
+
+def check_names(method: str, params: JsonObject) -> None:
+    """Refuse names of `benchmark` and `refs` that have others now; they would be passed over.
+
+    Raises:
+        InvalidMessage: The message says what the field is called now.
+    """
+    for part in ("benchmark", "refs"):
+        given = params.get(part)
+        for name in given if isinstance(given, dict) else ():
+            if name in RENAMED:
+                raise InvalidMessage(
+                    f"{method}: {part}.{name}: it is called {RENAMED[name]} now",
+                    detail=f"{part}.{name}",
+                )
 
 
 class StartTrial(OfSession, frozen=True, kw_only=True):
@@ -51,7 +69,7 @@ class RecordReward(OfTrial, frozen=True, kw_only=True):
     """Why the trial failed, where its turn does not tell: `timeout` where it took too long."""
     refs: BenchmarkRefs | None = None
     """Where more of its parts lie."""
-    p0_regressions: Count | None = None
+    p0_regressions: Count | None = field(default=None, name="p0QcGateRegressionCount")
     """How many gates of the first priority hold no longer, by its QC report."""
 
 

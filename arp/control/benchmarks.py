@@ -34,7 +34,7 @@ from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.record import benchmarks as noted
-from arp.session.log import THREAD
+from arp.session.threads import THREAD
 
 _MARKS = (b'"benchmark"', b'"turn.completed"', b'"turn.failed"')
 """One of these is in the bytes of every fact that a trial is made of."""
@@ -82,7 +82,9 @@ class Benchmarks:
 
     def _note_start(self, live: LiveSession, asked: StartTrial, turn_id: str, run_id: str) -> None:
         benchmark = msgspec.structs.replace(asked.benchmark, trial_id=asked.trial_id)
-        runtime = self._desk.hub.runtime(live).within(thread_id=THREAD, turn_id=turn_id)
+        runtime = self._desk.hub.runtime(live).within(
+            thread_id=live.session.threads.of(turn_id), turn_id=turn_id
+        )
         run = runtime.benchmark(benchmark)
         run.dataset([asked.task_id])
         if asked.configuration is not None:
@@ -182,7 +184,7 @@ class Benchmarks:
             role="candidate",
             p0_regressions=found.comparison.p0_regressions,
         )
-        refs = asked.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJob", NOT_KNOWN))
+        refs = asked.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJobRef", NOT_KNOWN))
         run = self._desk.hub.runtime(live).benchmark(benchmark)
         reason = asked.reason or found.decision_input.reason
         run.compared(found.comparison, refs, reason)

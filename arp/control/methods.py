@@ -46,6 +46,11 @@ SESSIONS: tuple[Method[Any], ...] = (
     Method("agentSession/read", s.ReadSession, lambda desk, asked: Sessions(desk).read(asked)),
     Method("agentSession/events", s.ReadEvents, lambda desk, asked: Sessions(desk).events(asked)),
     Method(
+        "agentSession/thread/start",
+        s.StartThread,
+        lambda desk, asked: Sessions(desk).start_thread(asked),
+    ),
+    Method(
         "agentSession/thread/resume",
         s.ResumeThread,
         lambda desk, asked: Sessions(desk).resume(asked),
@@ -123,6 +128,8 @@ def asked_for(name: str, shape: type[P], params: JsonObject) -> P:
     Raises:
         InvalidMessage: They do not fit; the message names the field in the caller's words.
     """
+    if name.startswith("benchmark/"):
+        b.check_names(name, params)
     try:
         return msgspec.convert(params, shape)
     except msgspec.ValidationError as error:

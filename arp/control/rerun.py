@@ -14,6 +14,7 @@ from contextlib import aclosing, suppress
 
 from arp.control.actions import Respond
 from arp.control.control import Control
+from arp.control.sessions import StartThread
 from arp.control.turns import CancelTurn, StartTurn, TurnInput
 from arp.ledger.exports.replay_case import (
     Case,
@@ -76,8 +77,18 @@ class Rerun:
         workflow = self._case.workflow or None
         if self._case.workflow not in self._control.desk.plane.workflows:
             workflow = None
+        if turn.thread_id is not None:
+            thread = StartThread(
+                session_id=self.session_id, thread_id=turn.thread_id, workflow=workflow
+            )
+            self.session_id = (await self._control.sessions.start_thread(thread)).session_id
         state = await self._control.turns.start(
-            StartTurn(input=asked, session_id=self.session_id, workflow=workflow)
+            StartTurn(
+                input=asked,
+                session_id=self.session_id,
+                thread_id=turn.thread_id,
+                workflow=workflow,
+            )
         )
         self.session_id = state.session_id
         found: list[Expected] = []

@@ -9,13 +9,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, Struct
 
-from arp.control.asked import Asked, Id, Kinds, OfSession, Sequence
+from arp.control.asked import Asked, Id, Kinds, OfSession, Sequence, SessionId, ThreadId
 from arp.control.desk import Desk
 from arp.control.follow import follow, wanted
 from arp.ledger.chain import Checked
 from arp.protocol.errors import UnknownObject
 from arp.protocol.json_value import JsonObject
-from arp.session.log import THREAD
 from arp.store.errors import StoreDamaged
 from arp.store.store import SessionMeta
 
@@ -71,6 +70,30 @@ class ResumeThread(OfSession, frozen=True, kw_only=True):
     gets a snapshot."""
     epoch: Id | None = None
     """Of the log that `after` is of."""
+
+
+class StartThread(Asked, frozen=True, kw_only=True):
+    """Asks for a thread: turns that name it know of one another, and of no others."""
+
+    session_id: SessionId | None = None
+    """`None` makes a new session; so does one that there is not."""
+    thread_id: ThreadId | None = None
+    """What the thread is to be called. A call with an id that there is changes nothing."""
+    title: Annotated[str, Meta(max_length=80, description="at most 80 characters")] | None = None
+    workflow: Id | None = None
+    """The agent of a new session."""
+
+
+class ThreadState(Struct, frozen=True, rename="camel"):
+    """A thread that turns may join."""
+
+    session_id: str
+    epoch: str
+    thread_id: str
+    sequence: int
+    """The session's newest fact when this was said."""
+    repeated: bool = False
+    """It was there before: the call changed nothing."""
 
 
 class SessionRow(Struct, frozen=True, rename="camel"):
@@ -206,6 +229,27 @@ class Sessions:
             async for entry in facts:
                 yield entry
 
+    async def start_thread(self, asked: StartThread) -> ThreadState:
+        """Begins a thread in a session.
+
+        Raises:
+            ResourceLimit: The session has too many; nothing has changed.
+            ArpError: The agent or the session is refused; nothing has changed.
+
+        Source: the profile's `thread.started`.
+        """
+        live = await self._desk.open(asked.session_id, asked.workflow)
+        session, name = live.session, asked.thread_id
+        is_known = name is not None and name in session.threads
+        if name is None:
+            name = session.threads.new_name()
+        if not is_known:
+            session.begin_thread(name, asked.title)
+            self._desk.carry_out(live, [])
+        state = ThreadState(live.id, session.head.epoch, name, session.sequence, is_known)
+        await live.written()
+        return state
+
     async def resume(self, asked: ResumeThread) -> Resumed:
         """Brings a thread back to work and tells how it stands: what was mended comes first.
 
@@ -226,7 +270,7 @@ class Sessions:
         goes_on = is_same and asked.after is not None and asked.after <= last
         how: Literal["events", "snapshot"] = "events" if goes_on else "snapshot"
         snapshot = None if goes_on else model.snapshot(now)
-        thread_id = asked.thread_id or THREAD
+        thread_id: str = thread["threadId"]
         return Resumed(live.id, thread_id, epoch, last, recovery, thread, how, snapshot)
 
     async def _mended(self, session_id: str) -> Several[bytes]:

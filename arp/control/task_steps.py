@@ -10,7 +10,7 @@ from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import Json
 from arp.record.runtime import Runtime
 from arp.record.tasks import Task
-from arp.session.log import THREAD
+from arp.session.threads import THREAD
 
 if TYPE_CHECKING:
     from arp.control.task_requests import CompleteTask, TaskStatus, UpdateTask
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 class Steps:
     """Records facts of one task; those of an item of a job are told of the item too."""
 
-    def __init__(self, runtime: Runtime, known: Known, turn_id: str | None = None) -> None:
-        scope = {"thread_id": THREAD, "turn_id": turn_id} if turn_id is not None else {}
+    def __init__(
+        self,
+        runtime: Runtime,
+        known: Known,
+        turn_id: str | None = None,
+        thread_id: str = THREAD,
+    ) -> None:
+        scope = {"thread_id": thread_id, "turn_id": turn_id} if turn_id is not None else {}
         self._runtime = runtime.within(**known.ids, **scope)
         self._known = known
         running = known.running

@@ -234,7 +234,8 @@ class TaskDesk:
             yield Here(live, model, known)
 
     def _steps(self, here: Here, known: Known, turn_id: str | None = None) -> Steps:
-        return Steps(self._desk.hub.runtime(here.live), known, turn_id)
+        thread_id = here.live.session.threads.of(turn_id)
+        return Steps(self._desk.hub.runtime(here.live), known, turn_id, thread_id)
 
     async def _state(
         self, here: Here, task_id: str, *, repeated: bool = False, turn_id: str | None = None

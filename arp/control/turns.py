@@ -19,7 +19,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType
 from arp.session.effects import Effect
 from arp.session.inputs import receive, submit
-from arp.session.log import THREAD
+from arp.session.threads import THREAD
 from arp.surface.profile import DRAFT
 
 MORE_S = 1.0
@@ -27,6 +27,9 @@ MORE_S = 1.0
 
 DONE = frozenset(("completed", "archived"))
 """Statuses of a task at which no attempt begins any more."""
+
+NOT_KNOWN = "unavailable"
+"""Stands for a correlation that there is none of (ledger.md 1)."""
 
 _OWN_ID = re.compile(r"t[0-9]+")
 
@@ -61,6 +64,8 @@ class StartTurn(Asked, frozen=True, kw_only=True):
     """`None` makes a new session; so does one that there is not."""
     turn_id: TurnId | None = None
     """What the turn is to be called. A call with an id that there is changes nothing."""
+    thread_id: Id | None = None
+    """The thread that it belongs to; `None` is the session's first."""
     workflow: Id | None = None
     """The agent of a new session."""
     task_id: Id | None = None
@@ -129,7 +134,8 @@ class Turns:
             turn_id, repeated, effects = self.submit(live, asked)
             self._desk.carry_out(live, effects)
         past = await self._status_of_left(live, turn_id)
-        state = _state(live, turn_id, past, repeated=repeated)
+        thread = await self._thread_of_left(live, turn_id) if past is not None else None
+        state = _state(live, turn_id, past, thread, repeated=repeated)
         await live.written()
         return state
 
@@ -152,7 +158,8 @@ class Turns:
             turn_id, repeated, effects = self.submit(live, asked)
             if not repeated and not is_there:
                 runtime = self._desk.hub.runtime(live)
-                Steps(runtime, known, turn_id).begin(run_id)
+                thread_id = live.session.threads.of(turn_id)
+                Steps(runtime, known, turn_id, thread_id).begin(run_id)
             self._desk.carry_out(live, effects)
             return turn_id, repeated
 
@@ -173,7 +180,7 @@ class Turns:
         message = Input(input_type=asked.input.input_type, data=data, id=input_id)
         ids = {"task_id": asked.task_id, "run_id": asked.run_id}
         given = {name: value for name, value in ids.items() if value is not None}
-        effects = submit(live.session, message, named, asked.traceparent, **given)
+        effects = submit(live.session, message, named, asked.traceparent, asked.thread_id, **given)
         return named or next(reversed(live.session.screen.turns)), False, effects
 
     async def cancel(self, asked: CancelTurn) -> TurnState:
@@ -197,7 +204,8 @@ class Turns:
                 effects += session.cancel(waiting)
         self._desk.carry_out(live, effects)
         is_over = status in FINAL_STATUSES
-        state = _state(live, turn_id, past, repeated=is_over, stopping=True)
+        thread = await self._thread_of_left(live, turn_id) if past is not None else None
+        state = _state(live, turn_id, past, thread, repeated=is_over, stopping=True)
         await live.written()
         return state
 
@@ -207,6 +215,14 @@ class Turns:
             return None
         past = await self._desk.hub.history.turn(live, turn_id)
         return past.turn.status if past is not None else None
+
+    async def _thread_of_left(self, live: LiveSession, turn_id: str) -> str:
+        """Gives the thread of a turn that has left the memory, as far as it is kept anywhere."""
+        if not live.session.threads.begun:
+            return THREAD
+        threads = (await self._desk.model(live.id)).state.threads.threads
+        found = (name for name, thread in threads.items() if thread.turns.get(turn_id) is not None)
+        return next(found, NOT_KNOWN)
 
     @staticmethod
     def stop(live: LiveSession, turn_id: str | None) -> list[Effect]:
@@ -312,11 +328,12 @@ def _state(
     live: LiveSession,
     turn_id: str,
     past: str | None = None,
+    thread: str | None = None,
     *,
     repeated: bool,
     stopping: bool = False,
 ) -> TurnState:
-    """Tells how a turn stands; `past` is the status of one that has left the memory."""
+    """Tells how a turn stands; `past` and `thread` are of one that has left the memory."""
     session = live.session
     status = "queued" if turn_id in session.queue else past or _status(live, turn_id)
     if stopping and status not in FINAL_STATUSES:
@@ -325,7 +342,7 @@ def _state(
     return TurnState(
         head.session_id,
         head.epoch,
-        THREAD,
+        thread or session.threads.of(turn_id),
         turn_id,
         status,
         session.sequence,

@@ -20,6 +20,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.states import States
 from arp.protocol.errors import ArpError, InternalError, RateLimited, SessionNotFound
 from arp.session.session import Head, Session
+from arp.session.threads import THREAD
 from arp.store.errors import StoreError
 from arp.store.store import SessionMeta, Store
 
@@ -57,6 +58,8 @@ class Directory:
         self._replayer = replayer
         self._mark = mark
         self._loaded = loaded
+        self.runtime_id = settings.runtime_id or "arp"
+        """Names this runtime in the facts of sessions that come into memory from now on."""
         self.now = now
         """The clock of facts, RFC 3339."""
         self._under_way: dict[str, asyncio.Future[LiveSession | None]] = {}
@@ -91,7 +94,7 @@ class Directory:
         meta = await self._store.session(session_id) if live is None else None
         if meta is None or meta.owner != principal.name:
             raise _not_found(session_id)
-        return _head(meta)
+        return self._head(meta)
 
     async def _known(self, session_id: str, principal: Principal) -> LiveSession | None:
         """Gives a session if there is one.
@@ -131,10 +134,11 @@ class Directory:
             raise RateLimited("too many sessions; try again later")
         epoch, created_at = secrets.token_hex(8), self.now()
         name = session_id or secrets.token_urlsafe(16)
-        head = Head(name, epoch, principal.name, workflow, created_at=created_at)
+        head = Head(name, epoch, principal.name, workflow, self.runtime_id, created_at)
         session = self.states.new(head)
         owner = {"owner": principal.name} if principal.name else {}
-        session.record("session.created", {"epoch": epoch, "workflow": workflow, **owner})
+        told = {"epoch": epoch, "workflow": workflow, **owner}
+        session.record("session.created", told, thread_id=THREAD)
         return self._add(session)
 
     async def load(self, session_id: str) -> LiveSession | None:
@@ -191,7 +195,7 @@ class Directory:
 
     async def _restored(self, meta: SessionMeta) -> Session:
         try:
-            return await self.states.read(_head(meta))
+            return await self.states.read(self._head(meta))
         except StoreError:
             raise
         except Exception:
@@ -200,6 +204,11 @@ class Directory:
             raise InternalError(
                 "the session cannot be read; the server's log has it", detail=meta.id
             ) from None
+
+    def _head(self, meta: SessionMeta) -> Head:
+        return Head(
+            meta.id, meta.epoch, meta.owner, meta.workflow, self.runtime_id, meta.created_at
+        )
 
     def _add(self, session: Session) -> LiveSession:
         if self._settings.telemetry:
@@ -226,10 +235,6 @@ class Directory:
         if self.sessions.get(live.id) is live:
             del self.sessions[live.id]
             self.listing.rows.pop(live.id, None)
-
-
-def _head(meta: SessionMeta) -> Head:
-    return Head(meta.id, meta.epoch, meta.owner, meta.workflow, created_at=meta.created_at)
 
 
 def _not_found(session_id: str) -> SessionNotFound:

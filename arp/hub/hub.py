@@ -24,6 +24,7 @@ from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
+from arp.hub.states import NAME as STATE
 from arp.hub.verification import Verifier
 from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
@@ -95,6 +96,7 @@ class Hub:
         self.directory = Directory(store, self.settings, self._replayer, mark, self._mend, now)
         self.writer.listing = self.directory.listing
         self.models = Models(store, self.directory.sessions, self.settings)
+        self.models.repaired = self._note_repair
         self.verifier = Verifier(store)
         self.runner.fault = self._fault
         self._faults: dict[str, ArpError] = {}
@@ -130,6 +132,8 @@ class Hub:
         Raises:
             StoreError: The ledger cannot be read; nothing is served.
         """
+        if self.settings.runtime_id is None:
+            self.directory.runtime_id = await self.store.runtime_id()
         self.writer.start()
         self.models.start()
         self.directory.states.start()
@@ -141,15 +145,31 @@ class Hub:
                 logger.error("session %s: %s; the others are served", session_id, error)
 
     def _mend(self, live: LiveSession) -> None:
-        """Closes the turn that ran when the session was last in memory; goes on with its queue."""
+        """Closes the turn that ran when the session was last in memory; goes on with its queue.
+
+        A stored state that could not be used is noted first: the session is made of its facts.
+        """
         if live.session.log.sealed is not None:
             return
         before = live.session.sequence
+        reason = self.directory.states.repaired(live.id)
+        if reason is not None and self.settings.takes_input:
+            _repaired(live, STATE, before, reason)
         effects = recover(live.session, self._faults.pop(live.id, None))
         if live.session.sequence > before:
             self.mended[live.id] = (before, live.session.sequence)
         if effects or live.session.has_recorded:
             self.carry_out(live, effects)
+
+    async def _note_repair(self, session_id: str, name: str, sequence: int, reason: str) -> None:
+        """Notes in a session that a stored model of it was made again from its facts."""
+        if not self.settings.takes_input:
+            return
+        live = self.sessions.get(session_id) or await self.directory.load(session_id)
+        if live is None or live.gone.done() or live.session.log.sealed is not None:
+            return
+        _repaired(live, name, sequence, reason)
+        live.mark()
 
     async def aclose(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
         """Lets turns finish or parks them, writes everything, closes connections and the store.
@@ -530,7 +550,13 @@ def _is_empty(live: LiveSession) -> bool:
     """Tells whether nobody has said or shown anything in a session, nor named it."""
     session = live.session
     shown = any(tree.nodes for tree in session.screen.surfaces.values())
-    return session.turn_count == 0 and not shown and not session.title
+    is_named = bool(session.title or session.threads.begun)
+    return session.turn_count == 0 and not shown and not is_named
+
+
+def _repaired(live: LiveSession, name: str, sequence: int, reason: str) -> None:
+    told = {"readModel": name, "throughSequence": sequence, "reason": reason}
+    live.session.record("snapshot.repaired", told)
 
 
 def _closing(viewer: Viewer) -> Callable[[], None]:

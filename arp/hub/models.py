@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
@@ -39,6 +39,10 @@ SHORT = 250
 """A log as short as this is read as fast as a stored model: none is kept of it."""
 
 
+async def _nobody(session_id: str, name: str, sequence: int, reason: str) -> None:
+    """Stands for who wants to know of repairs where nobody does."""
+
+
 class _Kept:
     """A model in memory."""
 
@@ -62,6 +66,11 @@ class Models:
         """Longest unused first."""
         self._stored: dict[str, int] = {}
         """How far the store's copies cover their logs, of sessions in memory or just read."""
+        self._broken: dict[str, str] = {}
+        """Sessions whose stored model could not be used, with why, until it is stored anew."""
+        self.repaired: Callable[[str, str, int, str], Awaitable[None]] = _nobody
+        """Is told the session, the name, the sequence and the reason when a model that could not
+        be used is stored anew."""
         self._rested: dict[str, None] = {}
         """Sessions that left the memory, or were read from far behind, since the last round."""
         self._task: asyncio.Task[None] | None = None
@@ -114,9 +123,11 @@ class Models:
             model = ReadModel.decode(data)
         except UnreadableModel as error:
             logger.info("session %s: %s", session_id, error)
+            self._broken[session_id] = str(error)
             return ReadModel()
         if model.sequence != sequence or model.state.session_id != session_id:
             logger.warning("session %s: a stored model of something else, passed over", session_id)
+            self._broken[session_id] = "a stored model of something else"
             return ReadModel()
         return model
 
@@ -140,7 +151,7 @@ class Models:
 
     def forget(self, session_id: str) -> None:
         """Drops what is in memory of a session that is deleted."""
-        for held in (self._kept, self._stored, self._rested):
+        for held in (self._kept, self._stored, self._rested, self._broken):
             held.pop(session_id, None)
 
     async def _run(self) -> None:
@@ -149,8 +160,13 @@ class Models:
             await self.keep_up()
 
     async def keep_up(self) -> None:
-        """Stores what is due: sessions that rest, and those that grew by `model_every_facts`."""
+        """Stores what is due: sessions that rest, and those that grew by `model_every_facts`.
+
+        Before them those whose stored model could not be used.
+        """
         every = self._settings.model_every_facts
+        for session_id in list(self._broken):
+            await self._keep(session_id, 0)
         while self._rested:
             session_id = next(iter(self._rested))
             del self._rested[session_id]
@@ -170,8 +186,13 @@ class Models:
                 return
             await self._store.save_model(session_id, NAME, sequence, model.encode())
             self._stored[session_id] = sequence
+            reason = self._broken.pop(session_id, None)
+            if reason is not None:
+                await self.repaired(session_id, NAME, sequence, reason)
         except StoreError as error:
             logger.warning("the model of session %s is not stored: %s", session_id, error)
+            self._broken.pop(session_id, None)  # it is tried when others are; not in each round
         except Exception:
             # One session's log must not end the task that serves all.
             logger.exception("the model of session %s cannot be made", session_id)
+            self._broken.pop(session_id, None)

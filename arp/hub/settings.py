@@ -15,6 +15,17 @@ from arp.session.policy import Policy
 
 Seconds = Annotated[float, Meta(gt=0, description="a number above 0")]
 
+RuntimeId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        pattern=r"^[!-~]+\Z",
+        description="1 to 128 printable ASCII characters without spaces",
+    ),
+]
+"""Printable ASCII without spaces, so that it goes unchanged into a header, a path or a trace."""
+
 
 class HubSettings(Struct, frozen=True):
     """How a hub behaves.
@@ -48,6 +59,9 @@ class HubSettings(Struct, frozen=True):
     """After so many facts a session's read model and its state are stored again, behind the log."""
     telemetry: bool = False
     """Turns carry trace ids, and a server exports spans and metrics (extra `otel`)."""
+    runtime_id: RuntimeId | None = None
+    """Names this runtime in every fact (`runtimeId`); `None`: the name that was made with the
+    ledger and is kept in its file."""
     max_replay: Annotated[int, Meta(ge=0, description="a number from 0")] = 10_000
     """Facts that a renderer may have missed and still be told one by one; beyond: a snapshot."""
 

@@ -57,6 +57,8 @@ BYTES_PER_FACT = 100
 """A state that is larger than this for each fact since the last one is stored less often, so that
 what is kept on the screen does not cost more than what happens."""
 
+MISFIT = "it did not fit the facts behind it"
+
 STOP_S = 3.0
 """How long a server that stops goes on storing states."""
 
@@ -77,6 +79,10 @@ class States:
         """How far the stored states of sessions in memory go, and how large they are."""
         self._unreadable: dict[str, FactUnreadable] = {}
         """Sessions with a fact that cannot be read; they are read up to it."""
+        self._broken: dict[str, str] = {}
+        """Sessions whose stored state could not be used, with why, until it is stored anew."""
+        self._noted: set[str] = set()
+        """Those of which somebody has been told."""
         self._rested: dict[str, LiveSession] = {}
         """Sessions that left the memory since the last round."""
         self._task: asyncio.Task[None] | None = None
@@ -116,7 +122,9 @@ class States:
             return session
 
     async def _read(self, head: Head) -> Session:
-        session, name = await self._stored_session(head), head.session_id
+        name = head.session_id
+        self._broken.pop(name, None)
+        session = await self._stored_session(head)
         if session is not None:
             try:
                 session.screen.departed = []
@@ -124,6 +132,7 @@ class States:
             except FactUnreadable as error:
                 # Behind this state, or at all: the log alone tells which.
                 logger.warning("session %s: its state does not fit its facts: %s", name, error)
+                self._broken[name] = MISFIT
             except StoreError:
                 raise
             except Forked:
@@ -131,6 +140,7 @@ class States:
             except Exception:  # noqa: BLE001 - whatever it is, the facts are the truth
                 # The state, or what is behind it: the log alone tells which.
                 logger.warning("session %s: its state does not fit its facts", head.session_id)
+                self._broken[name] = MISFIT
         self._stored.pop(head.session_id, None)
         meta = await self._store.session(head.session_id)
         try:
@@ -180,9 +190,11 @@ class States:
             session = decode_state(stored[1], head, rules, self._redactor)
         except UnreadableState as error:
             logger.info("session %s: %s", head.session_id, error)
+            self._broken[head.session_id] = str(error)
             return None
         if session.sequence != stored[0]:
             logger.warning("session %s: a stored state of something else", head.session_id)
+            self._broken[head.session_id] = "a stored state of something else"
             return None
         self._stored[head.session_id] = session.sequence, len(stored[1])
         return session
@@ -232,6 +244,20 @@ class States:
             most = min(PAGE, unreadable.after - after)
         return await self._store.read(session_id, after, most) if most > 0 else []
 
+    def repaired(self, session_id: str) -> str | None:
+        """Return why the stored state of a session could not be used.
+
+        Each time that it is made again from the facts this is told once; `None` otherwise.
+        """
+        if session_id in self._noted or session_id not in self._broken:
+            return None
+        self._noted.add(session_id)
+        return self._broken[session_id]
+
+    def _mended(self, session_id: str) -> None:
+        self._broken.pop(session_id, None)
+        self._noted.discard(session_id)
+
     # -- storing ---------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -260,6 +286,7 @@ class States:
         """Drops what is in memory of a session that is deleted."""
         for held in (self._stored, self._rested, self._unreadable):
             held.pop(session_id, None)
+        self._mended(session_id)
 
     async def _run(self) -> None:
         trim, has_freed = trimmer(), False
@@ -274,8 +301,13 @@ class States:
             has_freed = frees
 
     async def keep_up(self) -> None:
-        """Stores what is due: of sessions that rest, and of those that grew by many facts."""
+        """Stores what is due: of sessions that rest, and of those that grew by many facts.
+
+        Also of those in memory whose stored state could not be used.
+        """
         await self._store_rested()
+        for session_id in self._broken.keys() & self._sessions.keys():
+            await self._keep(self._sessions[session_id], 0)
         every, stored = self._settings.model_every_facts, self._stored
         grown = [
             live
@@ -297,6 +329,7 @@ class States:
         log = live.session.log
         if log.sealed is not None:
             return
+        least = 0 if live.id in self._broken else least
         if log.stored - self._stored.get(live.id, _NONE)[0] < least:
             return
         turns: list[PastTurn] = []
@@ -310,14 +343,17 @@ class States:
             if live.session.branches is None:
                 await self.archive.save(live.session.head, sequence, turns)
             await self._store.save_model(live.id, NAME, sequence, data)
+            self._mended(live.id)
             if self._sessions.get(live.id) is live:
                 self._stored[live.id] = sequence, len(data)
         except ArpError as error:
             logger.warning("the state of session %s is not stored: %s", live.id, error)
+            self._mended(live.id)  # it is tried when others are; not in each round
             live.session.screen.departed = [*turns, *live.session.screen.take_departed()]
         except Exception:
             # One session must not end the task that serves all.
             logger.exception("the state of session %s cannot be made", live.id)
+            self._mended(live.id)
 
 
 def _fact(session_id: str, sequence: int, body: bytes) -> Fact:

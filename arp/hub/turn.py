@@ -29,7 +29,6 @@ from arp.protocol.slots import put_children, take_children
 from arp.record.wording import check_kind, encoded, well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
-from arp.session.log import THREAD
 from arp.session.session import About
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
@@ -126,6 +125,11 @@ class Turn:
         return self._session.seen.renderers.get(self.id, UNKNOWN)
 
     @property
+    def thread_id(self) -> str:
+        """The thread that the turn belongs to; `main` unless a program began another one."""
+        return self._session.threads.of(self.id)
+
+    @property
     def state(self) -> dict[str, Any]:
         """A place for the agent's own things, per session, in memory only."""
         return self._runner.state_of(self._live)
@@ -137,7 +141,7 @@ class Turn:
         from arp.record.recorder import Recorder
         from arp.record.runtime import Runtime
 
-        ids = {"thread_id": THREAD, "turn_id": self.id}
+        ids = {"thread_id": self.thread_id, "turn_id": self.id}
         recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
         return Runtime(recorder, self._runner.shelf(self._live))
 
@@ -185,6 +189,8 @@ class Turn:
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
         """Gives what was said before this turn: ("user" | "assistant", text), oldest first.
 
+        Only what was said in its own thread.
+
         Args:
             limit: At most this many entries, the newest.
         """
@@ -192,6 +198,8 @@ class Turn:
         for turn in self._session.screen.turns.values():
             if turn.id == self.id:
                 break
+            if self._session.threads.of(turn.id) != self.thread_id:
+                continue
             if (
                 turn.status == "cancelled"
                 and not turn.tools

@@ -151,6 +151,8 @@ def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:
             )
         if name not in _OBJECTS and not isinstance(value, str):
             raise ProfileViolation(_wrong(fact_type, _camel(name), value, "a text"))
+        if name in _OBJECTS and not isinstance(value, dict):
+            raise ProfileViolation(_wrong(fact_type, _camel(name), value, "an object"))
 
 
 def unknown_type(name: str) -> str:

@@ -53,7 +53,15 @@ class FactWriter:
         check(fact)
         return encode(fact)
 
-    def text(self, at: str, sequence: int, type_name: str, turn_id: str, text: str) -> bytes:
+    def text(
+        self,
+        at: str,
+        sequence: int,
+        type_name: str,
+        turn_id: str,
+        text: str,
+        thread_id: str | None = None,
+    ) -> bytes:
         """Gives the fact of a text, the same bytes as `fact` with a payload of `{"text": …}`.
 
         Args:
@@ -62,6 +70,7 @@ class FactWriter:
             type_name: `model.delta` or `reasoning.delta`.
             turn_id: Letters and digits.
             text: The text as a JSON string, quotes and all.
+            thread_id: Of the turn; `None` is that of the writer.
 
         Raises:
             ValueError: It is empty: making it failed, and without it the fact is no JSON.
@@ -70,9 +79,13 @@ class FactWriter:
             raise ValueError(f"fact {sequence} of session {self._session_id}: its text is missing")
         if not self._head:
             self._prepare()
+        if thread_id is None or thread_id == self._thread_id:
+            turn = self._turn
+        else:
+            turn = _turn_of(thread_id)
         return (
             f'{self._head}{sequence}","timestamp":"{at}","sequence":{sequence},'
-            f'"type":"{type_name}","payload":{{"text":{text}{self._turn}{turn_id}"}}'
+            f'"type":"{type_name}","payload":{{"text":{text}{turn}{turn_id}"}}'
         ).encode()
 
     def _prepare(self) -> None:
@@ -81,7 +94,11 @@ class FactWriter:
             f'{{"schemaVersion":"{SCHEMA_VERSION}","runtimeId":{runtime},'
             f'"sessionId":{session},"eventId":{session[:-1]}-'
         )
-        self._turn = f'}},"threadId":{_json(self._thread_id)},"turnId":"'
+        self._turn = _turn_of(self._thread_id)
+
+
+def _turn_of(thread_id: str) -> str:
+    return f'}},"threadId":{_json(thread_id)},"turnId":"'
 
 
 def _json(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from arp.protocol.json_value import Json, JsonObject
 
@@ -84,24 +84,31 @@ class Benchmark(Struct, frozen=True, omit_defaults=True, rename="camel"):
     dataset_version: Name
     configuration_id: str | None = None
     trial_id: str | None = None
-    role: Literal["baseline", "candidate"] | None = None
-    changed_variable: str | None = None
+    role: Literal["baseline", "candidate", "control"] | None = None
+    changed_variable: str | None = field(default=None, name="singleChangedVariable")
     """The single thing in which the candidate differs from the baseline."""
-    p0_regressions: Count | None = None
+    p0_regressions: Count | None = field(default=None, name="p0QcGateRegressionCount")
     """How many gates of the first priority hold no longer."""
+    dataset_ref: str | None = None
+    task_id: str | None = None
+    harbor_job: str | None = field(default=None, name="harborJobRef")
+    harbor_trial: str | None = field(default=None, name="harborTrialRef")
 
 
 class BenchmarkRefs(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """Where a benchmark's parts lie: what `refs` beside the payload holds."""
 
-    harbor_job: str | None = None
-    harbor_trial: str | None = None
-    task_toml: str | None = None
-    trajectory: str | None = None
-    reward: str | None = None
-    reward_details: str | None = None
-    artifact_manifest: str | None = None
-    qc_report: str | None = None
+    harbor_job: str | None = field(default=None, name="harborJobRef")
+    harbor_trial: str | None = field(default=None, name="harborTrialRef")
+    task_toml: str | None = field(default=None, name="taskTomlRef")
+    trajectory: str | None = field(default=None, name="trajectoryRef")
+    reward: str | None = field(default=None, name="rewardRef")
+    reward_details: str | None = field(default=None, name="rewardDetailsRef")
+    artifact_manifest: str | None = field(default=None, name="artifactManifestRef")
+    qc_report: str | None = field(default=None, name="agentQcReportRef")
+    runtime_transcript: str | None = field(default=None, name="runtimeTranscriptRef")
+    harbor_trial_result: str | None = field(default=None, name="harborTrialResultRef")
+    harbor_verifier_stdout: str | None = field(default=None, name="harborVerifierStdoutRef")
 
 
 class Comparison(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -112,11 +119,11 @@ class Comparison(Struct, frozen=True, omit_defaults=True, rename="camel"):
     candidate: Name
     mean_reward_delta: float
     """Candidate less baseline; above 0 the candidate is better."""
-    timeout_delta: int
-    """Trials that timed out, candidate less baseline."""
-    evidence_completeness: Share
+    timeout_rate_delta: float
+    """Share of the trials that timed out, candidate less baseline."""
+    evidence_completeness: Share = field(name="evidenceCompletenessRate")
     """Of the trials, those whose evidence is whole."""
-    p0_regressions: Count
+    p0_regressions: Count = field(name="p0QcGateRegressionCount")
     decision: Literal["promote", "revert", "hold"]
 
 

@@ -23,7 +23,7 @@ from arp.protocol.refusal import explain
 
 ROWS: Final[dict[str, str]] = {
     # the session, its thread, its turns
-    "session.created": "epoch workflow owner? title?",
+    "session.created": "@threadId epoch workflow owner? title?",
     "session.updated": "title? pinned? branch?",
     "thread.started": "title?",
     "thread.updated": "reason? @status",

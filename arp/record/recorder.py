@@ -15,8 +15,8 @@ from arp.ledger.payloads import check_payload
 from arp.ledger.redaction import Found
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import plain, well_formed
-from arp.session.log import THREAD
 from arp.session.session import Session
+from arp.session.threads import THREAD
 
 UNAVAILABLE: Final = "unavailable"
 """Stands for a correlation that there is none of (ledger.md 1)."""

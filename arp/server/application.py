@@ -44,6 +44,8 @@ from arp.server.page import page_routes
 from arp.server.pictures import picture_routes
 from arp.server.ready import verification
 from arp.server.runs import run_routes
+from arp.server.schemas import FOLDER as SCHEMAS
+from arp.server.schemas import schema_routes
 from arp.server.served import Served
 from arp.server.session_routes import session_routes
 from arp.server.sockets import accept_socket, refuse_socket
@@ -57,8 +59,8 @@ from arp.transport.websocket import Event, Receive, Scope, Send
 if TYPE_CHECKING:
     from arp.telemetry.follower import Follower
 
-OPEN_PATHS = ("/", "/health", "/ready", INSPECT)
-OPEN_FOLDERS = ("/_static/", f"{INSPECT}/")
+OPEN_PATHS = ("/", "/health", "/ready", "/schemas", INSPECT)
+OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
 """Served to whoever passes the guard: a page holds no secret and must load to ask for a token."""
 
 
@@ -97,6 +99,7 @@ class Application:
             *page_routes(),
             *picture_routes(),
             *inspect_routes(),
+            *schema_routes(),
             Route("/health", _health),
             Route("/ready", self._ready),
             *workflow_routes(self),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from arp.hub.settings import RuntimeId
 from arp.ledger.redaction_settings import Redaction
 from arp.server.served import HostName, Origin, Token
 
@@ -33,5 +34,7 @@ class Serving(Struct, frozen=True):
     """What is taken out of facts; `None`: as the app says."""
     otel: bool = False
     """Export spans and metrics; also without it where the environment says where they go."""
+    runtime_id: RuntimeId | None = None
+    """Names this runtime in every fact; `None`: as the app says, or as the ledger is called."""
     verbose: Annotated[int, Meta(ge=0)] = 0
     """1: log connections; 2: every frame."""

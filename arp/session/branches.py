@@ -17,6 +17,7 @@ from msgspec import Struct
 from arp.ledger.fact import Fact
 from arp.protocol.errors import LocalError
 from arp.protocol.json_value import JsonObject
+from arp.session.threads import Threads
 
 
 class Forked(LocalError):
@@ -149,7 +150,7 @@ class Branches:
 class Survey:
     """What all facts of a session, in order, make of its branches, and where its turns begin."""
 
-    __slots__ = ("begun", "branches", "is_forked", "told")
+    __slots__ = ("begun", "branches", "is_forked", "threads", "told")
 
     def __init__(self) -> None:
         self.branches = Branches()
@@ -157,6 +158,8 @@ class Survey:
         """There is more than one branch."""
         self.begun: dict[str, int] = {}
         """The sequence of each turn's first fact."""
+        self.threads = Threads()
+        """To which thread each turn belongs."""
         self.told: dict[str, JsonObject] = {}
         """What began each turn."""
 
@@ -166,6 +169,8 @@ class Survey:
         assert isinstance(payload, dict)
         self.is_forked = self.is_forked or forks(fact.type, payload)
         self.branches.follow(fact.type, turn_id, payload, fact.sequence)
+        if turn_id is not None and fact.type == "turn.submitted":
+            self.threads.join(turn_id, fact.thread_id)
         if turn_id is not None and fact.type in ("turn.submitted", "queue.changed"):
             self.begun.setdefault(turn_id, fact.sequence)
             if isinstance(told := payload.get("input"), dict):

@@ -27,7 +27,6 @@ from arp.session.inputs import (
     remember,
     stand_in_line,
 )
-from arp.session.log import THREAD
 from arp.session.session import Session
 
 
@@ -109,21 +108,22 @@ def turn_back(
     gone = [turn_id for turn_id in before if turn_id not in kept]
     line = _taken_out(session)
     session.look_at(branch)
-    _rolled_back(session, survey.begun.get(target, 1) - 1, reason, {"removedTurns": gone})
-    effects = new_turn(
-        session, message, renderer, Particulars(edits=target, traceparent=traceparent)
-    )
-    for waiting, said in line:
-        stand_in_line(session, waiting, said)
+    thread = survey.threads.of(target)
+    removed: JsonObject = {"removedTurns": gone}
+    _rolled_back(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
+    version = Particulars(edits=target, traceparent=traceparent, thread=thread)
+    effects = new_turn(session, message, renderer, version)
+    for waiting, said, particulars in line:
+        stand_in_line(session, waiting, said, particulars)
     if line:
         session.tell_line()
     session.tell_versions()
     return effects
 
 
-def _taken_out(session: Session) -> list[tuple[Input, RendererInfo]]:
+def _taken_out(session: Session) -> list[tuple[Input, RendererInfo, Particulars]]:
     """Takes all turns out of the line; gives what began them, and from where, in order."""
-    line: list[tuple[Input, RendererInfo]] = []
+    line: list[tuple[Input, RendererInfo, Particulars]] = []
     for turn_id in list(session.queue):
         told, seen = session.screen.turns[turn_id].inputs[0], session.seen
         said = msgspec.convert(
@@ -135,7 +135,8 @@ def _taken_out(session: Session) -> list[tuple[Input, RendererInfo]]:
             },
             Input,
         )
-        line.append((said, seen.renderers.get(turn_id, UNKNOWN)))
+        told_of = Particulars(thread=session.threads.of(turn_id))
+        line.append((said, seen.renderers.get(turn_id, UNKNOWN), told_of))
         session.end_turn(turn_id, "cancelled")
     return line
 
@@ -166,14 +167,15 @@ def _show(session: Session, message: Input, survey: Survey, branch: Session) -> 
         session.look_at(branch)
         session.record("session.updated", {"branch": target})
         removed: JsonObject = {"removedTurns": gone, "restoredTurns": back}
-        _rolled_back(session, survey.begun.get(gone[0], 1) - 1 if gone else 0, "branch", removed)
+        to = survey.begun.get(gone[0], 1) - 1 if gone else 0
+        _rolled_back(session, to, "branch", removed, survey.threads.of(target))
         session.tell_versions()
     return acknowledge(message, None)
 
 
-def _rolled_back(session: Session, to: int, reason: str, removed: JsonObject) -> None:
+def _rolled_back(session: Session, to: int, reason: str, removed: JsonObject, thread: str) -> None:
     """Says in the words of the ledger what no longer counts."""
-    ids = {"thread_id": THREAD, "request_id": f"rollback-{session.sequence + 1}"}
+    ids = {"thread_id": thread, "request_id": f"rollback-{session.sequence + 1}"}
     place: JsonObject = {"toSequence": to}
     session.record("history.rollback.started", {**place, "reason": reason}, **ids)
     session.record("history.rollback.completed", {**place, **removed}, **ids)

@@ -95,6 +95,8 @@ class Text(Struct, eq=False, gc=False):
     turn_id: str
     deltas: DeltaWriter
     chunks: list[str] = []
+    thread_id: str | None = None
+    """Of its turn; `None` is the session's first."""
     # What follows holds once it is closed.
     text: str = ""
     """All of it."""
@@ -137,7 +139,7 @@ class Text(Struct, eq=False, gc=False):
 
     def fact(self, writer: FactWriter, at: str) -> bytes:
         """Gives the fact, encoded."""
-        return writer.text(at, self.sequence, self.type, self.turn_id, self.json)
+        return writer.text(at, self.sequence, self.type, self.turn_id, self.json, self.thread_id)
 
     def frames(self, audience: Audience) -> list[bytes]:
         """Gives the frames for an audience."""

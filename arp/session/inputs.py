@@ -59,6 +59,8 @@ class Particulars(Struct, frozen=True):
     """The turn in whose place it stands."""
     traceparent: str | None = None
     """The span outside that asks for it."""
+    thread: str | None = None
+    """The thread that it belongs to; `None` is the first."""
 
 
 NO_PARTICULARS = Particulars()
@@ -167,6 +169,7 @@ def submit(
     message: Input,
     turn_id: str | None = None,
     traceparent: str | None = None,
+    thread: str | None = None,
     **ids: str,
 ) -> list[Effect]:
     """Begins a turn, whatever questions are open: nothing is taken for an answer.
@@ -176,6 +179,7 @@ def submit(
         message: As it came. With an `id` that came before, nothing happens again.
         turn_id: What the turn is to be called, a name that no turn has; `None` gives it one.
         traceparent: As in `receive`.
+        thread: The thread that it belongs to; `None` is the first.
         ids: Further correlations of the turn's first fact, by field name.
 
     Returns:
@@ -188,7 +192,9 @@ def submit(
         return [Acknowledge(message.id, session.seen[message.id])]
     session.log.check_open()
     check_beginning(session, message)
-    told = Particulars(turn_id, ids, traceparent=traceparent)
+    if thread is not None:
+        session.threads.check(thread)
+    told = Particulars(turn_id, ids, traceparent=traceparent, thread=thread)
     return new_turn(session, message, UNKNOWN, told)
 
 
@@ -382,7 +388,18 @@ def _answer(
         session.answer_question(question, public, None)
     elif component.type in CATALOG:
         session.mark(component.id, message.surface, "answered", public, None)
-    return new_turn(session, message, renderer)
+    told = Particulars(thread=_thread_of(session, component, message.surface, question))
+    return new_turn(session, message, renderer, told)
+
+
+def _thread_of(
+    session: Session, component: Component, surface: str, question: Question | None
+) -> str:
+    """Return the thread of the turn that showed what an input answers."""
+    if question is not None:
+        return session.threads.of(question.turn_id)
+    tree = session.tree(surface)
+    return session.threads.of(tree.nodes[component.id].root.turn if tree is not None else None)
 
 
 def _granted(question: Question, message: Input) -> Grant | None:
@@ -437,6 +454,7 @@ def stand_in_line(
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
         session.seen.renderers[turn_id] = renderer
+    session.threads.join(turn_id, told.thread)
     ids = {**told.ids, **_trace(session, turn_id, told.traceparent)}
     recorded = session.in_turn("turn.submitted", turn_id, submitted, **ids)
     _keep_typed(session, turn_id, message, recorded)

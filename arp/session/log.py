@@ -25,11 +25,9 @@ from arp.session.emission import Drained, Emission, Recorded, Said, Text
 from arp.session.projection import At, project
 from arp.session.redacted import cleaned_changes, cleaned_component, cleaned_fact
 from arp.session.speech import Speech
+from arp.session.threads import THREAD, Threads
 from arp.surface.change import Change
 from arp.surface.snapshot import Place
-
-THREAD = "main"
-"""A session has one thread; the profile wants it named."""
 
 TELLING = frozenset(
     ("turn.submitted", "queue.changed", "action.resolved", "turn.completed", "turn.failed")
@@ -50,6 +48,7 @@ class Log:
         "_recorded",
         "_screen",
         "_session_id",
+        "_threads",
         "_writer",
         "redactor",
         "sealed",
@@ -59,7 +58,12 @@ class Log:
     )
 
     def __init__(
-        self, runtime_id: str, session_id: str, screen: Screen, redactor: Redactor
+        self,
+        runtime_id: str,
+        session_id: str,
+        screen: Screen,
+        redactor: Redactor,
+        threads: Threads | None = None,
     ) -> None:
         self.redactor = redactor
         self.sequence = 0
@@ -71,6 +75,7 @@ class Log:
         self.speech = Speech(screen, session_id, redactor)
         self._session_id = session_id
         self._screen = screen
+        self._threads = threads or Threads()
         self._writer = FactWriter(runtime_id, session_id, THREAD)
         self._recorded: list[Recorded] = []
         self._holding: Text | None = None
@@ -184,6 +189,7 @@ class Log:
         self._holding = None
         self.sequence += 1
         spoken = Text(self.sequence, holding.type, holding.turn_id, self.speech.deltas)
+        spoken.thread_id = holding.thread_id
         spoken.chunks.append(self.speech.finish(holding))
         self._recorded.append(spoken)
         self.speech.open = spoken
@@ -196,7 +202,7 @@ class Log:
             return
         self.sequence += 1
         findings = [{"rule": rule, "count": found[rule]} for rule in sorted(found)]
-        ids = {"thread_id": THREAD, "turn_id": turn_id} if turn_id else {}
+        ids = {"thread_id": self._threads.of(turn_id), "turn_id": turn_id} if turn_id else {}
         payload = {"findings": findings}
         self._recorded.append(Emission(self.sequence, "output.redacted", payload, ids, []))
 
@@ -213,8 +219,9 @@ class Log:
             self._release(self._holding)
             speech.stream = None  # what is thought does not go on in what is said
         self.sequence = sequence = self.sequence + 1
-        speech.open = Text(sequence, type_name, turn_id, speech.deltas, [text])
-        self._recorded.append(speech.open)
+        speech.open = spoken = Text(sequence, type_name, turn_id, speech.deltas, [text])
+        spoken.thread_id = self._threads.of(turn_id)
+        self._recorded.append(spoken)
 
     def place(self) -> Place:
         """Gives how far a renderer is that has been told everything; closes the open text."""
@@ -234,7 +241,7 @@ class Log:
         recorded, self._recorded = self._recorded, []
         if text is not None and len(recorded) == 1 and recorded[0] is text:
             sequence = text.sequence
-            fact = self._writer.text(at, sequence, text.type, text.turn_id, text.json)
+            fact = text.fact(self._writer, at)
             return Said([fact], text, sequence)
         for one in recorded:
             if one.type in TELLING and isinstance(one, Emission):

@@ -24,6 +24,7 @@ from arp.session.projection import At, project
 from arp.session.seen import files_named
 from arp.session.session import Head, Question, Session
 from arp.session.standing import Grant
+from arp.session.threads import THREAD
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id")
 
@@ -82,6 +83,8 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
     for fact in facts:
         payload = _payload(fact)
         session.standing.follow(fact.type, fact.turn_id, payload, fact.sequence)
+        if fact.type == "thread.started":
+            session.threads.begin(fact.thread_id or THREAD)
         is_shown = session.standing.shows(fact.turn_id)
         if is_shown:
             _show(session, fact)
@@ -98,6 +101,8 @@ def end_plan(session: Session) -> None:
 
 
 def _show(session: Session, fact: Fact) -> None:
+    if fact.type == "turn.submitted":
+        session.threads.join(fact.turn_id or "", fact.thread_id)
     for message in messages_of(fact):
         if fact.type == "queue.changed" and not session.standing.shows(
             getattr(message, "turn_id", None)
@@ -157,6 +162,8 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
         return session.begin_next()
     if fault is not None:
         return session.end_turn(session.running, "failed", fault)
+    told = "the server stopped while this turn ran; it was closed as interrupted"
+    session.in_turn("runtime.warning", session.running, {"message": told})
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
     return session.end_turn(session.running, "failed", error, reason="interrupted")
 

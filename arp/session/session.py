@@ -37,11 +37,12 @@ from arp.protocol.tree import Tree
 from arp.session.branches import Branches
 from arp.session.effects import CancelTurn, Effect, StartTurn
 from arp.session.emission import SAYING, Drained, Emission, Said
-from arp.session.log import THREAD, Log
+from arp.session.log import Log
 from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
 from arp.session.seen import Seen
 from arp.session.standing import Grant, Rules, Standing
+from arp.session.threads import Threads
 from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft
@@ -98,6 +99,7 @@ class Session:
         "screen",
         "seen",
         "standing",
+        "threads",
     )
 
     def __init__(
@@ -110,7 +112,9 @@ class Session:
         self.head = head
         self.standing = Standing(Rules(limits, policy))
         self.screen = Window()
-        self.log = Log(head.runtime_id, head.session_id, self.screen, redactor or known_shapes())
+        self.threads = Threads()
+        redactor = redactor or known_shapes()
+        self.log = Log(head.runtime_id, head.session_id, self.screen, redactor, self.threads)
         self.running: str | None = None
         self.queue: list[str] = []
         self.questions: dict[tuple[str, str], Question] = {}
@@ -183,11 +187,13 @@ class Session:
         """Writes a fact, and shows it; see `Log.add`."""
         emission = self.log.add(type_name, payload, ids)
         self.standing.follow(type_name, None, emission.payload, emission.sequence)
+        if type_name == "thread.started":
+            self.threads.begin(ids["thread_id"])
         return emission
 
     def in_turn(self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json) -> Emission:
         """Writes a fact of a turn, and shows it."""
-        ids |= {"thread_id": THREAD, "turn_id": turn_id}
+        ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         emission = self.log.add(type_name, payload, ids)
         self.standing.follow(type_name, turn_id, emission.payload, emission.sequence)
         return emission
@@ -228,7 +234,7 @@ class Session:
         if surface == "main" and self.screen.main.back:
             payload["anew"] = True
         if turn_id:
-            ids |= {"thread_id": THREAD, "turn_id": turn_id}
+            ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         emission = self.log.add(
             "artifact.changed",
             {"surface": surface, "changes": stored(applied), **payload},
@@ -279,7 +285,8 @@ class Session:
             paused: Whether it waits from now on; `None`: as before.
         """
         paused = self.standing.paused if paused is None else paused
-        self.record("queue.changed", self._line(paused), thread_id=THREAD)
+        thread = self.threads.of(self.queue[0] if self.queue else self.running)
+        self.record("queue.changed", self._line(paused), thread_id=thread)
 
     def _line(self, paused: bool) -> JsonObject:
         line: JsonObject = {"queued": list(self.queue)}
@@ -302,6 +309,15 @@ class Session:
         changed: JsonObject = {**self._line(self.standing.paused), "input": told}
         return self.in_turn("queue.changed", turn_id, changed)
 
+    def begin_thread(self, name: str, title: str | None = None) -> None:
+        """Begin a thread that there is not yet.
+
+        Raises:
+            ResourceLimit: There are too many; nothing is recorded.
+        """
+        self.threads.check_room()
+        self.record("thread.started", {"title": title} if title else {}, thread_id=name)
+
     # -- branches --------------------------------------------------------------------------------
 
     def look_at(self, other: Session) -> None:
@@ -312,6 +328,7 @@ class Session:
         """
         self.screen, self.questions = other.screen, other.questions
         self.standing.branches = other.standing.branches
+        self.threads.follow(other.threads)
         self.log.show_on(other.screen)
         self._surfaces.clear()
 
@@ -388,6 +405,7 @@ class Session:
             for question in self.questions.values()
         ]
         gone = self.screen.let_go(asking)
+        self.threads.keep(self.screen.turns)
         if gone and "main" in self._surfaces:
             self._surfaces["main"].forget(gone)
 

@@ -27,9 +27,10 @@ from arp.session.branches import Branches, KeptBranches
 from arp.session.seen import Seen
 from arp.session.session import Head, Question, Session
 from arp.session.standing import Grant, Rules, Standing
+from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]
@@ -92,6 +93,7 @@ class State(Struct, frozen=True):
     errors: list[ErrorPayload]
     surfaces: list[tuple[str, TreeState]]
     standing: StandingState
+    threads: KeptThreads
 
 
 _encoder = msgspec.json.Encoder()
@@ -125,6 +127,7 @@ def encode_state(session: Session) -> bytes:
         screen.errors,
         [(name, _tree_state(tree)) for name, tree in screen.surfaces.items()],
         _standing_state(session.standing),
+        session.threads.kept,
     )
     return _encoder.encode(state)
 
@@ -156,6 +159,7 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     _fill_seen(session.seen, state)
     _fill_screen(session.screen, state)
     _fill_standing(session.standing, state.standing)
+    session.threads.fill(state.threads)
     return session
 
 

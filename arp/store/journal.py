@@ -35,7 +35,7 @@ import msgspec
 from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
 from arp.store.said import fold
-from arp.store.schema import open_ledger
+from arp.store.schema import kept_runtime_id, open_ledger
 from arp.store.store import Append, SessionMeta, one_line
 from arp.store.tails import Run, Tail, Tails
 
@@ -154,6 +154,14 @@ class Journal:
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
+
+    def runtime_id(self) -> str:
+        """Return the name of the runtime that the file belongs to.
+
+        Raises:
+            sqlite3.Error: As `commit`.
+        """
+        return kept_runtime_id(self._db)
 
     def close(self) -> None:
         """Sorts what is left, so that a file at rest has segments alone, and closes it.

@@ -12,6 +12,7 @@ from arp.store.store import (
     Append,
     SessionMeta,
     check_append,
+    new_runtime_id,
     one_line,
     page_limit,
     readable,
@@ -28,6 +29,7 @@ class MemoryStore:
         self._said: dict[str, dict[str, str]] = {}
         self._models: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._is_open = False
+        self._runtime_id = new_runtime_id()
 
     async def open(self) -> None:
         """As `Store.open`."""
@@ -36,6 +38,10 @@ class MemoryStore:
     async def aclose(self) -> None:
         """As `Store.aclose`. What was stored is there again after the next `open`."""
         self._is_open = False
+
+    async def runtime_id(self) -> str:
+        """As `Store.runtime_id`."""
+        return self._runtime_id
 
     async def append(self, batch: Sequence[Append]) -> None:
         """As `Store.append`. The disk never refuses."""

@@ -238,14 +238,14 @@ def _digest(head: object) -> bytes | None:
 
 
 def find_model(db: sqlite3.Connection, session_id: str, name: str) -> tuple[int, bytes] | None:
-    """Gives a model with the sequence that it covers; `None` if there is none that is whole."""
+    """Gives a model with the sequence that it covers, without its data if that is damaged."""
     found = db.execute(_MODEL, (session_id, name)).fetchone()
     if found is None:
         return None
     sequence, crc, data = found
     if crc32(data) != crc:
         log.warning("session %s: its model %s is damaged, and made again", session_id, name)
-        return None
+        return sequence, b""
     return sequence, data
 
 

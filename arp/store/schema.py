@@ -3,8 +3,8 @@
 `journal` takes what is written: one row per transaction, at the end of the table, whatever sessions
 it is about. `segment` takes it later, sorted: one row per run of facts of one session, with the
 hash of the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of
-their facts, `said` what turns said, to be searched. Why there are two homes for facts is told in
-`journal.py`.
+their facts, `said` what turns said, to be searched, `ledger` what the whole file is called. Why
+there are two homes for facts is told in `journal.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from arp.store.errors import StoreUnavailable, sqlite_reason
+from arp.store.store import new_runtime_id
 
 VERSION: Final = 3
 """Of the tables below; stands in `PRAGMA user_version`."""
@@ -81,6 +82,11 @@ _TABLES: Final = (
     _SAID,
 )
 
+_LEDGER: Final = """CREATE TABLE IF NOT EXISTS ledger (
+        name TEXT PRIMARY KEY,      -- of what is known of the file as a whole
+        value TEXT NOT NULL
+    )"""
+
 _CHANGES: Final = {
     2: ("ALTER TABLE segment ADD COLUMN head TEXT", _MODEL),
     3: ("ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0", _PINNED, _SAID),
@@ -132,6 +138,21 @@ def open_ledger(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def kept_runtime_id(connection: sqlite3.Connection) -> str:
+    """Return the name of the runtime that a ledger belongs to; it is made with the first call.
+
+    Its table is no part of `VERSION`: a program that does not know it goes on without it.
+    """
+    find = "SELECT value FROM ledger WHERE name = 'runtimeId'"
+    connection.execute(_LEDGER)
+    row = connection.execute(find).fetchone()
+    if row is None:
+        made = (new_runtime_id(),)
+        connection.execute("INSERT OR IGNORE INTO ledger VALUES ('runtimeId', ?)", made)
+        row = connection.execute(find).fetchone()
+    return str(row[0])
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

@@ -47,6 +47,7 @@ class SqliteStore:
         self.path = Path(path)
         self._lock = FileLock(self.path)
         self._journal = Journal(self.path)
+        self._runtime_id = ""
         self._writer: Writer | None = None
         self._reader: Reader | None = None
         self._checkpointer: Checkpointer | None = None
@@ -66,6 +67,12 @@ class SqliteStore:
             await writer.aclose()
             await asyncio.to_thread(self._close_file)
             log.info("ledger %s closed", self.path)
+
+    async def runtime_id(self) -> str:
+        """As `Store.runtime_id`: it is kept in the file."""
+        if self._writer is None:
+            raise StoreClosed
+        return self._runtime_id
 
     async def append(self, batch: Sequence[Append]) -> None:
         """As `Store.append`."""
@@ -182,6 +189,7 @@ class SqliteStore:
         self._lock.acquire()
         try:
             self._journal.open()
+            self._runtime_id = self._journal.runtime_id()
         except BaseException as error:
             self._journal.abandon()
             self._lock.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -73,6 +74,13 @@ class Store(Protocol):
 
     async def aclose(self) -> None:
         """Ends the store; what waits is written first. Harmless when repeated."""
+
+    async def runtime_id(self) -> str:
+        """Return the name of the runtime that this ledger belongs to.
+
+        It is made when the ledger is, or when a version that knows it first opens one of before.
+        """
+        ...
 
     async def append(self, batch: Sequence[Append]) -> None:
         """Makes all of `batch` durable, or nothing of it. Calls that wait share one transaction.
@@ -195,8 +203,14 @@ class Store(Protocol):
         """Gives the sequence that a model covers and its data, as they were saved together.
 
         Returns:
-            `None` if none is kept, or it is damaged: it can be made again from the facts.
+            `None` if none is kept. The data is empty if it is damaged: then it is to be made again
+            from the facts and saved.
         """
+
+
+def new_runtime_id() -> str:
+    """Return a name that no other ledger has."""
+    return f"arp-{secrets.token_hex(8)}"
 
 
 def split_cursor(before: str) -> tuple[str, str]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from arp.cli import main
 from arp.control.benchmark_requests import (
     CompareTrials,
     ExportTrial,
@@ -20,6 +22,7 @@ from arp.control.turns import TurnInput
 from arp.evidence.checking import check_pack
 from arp.evidence.pack import Pack
 from arp.hub.turn import Turn
+from arp.ledger.exports.trial_pack import decode_trial
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from tests.control.desk_rig import Client, controlled, facts, gate, talker
@@ -93,9 +96,9 @@ async def test_a_trial_is_a_turn_with_the_ids_of_its_benchmark() -> None:
             "configurationId": "c-2",
             "trialId": "a",
             "role": "candidate",
-            "changedVariable": "model",
+            "singleChangedVariable": "model",
         }
-        assert begun["refs"]["harborJob"] == "jobs/7"
+        assert begun["refs"]["harborJobRef"] == "jobs/7"
         submitted = json.loads((await facts(control))[1][1])
         assert (submitted["taskId"], submitted["runId"]) == ("count", "count.a")
 
@@ -182,10 +185,31 @@ async def test_the_pack_of_a_trial_has_its_trajectory_and_its_facts(tmp_path: Pa
             assert pack.manifest.kind == "benchmark"
             trial = json.loads(pack.read("trial.json"))
             trajectory = json.loads(pack.read("trajectory.json"))
+        assert decode_trial((json.dumps(trial)).encode()).refs == trial["refs"]
+        shown = CliRunner().invoke(main, ["evidence", "show", str(path)])
+        assert shown.exit_code == 0, shown.output
+        for line in (
+            "trial a, completed",
+            "benchmark  datasetId: terminal",
+            "reward     value: 1",
+            "decision   promotionEligible: False",
+            "refs       agentQcReportRef: jobs/7/a/qc.json",
+        ):
+            assert line in shown.output
+        printed = CliRunner().invoke(main, ["evidence", "show", str(path), "--part", "trial.json"])
+        assert json.loads(printed.output) == trial
+        checked = CliRunner().invoke(main, ["evidence", "verify", str(path)])
+        assert (checked.exit_code, "good" in checked.output) == (0, True)
         assert trial["benchmark"]["datasetId"] == "terminal"
-        assert trial["reward"] == {"reward": 1, "detail": detail}
-        assert trial["refs"]["trajectory"] == "trajectory.json"
-        assert trial["refs"]["harborTrial"] == "jobs/7/a"
+        assert trial["reward"] == {
+            "value": 1,
+            "ref": "jobs/7/a/reward.json",
+            "detailsRef": "jobs/7/a/details.json",
+            "detail": detail,
+            "failureCategory": "none",
+        }
+        assert trial["refs"]["trajectoryRef"] == "trajectory.json"
+        assert trial["benchmark"]["harborTrialRef"] == "jobs/7/a"
         assert trial["missing"] == []
         assert trial["runtimeCorrelation"]["runId"] == "count.a"
         assert [step["source"] for step in trajectory["steps"]] == ["user", "agent"]
@@ -196,7 +220,7 @@ async def test_the_pack_of_a_trial_has_its_trajectory_and_its_facts(tmp_path: Pa
         again = await control.benchmarks.reward(
             RecordReward(session_id="s", trial_id="a", reward=1)
         )
-        assert again.trial.refs["trajectory"] == f"{made.file.path}#trajectory.json"
+        assert again.trial.refs["trajectoryRef"] == f"{made.file.path}#trajectory.json"
         assert again.trial.missing == []
 
 
@@ -239,13 +263,13 @@ async def test_a_comparison_over_sessions_is_noted_with_what_came_of_it() -> Non
             "baseline": "c-1",
             "candidate": "c-2",
             "meanRewardDelta": 0.5,
-            "timeoutDelta": 0,
-            "evidenceCompleteness": 1.0,
-            "p0Regressions": 0,
+            "timeoutRateDelta": 0,
+            "evidenceCompletenessRate": 1.0,
+            "p0QcGateRegressionCount": 0,
             "decision": "promote",
         }
-        assert fact["refs"] == {"harborJob": "jobs/7"}
-        assert fact["benchmark"]["changedVariable"] == "model"
+        assert fact["refs"] == {"harborJobRef": "jobs/7"}
+        assert fact["benchmark"]["singleChangedVariable"] == "model"
         with pytest.raises(UnknownObject, match="no trial 'b'"):
             await control.benchmarks.compare(
                 CompareTrials(
@@ -267,7 +291,7 @@ async def test_the_methods_are_the_same_over_json_rpc() -> None:
             benchmark={"datasetId": "terminal", "datasetVersion": "1.0"},
             input={"text": "How many?"},
         )
-        assert begun["trial"]["refs"] == {"harborJob": "unavailable"}
+        assert begun["trial"]["refs"] == {"harborJobRef": "unavailable"}
         await over(control)
         rewarded = await client.result(
             "benchmark/reward/record", sessionId="s", trialId="a", reward=1
@@ -275,3 +299,17 @@ async def test_the_methods_are_the_same_over_json_rpc() -> None:
         assert rewarded["trial"]["status"] == "completed"
         refused = await client.answer("benchmark/compare", sessionId="s", baseline=[], candidate=[])
         assert refused["error"]["code"] == -32602
+
+
+async def test_a_name_of_before_is_refused_with_the_name_of_now() -> None:
+    async with controlled(counting) as control:
+        refused = await Client(control).answer(
+            "benchmark/trial/start",
+            sessionId="s",
+            trialId="a",
+            taskId="count",
+            benchmark={"datasetId": "d", "datasetVersion": "1", "changedVariable": "model"},
+            input={"text": "How many?"},
+        )
+        assert refused["error"]["code"] == -32602
+        assert "benchmark.changedVariable: it is called singleChangedVariable now" in str(refused)

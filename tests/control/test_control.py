@@ -61,6 +61,7 @@ READING: dict[str, JsonObject] = {
     "task/list": {"sessionId": "s"},
 }
 CHANGING: dict[str, JsonObject] = {
+    "agentSession/thread/start": {},
     "agentSession/turn/start": {"input": {"text": "hello"}},
     "agentSession/turn/cancel": {},
     "agentSession/queue/remove": {"turnId": "t1"},

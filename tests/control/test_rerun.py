@@ -10,6 +10,7 @@ from arp.control.actions import Respond
 from arp.control.control import Control
 from arp.control.export_requests import ExportReplay
 from arp.control.rerun import Rerun
+from arp.control.sessions import StartThread
 from arp.control.task_requests import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import CancelTurn, TurnInput
 from arp.hub.live import LiveSession
@@ -244,3 +245,23 @@ async def test_an_agent_that_does_less_than_the_unfinished_turn_differs() -> Non
         difference = await Rerun(control, case).first_difference()
     assert difference is not None
     assert (difference.where, difference.expected) == ("type", "model.delta")
+
+
+async def recalling(turn: Turn) -> None:
+    """Says what was said before in its thread."""
+    await turn.say(", ".join(words for who, words in turn.history() if who == "user") or "nothing")
+
+
+async def test_turns_of_two_threads_are_run_again_in_two_threads() -> None:
+    async with controlled(recalling) as control:
+        live = (await said(control, "one"), await control.desk.live("s"))[1]
+        await control.sessions.start_thread(StartThread(session_id="s", thread_id="side"))
+        for words, thread in (("two", "side"), ("three", None), ("four", "side")):
+            await said(control, words, thread_id=thread)
+            await becomes(lambda: live.session.running is None)
+        made = await control.exports.replay(ExportReplay(session_id="s"))
+        assert made.document is not None
+        case = decode_case(made.document.encode())
+    assert [turn.thread_id for turn in case.turns] == [None, "side", None, "side"]
+    async with controlled(recalling) as control:
+        assert await Rerun(control, case).first_difference() is None

@@ -8,12 +8,26 @@ import pytest
 
 from arp.control.control import Control
 from arp.control.desk import Plane
-from arp.control.sessions import ListSessions, ReadEvents, ReadSession, ResumeThread
+from arp.control.sessions import (
+    ListSessions,
+    ReadEvents,
+    ReadSession,
+    ResumeThread,
+    StartThread,
+)
+from arp.control.turns import CancelTurn
 from arp.hub.directory import Principal
+from arp.hub.turn import Turn
 from arp.protocol.errors import SessionNotFound, UnknownObject
 from arp.store.memory import MemoryStore
 from tests.control.desk_rig import controlled, facts, said, types
 from tests.waiting import becomes
+
+
+async def recalling(turn: Turn) -> None:
+    """Says which thread it is in, what it was told, and what was said there before."""
+    before = ", ".join(words for who, words in turn.history() if who == "user")
+    await turn.say(f"{turn.thread_id}: {turn.text} after {before}")
 
 
 async def settled(control: Control) -> None:
@@ -136,10 +150,11 @@ async def test_resume_tells_first_what_was_mended() -> None:
         mended = [json.loads(bytes(fact)) for fact in resumed.recovery]
         assert [fact["type"] for fact in mended] == [
             "history.reconstructed",
+            "runtime.warning",
             "runtime.error",
             "turn.failed",
         ]
-        assert mended[2]["statusReason"] == "interrupted"
+        assert mended[3]["statusReason"] == "interrupted"
         assert (resumed.thread_id, resumed.resume) == ("main", "snapshot")
         assert resumed.snapshot is not None
         assert resumed.snapshot["sequence"] == resumed.sequence == mended[-1]["sequence"]
@@ -177,3 +192,98 @@ async def test_planes_of_one_hub_share_nothing_but_the_hub() -> None:
         other = Control(Plane(control.desk.hub, ["agent"]), Principal())
         await said(control)
         assert (await other.sessions.read(ReadSession(session_id="s")))["sessionId"] == "s"
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+async def test_a_thread_is_begun_and_turns_join_it() -> None:
+    async with controlled(recalling) as control:
+        await said(control, "one")
+        await settled(control)
+        asked = StartThread(session_id="s", thread_id="side", title="Beside")
+        begun = await control.sessions.start_thread(asked)
+        assert (begun.session_id, begun.thread_id, begun.repeated) == ("s", "side", False)
+        again = await control.sessions.start_thread(asked)
+        assert (again.thread_id, again.sequence, again.repeated) == ("side", begun.sequence, True)
+        first = await control.sessions.start_thread(StartThread(session_id="s", thread_id="main"))
+        assert first.repeated
+        for words, thread in (("two", "side"), ("three", "main"), ("four", "side")):
+            state = await said(control, words, thread_id=thread)
+            assert state.thread_id == thread
+            await settled(control)
+        log = [json.loads(body) for _, body in await facts(control)]
+        assert [fact["threadId"] for fact in log if fact["type"] == "thread.started"] == ["side"]
+        spoken = {
+            fact["payload"]["text"]: fact["threadId"]
+            for fact in log
+            if fact["type"] == "model.delta"
+        }
+        assert spoken == {
+            "main: one after ": "main",
+            "side: two after ": "side",
+            "main: three after one": "main",
+            "side: four after two": "side",
+        }
+        with pytest.raises(UnknownObject, match="no thread 'other'"):
+            await said(control, thread_id="other")
+
+
+async def test_a_snapshot_tells_all_threads_and_each_is_resumed_after_a_restart() -> None:
+    store = MemoryStore()
+    async with controlled(recalling, store=store) as control:
+        await said(control, "one")
+        await settled(control)
+        await control.sessions.start_thread(StartThread(session_id="s", thread_id="side"))
+        await said(control, "two", thread_id="side")
+        await settled(control)
+    async with controlled(recalling, store=store) as control:
+        snapshot = await control.sessions.read(ReadSession(session_id="s"))
+        assert [thread["threadId"] for thread in snapshot["threads"]] == ["main", "side"]
+        for name, turn in (("main", "t1"), ("side", "t2"), (None, "t2")):
+            resumed = await control.sessions.resume(ResumeThread(session_id="s", thread_id=name))
+            assert resumed.thread_id == (name or "side")
+            assert [one["turnId"] for one in resumed.thread["turns"]] == [turn]
+        state = await said(control, "three", thread_id="side")
+        await settled(control)
+        assert state.thread_id == "side"
+        log = [json.loads(body) for _, body in await facts(control)]
+        assert log[-1]["threadId"] == "side"
+        assert "side: three after two" in {fact["payload"].get("text") for fact in log}
+
+
+async def test_a_thread_without_a_name_gets_one_and_makes_its_session() -> None:
+    async with controlled() as control:
+        begun = await control.sessions.start_thread(StartThread())
+        assert begun.thread_id == "thread-2"
+        asked = ReadSession(session_id=begun.session_id)
+        threads = (await control.sessions.read(asked))["threads"]
+        assert [(one["threadId"], one["status"]) for one in threads] == [
+            ("main", "idle"),
+            ("thread-2", "idle"),
+        ]
+
+
+async def test_the_thread_of_a_turn_that_left_the_memory_is_told_while_it_is_known() -> None:
+    async with controlled(recalling) as control:
+        await said(control, "one", turn_id="first")
+        await settled(control)
+        await control.sessions.start_thread(StartThread(session_id="s", thread_id="side"))
+        for number in range(60):
+            await said(control, f"turn {number}", thread_id="side" if number < 3 else None)
+            await settled(control)
+        left = await said(control, "again", turn_id="t3")
+        assert (left.repeated, left.thread_id) == (True, "side")
+        stopped = await control.turns.cancel(CancelTurn(session_id="s", turn_id="t3"))
+        assert stopped.thread_id == "side"
+        long_ago = await said(control, "one", turn_id="first")
+        assert (long_ago.repeated, long_ago.thread_id) == (True, "unavailable")
+
+
+async def test_the_thread_of_a_turn_that_left_a_session_of_one_thread_is_the_first() -> None:
+    async with controlled(recalling) as control:
+        for number in range(60):
+            await said(control, f"turn {number}")
+            await settled(control)
+        left = await said(control, "again", turn_id="t3")
+        assert (left.repeated, left.thread_id) == (True, "main")

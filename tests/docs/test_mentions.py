@@ -236,7 +236,7 @@ def _metrics(app: App) -> list[str]:
 
 def test_every_variable_of_the_environment_is_read_somewhere() -> None:
     told = {word for page in PAGES for word in in_code(page.read_text()) if word.startswith("ARP_")}
-    assert told == {"ARP_HOST", "ARP_PORT", "ARP_LEDGER", "ARP_TOKEN"}
+    assert told == {"ARP_HOST", "ARP_PORT", "ARP_LEDGER", "ARP_TOKEN", "ARP_RUNTIME_ID"}
 
 
 def test_every_command_of_the_terminal_is_told_and_no_other() -> None:

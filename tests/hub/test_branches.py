@@ -15,7 +15,10 @@ from arp import ui
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.turn import Turn
+from arp.ledger.fact import decode
+from arp.protocol.messages import Input
 from arp.protocol.screen import Screen
+from arp.session.inputs import submit
 from arp.session.state import decode_state, encode_state
 from tests.hub.rig import HeldStore, Renderer, running, settled
 
@@ -474,3 +477,31 @@ async def test_the_line_is_empty_in_the_ledger_when_the_last_turn_has_left_it() 
         facts = await store.facts()
     lines = [fact.payload for fact in facts if fact.type == "queue.changed"]
     assert [line["queued"] for line in lines] == [["t2"], ["t2", "t3"], ["t2"], []]
+
+
+async def test_a_version_of_a_turn_belongs_to_its_thread_and_so_do_those_that_waited() -> None:
+    async with running(draws) as hub:
+        one = await talked(hub, "a")
+        live = hub.sessions["s"]
+        live.session.begin_thread("side")
+        for number, words in enumerate(("b", "c"), 2):
+            asked = Input(input_type="text", data={"text": words})
+            hub.carry_out(live, submit(live.session, asked, thread="side"))
+            await one.ended(f"t{number}")
+        assert told(one.screen)[2] == ("c", "c after [u:b, a:b after []]")
+        await edits(one, "t2", "B", "t4")
+        assert told(one.screen) == [("a", "a after []"), ("B", "B after []")]
+        log = [decode(body) for _, body in await hub.store.read("s", 0, 1000)]
+        rolled = [fact for fact in log if fact.type.startswith("history.rollback")]
+        assert {fact.thread_id for fact in rolled} == {"side"}
+        assert live.session.threads.turns == {"t4": "side"}
+        await turns_to(one, "arp.branch", "t3")
+        assert live.session.threads.turns == {"t2": "side", "t3": "side"}
+        model = await hub.models.read(live.id)
+        beside = model.thread("side")
+        assert beside is not None
+        assert {turn["turnId"]: turn.get("removed", False) for turn in beside["turns"]} == {
+            "t2": False,
+            "t3": False,
+            "t4": True,
+        }

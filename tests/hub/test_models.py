@@ -345,3 +345,89 @@ async def test_nothing_is_left_of_a_session_that_was_deleted() -> None:
         thread = (await hub.models.read("s")).thread()
     assert thread is not None
     assert [turn["input"] for turn in thread["turns"]] == ["Second"]
+
+
+# -- what was mended is told -----------------------------------------------------------------------
+
+
+async def long_talk(store: SpiedStore) -> None:
+    """A session whose model is stored."""
+
+    async def agent(turn: Turn) -> None:
+        for _ in range(60):
+            async with turn.tool("query", {}):
+                pass
+
+    async with running(agent, store=store, settings=HubSettings(model_every_facts=100)) as hub:
+        user = await Renderer(hub).join()
+        await user.say("go")
+        await user.ended("t1")
+        await hub.models.keep_up()
+    await store.open()
+    assert await store.sequence_of("s") is not None
+
+
+@pytest.mark.parametrize("change", ["damaged", "of another session", "of another version"])
+async def test_a_model_that_was_made_again_is_told_once(
+    store: SpiedStore, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await long_talk(store)
+    sequence, data = store._models["s", NAME]
+    if change == "of another version":
+        monkeypatch.setattr("arp.ledger.models.read_model.MODEL_VERSION", 99)
+    elif change == "damaged":
+        store._models["s", NAME] = sequence, b""
+    else:
+        store._models["s", NAME] = sequence - 1, data
+    for _ in range(3):
+        async with running(nothing, store=store) as hub:
+            await hub.models.read("s")
+            await hub.models.keep_up()
+            await hub.models.keep_up()
+        await store.open()
+    log = [decode(body) for _, body in await store.read("s", 0, 10_000)]
+    (told,) = [fact.payload for fact in log if fact.type == "snapshot.repaired"]
+    assert told["readModel"] == "session"
+    assert told["throughSequence"] == log[-1].sequence - 1
+    assert told["reason"]
+    model = await models_of(store).read("s")
+    assert model.encode() == rebuilt(log)
+
+
+async def test_of_a_session_that_is_gone_no_repair_is_told(store: SpiedStore) -> None:
+    await long_talk(store)
+    store._models["s", NAME] = 1, b""
+    async with running(nothing, store=store) as hub:
+        await hub.models.read("s")
+        await hub.delete("s", Principal())
+        await hub.models.keep_up()
+        await hub._note_repair("s", NAME, 1, "it was damaged")
+        assert "s" not in hub.sessions
+
+
+async def test_of_a_recording_no_repair_of_a_model_is_told(store: SpiedStore) -> None:
+    await long_talk(store)
+    before = await store.read("s", 0, 10_000)
+    store._models["s", NAME] = 1, b""
+    async with running(nothing, store=store, settings=HubSettings(takes_input=False)) as hub:
+        await hub.models.read("s")
+        await hub.models.keep_up()
+    await store.open()
+    assert await store.read("s", 0, 10_000) == before
+
+
+async def test_a_model_that_cannot_be_stored_is_not_tried_in_each_round(
+    store: SpiedStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    await write(store, HISTORY)
+    store._models["s", NAME] = 1, b""
+    models = models_of(store)
+    await models.read("s")
+    store.full = True
+    for _ in range(3):
+        await models.keep_up()
+    assert caplog.text.count("the model of session s is not stored") == 1
+
+
+async def nothing(_: Turn) -> None:
+    """Does nothing."""

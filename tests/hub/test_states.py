@@ -313,6 +313,85 @@ def facts_head(facts: Any) -> Head:
     return Head("s", facts[0].payload["epoch"])
 
 
+# -- what was mended is told -----------------------------------------------------------------------
+
+
+async def repairs(store: SpiedStore) -> list[dict[str, Any]]:
+    """What the log says of stored models that were made again."""
+    return [fact.payload for fact in await store.facts() if fact.type == "snapshot.repaired"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        ((0, b""), "no session state: Input data was truncated"),
+        ((0, b"{}"), "no session state: Object missing required field `version`"),
+        ((-1, None), "a stored state of something else"),
+    ],
+)
+async def test_a_state_that_was_made_again_is_told_once(
+    damage: tuple[int, bytes | None], reason: str
+) -> None:
+    store = await long_store()
+    last_before = await last(store)
+    sequence, data = store._models["s", NAME]
+    store._models["s", NAME] = sequence + damage[0], data if damage[1] is None else damage[1]
+    for _ in range(3):
+        async with running(busy, store=store) as hub:
+            await comes_back(hub)
+            evicted = hub.evict(float("inf"))
+            assert evicted == 1
+            await comes_back(hub)
+            await hub.directory.states.keep_up()
+            assert await comes_back(hub) == await from_all_facts(store)
+        await store.open()
+    (told,) = await repairs(store)
+    assert told["readModel"] == NAME
+    assert told["throughSequence"] == last_before
+    assert reason in told["reason"]
+
+
+async def test_a_state_of_another_version_is_made_again_and_told_with_what_a_resume_tells_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = await long_store()
+    monkeypatch.setattr("arp.session.state.STATE_VERSION", 99)
+    async with running(busy, store=store) as hub:
+        await comes_back(hub)
+        first, through = hub.mended["s"]
+        assert through == first + 1
+    async with running(busy, store=store) as hub:
+        await comes_back(hub)
+        assert "s" not in hub.mended
+    await store.open()
+    (told,) = await repairs(store)
+    assert "a session state of (5" in told["reason"]
+
+
+async def test_of_a_recording_no_repair_is_told() -> None:
+    store = await long_store()
+    await store.save_model("s", NAME, await last(store), b"")
+    before = len(await store.facts())
+    async with running(busy, store=store, settings=HubSettings(takes_input=False)) as hub:
+        await comes_back(hub)
+    await store.open()
+    assert len(await store.facts()) == before
+
+
+async def test_a_disk_that_is_full_lets_a_state_be_made_again_without_a_message_each_round(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = await long_store()
+    await store.save_model("s", NAME, await last(store), b"")
+    async with running(busy, store=store) as hub:
+        await comes_back(hub)
+        store.full = True
+        for _ in range(3):
+            await hub.directory.states.keep_up()
+        assert caplog.text.count("the state of session s is not stored") == 1
+        store.full = False
+
+
 async def test_log_that_cannot_be_read_is_no_reason_to_pass_over_a_state() -> None:
     store = await long_store()
 

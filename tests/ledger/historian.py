@@ -28,7 +28,8 @@ class Historian:
         self._session_id = session_id
         self._at = BEGAN
         self._made: dict[str, int] = {}
-        self.add("session.created", {"epoch": "e1", "workflow": "agent", "owner": "ann"})
+        made = {"epoch": "e1", "workflow": "agent", "owner": "ann"}
+        self.add("session.created", made, thread_id="main")
 
     def add(self, type_name: str, payload: dict[str, Any] | None = None, **ids: Any) -> Fact:
         """Writes a fact, which must be lawful."""

@@ -154,7 +154,9 @@ def channel_end(h: Historian) -> None:
 
 def _benchmark(h: Historian, trial: str | None = None) -> dict[str, Any]:
     told = {"datasetId": "set", "datasetVersion": "2", "configurationId": "base"}
-    more = h.maybe(role="candidate", changedVariable="model", p0Regressions=h.number(3) - 1)
+    more = h.maybe(
+        role="candidate", singleChangedVariable="model", p0QcGateRegressionCount=h.number(3) - 1
+    )
     return told | more | ({"trialId": trial} if trial else {})
 
 
@@ -168,7 +170,7 @@ def benchmark(h: Historian) -> None:
 @action
 def trial(h: Historian) -> None:
     ids = h.begin("trial", task_id=h.name("task"), run_id=h.name("run"), trial=h.name("trial"))
-    h.in_turn("benchmark.trial.started", {}, **_trial(h, ids, {"harborJob": "job"}))
+    h.in_turn("benchmark.trial.started", {}, **_trial(h, ids, {"harborJobRef": "job"}))
 
 
 def _trial(h: Historian, ids: dict[str, str], refs: dict[str, str]) -> dict[str, Any]:
@@ -185,13 +187,13 @@ def trial_end(h: Historian) -> None:
     if ids is None:
         return
     if h.chance.random() < 0.7:
-        refs = {"trajectory": "t.json", "reward": "reward.json"}
+        refs = {"trajectoryRef": "t.json", "rewardRef": "reward.json"}
         h.add("benchmark.trial.completed", h.maybe(durationMs=9), **_trial(h, ids, refs))
         told = {"reward": h.number(100) / 100, **h.maybe(detail={"tests": 3})}
         h.add("benchmark.reward.recorded", told, **_trial(h, ids, refs))
     else:
         told = {"reason": h.word()}
-        h.add("benchmark.trial.failed", told, **_trial(h, ids, {"trajectory": "t.json"}))
+        h.add("benchmark.trial.failed", told, **_trial(h, ids, {"trajectoryRef": "t.json"}))
 
 
 @action
@@ -200,11 +202,11 @@ def compare(h: Historian) -> None:
         "baseline": "base",
         "candidate": "new",
         "meanRewardDelta": 0.25,
-        "timeoutDelta": -1,
-        "evidenceCompleteness": 1.0,
-        "p0Regressions": 0,
+        "timeoutRateDelta": -1,
+        "evidenceCompletenessRate": 1.0,
+        "p0QcGateRegressionCount": 0,
         "decision": h.chance.choice(["promote", "revert", "hold"]),
     }
-    refs = {"qcReport": "qc.json"}
+    refs = {"agentQcReportRef": "qc.json"}
     told = {"comparison": comparison, "refs": refs, "benchmark": _benchmark(h)}
     h.add("benchmark.comparison.completed", h.maybe(reason=h.word()), **told)

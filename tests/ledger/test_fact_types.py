@@ -32,7 +32,7 @@ IDS = {
     "evidence_id": "evidence_1",
     "benchmark": {"dataset": "d"},
     "comparison": {"delta": 1},
-    "refs": ["r"],
+    "refs": {"pack": "r"},
 }
 
 NEEDS = [
@@ -163,7 +163,7 @@ def test_a_violation_is_our_callers_error() -> None:
     assert issubclass(ProfileViolation, LocalError)
 
 
-TASK = {"task_id": "task_1", "run_id": "run_1", "refs": ["r"], "status": "running"}
+TASK = {"task_id": "task_1", "run_id": "run_1", "refs": {"pack": "r"}, "status": "running"}
 
 
 def test_ids_that_a_type_needs_pass_with_more_of_them() -> None:
@@ -183,6 +183,11 @@ def test_ids_that_a_type_needs_pass_with_more_of_them() -> None:
             "task.started has runId 7; expected: a text",
         ),
         ("task.started", TASK | {"runId": "x"}, "no id 'runId'; the nearest is run_id"),
+        (
+            "task.started",
+            TASK | {"refs": ["r"]},
+            "task.started has refs ['r']; expected: an object",
+        ),
     ],
 )
 def test_ids_that_would_not_pass_later_are_refused_before(

@@ -76,3 +76,10 @@ def test_text_that_was_never_made_into_json_is_refused() -> None:
     """`{"text":}` is no JSON, and with it nobody could read the session again."""
     with pytest.raises(ValueError, match="fact 3 of session s1: its text is missing"):
         writer().text(AT, 3, "model.delta", "t1", "")
+
+
+def test_a_text_may_be_of_another_thread() -> None:
+    fact = decode(writer().text(AT, 3, "model.delta", "t1", '"a"', 'side "b"'))
+    assert (fact.thread_id, fact.turn_id) == ('side "b"', "t1")
+    same = writer().text(AT, 3, "model.delta", "t1", '"a"', "main")
+    assert same == writer().text(AT, 3, "model.delta", "t1", '"a"')

@@ -55,7 +55,7 @@ FITTING: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {},
         {
             "benchmark": {"datasetId": "d", "datasetVersion": "1", "x-acme": 1},
-            "refs": {"trajectory": "t.json"},
+            "refs": {"trajectoryRef": "t.json"},
         },
     ),
 ]
@@ -161,8 +161,8 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     (
         "benchmark.trial.completed",
         {},
-        {"benchmark": {"datasetId": "d", "datasetVersion": "1"}, "refs": {"reward": 1}},
-        "benchmark.trial.completed: refs.reward: expected string or null, got number",
+        {"benchmark": {"datasetId": "d", "datasetVersion": "1"}, "refs": {"rewardRef": 1}},
+        "benchmark.trial.completed: refs.rewardRef: expected string or null, got number",
     ),
 ]
 

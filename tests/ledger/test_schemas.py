@@ -18,10 +18,11 @@ from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check
 from arp.ledger.models.read_model import ReadModel
 from arp.ledger.payloads import ROWS, check_payload, row
 from tests import written_facts
+from tests.ledger.histories import histories
 from tests.ledger.test_payloads import FITTING, REFUSED
 from tools import gen_fixtures
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "schemas/agentruntime"
+SCHEMAS = Path(__file__).resolve().parents[2] / "arp/ledger/schemas"
 FIXTURES = SCHEMAS / "fixtures/lime-profile"
 
 HEAD = {
@@ -37,14 +38,14 @@ WRITTEN = {field.name: field.encode_name for field in msgspec.structs.fields(Fac
 
 OBJECTS = {
     "benchmark": {"datasetId": "d", "datasetVersion": "1"},
-    "refs": {"trajectory": "t"},
+    "refs": {"trajectoryRef": "t"},
     "comparison": {
         "baseline": "a",
         "candidate": "b",
         "meanRewardDelta": 0.5,
-        "timeoutDelta": 0,
-        "evidenceCompleteness": 1,
-        "p0Regressions": 0,
+        "timeoutRateDelta": 0,
+        "evidenceCompletenessRate": 1,
+        "p0QcGateRegressionCount": 0,
         "decision": "promote",
     },
 }
@@ -57,10 +58,11 @@ def validator(name: str) -> Draft202012Validator:
 
 
 TOLERANT = validator("agentruntime-event")
-STRICT = validator("agentruntime-lime-profile-event")
+PROFILE = validator("agentruntime-lime-profile-event")
+STRICT = validator("arp-facts")
+PUBLIC_SNAPSHOT = validator("agentruntime-snapshot")
 SNAPSHOTS = {
-    name: validator(name)
-    for name in ("agentruntime-snapshot", "agentruntime-lime-profile-snapshot")
+    name: validator(name) for name in ("agentruntime-lime-profile-snapshot", "arp-snapshot")
 }
 
 
@@ -85,6 +87,7 @@ def test_what_the_ledger_takes_the_strict_schema_takes(
 ) -> None:
     document = msgspec.to_builtins(event(fact_type, payload, ids))
     assert wrong_with(STRICT, document) == []
+    assert wrong_with(PROFILE, document) == []
     assert wrong_with(TOLERANT, document) == []
 
 
@@ -94,8 +97,8 @@ def test_what_the_ledger_refuses_the_strict_schema_refuses(
 ) -> None:
     document = event(fact_type, payload, ids)
     assert wrong_with(STRICT, document)
-    if "needs" not in told:
-        assert wrong_with(TOLERANT, document) == []
+    if not any(word in told for word in ("needs", "benchmark", "no type")):
+        assert wrong_with(PROFILE, document) == []
 
 
 @pytest.mark.parametrize("fact_type", REQUIRED_IDS)
@@ -105,37 +108,128 @@ def test_every_id_that_a_type_needs_the_strict_schema_needs(fact_type: str) -> N
     document = event(fact_type, {}, ids | {k: v for k, v in OBJECTS.items() if k in ids})
     for name in ids:
         without = {key: value for key, value in document.items() if key != WRITTEN[name]}
-        assert any(f"'{WRITTEN[name]}' is a required" in one for one in wrong_with(STRICT, without))
+        missing = f"'{WRITTEN[name]}' is a required"
+        assert any(missing in one for one in wrong_with(STRICT, without))
+        if name in REQUIRED_IDS[fact_type]:
+            assert any(missing in one for one in wrong_with(PROFILE, without))
 
 
 @pytest.mark.parametrize("name", [*HEAD, "type", "payload"])
-def test_both_schemas_need_the_eight_fields(name: str) -> None:
+def test_the_profile_needs_the_eight_fields_and_any_runtime_three(name: str) -> None:
     document = event("session.updated", {}, {})
     del document[name]
     assert wrong_with(STRICT, document)
-    assert wrong_with(TOLERANT, document)
+    assert wrong_with(PROFILE, document)
+    assert bool(wrong_with(TOLERANT, document)) is (name in ("type", "eventId", "timestamp"))
 
 
 @pytest.mark.parametrize(
-    ("change", "passes"),
+    ("change", "public", "profile"),
     [
-        ({"galaxyId": {"a": 1}}, True),
-        ({"type": "galaxy.seen"}, True),
-        ({"schemaVersion": "lime-profile-9"}, True),
-        ({"type": "no family"}, False),
-        ({"sequence": 0}, False),
-        ({"sequence": "1"}, False),
-        ({"timestamp": "yesterday"}, False),
-        ({"turnId": ""}, False),
-        ({"payload": []}, False),
+        ({"galaxyId": {"a": 1}}, True, True),
+        ({"sequence": 0}, True, True),
+        ({"refs": {"packRef": "p"}, "traceId": ""}, True, True),
+        ({"timestamp": "2026-05-11t10:00:00z"}, True, True),
+        ({"type": "galaxy.seen"}, True, False),
+        ({"schemaVersion": "lime-profile-9"}, True, False),
+        ({"payload": []}, True, False),
+        ({"runtimeId": ""}, True, False),
+        ({"type": "no family"}, False, False),
+        ({"sequence": "1"}, False, False),
+        ({"turnId": ""}, False, False),
+        ({"refs": ["p"]}, False, False),
     ],
 )
-def test_the_public_schema_lets_pass_what_it_does_not_know_and_the_strict_one_nothing(
-    change: dict[str, Any], passes: bool
+def test_the_profile_takes_what_is_published_and_this_project_promises_more(
+    change: dict[str, Any], public: bool, profile: bool
 ) -> None:
+    """Stricter rules of this project alone stand in `arp-facts.schema.json`."""
     document = event("session.updated", {}, {}) | change
-    assert (wrong_with(TOLERANT, document) == []) is passes
+    assert (wrong_with(TOLERANT, document) == []) is public
+    assert (wrong_with(PROFILE, document) == []) is profile
+    assert wrong_with(STRICT, document) or set(change) == {"refs", "traceId"}
+
+
+def of_another_runtime(fact_type: str, payload: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A fact as another runtime of the profile writes it: its payloads are its own."""
+    return {
+        "type": fact_type,
+        "eventId": "evt-7",
+        "timestamp": "2026-05-11T10:05:00Z",
+        "schemaVersion": "lime-profile-0.4.0",
+        "runtimeId": "another_runtime",
+        "sessionId": "sess-7",
+        "sequence": 58,
+        "payload": payload,
+        **more,
+    }
+
+
+TURN_7 = {"threadId": "thread-7", "turnId": "turn-7"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        of_another_runtime("turn.submitted", {"inputRef": "input://7"}, **TURN_7),
+        of_another_runtime("evidence.changed", {"packRef": "p://7"}, evidenceId="e7", **TURN_7),
+        of_another_runtime("action.required", {"actionType": "ask"}, actionId="a7", **TURN_7),
+        of_another_runtime("routing.single_candidate", {"candidateCount": 1}, **TURN_7),
+        of_another_runtime(
+            "task.attempt.failed", {"failureCategory": "tool"}, taskId="k7", runId="r7"
+        ),
+        of_another_runtime(
+            "benchmark.trial.started",
+            {"timeoutSec": 300},
+            benchmark={"datasetId": "d", "role": "control", "harborJobRef": "jobs/7"},
+            refs={"taskTomlRef": "t.toml"},
+            taskId="k7",
+            runId="r7",
+            **TURN_7,
+        ),
+        of_another_runtime(
+            "benchmark.reward.recorded",
+            {"reward": 1},
+            benchmark={},
+            refs={},
+            reward={"value": 1, "criteria": ["a"], "failureCategory": "none"},
+            trajectory={"schema": "ATIF-v1.4-compatible", "exportStatus": "not-supported"},
+            taskId="k7",
+            runId="r7",
+        ),
+        of_another_runtime(
+            "benchmark.comparison.completed",
+            {},
+            benchmark={},
+            refs={},
+            comparison={"meanRewardDelta": 0.5, "timeoutRateDelta": -0.1, "decision": "wait"},
+        ),
+    ],
+    ids=lambda document: document["type"],
+)
+def test_what_another_runtime_of_the_profile_writes_is_taken_under_its_name(
+    document: dict[str, Any],
+) -> None:
+    assert wrong_with(TOLERANT, document) == []
+    assert wrong_with(PROFILE, document) == []
     assert wrong_with(STRICT, document)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"benchmark": {"role": "judge"}},
+        {"benchmark": {"datasetId": 1}},
+        {"comparison": {"p0QcGateRegressionCount": -1}},
+        {"reward": {"value": "1"}},
+        {"trajectory": {"exportStatus": "lost"}},
+    ],
+    ids=str,
+)
+def test_objects_of_a_benchmark_are_typed_for_any_runtime(change: dict[str, Any]) -> None:
+    document = event("session.updated", {}, {}) | change
+    assert wrong_with(TOLERANT, document)
+    assert wrong_with(PROFILE, document)
 
 
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
@@ -161,7 +255,10 @@ def test_schema_and_check_are_of_one_mind(fact_type: str, data: st.DataObject) -
     ids = {name: OBJECTS.get(name, "x") for name in REQUIRED_IDS[fact_type]}
     ids |= dict.fromkeys(row(fact_type).correlations, "x")
     document = event(fact_type, payload, ids)
-    assert taken(document, ids) is (wrong_with(STRICT, document) == [])
+    fits = wrong_with(STRICT, document) == []
+    assert taken(document, ids) is fits
+    if fits:
+        assert wrong_with(PROFILE, document) == []
 
 
 # -- snapshots and fixtures ------------------------------------------------------------------------
@@ -185,8 +282,8 @@ def test_an_example_of_a_fact_is_one(name: str, fact_type: str, ids: set[str]) -
     document = fixture(name)
     assert document["type"] == fact_type
     assert ids <= document.keys()
-    assert wrong_with(STRICT, document) == []
-    assert wrong_with(TOLERANT, document) == []
+    for schema in (STRICT, PROFILE, TOLERANT):
+        assert wrong_with(schema, document) == []
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -194,14 +291,17 @@ def test_the_example_of_a_snapshot_is_one(name: str) -> None:
     document = fixture("thread-read-snapshot")
     assert document["threads"][0]["lastOutcome"]
     assert [task["status"] for task in document["tasks"]] == ["completed"]
+    assert document["evidenceRefs"] == ["evidence-1", "benchmark-1"]
+    assert [one["evidenceId"] for one in document["evidenceSummary"]["packs"]] == ["evidence-1"]
     assert wrong_with(SNAPSHOTS[name], document) == []
+    assert wrong_with(PUBLIC_SNAPSHOT, document) == []
 
 
 def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
     """The profile, "Evidence boundary": what an export of a trial must name."""
     pack = fixture("benchmark-trial-pack")
     assert pack["runtimeCorrelation"] == {
-        "runtimeId": "arp",
+        "runtimeId": "runtime-1",
         "sessionId": "session-1",
         "threadId": "main",
         "turnId": "trial-turn",
@@ -211,15 +311,18 @@ def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
     }
     assert pack["benchmark"]["datasetId"] == "terminal-tasks"
     assert set(pack["refs"]) == {
-        "harborJob",
-        "harborTrial",
-        "taskToml",
-        "trajectory",
-        "reward",
-        "rewardDetails",
-        "artifactManifest",
-        "qcReport",
+        "trajectoryRef",
+        "rewardRef",
+        "rewardDetailsRef",
+        "artifactManifestRef",
+        "agentQcReportRef",
+        "runtimeTranscriptRef",
     }
+    assert {"harborJobRef", "harborTrialRef", "taskTomlRef", "taskId"} <= pack["benchmark"].keys()
+    assert {"reward", "durationMs", "timeout", "evidenceComplete"} <= pack["metrics"].keys()
+    assert pack["decisionInputs"]["p0QcGateRegressionCount"] == 0
+    assert pack["trajectory"]["exportStatus"] == "exported"
+    assert (pack["reward"]["value"], pack["reward"]["failureCategory"]) == (1.0, "none")
     assert [one["type"] for one in pack["events"]] == [
         "benchmark.dataset.resolved",
         "benchmark.configuration.resolved",
@@ -229,8 +332,9 @@ def test_the_example_of_a_trial_has_what_joins_it_and_facts_that_fit() -> None:
     ]
     assert [wrong_with(STRICT, one) for one in pack["events"]] == [[]] * 5
     assert pack["missing"] == []
-    assert pack["trajectory"]["schema_version"] == "ATIF-v1.8"
-    assert pack["trajectory"]["trajectory_id"] == "trial-1"
+    trajectory = fixture("benchmark-trial-trajectory")
+    assert pack["trajectory"]["schema"] == trajectory["schema_version"] == "ATIF-v1.8"
+    assert trajectory["trajectory_id"] == "trial-1"
 
 
 def test_there_is_an_example_of_each_kind_and_no_other() -> None:
@@ -268,11 +372,27 @@ def test_a_snapshot_without_what_it_must_have_is_refused(
     assert wrong_with(SNAPSHOTS[name], document)
 
 
-def test_a_status_that_the_profile_does_not_know_passes_the_public_schema_alone() -> None:
-    document = fixture("thread-read-snapshot")
-    document["threads"][0]["status"] = "dreaming"
-    assert wrong_with(SNAPSHOTS["agentruntime-snapshot"], document) == []
-    assert len(wrong_with(SNAPSHOTS["agentruntime-lime-profile-snapshot"], document)) == 1
+@pytest.mark.parametrize(
+    ("change", "public", "profile"),
+    [
+        ({"workspaceId": "w", "galaxy": None}, True, True),
+        ({"tasks": [{"taskId": "k", "status": "lost", "acceptance": [{}]}]}, True, True),
+        ({"updatedAt": "2026-05-11t10:00:00z"}, True, True),
+        ({"threads": []}, True, False),
+        ({"evidenceRefs": [""]}, True, False),
+        ({"schemaVersion": "lime-profile-9"}, True, False),
+        ({"evidenceRefs": [{"evidenceId": "e"}]}, False, False),
+        ({"tasks": [{"taskId": "k", "status": "dreaming"}]}, False, False),
+        ({"tasks": [{"taskId": "k", "status": "running", "artifacts": ["f"]}]}, False, False),
+        ({"threads": [{"threadId": "t", "status": "dreaming"}]}, False, False),
+    ],
+)
+def test_a_snapshot_of_the_profile_is_what_is_published_as_one(
+    change: dict[str, Any], public: bool, profile: bool
+) -> None:
+    document = fixture("thread-read-snapshot") | change
+    assert (wrong_with(PUBLIC_SNAPSHOT, document) == []) is public
+    assert (wrong_with(SNAPSHOTS["agentruntime-lime-profile-snapshot"], document) == []) is profile
 
 
 def test_a_snapshot_without_any_thread_is_refused() -> None:
@@ -286,6 +406,15 @@ def test_the_snapshot_of_a_session_of_which_nothing_is_known_is_one() -> None:
     model.fold(first)
     document = json.loads(json.dumps(model.snapshot()))
     assert [wrong_with(schema, document) for schema in SNAPSHOTS.values()] == [[], []]
+
+
+@given(histories())
+def test_the_snapshot_of_any_history_is_one_of_the_profile(facts: list[Fact]) -> None:
+    model = ReadModel()
+    model.fold_all(facts)
+    document = json.loads(json.dumps(model.snapshot("2026-06-01T00:00:00Z")))
+    assert [wrong_with(schema, document) for schema in SNAPSHOTS.values()] == [[], []]
+    assert wrong_with(PUBLIC_SNAPSHOT, document) == []
 
 
 def test_a_fact_that_does_not_fit_is_seen_wherever_a_test_makes_the_project_write_it() -> None:

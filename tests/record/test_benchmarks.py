@@ -14,7 +14,7 @@ TOLD = {
     "configurationId": "c1",
     "trialId": "x",
     "role": "candidate",
-    "changedVariable": "model",
+    "singleChangedVariable": "model",
 }
 BENCHMARK = Benchmark("swe", "2", "c1", "x", "candidate", "model")
 
@@ -31,9 +31,9 @@ def test_a_trial_is_joined_by_its_task_its_run_and_its_refs() -> None:
     trial.completed(900.0)
     trial.reward(0.5, {"tests": 3})
     trial.failed("timeout", 901.0)
-    begun = {"harborJob": "job-7", "taskToml": "fix-1/task.toml"}
+    begun = {"harborJobRef": "job-7", "taskTomlRef": "fix-1/task.toml"}
     ids = {"benchmark": TOLD, "task_id": "fix-1", "run_id": "r1"}
-    ended = {**ids, "refs": {"trajectory": "trajectory.json", "reward": "reward.json"}}
+    ended = {**ids, "refs": {"trajectoryRef": "trajectory.json", "rewardRef": "reward.json"}}
     assert notes.told() == [
         ("benchmark.dataset.resolved", {"tasks": ["fix-1"]}, {"benchmark": TOLD}),
         (
@@ -71,12 +71,12 @@ def test_a_comparison_says_what_was_decided() -> None:
                     "baseline": "c0",
                     "candidate": "c1",
                     "meanRewardDelta": 0.1,
-                    "timeoutDelta": -1,
-                    "evidenceCompleteness": 1.0,
-                    "p0Regressions": 0,
+                    "timeoutRateDelta": -1,
+                    "evidenceCompletenessRate": 1.0,
+                    "p0QcGateRegressionCount": 0,
                     "decision": "promote",
                 },
-                "refs": {"qcReport": "qc.json"},
+                "refs": {"agentQcReportRef": "qc.json"},
             },
         )
     ]

@@ -152,12 +152,13 @@ async def test_a_busy_thread_queues_and_the_queue_survives_a_restart(tmp_path: P
         server = await start(AGENT, ledger)
         async with asyncio.timeout(15), rpc(server.port) as program:
             resumed = await program.call("agentSession/thread/resume", sessionId="s", after=last)
-            assert [fact["type"] for fact in resumed["recovery"]][:3] == [
+            assert [fact["type"] for fact in resumed["recovery"]][:4] == [
                 "history.reconstructed",
+                "runtime.warning",
                 "runtime.error",
                 "turn.failed",
             ]
-            assert resumed["recovery"][2]["statusReason"] == "interrupted"
+            assert resumed["recovery"][3]["statusReason"] == "interrupted"
             assert resumed["resume"] == "events"
             await program.follow("s")
             await program.until("turn.completed", turnId="three")

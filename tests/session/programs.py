@@ -33,7 +33,7 @@ from arp.protocol.screen import Screen
 from arp.session.effects import CancelTurn, Effect
 from arp.session.emission import Audience, addressed
 from arp.session.emission import encoded as as_frames
-from arp.session.inputs import receive
+from arp.session.inputs import receive, submit
 from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
 from arp.surface.change import Change
@@ -317,6 +317,16 @@ def ask_user(run: Run, chance: Random) -> None:
     run.take(message, chance.choice(list(PROFILES.values())))
 
 
+def begin_thread(run: Run, chance: Random) -> None:
+    """A further thread, a few times; and a turn in one that there is."""
+    threads = run.session.threads
+    if len(threads.begun) < 3:
+        run.session.begin_thread(threads.new_name(), chance.choice([None, "Another"]))
+    name = chance.choice([*threads.begun])
+    message = Input(input_type="text", data={"text": chance.choice(WORDS)})
+    run.carry_out(submit(run.session, message, thread=name))
+
+
 def show(run: Run, chance: Random) -> None:
     surface = chance.choice(["main", "main", "main", "side"])
     tree = run.session.tree(surface)
@@ -461,6 +471,7 @@ ACTIONS: dict[str, Action] = {
     "say": say,
     "think": think,
     "user": ask_user,
+    "thread": begin_thread,
     "show": show,
     "frame": frame,
     "tool": tool,
@@ -488,6 +499,7 @@ WEIGHTED = (
     *("fall behind",) * 2,
     *("return",) * 2,
     "think",
+    "thread",
     "cancel",
     "rejoin",
     "crash",

@@ -203,7 +203,11 @@ def test_turn_that_a_crash_interrupted_is_closed_and_the_line_goes_on() -> None:
     user(one.session, "two")
     session = one.restored
     assert recover(session) == [StartTurn("t2")]
-    made, error, failed, started, line = facts(session)
+    made, warning, error, failed, started, line = facts(session)
+    assert (warning.type, warning.turn_id, warning.thread_id) == ("runtime.warning", "t1", "main")
+    assert warning.payload == {
+        "message": "the server stopped while this turn ran; it was closed as interrupted"
+    }
     assert (line.type, line.payload) == ("queue.changed", {"queued": []})
     assert (made.type, made.payload["source"]) == ("history.reconstructed", "ledger")
     assert made.payload["throughSequence"] == made.sequence - 1

@@ -61,7 +61,8 @@ def shown(session: Session) -> list[object]:
     """What everyone can see of a session, by whatever renderer they come."""
     told = [fresh(session, profile) for profile in PROFILES.values()]
     questions = list(session.questions.items())
-    return [state(session.screen), told, session.running, session.queue, questions, session.seen]
+    rest = [session.queue, questions, session.seen, session.threads.kept]
+    return [state(session.screen), told, session.running, *rest]
 
 
 @settings(max_examples=75)

@@ -92,7 +92,7 @@ async def test_a_damaged_model_is_not_given_out(
     with closing(sqlite3.connect(sqlite.path)) as db, db:
         db.execute("UPDATE model SET data = X'61'")
     with caplog.at_level(logging.WARNING):
-        assert await sqlite.load_model("s1", "thread") is None
+        assert await sqlite.load_model("s1", "thread") == (5, b"")
     assert "session s1: its model thread is damaged" in caplog.text
     await sqlite.save_model("s1", "thread", 5, b"made again")
     assert await sqlite.load_model("s1", "thread") == (5, b"made again")
@@ -178,6 +178,7 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     store = SqliteStore(path)
     await store.open()
     assert [fact for _, fact in await store.read("s1")] == facts(1, 4)
+    named = await store.runtime_id()
     await put(store, 5, 6)
     await store.append([Append("s2", 0, facts(1, 2, "s2"), meta("s2"))])
     await store.save_model("s1", "thread", 6, b"six")
@@ -186,6 +187,7 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
         assert db.execute("PRAGMA user_version").fetchone() == (3,)
     store = SqliteStore(path)
     await store.open()
+    assert await store.runtime_id() == named
     assert [fact for _, fact in await store.read("s1")] == facts(1, 6)
     assert await store.chain("s1", 6) == (0, None)
     assert await store.chain("s2", 2) == (2, head(genesis("s2", "e1"), facts(1, 2, "s2")))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from arp.store.errors import FactUnreadable, SequenceConflict, StoreClosed
+from arp.store.sqlite import SqliteStore
 from arp.store.store import Append, SessionMeta, Store, check_append, page_limit, split_cursor
 from tests.store.samples import MALFORMED, fact, facts, meta, numbered, put, slip_in
 
@@ -351,3 +353,19 @@ async def test_no_hash_is_kept_of_what_is_not_sorted(store: Store) -> None:
     await store.append([Append("s1", 0, facts(1, 3), meta())])
     assert await store.heads("s1") == []
     assert await store.heads("none") == []
+
+
+async def test_a_ledger_names_its_runtime_and_no_other_has_that_name(
+    store: Store, tmp_path: Path
+) -> None:
+    named = await store.runtime_id()
+    assert named.startswith("arp-")
+    await store.aclose()
+    await store.open()
+    assert await store.runtime_id() == named
+    other = SqliteStore(tmp_path / "other.db")
+    await other.open()
+    assert await other.runtime_id() != named
+    await other.aclose()
+    with pytest.raises(StoreClosed):
+        await other.runtime_id()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from arp.ledger.exports.trials import Trial
 from arp.ledger.models.reading import text
@@ -28,7 +28,7 @@ class Side(Struct, frozen=True, rename="camel"):
     """Trials with a reward; those that failed without one count as 0 in the mean."""
     mean_reward: float
     timeouts: int
-    p0_regressions: int
+    p0_regressions: int = field(name="p0QcGateRegressionCount")
     rewards: dict[str, float]
     """Task → mean reward of its trials."""
 
@@ -46,7 +46,7 @@ class DecisionInput(Struct, frozen=True, rename="camel"):
 
     baseline: Side
     candidate: Side
-    changed_variable: str | None
+    changed_variable: str | None = field(name="singleChangedVariable")
     incomplete: list[Missing]
     objections: list[str]
     """Why the two cannot be compared; empty if they can."""
@@ -78,21 +78,21 @@ def compare(
         Missing(trial.session_id, trial.trial_id, trial.missing) for trial in both if trial.missing
     ]
     reward_delta = other.mean_reward - one.mean_reward
-    timeout_delta = other.timeouts - one.timeouts
+    timeout_rate_delta = other.timeouts / other.trials - one.timeouts / one.trials
     objections = list(_objections(baseline, candidate))
     recommended, reason = _decision(
-        objections, other.p0_regressions, bool(incomplete), reward_delta, timeout_delta
+        objections, other.p0_regressions, bool(incomplete), reward_delta, timeout_rate_delta
     )
     comparison = Comparison(
         baseline=one.configuration_id,
         candidate=other.configuration_id,
         mean_reward_delta=reward_delta,
-        timeout_delta=timeout_delta,
+        timeout_rate_delta=timeout_rate_delta,
         evidence_completeness=(len(both) - len(incomplete)) / len(both),
         p0_regressions=other.p0_regressions,
         decision=decided or recommended,
     )
-    variables = _all(candidate, "changedVariable")
+    variables = _all(candidate, "singleChangedVariable")
     changed = variables[0] if len(variables) == 1 else None
     found = DecisionInput(one, other, changed, incomplete, objections, recommended, reason)
     return Compared(comparison, found)
@@ -130,7 +130,7 @@ def _objections(baseline: Sequence[Trial], candidate: Sequence[Trial]) -> Iterab
         values = _all(trials, "configurationId")
         if len(values) != 1:
             yield f"the {told} has {len(values)} configurations, not one"
-    variables = _all(candidate, "changedVariable")
+    variables = _all(candidate, "singleChangedVariable")
     if len(variables) != 1:
         yield f"the candidate names {len(variables)} changed variables, not one"
     one, other = ({trial.task_id for trial in trials} for trials in (baseline, candidate))
@@ -143,7 +143,7 @@ def _decision(
     p0_regressions: int,
     is_incomplete: bool,
     reward_delta: float,
-    timeout_delta: int,
+    timeout_rate_delta: float,
 ) -> tuple[Decision, str]:
     """Gives what is to be done and why: the first rule that applies."""
     rules: tuple[tuple[bool, Decision, str], ...] = (
@@ -151,7 +151,7 @@ def _decision(
         (bool(objections), "hold", "; ".join(objections)),
         (is_incomplete, "hold", "the evidence is not whole"),
         (reward_delta < 0, "revert", "the mean reward is lower"),
-        (timeout_delta > 0, "hold", "more trials time out"),
+        (timeout_rate_delta > 0, "hold", "more trials time out"),
         (reward_delta == 0, "hold", "the mean reward is the same"),
     )
     for applies, decision, reason in rules:

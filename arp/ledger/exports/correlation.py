@@ -30,9 +30,11 @@ class Spine:
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, None]] = {name: {} for name in SPINE}
         self._not_known: set[str] = set()
+        self._newest_runtime = ""
 
     def take(self, fact: Fact) -> None:
         """Takes a fact."""
+        self._newest_runtime = fact.runtime_id
         for written, name in SPINE.items():
             value: str | None = getattr(fact, name)
             if value is None:
@@ -43,13 +45,19 @@ class Spine:
                 self._seen[written][value] = None
 
     def document(self) -> JsonObject:
-        """Gives each id that there is: `turnId` if there is one, `turnIds` if there are several."""
+        """Gives each id that there is: `turnId` if there is one, `turnIds` if there are several.
+
+        Of several runtimes that wrote a session the newest is `runtimeId` besides: it has the
+        session now, and the profile wants one.
+        """
         spine: JsonObject = {}
         for name, seen in self._seen.items():
             if len(seen) == 1:
                 spine[name] = next(iter(seen))
             elif seen:
                 spine[f"{name}s"] = list(seen)
+                if name == "runtimeId":
+                    spine[name] = self._newest_runtime
         return spine
 
     def states(self) -> dict[str, Export]:

@@ -128,6 +128,8 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
     stopped_characters: int | None = None
     """Of the last of them, if it is a text; `None`: all of it."""
     facts: list[Expected] = field(default_factory=lambda: list[Expected]())
+    thread_id: str | None = None
+    """Its thread, where that is not the session's first."""
 
     def is_to_be_stopped(self, found: list[Expected]) -> bool:
         """Tell whether all has come again that the turn had done before it was stopped.
@@ -175,6 +177,7 @@ class CaseMaker:
         self._workflow = ""
         self._runtime_id = self._session_id = "unknown"
         self._through = 0
+        self._first_thread: str | None = None
 
     def take(self, fact: Fact) -> None:
         """Takes the next fact."""
@@ -182,11 +185,14 @@ class CaseMaker:
         self._runtime_id = fact.runtime_id
         if fact.type == "session.created":
             self._workflow = text(fact.payload, "workflow") or ""
+        self._first_thread = self._first_thread or fact.thread_id
         turn_id = fact.turn_id
         if turn_id is None or turn_id in NOT_KNOWN:
             return
         if fact.type == "turn.submitted":
-            self._turns[turn_id] = TurnCase(turn_id, part(fact.payload, "input"))
+            thread = fact.thread_id if fact.thread_id != self._first_thread else None
+            asked = part(fact.payload, "input")
+            self._turns[turn_id] = TurnCase(turn_id, asked, thread_id=thread)
             self._begun[turn_id] = fact.task_id, fact.run_id
         turn = self._turns.get(turn_id)
         if turn is None or turn_id in self._ended or self._is_of_the_caller(fact, turn_id):

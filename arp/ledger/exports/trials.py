@@ -11,12 +11,14 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
+from arp.ledger.benchmark_names import renamed
 from arp.ledger.exports.correlation import Spine
 from arp.ledger.exports.derived import readable
-from arp.ledger.exports.trajectory import TRAJECTORY
+from arp.ledger.exports.manifest import FACTS
+from arp.ledger.exports.trajectory import TRAJECTORY, VERSION
 from arp.ledger.fact import SCHEMA_VERSION, Fact
 from arp.ledger.models.reading import number, part, text, whole
-from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
+from arp.ledger.models.span import milliseconds
 from arp.protocol.json_value import Json, JsonObject
 
 TRIAL: Final = "trial.json"
@@ -27,8 +29,20 @@ TIMEOUT: Final = "timeout"
 
 TrialStatus: TypeAlias = Literal["running", "completed", "failed"]
 
-REFS: Final = tuple(one.encode_name for one in msgspec.structs.fields(BenchmarkRefs))
+OF_HARBOR: Final = ("harborJobRef", "harborTrialRef", "taskTomlRef")
+"""What the profile has in `benchmark` of a pack; a fact may have it there or in `refs`."""
+
+REFS: Final = (
+    *OF_HARBOR,
+    "trajectoryRef",
+    "rewardRef",
+    "rewardDetailsRef",
+    "artifactManifestRef",
+    "agentQcReportRef",
+)
 """What the evidence of a trial must name to be whole (ledger.md 5)."""
+
+EXPORTED: Final = "exported"
 
 NOT_KNOWN: Final = "unavailable"
 
@@ -50,7 +64,7 @@ class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
     reward: float | None = None
     detail: Json = None
     reason: str | None = None
-    p0_regressions: int | None = None
+    p0_regressions: int | None = field(default=None, name="p0QcGateRegressionCount")
     first_sequence: int = 0
     last_sequence: int = 0
 
@@ -85,11 +99,15 @@ class TrialBook:
             return
         trial = self._trial(fact)
         trial.last_sequence = fact.sequence
-        trial.benchmark = {**trial.benchmark, **part({"b": fact.benchmark}, "b")}
-        trial.refs = {**trial.refs, **part({"r": fact.refs}, "r")}
+        trial.benchmark = {**trial.benchmark, **_benchmark_of(fact)}
+        trial.refs = {
+            **{name: trial.benchmark[name] for name in OF_HARBOR if name in trial.benchmark},
+            **trial.refs,
+            **part({"r": renamed(fact.refs)}, "r"),
+        }
         trial.turn_id = fact.turn_id or trial.turn_id
         trial.thread_id = fact.thread_id or trial.thread_id
-        regressions = whole(trial.benchmark, "p0Regressions")
+        regressions = whole(trial.benchmark, "p0QcGateRegressionCount")
         trial.p0_regressions = regressions if regressions is not None else trial.p0_regressions
         match fact.type:
             case "benchmark.trial.completed":
@@ -109,14 +127,14 @@ class TrialBook:
 
     def _exported(self, fact: Fact) -> None:
         """Takes note of where a trajectory lies that was exported from here."""
-        trial = self.trials.get(text(part({"b": fact.benchmark}, "b"), "trialId") or "")
+        trial = self.trials.get(text(_benchmark_of(fact), "trialId") or "")
         path = text(part({"r": fact.refs}, "r"), "path")
         if trial is not None and path is not None:
-            trial.refs.setdefault("trajectory", f"{path}#{TRAJECTORY}")
+            trial.refs.setdefault("trajectoryRef", f"{path}#{TRAJECTORY}")
 
     def _trial(self, fact: Fact) -> Trial:
         run_id = fact.run_id or "unknown"
-        name = text(part({"b": fact.benchmark}, "b"), "trialId") or run_id
+        name = text(_benchmark_of(fact), "trialId") or run_id
         if name not in self.trials:
             self.trials[name] = Trial(
                 session_id=fact.session_id,
@@ -128,20 +146,30 @@ class TrialBook:
         return self.trials[name]
 
 
+def _benchmark_of(fact: Fact) -> JsonObject:
+    """Return `benchmark` of a fact with the names of now."""
+    return part({"b": renamed(fact.benchmark)}, "b")
+
+
 class TrialPart:
-    """Makes `trial.json`: one trial with its facts; a maker of further parts of a pack."""
+    """Makes `trial.json`: one trial in the profile's names, with the facts that say so.
+
+    A maker of further parts of a pack.
+    """
 
     def __init__(self, trial_id: str) -> None:
         self._id = trial_id
         self._book = TrialBook()
         self._spine = Spine()
         self._events: list[JsonObject] = []
+        self._measured = Measured()
 
     def take(self, fact: Fact) -> None:
         """Takes a fact."""
+        self._measured.take(fact)
         if not fact.type.startswith("benchmark."):
             return
-        told = text(part({"b": fact.benchmark}, "b"), "trialId") or fact.run_id
+        told = text(_benchmark_of(fact), "trialId") or fact.run_id
         if told not in (None, self._id):
             return
         self._book.take(fact)
@@ -166,20 +194,108 @@ class TrialPart:
         if trial is None:
             return {"schemaVersion": SCHEMA_VERSION, "trialId": self._id, "events": self._events}
         correlation = {**dict.fromkeys(self._spine.states(), NOT_KNOWN), **self._spine.document()}
-        trial.refs.setdefault("trajectory", TRAJECTORY)
-        benchmark = msgspec.convert(trial.benchmark, Benchmark)
+        trial.refs.setdefault("trajectoryRef", TRAJECTORY)
+        trial.refs.setdefault("runtimeTranscriptRef", FACTS)
+        refs = {name: trial.refs.get(name, NOT_KNOWN) for name in REFS} | trial.refs
+        harbor = {name: refs.pop(name) for name in OF_HARBOR}
+        failure = (trial.reason or NOT_KNOWN) if trial.status == "failed" else "none"
         return {
             "schemaVersion": SCHEMA_VERSION,
+            "benchmark": {"taskId": trial.task_id, **trial.benchmark, **harbor},
             "runtimeCorrelation": correlation,
-            "benchmark": msgspec.to_builtins(benchmark),
+            "refs": refs,
             "status": trial.status,
             **({"reason": trial.reason} if trial.reason is not None else {}),
-            "refs": {name: trial.refs.get(name, NOT_KNOWN) for name in REFS},
-            "reward": {"reward": trial.reward, "detail": trial.detail},
+            "metrics": self._metrics(trial),
+            "decisionInputs": _decision_inputs(trial, failure),
+            "trajectory": {
+                "schema": VERSION,
+                "ref": trial.refs["trajectoryRef"],
+                "exportStatus": EXPORTED,
+            },
+            "reward": _without_none(
+                value=trial.reward,
+                ref=refs["rewardRef"],
+                detailsRef=refs["rewardDetailsRef"],
+                detail=trial.detail,
+                failureCategory=failure,
+            ),
             "missing": trial.missing,
             "events": self._events,
         }
 
+    def _metrics(self, trial: Trial) -> JsonObject:
+        return _without_none(
+            reward=trial.reward,
+            timeout=trial.has_timed_out,
+            evidenceComplete=not trial.missing,
+            **self._measured.document(),
+        )
+
     def documents(self) -> dict[str, bytes]:
         """Gives the one part."""
         return {TRIAL: readable(self.document())}
+
+
+class Measured:
+    """What the turn of a trial took, from its facts; what no fact says is left out."""
+
+    def __init__(self) -> None:
+        self._began: str | None = None
+        self._duration: float | None = None
+        self._tokens: int | None = None
+        self._usd: float | None = None
+        self._denied: set[str] = set()
+        self._files: set[str] = set()
+
+    def take(self, fact: Fact) -> None:
+        """Takes a fact."""
+        payload = fact.payload
+        match fact.type:
+            case "turn.started":
+                self._began = fact.timestamp
+            case "turn.completed" | "turn.failed":
+                self._duration = milliseconds(self._began, fact.timestamp)
+            case "benchmark.trial.completed" | "benchmark.trial.failed":
+                told = number(payload, "durationMs")
+                self._duration = told if told is not None else self._duration
+            case "cost.recorded":
+                used = sum(whole(payload, name) or 0 for name in ("inputTokens", "outputTokens"))
+                self._tokens = (self._tokens or 0) + used
+                if payload.get("currency") == "USD":
+                    self._usd = (self._usd or 0) + (number(payload, "amount") or 0)
+            case "permission.evaluated" | "permission.resolved" if (
+                payload.get("decision") == "deny"
+            ):
+                self._denied.add(fact.request_id or fact.event_id)
+            case "output.spilled" if "file" in payload and fact.output_ref is not None:
+                self._files.add(fact.output_ref)
+            case _:
+                pass
+
+    def document(self) -> JsonObject:
+        """Return the figures."""
+        return {
+            "durationMs": self._duration,
+            "deniedSideEffectCount": len(self._denied),
+            "tokens": self._tokens,
+            "costUsd": self._usd,
+            "artifactCount": len(self._files),
+        }
+
+
+def _decision_inputs(trial: Trial, failure: str) -> JsonObject:
+    """Return what a gate looks at; the decision itself is not ours."""
+    has_manifest = trial.refs.get("artifactManifestRef") not in (None, NOT_KNOWN)
+    is_eligible = not trial.missing and failure == "none" and trial.p0_regressions == 0
+    return _without_none(
+        p0QcGateRegressionCount=trial.p0_regressions,
+        failureCategory=failure,
+        promotionEligible=is_eligible,
+        artifactManifestPresent=has_manifest,
+        trajectoryAtifCompatible=True,
+    )
+
+
+def _without_none(**fields: Json) -> JsonObject:
+    return {name: value for name, value in fields.items() if value is not None}

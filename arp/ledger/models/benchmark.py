@@ -7,10 +7,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from arp.ledger.benchmark_names import renamed
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import brief, number, part, text, texts, whole
 from arp.ledger.models.window import Record, Window, keep
-from arp.protocol.json_value import Json
+from arp.protocol.json_value import Json, JsonObject
 
 MOST_RUNNING: Final = 100
 MOST_TRIALS: Final = 50
@@ -28,14 +29,14 @@ class Trial(Record, rename="camel", omit_defaults=True, kw_only=True):
     dataset_version: str | None = None
     configuration_id: str | None = None
     role: str | None = None
-    changed_variable: str | None = None
+    changed_variable: str | None = field(default=None, name="singleChangedVariable")
     task_id: str | None = None
     run_id: str | None = None
     thread_id: str | None = None
     turn_id: str | None = None
     reward: int | float | None = None
     reward_detail: Json = None
-    p0_regressions: int | None = None
+    p0_regressions: int | None = field(default=None, name="p0QcGateRegressionCount")
     reason: str | None = None
     refs: Json = None
     """Harbor job and trial, `task.toml`, trajectory, reward, manifest, QC report."""
@@ -47,9 +48,9 @@ class Comparison(Record, rename="camel", omit_defaults=True, kw_only=True):
     baseline: str | None = None
     candidate: str | None = None
     mean_reward_delta: int | float | None = None
-    timeout_delta: int | float | None = None
-    evidence_completeness: int | float | None = None
-    p0_regressions: int | None = None
+    timeout_rate_delta: int | float | None = None
+    evidence_completeness: int | float | None = field(default=None, name="evidenceCompletenessRate")
+    p0_regressions: int | None = field(default=None, name="p0QcGateRegressionCount")
     decision: str | None = None
     """promote, revert or hold."""
     reason: str | None = None
@@ -75,15 +76,20 @@ class Benchmark(Struct, rename="camel", omit_defaults=True):
         self.counts[what] = self.counts.get(what, 0) + 1
 
 
+def _said_of(fact: Fact) -> JsonObject:
+    """Return `benchmark` of a fact with the names of now."""
+    return part({"benchmark": renamed(fact.benchmark)}, "benchmark")
+
+
 def _dataset(benchmark: Benchmark, fact: Fact) -> None:
-    said = part({"benchmark": fact.benchmark}, "benchmark")
+    said = _said_of(fact)
     benchmark.dataset_id = text(said, "datasetId") or benchmark.dataset_id
     benchmark.dataset_version = text(said, "datasetVersion") or benchmark.dataset_version
     benchmark.dataset_tasks = texts(fact.payload, "tasks") or benchmark.dataset_tasks
 
 
 def _configuration(benchmark: Benchmark, fact: Fact) -> None:
-    said = part({"benchmark": fact.benchmark}, "benchmark")
+    said = _said_of(fact)
     name = text(said, "configurationId") or "unknown"
     known = benchmark.configurations
     if name in known or len(known) < MOST_CONFIGURATIONS:
@@ -92,7 +98,7 @@ def _configuration(benchmark: Benchmark, fact: Fact) -> None:
 
 def _trial(benchmark: Benchmark, fact: Fact) -> Trial:
     """Gives the trial that a fact names, by its id, else by its run; new if none is kept."""
-    said = part({"benchmark": fact.benchmark}, "benchmark")
+    said = _said_of(fact)
     name = text(said, "trialId") or fact.run_id or "unknown"
     trial = benchmark.trials.get(name)
     if trial is None:
@@ -103,13 +109,13 @@ def _trial(benchmark: Benchmark, fact: Fact) -> Trial:
     trial.dataset_version = text(said, "datasetVersion") or trial.dataset_version
     trial.configuration_id = text(said, "configurationId") or trial.configuration_id
     trial.role = text(said, "role") or trial.role
-    trial.changed_variable = text(said, "changedVariable") or trial.changed_variable
-    regressions = whole(said, "p0Regressions")
+    trial.changed_variable = text(said, "singleChangedVariable") or trial.changed_variable
+    regressions = whole(said, "p0QcGateRegressionCount")
     trial.p0_regressions = trial.p0_regressions if regressions is None else regressions
     trial.task_id, trial.run_id = fact.task_id, fact.run_id
     trial.thread_id = fact.thread_id or trial.thread_id
     trial.turn_id = fact.turn_id or trial.turn_id
-    trial.refs = _joined(trial.refs, fact.refs)
+    trial.refs = _joined(trial.refs, renamed(fact.refs))
     return trial
 
 
@@ -144,17 +150,17 @@ def _rewarded(benchmark: Benchmark, fact: Fact) -> None:
 
 
 def _compared(benchmark: Benchmark, fact: Fact) -> None:
-    said = part({"comparison": fact.comparison}, "comparison")
+    said = part({"comparison": renamed(fact.comparison)}, "comparison")
     comparison = Comparison(
         baseline=text(said, "baseline"),
         candidate=text(said, "candidate"),
         mean_reward_delta=number(said, "meanRewardDelta"),
-        timeout_delta=number(said, "timeoutDelta"),
-        evidence_completeness=number(said, "evidenceCompleteness"),
-        p0_regressions=whole(said, "p0Regressions"),
+        timeout_rate_delta=number(said, "timeoutRateDelta"),
+        evidence_completeness=number(said, "evidenceCompletenessRate"),
+        p0_regressions=whole(said, "p0QcGateRegressionCount"),
         decision=text(said, "decision"),
         reason=text(fact.payload, "reason"),
-        refs=brief(fact.refs),
+        refs=brief(renamed(fact.refs)),
         first_sequence=fact.sequence,
         last_sequence=fact.sequence,
     )

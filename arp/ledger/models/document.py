@@ -23,6 +23,7 @@ from arp.ledger.models.summaries import (
     task_summary,
     telemetry_summary,
 )
+from arp.ledger.models.tasks import Task
 from arp.ledger.models.turns import UNKNOWN_THREAD, Thread, Turn
 from arp.protocol.json_value import JsonObject
 
@@ -47,7 +48,7 @@ def snapshot_document(state: State, now: str | None) -> JsonObject:
         "sequence": state.sequence,
         "recoveryCursor": {"epoch": head.epoch or "unknown", "sequence": state.sequence},
         "threads": [_thread(state, one, now) for one in told or [_no_thread()]],
-        "tasks": [to_builtins(task) for task in state.tasks.tasks.entries()],
+        "tasks": [_task(task) for task in state.tasks.tasks.entries()],
         "taskSummary": task_summary(state.tasks),
         "permissionSandboxSummary": permission_summary(state.requests),
         "routingLimitSummary": routing_summary(state.routing),
@@ -60,6 +61,14 @@ def snapshot_document(state: State, now: str | None) -> JsonObject:
         **{name: told for name, told in _head(state).items() if told},
         **{name: told for name, told in _work(state).items() if told},
     }
+    return document
+
+
+def _task(task: Task) -> JsonObject:
+    """Return a task; the profile wants its artifacts as objects."""
+    document: JsonObject = to_builtins(task)
+    if task.artifacts:
+        document["artifacts"] = [{"artifactId": name} for name in task.artifacts]
     return document
 
 

@@ -26,7 +26,7 @@ from arp.ledger.models import (
 )
 from arp.ledger.models.reading import part, text
 
-MODEL_VERSION: Final = 1
+MODEL_VERSION: Final = 2
 """Raised with each change of what is remembered or of how facts fold: stored models of another
 version are not read, but rebuilt."""
 

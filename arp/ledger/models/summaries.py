@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import to_builtins
 
 from arp.ledger.models.benchmark import Benchmark
-from arp.ledger.models.evidence import Evidence, Export
+from arp.ledger.models.evidence import Evidence
 from arp.ledger.models.requests import Requests
 from arp.ledger.models.routing import Routing
 from arp.ledger.models.state import State
@@ -15,6 +15,14 @@ from arp.ledger.models.tasks import Tasks
 from arp.protocol.json_value import JsonObject
 
 NOT_APPLICABLE: Final = "not_applicable"
+
+_KINDS: Final = {
+    "evidence": "packs",
+    "replay": "replays",
+    "review": "reviews",
+    "benchmark": "benchmarks",
+}
+"""Kind of an export → where an evidence summary tells it; `others` has those of no known kind."""
 
 
 def task_summary(tasks: Tasks) -> JsonObject:
@@ -113,10 +121,11 @@ def evidence_summary(evidence: Evidence, thread_id: str | None) -> JsonObject:
         return {"status": NOT_APPLICABLE}
     newest = max(exports, key=lambda one: one.last_sequence)
     more: JsonObject = {
-        "packs": _refs(exports, "evidence"),
-        "replays": _refs(exports, "replay"),
-        "reviews": _refs(exports, "review"),
-        "benchmarks": _refs(exports, "benchmark"),
+        "evidenceRefs": [one.evidence_id for one in exports],
+        **{
+            name: [to_builtins(one) for one in exports if _KINDS.get(one.kind, "others") == name]
+            for name in (*_KINDS.values(), "others")
+        },
         "verifications": [
             {"evidenceId": one.evidence_id, **one.verification}
             for one in exports
@@ -130,13 +139,9 @@ def evidence_summary(evidence: Evidence, thread_id: str | None) -> JsonObject:
     return {"status": newest.state} | {name: told for name, told in more.items() if told}
 
 
-def _refs(exports: list[Export], kind: str) -> list[JsonObject]:
-    return [to_builtins(one) for one in exports if one.kind == kind]
-
-
-def evidence_refs(evidence: Evidence) -> list[JsonObject]:
-    """Gives a line for each export that is kept."""
-    return [to_builtins(one) for one in evidence.exports.entries()]
+def evidence_refs(evidence: Evidence) -> list[str]:
+    """Return the ids of the exports that are kept; `evidence_summary` tells what they are."""
+    return [one.evidence_id for one in evidence.exports.entries()]
 
 
 def benchmark_summary(benchmark: Benchmark) -> JsonObject:
@@ -155,9 +160,9 @@ def benchmark_summary(benchmark: Benchmark) -> JsonObject:
         "comparisons": to_builtins(benchmark.comparisons),
         "olderComparisons": benchmark.older_comparisons,
         "decision": last.decision if last else None,
-        "p0Regressions": last.p0_regressions if last else None,
+        "p0QcGateRegressionCount": last.p0_regressions if last else None,
     }
-    return _applicable(more, kept=("meanReward", "p0Regressions"))
+    return _applicable(more, kept=("meanReward", "p0QcGateRegressionCount"))
 
 
 def _applicable(fields: JsonObject, kept: tuple[str, ...] = ("candidateCount",)) -> JsonObject:

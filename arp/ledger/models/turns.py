@@ -132,9 +132,27 @@ def _thread(threads: Threads, fact: Fact) -> None:
     thread.told_status = told if fact.type == "thread.updated" else thread.told_status
 
 
+def _session(threads: Threads, fact: Fact) -> None:
+    """Begins the first thread, which needs no fact of its own."""
+    if fact.thread_id is not None:
+        threads.of(fact)
+
+
 def _queue(threads: Threads, fact: Fact) -> None:
-    if isinstance(fact.payload.get("queued"), list):
-        threads.of(fact).queue = texts(fact.payload, "queued", MOST_WAITING)
+    """Gives each thread what it has in the line, which is one for all of them.
+
+    A turn that no thread knows belongs to the one that the fact names.
+    """
+    if not isinstance(fact.payload.get("queued"), list):
+        return
+    named, line = threads.of(fact), texts(fact.payload, "queued", MOST_WAITING)
+    left = dict.fromkeys(line)
+    for thread in threads.threads.values():
+        if thread is not named:
+            thread.queue = [turn_id for turn_id in line if turn_id in thread.turns.open]
+            for turn_id in thread.queue:
+                left.pop(turn_id, None)
+    named.queue = list(left)
 
 
 # -- turns -----------------------------------------------------------------------------------------
@@ -217,15 +235,14 @@ def _run_status(threads: Threads, fact: Fact) -> None:
 
 
 def _removed(threads: Threads, fact: Fact) -> None:
-    thread = threads.of(fact)
-    for turn_id in texts(fact.payload, "removedTurns", MOST_TURNS):
-        turn = thread.turns.get(turn_id)
-        if turn is not None:
-            turn.removed = True
-    for turn_id in texts(fact.payload, "restoredTurns", MOST_TURNS):
-        turn = thread.turns.get(turn_id)
-        if turn is not None:
-            turn.removed = False
+    """Notes which turns count no longer, or again: of all threads, as the history is one."""
+    threads.of(fact)
+    for name, is_removed in (("removedTurns", True), ("restoredTurns", False)):
+        for turn_id in texts(fact.payload, name, MOST_TURNS):
+            for thread in threads.threads.values():
+                turn = thread.turns.get(turn_id)
+                if turn is not None:
+                    turn.removed = is_removed
 
 
 # -- what happens in a turn ------------------------------------------------------------------------
@@ -287,6 +304,7 @@ def _unblocked(threads: Threads, fact: Fact) -> None:
 
 
 RULES: Final[dict[str, Callable[[Threads, Fact], None]]] = {
+    "session.created": _session,
     "thread.started": _thread,
     "thread.updated": _thread,
     "queue.changed": _queue,

@@ -17,7 +17,7 @@ def trial(role: str, reward: float | None, task: str = "count", **more: Any) -> 
         "datasetId": "terminal",
         "datasetVersion": "1.0",
         "configurationId": "c-2" if is_candidate else "c-1",
-        **({"changedVariable": "model"} if is_candidate else {}),
+        **({"singleChangedVariable": "model"} if is_candidate else {}),
         **more.pop("benchmark", {}),
     }
     fields: dict[str, Any] = {
@@ -46,7 +46,7 @@ def test_figures_are_candidate_less_baseline() -> None:
     comparison, told = found.comparison, found.decision_input
     assert (comparison.baseline, comparison.candidate) == ("c-1", "c-2")
     assert comparison.mean_reward_delta == 0.25
-    assert comparison.timeout_delta == -1
+    assert comparison.timeout_rate_delta == -0.5
     assert comparison.evidence_completeness == 1.0
     assert comparison.p0_regressions == 0
     assert comparison.decision == "promote"
@@ -92,7 +92,7 @@ def test_what_stands_against_it_decides_before_the_reward(
         ),
         ({"benchmark": {"configurationId": None}}, "the candidate has 0 configurations, not one"),
         (
-            {"benchmark": {"changedVariable": None}},
+            {"benchmark": {"singleChangedVariable": None}},
             "the candidate names 0 changed variables, not one",
         ),
         ({"task": "sort"}, "these tasks ran on one side alone: count, sort"),

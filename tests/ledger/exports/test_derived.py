@@ -14,10 +14,10 @@ from arp.ledger.exports.trial_parts import TrialParts
 from arp.ledger.fact import decode
 from tests.ledger.histories import long_history
 
-FACTS = Path(__file__).parents[1] / "models" / "version_1.ndjson"
+FACTS = Path(__file__).parents[1] / "models" / "version_2.ndjson"
 
 MADE = {
-    1: "e8f8efef5757bd69eeee9711a63e2783f8ba7343c6f16c9c07b6052e73b64903",
+    1: "a5e21f3bdd43bac19fe148259f459e40d7dd12a3907bd0dd4c87fedbc6353d5e",
 }
 """`DERIVATION` → SHA-256 of all that is made of these facts.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from arp.ledger.exports.correlation import Spine
 from arp.ledger.exports.evidence import Evidence
 from arp.ledger.exports.manifest import Gap, Output, Scope
 from arp.ledger.exports.scope import Bounds
@@ -252,3 +253,11 @@ def test_others_may_make_further_parts_of_the_facts_of_the_scope() -> None:
     evidence = Evidence("s", "e1", Scope(task_id="k1"), Bounds(2, 12), (Counter(),))
     evidence.take([encode(fact) for fact in story().facts])
     assert evidence.documents()["count.txt"] == b"5"
+
+
+def test_of_several_runtimes_that_wrote_a_session_the_newest_names_it() -> None:
+    spine = Spine()
+    for fact, name in zip(story().facts, ("arp", "arp-1", "arp"), strict=False):
+        spine.take(msgspec.structs.replace(fact, runtime_id=name))
+    assert spine.document()["runtimeIds"] == ["arp", "arp-1"]
+    assert spine.document()["runtimeId"] == "arp"

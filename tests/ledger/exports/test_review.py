@@ -54,7 +54,7 @@ def test_without_gaps_and_incidents_it_says_so() -> None:
     document = reviewed(told)
     assert "None that the facts show." in document
     assert "Incidents" not in document
-    assert "Thread `unavailable` is `idle`." in document
+    assert "Thread `main` is `idle`." in document
     assert "There is no such thread." in reviewed(told, Scope(thread_id="side"))
 
 

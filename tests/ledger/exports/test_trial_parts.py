@@ -18,7 +18,7 @@ def test_the_trajectory_tells_of_which_trial_it_is() -> None:
     trajectory = json.loads(documents["trajectory.json"])
     assert trajectory["agent"] == {"name": "counter", "version": "unknown"}
     assert trajectory["extra"] == {
-        "benchmark": {**DATA, "trialId": "a", "p0Regressions": 2},
+        "benchmark": {**DATA, "trialId": "a", "p0QcGateRegressionCount": 2},
         "taskId": "count",
         "runId": "r1",
     }

@@ -14,7 +14,12 @@ SET = {"datasetId": "set", "datasetVersion": "2"}
 
 def trial(number: int = 1, **more: Any) -> dict[str, Any]:
     told = SET | {"configurationId": "base", "trialId": f"trial{number}"} | more
-    return {"benchmark": told, "task_id": "k1", "run_id": f"r{number}", "refs": {"harborJob": "j"}}
+    return {
+        "benchmark": told,
+        "task_id": "k1",
+        "run_id": f"r{number}",
+        "refs": {"harborJobRef": "j"},
+    }
 
 
 def summary(story: Story) -> dict[str, Any]:
@@ -34,10 +39,10 @@ def test_a_trial_is_told_from_its_start_to_its_reward() -> None:
         {"benchmark": SET | {"configurationId": "base"}},
         configuration={"model": "big"},
     )
-    told = trial(role="candidate", changedVariable="model", p0Regressions=0)
+    told = trial(role="candidate", singleChangedVariable="model", p0QcGateRegressionCount=0)
     story.tell("benchmark.trial.started", IN_TURN | told)
     assert summary(story)["trials"][0]["status"] == "running"
-    told = trial() | {"refs": {"trajectory": "t.json"}}
+    told = trial() | {"refs": {"trajectoryRef": "t.json"}}
     story.tell("benchmark.trial.completed", told, durationMs=90)
     story.tell("benchmark.reward.recorded", told, reward=0.75, detail={"tests": 3})
     found = summary(story)
@@ -49,15 +54,15 @@ def test_a_trial_is_told_from_its_start_to_its_reward() -> None:
             "datasetVersion": "2",
             "configurationId": "base",
             "role": "candidate",
-            "changedVariable": "model",
+            "singleChangedVariable": "model",
             "taskId": "k1",
             "runId": "r1",
             "threadId": "main",
             "turnId": "t1",
             "reward": 0.75,
             "rewardDetail": {"tests": 3},
-            "p0Regressions": 0,
-            "refs": {"harborJob": "j", "trajectory": "t.json"},
+            "p0QcGateRegressionCount": 0,
+            "refs": {"harborJobRef": "j", "trajectoryRef": "t.json"},
             "firstSequence": 4,
             "lastSequence": 6,
         }
@@ -103,20 +108,20 @@ def test_a_comparison_tells_its_deltas_and_the_decision(decision: str) -> None:
         "baseline": "base",
         "candidate": "new",
         "meanRewardDelta": -0.25,
-        "timeoutDelta": 2,
-        "evidenceCompleteness": 0.9,
-        "p0Regressions": 0,
+        "timeoutRateDelta": 2,
+        "evidenceCompletenessRate": 0.9,
+        "p0QcGateRegressionCount": 0,
         "decision": decision,
     }
-    ids = {"benchmark": SET, "comparison": comparison, "refs": {"qcReport": "qc.json"}}
+    ids = {"benchmark": SET, "comparison": comparison, "refs": {"agentQcReportRef": "qc.json"}}
     story.tell("benchmark.comparison.completed", ids, reason="one gate open")
     found = summary(story)
-    assert (found["decision"], found["p0Regressions"]) == (decision, 0)
+    assert (found["decision"], found["p0QcGateRegressionCount"]) == (decision, 0)
     assert found["comparisons"] == [
         comparison
         | {
             "reason": "one gate open",
-            "refs": {"qcReport": "qc.json"},
+            "refs": {"agentQcReportRef": "qc.json"},
             "firstSequence": 2,
             "lastSequence": 2,
         }

@@ -34,7 +34,9 @@ def test_each_kind_of_export_is_listed_with_its_refs() -> None:
     assert [one["evidenceId"] for one in summary["replays"]] == ["e2"]
     assert [one["evidenceId"] for one in summary["reviews"]] == ["e3"]
     assert [one["evidenceId"] for one in summary["benchmarks"]] == ["e4"]
-    assert story.snapshot["evidenceRefs"][0] == {
+    assert summary["evidenceRefs"] == ["e1", "e2", "e3", "e4"]
+    assert story.snapshot["evidenceRefs"] == ["e1", "e2", "e3", "e4"]
+    assert summary["packs"][0] == {
         "evidenceId": "e1",
         "kind": "evidence",
         "state": "exported",
@@ -47,6 +49,12 @@ def test_each_kind_of_export_is_listed_with_its_refs() -> None:
         "firstSequence": 2,
         "lastSequence": 2,
     }
+
+
+def test_an_export_of_no_known_kind_is_told_among_the_others() -> None:
+    story = Story()
+    exported(story, "e1", "portrait")
+    assert [one["evidenceId"] for one in story.thread["evidenceSummary"]["others"]] == ["e1"]
 
 
 def test_the_states_of_an_export_are_told_apart() -> None:

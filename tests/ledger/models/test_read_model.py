@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from arp.ledger.fact import Fact
 from arp.ledger.models.document import THREAD_STATUSES
 from arp.ledger.models.read_model import FactOutOfOrder, ReadModel, UnreadableModel
+from arp.ledger.models.state import MODEL_VERSION
 from arp.ledger.models.tasks import STATUSES
 from arp.protocol.json_value import Json, JsonObject
 from tests.ledger.histories import histories, long_history
@@ -220,8 +221,8 @@ def test_a_type_of_a_newer_version_is_counted_and_changes_nothing_else(facts: li
     ("data", "says"),
     [
         (b"", "no read model"),
-        (b'{"version":1,"sequence":"two"}', "no read model"),
-        (b'{"version":0}', "of version 0, not of 1"),
+        (b'{"version":2,"sequence":"two"}', "no read model"),
+        (b'{"version":0}', f"of version 0, not of {MODEL_VERSION}"),
     ],
 )
 def test_bytes_that_are_no_model_of_this_version_are_refused(data: bytes, says: str) -> None:

@@ -175,7 +175,7 @@ def test_a_task_tells_its_progress_and_what_came_of_it() -> None:
     )
     told = task(story)
     assert told["progress"] == {"fraction": 0.5, "done": 2, "total": 4, "message": "half"}
-    assert told["artifacts"] == ["file1", "file2"]
+    assert told["artifacts"] == [{"artifactId": "file1"}, {"artifactId": "file2"}]
     assert told["evidenceRefs"] == ["e1", "e2"]
     assert told["outputs"] == ["report.md", {"rows": 3}]
     assert told["delivery"] == {"state": "delivered", "to": "ann"}

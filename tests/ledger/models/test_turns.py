@@ -244,3 +244,18 @@ def test_a_turn_that_is_submitted_twice_is_in_line_once() -> None:
     story.submit("t1")
     story.submit("t1")
     assert [turn["turnId"] for turn in story.thread["queuedTurns"]] == ["t1"]
+
+
+def test_a_line_belongs_to_the_threads_of_its_turns_and_what_is_none_changes_nothing() -> None:
+    story = Story()
+    side = {"thread_id": "side"}
+    for turn, thread in (("t1", "main"), ("t2", "side"), ("t3", "main")):
+        asked = {"input": {"input_type": "text", "data": {"text": turn}}}
+        story.tell("turn.submitted", {"thread_id": thread, "turn_id": turn}, **asked)
+    story.tell("queue.changed", side, queued=["t3", "t2", "t1", "t9"])
+    story.tell("queue.changed", side, queued="t1")
+    lines = {
+        one["threadId"]: [turn["turnId"] for turn in one["queuedTurns"]]
+        for one in story.snapshot["threads"]
+    }
+    assert lines == {"main": ["t3", "t1"], "side": ["t2", "t9"]}

@@ -1,0 +1,71 @@
+"""The JSON Schemas of facts and snapshots, with examples: the same for everybody, and no secret.
+
+They come from the package itself, so that they are those of the version that is served.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from arp.server.answers import json_response
+
+FOLDER: Final = "/schemas/"
+"""Where they are served, to whoever passes the guard."""
+
+HEADERS: Final = {
+    "cache-control": "public, max-age=3600",
+    "x-content-type-options": "nosniff",
+}
+
+
+@cache
+def documents() -> dict[str, bytes]:
+    """Return every schema and example by its path below `/schemas/`."""
+    return dict(_below(files("arp.ledger") / "schemas", ""))
+
+
+def schema_routes() -> list[BaseRoute]:
+    """Return what serves them."""
+    return [Route("/schemas", _index), Route(f"{FOLDER}{{name:path}}", _one)]
+
+
+def _below(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        if entry.is_dir():
+            found += _below(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".json"):
+            found.append((prefix + entry.name, entry.read_bytes()))
+    return found
+
+
+async def _index(_: Request) -> Response:
+    return json_response([FOLDER + name for name in documents()], headers=HEADERS)
+
+
+async def _one(request: Request) -> Response:
+    name: str = request.path_params["name"]
+    if not name:
+        return await _index(request)
+    body = documents().get(name)
+    if body is None:
+        raise HTTPException(404, f"no schema {name!r:.80}; {FOLDER} lists them")
+    is_schema = name.endswith(".schema.json")
+    etag = f'"{sha256(body).hexdigest()[:32]}"'
+    headers = {
+        **HEADERS,
+        "content-type": "application/schema+json" if is_schema else "application/json",
+        "etag": etag,
+    }
+    if etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers)
