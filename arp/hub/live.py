@@ -17,6 +17,7 @@ from msgspec import Struct
 from arp.hub.delivery import Delivery, Join
 from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
+from arp.hub.shares import Key
 from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
 from arp.session.emission import Drained, Said
@@ -68,6 +69,7 @@ class LiveSession:
         "dirty",
         "gone",
         "session",
+        "shares",
         "task",
         "turn",
         "unwritten",
@@ -82,6 +84,8 @@ class LiveSession:
         self.turn: Turn | None = None
         self.task: asyncio.Task[None] | None = None
         """The agent that works in `turn`."""
+        self.shares: Sequence[Key] = ()
+        """For whom it counts."""
         self.used_at = 0.0
         """When it last did something, on the loop's clock."""
         self.dirty = False
@@ -176,7 +180,7 @@ class LiveSession:
 
     def detach(self, viewer: Viewer) -> None:
         """Forgets a renderer; nothing else changes."""
-        viewer.live = None
+        viewer.live = viewer.made_at = None
         self.delivery.detach(viewer)
 
     def gather(self, at: str) -> Gathered:
