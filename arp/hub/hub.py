@@ -265,9 +265,14 @@ class Hub:
         return live, is_new
 
     async def _discard(self, live: LiveSession) -> None:
-        """Removes a session that nobody has used, also from the ledger."""
-        self.directory.shares.unmade(live.shares)
+        """Removes a session that nobody has used, also from the ledger.
+
+        One of which nothing went there costs nothing, and does not count as made.
+        """
         self._forget(live, SessionNotFound("the session was never used", detail=live.id))
+        if not live.was_gathered:
+            self.directory.shares.unmade(live.shares)
+            return
         removal = self._remove(live.id, Principal(live.session.head.owner))
         try:
             await self.directory.removed(live.id, removal)

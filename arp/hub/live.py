@@ -74,6 +74,7 @@ class LiveSession:
         "turn",
         "unwritten",
         "used_at",
+        "was_gathered",
     )
 
     def __init__(
@@ -86,6 +87,8 @@ class LiveSession:
         """The agent that works in `turn`."""
         self.shares: Sequence[Key] = ()
         """For whom it counts."""
+        self.was_gathered = False
+        """Something of it is on its way to the store, or there."""
         self.used_at = 0.0
         """When it last did something, on the loop's clock."""
         self.dirty = False
@@ -186,6 +189,7 @@ class LiveSession:
     def gather(self, at: str) -> Gathered:
         """Takes what is to be written now, and prepares those who join."""
         self.dirty = False
+        self.was_gathered = True
         self.unwritten = 0
         turn, log = self.turn, self.session.log
         if turn is not None and turn.has_pending:

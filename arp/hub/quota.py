@@ -86,7 +86,8 @@ class Quota:
             while page := await self._store.sessions(owner=owner, before=before, limit=_PAGE):
                 ids += [meta.id for meta in page]
                 before = page[-1].cursor
-            self._held[owner] = await self._blobs.held(ids)
+            held = await self._blobs.held(ids)
+            self._held.setdefault(owner, held)  # who counted meanwhile may have stored since
         return self._held[owner]
 
     def _grown(self, session_id: str, size: int) -> None:

@@ -45,7 +45,7 @@ class HubSettings(Struct, frozen=True):
     max_sessions_per_address: Count = 5_000
     """Of these, asked for from one address."""
     max_new_sessions_per_minute: Count = 3_000
-    """That one user, or one address, may make; one that was never used does not count."""
+    """That one user, or one address, may make."""
     max_stored_bytes_per_user: Count = 10 << 30
     """What the files of one user's sessions may hold; an upload beyond it gets RESOURCE_LIMIT."""
     high_water_bytes: Annotated[int, Meta(ge=1024, description="a number from 1024")] = 256 << 10

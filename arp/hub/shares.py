@@ -69,7 +69,7 @@ class Shares:
         self._made.update(keys)
 
     def unmade(self, keys: Iterable[Key]) -> None:
-        """Takes back a session that was made and never used."""
+        """Takes back a session that was made, and went before it cost anything."""
         for key in keys:
             _take_one(self._made, key)
 

@@ -407,13 +407,24 @@ async def test_renderer_may_change_its_session_by_another_hello() -> None:
 
 async def test_session_that_nobody_used_goes_with_the_next_hello() -> None:
     """Neither the memory nor the ledger keeps it, and nobody sees it in a list."""
-    store = HeldStore()
+
+    class Noting(HeldStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.deleted: list[str] = []
+
+        async def delete(self, session_id: str) -> bool:
+            self.deleted.append(session_id)
+            return await super().delete(session_id)
+
+    store = Noting()
     async with running(store=store, settings=HubSettings(max_sessions=2)) as hub:
         renderer = Renderer(hub, None)
         made: set[str] = set()
         for _ in range(20):
             await renderer.join()
             made |= set(hub.sessions)
+        deleted = len(store.deleted)
         for number in range(20):
             await hub.hello(renderer.viewer, Renderer(hub, f"n{number}").hello, ME, "agent")
         await settled(hub)
@@ -421,6 +432,7 @@ async def test_session_that_nobody_used_goes_with_the_next_hello() -> None:
         kept = [await store.facts(name) for name in sorted(made)]
         assert list(hub.sessions) == listed == ["n19"]
     assert (len(made), kept) == (20, [[]] * 20)
+    assert (deleted, len(store.deleted)) == (19, 20), "what was never written is not deleted"
 
 
 @pytest.mark.parametrize("use", ["said", "renamed", "joined", "followed", "named again"])

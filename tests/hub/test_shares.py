@@ -80,16 +80,21 @@ async def test_sessions_made_within_a_minute_are_bounded() -> None:
         await hub.open("c", BOB, "agent")
 
 
-async def test_session_that_was_never_used_does_not_count_as_made() -> None:
+async def test_session_that_nobody_used_does_not_count() -> None:
+    """Not as an open one; nor as made, if it went before anything of it was written."""
     settings = HubSettings(
-        max_new_sessions_per_minute=2, max_sessions_per_user=2, stop_grace_s=0.05
+        max_new_sessions_per_minute=5, max_sessions_per_user=1, stop_grace_s=0.05
     )
     async with running(settings=settings) as hub:
         renderer = Renderer(hub, None)
         renderer.principal = ADA
-        for _ in range(10):
+        for _ in range(100):
+            await hub.hello(renderer.viewer, renderer.hello, ADA, "agent")
+        for _ in range(5):
             await renderer.join()
         assert len(hub.sessions) == 1
+        with pytest.raises(RateLimited, match="made 5 sessions"):
+            await renderer.join()
 
 
 def test_next_minute_begins_anew() -> None:
