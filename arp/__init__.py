@@ -22,6 +22,7 @@ from arp.hub.settings import HubSettings
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.protocol.limits import Limits
+from arp.server.bounds import Bounds
 from arp.server.served import Access
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "App",
     "ArpClient",
     "ArpError",
+    "Bounds",
     "Component",
     "ErrorCode",
     "HubSettings",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from arp.hub.listing import Listing
 from arp.hub.live import LiveSession
 from arp.hub.replay import Replayer
 from arp.hub.settings import HubSettings
+from arp.hub.shares import Key, Shares, keys_of
 from arp.hub.states import States
 from arp.protocol.errors import ArpError, InternalError, RateLimited, SessionNotFound
 from arp.session.session import Head, Session
@@ -31,6 +32,8 @@ class Principal(Struct, frozen=True):
     """Who is at the other end of a connection; sessions belong to one."""
 
     name: str = ""
+    address: str = ""
+    """From where; empty where bounds do not count it."""
 
 
 def utc_now() -> str:
@@ -53,6 +56,7 @@ class Directory:
         self.sessions: dict[str, LiveSession] = {}
         self.states = States(store, self.sessions, settings)
         self.listing = Listing(store)
+        self.shares = Shares(settings, asyncio.get_running_loop().time)
         self._store = store
         self._settings = settings
         self._replayer = replayer
@@ -118,18 +122,21 @@ class Directory:
 
     async def open(
         self, session_id: str | None, principal: Principal, workflow: str
-    ) -> LiveSession:
-        """Gives a session, made if there is none.
+    ) -> tuple[LiveSession, bool]:
+        """Gives a session, and whether it was made because there was none.
 
         Raises:
             SessionNotFound: It belongs to somebody else.
-            RateLimited: Too many sessions are in memory.
+            RateLimited: Too many sessions are in memory, or too many of this user or address; or
+                these made too many.
         """
         if session_id is not None:
             live = await self._known(session_id, principal)
             if live is not None:
                 live.used_at = asyncio.get_running_loop().time()
-                return live
+                return live, False
+        keys = keys_of(principal)
+        self.shares.check(keys)
         if len(self.sessions) >= self._settings.max_sessions:
             raise RateLimited("too many sessions; try again later")
         epoch, created_at = secrets.token_hex(8), self.now()
@@ -137,9 +144,10 @@ class Directory:
         head = Head(name, epoch, principal.name, workflow, self.runtime_id, created_at)
         session = self.states.new(head)
         owner = {"owner": principal.name} if principal.name else {}
-        told = {"epoch": epoch, "workflow": workflow, **owner}
-        session.record("session.created", told, thread_id=THREAD)
-        return self._add(session)
+        created = {"epoch": epoch, "workflow": workflow, **owner}
+        session.record("session.created", created, thread_id=THREAD)
+        self.shares.made(keys)
+        return self._add(session, keys), True
 
     async def load(self, session_id: str) -> LiveSession | None:
         """Reads a session from the store, once however many ask; `None` if there is none.
@@ -188,7 +196,7 @@ class Directory:
         session = await self._restored(meta)
         if session_id in self.sessions:
             return self.sessions[session_id]
-        live = self._add(session)
+        live = self._add(session, keys_of(Principal(meta.owner)))
         self.listing.rows[session_id] = meta
         self._loaded(live)
         return live
@@ -210,13 +218,15 @@ class Directory:
             meta.id, meta.epoch, meta.owner, meta.workflow, self.runtime_id, meta.created_at
         )
 
-    def _add(self, session: Session) -> LiveSession:
+    def _add(self, session: Session, keys: Sequence[Key]) -> LiveSession:
         if self._settings.telemetry:
             session.standing.rules = msgspec.structs.replace(session.rules, traced=True)
         live = LiveSession(session, self._settings, self._mark)
         live.used_at = asyncio.get_running_loop().time()
         live.delivery.replay = self._replayer.start
         self.sessions[live.id] = live
+        live.shares = keys
+        self.shares.opened(keys)
         return live
 
     def idle(self, before: float) -> list[LiveSession]:
@@ -234,6 +244,7 @@ class Directory:
             live.gone.set_result(why or InternalError("the session left the memory; ask again"))
         if self.sessions.get(live.id) is live:
             del self.sessions[live.id]
+            self.shares.left(live.shares)
             self.listing.rows.pop(live.id, None)
 
 

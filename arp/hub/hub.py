@@ -20,10 +20,12 @@ from arp.hub.history import History
 from arp.hub.listing import rename
 from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
+from arp.hub.quota import Quota
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
+from arp.hub.shares import Key, keys_of
 from arp.hub.states import NAME as STATE
 from arp.hub.verification import Verifier
 from arp.hub.viewer import About, Viewer
@@ -88,7 +90,9 @@ class Hub:
         self.store = store
         self.settings = settings or HubSettings()
         self.writer = Writer(store, now, self._write_failed)
-        self.runner = Runner(handlers, self.writer, blobs, self.settings, self.carry_out)
+        most = self.settings.max_stored_bytes_per_user
+        self._quota = Quota(blobs, store, self._owner_of, most)
+        self.runner = Runner(handlers, self.writer, self._quota, self.settings, self.carry_out)
         self._replayer = Replayer(store, self.settings)
         self.commands: Callable[[], tuple[Command, ...]] = tuple
         """What a user may give by a slash; told in each `hello`."""
@@ -209,9 +213,15 @@ class Hub:
         self._let_go(idle)
         return len(idle)
 
-    def _make_room(self) -> None:
-        """Lets a tenth of the sessions go at once: finding them means looking at all."""
+    def _make_room(self, key: Key | None = None) -> None:
+        """Lets a tenth of the sessions go at once: finding them means looking at all.
+
+        Args:
+            key: Whose sessions; `None`: those of all.
+        """
         idle = self.directory.idle(asyncio.get_running_loop().time() - FRESH_S)
+        if key is not None:
+            idle = [live for live in idle if key in live.shares]
         idle.sort(key=lambda live: live.used_at)
         self._let_go(idle[: max(1, self.settings.max_sessions // 10)])
 
@@ -256,14 +266,38 @@ class Hub:
     ) -> LiveSession:
         """As `Directory.open`; a new session is written soon.
 
-        When the memory is full, those leave it that were not used for longest and nobody needs now.
+        When the memory is full, or the user or the address has as many sessions there as it may
+        have, those leave it that were not used for longest and nobody needs now.
         """
-        if len(self.sessions) >= self.settings.max_sessions:
-            self._make_room()
-        live = await self.directory.open(session_id, principal, workflow)
+        live, _ = await self._open(session_id, principal, workflow)
+        return live
+
+    async def _open(
+        self, session_id: str | None, principal: Principal, workflow: str
+    ) -> tuple[LiveSession, bool]:
+        if session_id not in self.sessions:
+            full = self.directory.shares.full(keys_of(principal))
+            if full is not None or len(self.sessions) >= self.settings.max_sessions:
+                self._make_room(full)
+        live, is_new = await self.directory.open(session_id, principal, workflow)
         if live.session.has_recorded:
             live.mark()
-        return live
+        return live, is_new
+
+    async def _discard(self, live: LiveSession) -> None:
+        """Removes a session that nobody has used, also from the ledger.
+
+        One of which nothing went there costs nothing, and does not count as made.
+        """
+        self._forget(live, SessionNotFound("the session was never used", detail=live.id))
+        if not live.was_gathered:
+            self.directory.shares.unmade(live.shares)
+            return
+        removal = self._remove(live.id, Principal(live.session.head.owner))
+        try:
+            await self.directory.removed(live.id, removal)
+        except StoreError as error:
+            logger.warning("session %s, which nobody used, stays in the ledger: %s", live.id, error)
 
     async def delete(self, session_id: str, principal: Principal) -> None:
         """Removes a session, everything that the ledger holds of it, and its files.
@@ -283,6 +317,7 @@ class Hub:
         await self.writer.room()
         async with self.blobs.removing(session_id):
             await self.store.delete(session_id)
+        self._quota.recount(principal.name)
         self.models.forget(session_id)
         self._fell_at.pop(session_id, None)
         self.directory.states.forget(session_id)
@@ -336,12 +371,31 @@ class Hub:
     ) -> None:
         """Attaches a renderer to the session that it names, or to a new one.
 
+        The one that it was on goes if it was made for this renderer and nobody has used it.
+
         Raises:
             ArpError: As `open`; the renderer is attached to nothing.
         """
+        unused = self.unused(viewer)
         self.detach(viewer)
-        live = await self.open(hello.session_id, principal, workflow)
+        if unused is not None and unused.id != hello.session_id:
+            await self._discard(unused)
+        live, is_new = await self._open(hello.session_id, principal, workflow)
         self.attach(viewer, live, hello)
+        if is_new or live is unused:
+            viewer.made_at = live.session.sequence
+
+    @staticmethod
+    def unused(viewer: Viewer) -> LiveSession | None:
+        """Gives the session of a renderer if it was made for it and nobody has used it.
+
+        Whatever happens in a session, and whoever else joins it, is a fact of it.
+        """
+        live = viewer.live
+        if live is None or viewer.made_at != live.session.sequence or live.gone.done():
+            return None
+        followers = live.delivery.followers
+        return live if followers is None or not followers.count else None
 
     @staticmethod
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
@@ -402,7 +456,7 @@ class Hub:
         try:
             live = await self.open(message.session_id, principal, workflow)
             if files:
-                await self._keep(live.id, files)
+                await self._keep(live, files)
                 live = await self.open(live.id, principal, workflow)  # it may have left the memory
                 live.session.seen.remember_files(file.ref.sha256 for file in files)
             watching = list(live.viewers.values())
@@ -413,11 +467,19 @@ class Hub:
             payload = error_payload(error, message.id)
             return ErrorMessage(payload=payload, session_id=message.session_id)
 
-    async def _keep(self, session_id: str, files: Sequence[Arrived]) -> None:
+    async def _keep(self, live: LiveSession, files: Sequence[Arrived]) -> None:
         self.check_takes_input()
-        most, kept = self.settings.limits.max_upload_bytes, self.blobs.of(session_id)
-        for file in files:
-            await kept.put(file.chunks(), max_bytes=most)
+        most, kept = self.settings.limits.max_upload_bytes, self.blobs.of(live.id)
+        new = {file.ref.sha256: file.ref.size for file in files}
+        for sha256 in new.keys() & live.session.seen.files:
+            del new[sha256]
+        async with self._quota.room(live.session.head.owner, sum(new.values())):
+            for file in files:
+                await kept.put(file.chunks(), max_bytes=most)
+
+    def _owner_of(self, session_id: str) -> str | None:
+        live = self.sessions.get(session_id)
+        return live.session.head.owner if live is not None else None
 
     async def _take(
         self,
@@ -465,34 +527,24 @@ class Hub:
         live = viewer.live
         if live is not None and message.session_id in (None, live.id):
             return live
-        if live is not None and viewer.profile.said_hello:
-            if viewer.said.session_made and _is_empty(live):
-                return await self._move(viewer, live, message.session_id, principal, workflow)
+        said_hello = live is not None and viewer.profile.said_hello
+        if live is not None and said_hello and not (viewer.said.session_made and _is_empty(live)):
             raise UnknownObject(
                 f"this connection is on session {live.id!r}; say hello to change it",
                 detail=message.session_id,
             )
-        found = await self.open(message.session_id, principal, workflow)
+        found, is_new = await self._open(message.session_id, principal, workflow)
+        unused = self.unused(viewer)
         self.detach(viewer)
-        viewer.profile = DRAFT
+        if said_hello:  # and no session: now the input says which
+            viewer.said = About(info=viewer.said.info)
+        else:
+            viewer.profile = DRAFT
         found.attach(viewer)
-        return found
-
-    async def _move(
-        self,
-        viewer: Viewer,
-        made: LiveSession,
-        session_id: str | None,
-        principal: Principal,
-        workflow: str,
-    ) -> LiveSession:
-        """Moves a renderer to the session that its input names; the empty one made for it goes."""
-        found = await self.open(session_id, principal, workflow)
-        self.detach(viewer)
-        viewer.said = About(info=viewer.said.info)
-        found.attach(viewer)
-        if not made.viewers and not made.gone.done() and self.settings.takes_input:
-            await self.delete(made.id, principal)
+        if is_new:
+            viewer.made_at = found.session.sequence
+        if unused is not None:
+            await self._discard(unused)
         return found
 
     def carry_out(

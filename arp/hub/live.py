@@ -17,6 +17,7 @@ from msgspec import Struct
 from arp.hub.delivery import Delivery, Join
 from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
+from arp.hub.shares import Key
 from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
 from arp.session.emission import Drained, Said
@@ -68,10 +69,12 @@ class LiveSession:
         "dirty",
         "gone",
         "session",
+        "shares",
         "task",
         "turn",
         "unwritten",
         "used_at",
+        "was_gathered",
     )
 
     def __init__(
@@ -82,6 +85,10 @@ class LiveSession:
         self.turn: Turn | None = None
         self.task: asyncio.Task[None] | None = None
         """The agent that works in `turn`."""
+        self.shares: Sequence[Key] = ()
+        """For whom it counts."""
+        self.was_gathered = False
+        """Something of it is on its way to the store, or there."""
         self.used_at = 0.0
         """When it last did something, on the loop's clock."""
         self.dirty = False
@@ -176,12 +183,13 @@ class LiveSession:
 
     def detach(self, viewer: Viewer) -> None:
         """Forgets a renderer; nothing else changes."""
-        viewer.live = None
+        viewer.live = viewer.made_at = None
         self.delivery.detach(viewer)
 
     def gather(self, at: str) -> Gathered:
         """Takes what is to be written now, and prepares those who join."""
         self.dirty = False
+        self.was_gathered = True
         self.unwritten = 0
         turn, log = self.turn, self.session.log
         if turn is not None and turn.has_pending:

@@ -51,6 +51,14 @@ class HubSettings(Struct, frozen=True):
     """Of one output of a tool or process that is kept whole; of a larger one, the beginning."""
     max_sessions: Count = 10_000
     """In memory at once. Idle ones leave for new ones; if none is, those get RATE_LIMITED."""
+    max_sessions_per_user: Count = 5_000
+    """Of these, of one user with a name."""
+    max_sessions_per_address: Count = 5_000
+    """Of these, asked for from one address."""
+    max_new_sessions_per_minute: Count = 3_000
+    """That one user, or one address, may make."""
+    max_stored_bytes_per_user: Count = 10 << 30
+    """What the files of one user's sessions may hold; an upload beyond it gets RESOURCE_LIMIT."""
     high_water_bytes: Annotated[int, Meta(ge=1024, description="a number from 1024")] = 256 << 10
     """What may wait for one renderer; beyond it, it is behind and gets a catch-up later."""
     models_in_memory: Count = 64

@@ -85,6 +85,7 @@ class Viewer:
         "encoding",
         "id",
         "live",
+        "made_at",
         "outbox",
         "part",
         "place",
@@ -101,6 +102,9 @@ class Viewer:
         self.encoding: Encoding = encoding
         self.profile: Profile = DRAFT
         self.live: LiveSession | None = None
+        self.made_at: int | None = None
+        """The newest fact of the session that was made for it, when it had joined; while there is
+        no newer one, nobody has used that session."""
         self.state: State = "new"
         self.place: Place = Place()
         """Where it stands while it is behind."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import time
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -28,12 +29,13 @@ from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.ledger.redaction_settings import Redaction
-from arp.protocol.errors import ArpError, ErrorCode
+from arp.protocol.errors import ArpError, ErrorCode, RateLimited
 from arp.server.answers import json_response, refusal
 from arp.server.blobs import blob_routes
 from arp.server.chat_events import chat_event_routes
 from arp.server.chats import chat_routes
 from arp.server.control_sockets import accept_rpc, is_rpc
+from arp.server.counted_address import client_address
 from arp.server.cross_origin import answer_preflight, is_preflight, readable
 from arp.server.file_cookie import FileCookie
 from arp.server.guard import Guard, Refused
@@ -43,6 +45,7 @@ from arp.server.own_secrets import with_own_secrets
 from arp.server.page import page_routes
 from arp.server.pictures import picture_routes
 from arp.server.ready import verification
+from arp.server.room import Most, Room, Seat
 from arp.server.runs import run_routes
 from arp.server.schemas import FOLDER as SCHEMAS
 from arp.server.schemas import schema_routes
@@ -50,6 +53,7 @@ from arp.server.served import Served
 from arp.server.session_routes import session_routes
 from arp.server.sockets import accept_socket, refuse_socket
 from arp.server.streams import stream_routes
+from arp.server.uploads import Intake
 from arp.server.workflows import workflow_routes
 from arp.store.location import open_blobs, open_store
 from arp.telemetry.following import begin
@@ -68,6 +72,7 @@ class Caller(Struct, frozen=True):
     """Who a request comes from."""
 
     principal: Principal | None
+    seat: Seat
 
 
 class Application:
@@ -77,6 +82,13 @@ class Application:
         self.served = served
         self.guard = Guard(served.access)
         self.file_cookie = FileCookie()
+        bounds = served.access.bounds
+        self.intake = Intake(bounds, served.settings.limits)
+        most = Most(
+            bounds.max_connections_per_user, bounds.max_connections_per_address, sys.maxsize
+        )
+        self.conversations = Room("connections", most)
+        """Requests and WebSockets that are being served."""
         self.streams: set[QueueOutbox] = set()
         """Event streams that are open; they must be told when the server stops."""
         self.unknown_peers: set[Peer | Connection] = set()
@@ -207,17 +219,40 @@ class Application:
         principal = await self.guard.principal(scope)
         if principal is None and scope["type"] == "http":
             principal = self.file_cookie.principal(scope, time.time())
-        scope["arp"] = Caller(principal)
-        if scope["type"] == "websocket":
-            accept = accept_rpc if is_rpc(scope) else accept_socket
-            conversation = await accept(self, scope, receive, send)
-            if conversation is not None:
-                await conversation
-        elif principal is None and not _is_open(scope):
-            reason = "a token is needed: Authorization: Bearer …"
-            await _refuse(scope, receive, send, Refused(401, reason))
-        else:
-            await self._route(scope, receive, send)
+        address = client_address(scope)
+        if principal is not None:
+            principal = Principal(principal.name, address)
+        try:
+            seat = Seat(self.conversations, principal or Principal("", address))
+        except RateLimited as error:
+            await _turn_away(scope, receive, send, error)
+            return
+        scope["arp"] = Caller(principal, seat)
+        try:
+            if scope["type"] == "websocket":
+                accept = accept_rpc if is_rpc(scope) else accept_socket
+                conversation = await accept(self, scope, receive, send)
+                if conversation is not None:
+                    await conversation
+            elif principal is None and not _is_open(scope):
+                reason = "a token is needed: Authorization: Bearer …"
+                await _refuse(scope, receive, send, Refused(401, reason))
+            else:
+                await self._route(scope, receive, send)
+        finally:
+            seat.leave()
+
+    async def shown_token(self, seat: Seat, token: str) -> Principal | None:
+        """Tells to whom a token belongs that came over a connection, which counts for them then.
+
+        Raises:
+            RateLimited: They have too many.
+        """
+        principal = await self.guard.check_token(token)
+        if principal is None:
+            return None
+        seat.known(principal.name)
+        return Principal(principal.name, seat.address)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request; an error that a route lets through is answered with its code."""
@@ -272,6 +307,16 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) 
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+async def _turn_away(scope: Scope, receive: Receive, send: Send, error: RateLimited) -> None:
+    """Says that there is no room now; clients come back by themselves."""
+    if scope["type"] == "websocket":
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await refuse_socket(receive, send)
+            return
+        await receive()
+    await refusal(error)(scope, receive, send)
 
 
 async def _health(_: Request) -> Response:

@@ -20,7 +20,6 @@ from arp.protocol.refusal import explain
 from arp.protocol.screen import is_text_part
 from arp.server.answers import json_response
 from arp.server.chat_rows import chat_row, found_row
-from arp.server.uploads import read_body
 from arp.session.window import PastTurn
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class _Chats:
         return json_response({**row, "messages": await _messages(hub, live, before, limit)})
 
     async def change(self, request: Request) -> Response:
-        body = await read_body(request, MAX_CHANGE_BYTES)
+        body = await self._application.intake.body(request, MAX_CHANGE_BYTES)
         try:
             change = _change_decoder.decode(body)
         except msgspec.ValidationError as error:

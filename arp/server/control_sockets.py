@@ -6,6 +6,7 @@ A client without a token in its header may show one by `initialize`, as a render
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from arp.control.connection import Connection
@@ -41,7 +42,7 @@ async def accept_rpc(
         return None
 
     def make_connection(outbox: SocketOutbox) -> Connection:
-        check = application.guard.check_token
+        check = partial(application.shown_token, scope["arp"].seat)
         connection = Connection(plane, outbox, principal, check)
         if principal is None:
             waiting.add(connection)

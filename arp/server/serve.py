@@ -17,6 +17,7 @@ from typing import Any
 import uvicorn
 
 from arp.server.application import Application
+from arp.server.connections import Watch, descriptor_limit, watched_http
 from arp.server.ending import run_to_end
 from arp.server.socket_protocol import SocketProtocol
 
@@ -42,9 +43,12 @@ Between the two its sender gets a coded error and may go on.
 
 def configuration(application: Application, **more: Any) -> uvicorn.Config:
     """Gives uvicorn's settings for an application."""
+    bounds = application.served.access.bounds
     max_bytes = application.served.settings.limits.max_message_bytes
     return uvicorn.Config(
         application,
+        http=watched_http(Watch(bounds, descriptor_limit())),
+        timeout_keep_alive=bounds.keep_alive_s,
         ws=SocketProtocol,
         ws_max_size=FRAME_FACTOR * max_bytes,
         ws_ping_interval=PING_S,

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from arp.hub.settings import HubSettings
 from arp.protocol.messages import Command
+from arp.server.bounds import Bounds
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler
@@ -50,7 +51,7 @@ class Workflow(Struct, frozen=True):
 
 
 class Access(Struct, frozen=True):
-    """Who may come in.
+    """Who may come in, and how much at once.
 
     Raises:
         ValueError: A token, host or origin that no request could ever match.
@@ -64,6 +65,8 @@ class Access(Struct, frozen=True):
     """Names under which the server is reached, besides this machine's own."""
     origins: tuple[Origin, ...] = ()
     """Web origins whose pages may use it, besides its own."""
+    bounds: Bounds = Bounds()
+    """How much may be taken at once, and how long it may take."""
 
     def __post_init__(self) -> None:
         """Refuses what would let nobody in, where it was meant to."""

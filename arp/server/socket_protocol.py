@@ -3,10 +3,14 @@
 Handshake, reading, control frames, keepalive and closing are uvicorn's and `websockets`'. Only data
 frames that are whole and alike for many sockets go straight to the transport, between two messages;
 no extension (compression) may be negotiated then, and none is.
+
+A ping is answered while the client reads. One that does not read would else make us keep a pong for
+each of its pings; RFC 6455, 5.5.3, lets us leave them out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -19,6 +23,21 @@ if TYPE_CHECKING:
 
 class SocketProtocol(WebSocketsSansIOProtocol):
     """One WebSocket connection; offers itself as `Wire`."""
+
+    on_lost: Callable[[], object] | None = None
+    """Is called once, when the connection is gone."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Says that the connection is gone."""
+        super().connection_lost(exc)
+        if self.on_lost is not None:
+            self.on_lost()
+
+    def handle_ping(self) -> None:
+        """Answers pings, unless what was sent before still waits for the client to read it."""
+        pongs = self.conn.data_to_send()  # taken in any case: else they wait there
+        if self.writable.is_set():
+            self.transport.write(b"".join(pongs))
 
     async def run_asgi(self) -> None:
         """Serves the application."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from arp.hub.peer import Peer
@@ -48,7 +49,8 @@ async def accept_socket(
     encoding = SUBPROTOCOLS[chosen] if chosen else "json"
 
     def make_peer(outbox: SocketOutbox) -> Peer:
-        peer = Peer(hub, outbox, encoding, workflow, principal, application.guard.check_token)
+        check = partial(application.shown_token, scope["arp"].seat)
+        peer = Peer(hub, outbox, encoding, workflow, principal, check)
         if principal is None:
             waiting.add(peer)
             peer.on_trusted = lambda: waiting.discard(peer)

@@ -27,7 +27,7 @@ from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_p
 from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck
 from arp.server.answers import status_of
 from arp.server.arrivals import log_arrival
-from arp.server.uploads import Form, Upload, read_body, read_form
+from arp.server.uploads import Form, Upload
 from arp.transport.event_stream import EventWriter, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
@@ -132,10 +132,10 @@ class _Inputs:
         hub = await self._application.hub()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "multipart/form-data":
-            async with read_form(request, hub.settings.limits.max_upload_bytes) as form:
+            async with self._application.intake.form(request) as form:
                 return await self._submit(request, hub, _frame_of_form(form), form.files)
         if kind == "application/json":
-            frame = await read_body(request, hub.settings.limits.max_message_bytes)
+            frame = await self._application.intake.body(request)
             return await self._submit(request, hub, frame)
         reason = "content-type: send application/json or multipart/form-data"
         return _response([_error(InvalidMessage(reason))], 415)

@@ -1,6 +1,11 @@
 """Request bodies within bounds: JSON into memory, large files aside until they are a session's.
 
-Source: protocol.md 4 (`max_upload_bytes`) and 6.
+Theory of operation. One limit holds for every way in: what becomes a message has at most
+`max_message_bytes`, whether it comes as JSON or as the text fields of a form, and only a part with
+a file name goes beyond, to the disk. Nothing is parsed before it is counted. What is being received
+counts for its user, its address and for all, until it is taken or given up.
+
+Source: protocol.md 4 (`max_message_bytes`, `max_upload_bytes`) and 6.
 """
 
 from __future__ import annotations
@@ -8,15 +13,21 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from tempfile import gettempdir
 
 from msgspec import Struct
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
+from arp.hub.shares import Key, keys_of
 from arp.protocol.errors import InvalidMessage, ResourceLimit
+from arp.protocol.limits import Limits
 from arp.protocol.messages import FileRef
+from arp.server.bounds import Bounds
+from arp.server.room import Most, Room
 from arp.store.blobs import too_large
+from arp.store.errors import StoreUnwritable
 
 MAX_FILES = 20
 """In one upload."""
@@ -30,29 +41,7 @@ MAX_NAME_BYTES = 255
 READ_BYTES = 64 << 10
 
 OVERHEAD_BYTES = 64 << 10
-"""Room for part headers and fields beside the files themselves."""
-
-
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Gives a whole body.
-
-    Raises:
-        ResourceLimit: It has more than `max_bytes`; reading stops there.
-    """
-    return b"".join([chunk async for chunk in bounded(request, max_bytes)])
-
-
-async def bounded(request: Request, max_bytes: int) -> AsyncGenerator[bytes, None]:
-    """Gives a body in chunks, up to a limit."""
-    size = 0
-    try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > max_bytes:
-                raise ResourceLimit(f"a body of more than {max_bytes} bytes is not taken")
-            yield chunk
-    except ClientDisconnect:
-        raise InvalidMessage("the body ended early") from None
+"""Room for the headers of parts."""
 
 
 class Upload(Struct, frozen=True):
@@ -77,32 +66,148 @@ class Form(Struct, frozen=True):
     files: list[Upload]
 
 
-@asynccontextmanager
-async def read_form(request: Request, max_bytes: int) -> AsyncIterator[Form]:
-    """Reads multipart/form-data; what it holds is there for a block.
+class Intake:
+    """Reads the bodies of requests for one application."""
 
-    Raises:
-        ResourceLimit: More bytes, files or fields than are taken.
-        InvalidMessage: Not multipart.
-    """
-    body = bounded(request, max_bytes + OVERHEAD_BYTES)
-    parser = MultiPartParser(
-        request.headers, body, max_files=MAX_FILES, max_fields=MAX_FIELDS, max_part_size=max_bytes
-    )
-    try:
-        form = await parser.parse()
-    except MultiPartException as error:
-        raise InvalidMessage(f"multipart/form-data: {error.message}") from None
-    read = Form({}, [])
-    try:
-        for name, value in form.multi_items():
+    def __init__(self, bounds: Bounds, limits: Limits) -> None:
+        self._limits = limits
+        each = max(bounds.max_received_bytes_per_user, self._most_of_form)
+        all_bytes = max(bounds.max_received_bytes, each)
+        self.received = Room("bodies under way", Most(each, each, all_bytes))
+        """Bytes of bodies that are being received."""
+        count = bounds.max_uploads_per_user
+        self.uploads = Room("uploads under way", Most(count, count, bounds.max_uploads))
+        """Forms that are being received."""
+
+    @property
+    def _most_of_form(self) -> int:
+        return self._limits.max_upload_bytes + self._limits.max_message_bytes + OVERHEAD_BYTES
+
+    async def body(self, request: Request, max_bytes: int | None = None) -> bytes:
+        """Gives a whole body.
+
+        Args:
+            request: The request.
+            max_bytes: `None`: `max_message_bytes`.
+
+        Raises:
+            ResourceLimit: It has more than `max_bytes`; reading stops there.
+            RateLimited: Too much is being received; reading stops there.
+        """
+        most = self._limits.max_message_bytes if max_bytes is None else max_bytes
+        async with _Reading(self.received, request, most) as reading:
+            return b"".join([chunk async for chunk in reading.chunks()])
+
+    @asynccontextmanager
+    async def form(self, request: Request) -> AsyncIterator[Form]:
+        """Reads multipart/form-data; what it holds is there for a block.
+
+        Raises:
+            ResourceLimit: More bytes, files or fields than are taken; reading stops there.
+            RateLimited: Too much is being received; reading stops there.
+            InvalidMessage: Not multipart.
+            StoreUnwritable: The disk is full.
+        """
+        keys = keys_of(request.scope["arp"].principal)
+        self.uploads.take(keys)
+        try:
+            async with _Reading(self.received, request, self._most_of_form) as reading:
+                parser = _Parser(request, reading.chunks(), self._limits.max_message_bytes)
+                form = await _parsed(parser)
+                try:
+                    yield await self._read(form.multi_items())
+                finally:
+                    await form.close()
+        finally:
+            self.uploads.give(keys)
+
+    async def _read(self, items: list[tuple[str, UploadFile | str]]) -> Form:
+        read, most = Form({}, []), self._limits.max_upload_bytes
+        for name, value in items:
             if isinstance(value, UploadFile):
-                read.files.append(Upload(name, await _ref(value, max_bytes), value))
+                read.files.append(Upload(name, await _ref(value, most), value))
             else:
                 read.fields[name] = value
-        yield read
-    finally:
-        await form.close()
+        return read
+
+
+class _Reading:
+    """One body that is being read, and counted as long as that goes on."""
+
+    def __init__(self, room: Room, request: Request, max_bytes: int) -> None:
+        self._room = room
+        self._request = request
+        self._max_bytes = max_bytes
+        self._keys: tuple[Key, ...] = keys_of(request.scope["arp"].principal)
+        self._size = 0
+
+    async def __aenter__(self) -> _Reading:
+        declared = self._request.headers.get("content-length", "")
+        if declared.isascii() and declared.isdigit():
+            self._check(int(declared))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._room.give(self._keys, self._size)
+
+    def _check(self, size: int) -> None:
+        if size > self._max_bytes:
+            raise ResourceLimit(f"a body of more than {self._max_bytes} bytes is not taken")
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Gives the body in chunks, up to the limit."""
+        try:
+            async for chunk in self._request.stream():
+                self._check(self._size + len(chunk))
+                self._room.take(self._keys, len(chunk))
+                self._size += len(chunk)
+                yield chunk
+        except ClientDisconnect:
+            raise InvalidMessage("the body ended early") from None
+
+
+class _Parser(MultiPartParser):
+    """Takes as much text as a message has, in all fields together; files go to the disk."""
+
+    spool_max_size = READ_BYTES
+
+    def __init__(
+        self, request: Request, chunks: AsyncGenerator[bytes, None], max_text_bytes: int
+    ) -> None:
+        super().__init__(
+            request.headers,
+            chunks,
+            max_files=MAX_FILES,
+            max_fields=MAX_FIELDS,
+            max_part_size=max_text_bytes,
+        )
+        self._max_text_bytes = max_text_bytes
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        """Keeps a piece of a part."""
+        try:
+            super().on_part_data(data, start, end)
+        except MultiPartException:  # all that it can mean: the part has more than `max_part_size`
+            raise ResourceLimit(
+                f"the fields of a form may have {self._max_text_bytes} bytes all together; "
+                "send what is longer as a file"
+            ) from None
+
+    def on_part_end(self) -> None:
+        """Leaves the fields that follow what this one has not used."""
+        super().on_part_end()
+        _, value = self.items[-1]
+        if isinstance(value, str):
+            self.max_part_size -= len(value.encode())
+
+
+async def _parsed(parser: MultiPartParser) -> FormData:
+    try:
+        return await parser.parse()
+    except MultiPartException as error:
+        raise InvalidMessage(f"multipart/form-data: {error.message}") from None
+    except OSError as error:
+        raise StoreUnwritable(gettempdir(), str(error.strerror)) from error
 
 
 async def _ref(body: UploadFile, max_bytes: int) -> FileRef:

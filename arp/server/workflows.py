@@ -30,7 +30,7 @@ from arp.protocol.messages import (
 )
 from arp.server.answers import json_response
 from arp.server.runs import follow, result_of
-from arp.server.uploads import Upload, read_body, read_form
+from arp.server.uploads import Upload
 from arp.transport.websocket import Receive, Scope, Send
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class _Workflow:
             await (await _whole(hub, live, turn_id))(scope, receive, send)
 
     async def _submit(self, request: Request, hub: Hub, workflow: str) -> tuple[LiveSession, str]:
-        limits = hub.settings.limits
+        intake = self._application.intake
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "multipart/form-data":
-            async with read_form(request, limits.max_upload_bytes) as form:
+            async with intake.form(request) as form:
                 return await self._begin(request, hub, workflow, dict(form.fields), form.files)
         if kind != "application/json":
             raise InvalidMessage("content-type: send application/json or multipart/form-data")
-        fields = await _fields(request, limits.max_message_bytes)
+        fields = _fields(await intake.body(request))
         return await self._begin(request, hub, workflow, fields)
 
     async def _begin(
@@ -124,9 +124,9 @@ def _as_error(answer: ErrorMessage) -> ArpError:
     return error
 
 
-async def _fields(request: Request, max_bytes: int) -> JsonObject:
+def _fields(content: bytes) -> JsonObject:
     try:
-        body = msgspec.json.decode(await read_body(request, max_bytes))
+        body = msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError):
         body = None
     if not isinstance(body, dict):

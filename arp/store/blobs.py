@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -46,6 +46,8 @@ class Blob(msgspec.Struct, frozen=True):
     size: int
     """Bytes."""
     sha256: str
+    is_new: bool = True
+    """The session did not hold it before."""
 
 
 class Files(Protocol):
@@ -103,6 +105,13 @@ class Blobs(Protocol):
             StoreUnwritable: The disk refuses.
         """
 
+    async def held(self, session_ids: Collection[str]) -> int:
+        """Gives how many bytes sessions hold, all together.
+
+        Raises:
+            StoreUnwritable: The disk refuses.
+        """
+
 
 class BlobStore:
     """`Blobs` in a directory, one below it for each session; for one process, as the ledger."""
@@ -147,6 +156,11 @@ class BlobStore:
             raise StoreUnwritable(str(self.directory), str(error.strerror)) from error
         with directory as path:
             yield Path(path)
+
+    async def held(self, session_ids: Collection[str]) -> int:
+        """As `Blobs.held`."""
+        places = [self._place(session_id) for session_id in session_ids]
+        return await _on_disk(self.directory, lambda: sum(map(_size_of, places)))
 
     def _place(self, session_id: str) -> Path:
         # Sessions are called what people like; a digest is a name that every disk takes.
@@ -221,6 +235,11 @@ class MemoryBlobs:
         with tempfile.TemporaryDirectory(prefix="arp-") as path:
             yield Path(path)
 
+    async def held(self, session_ids: Collection[str]) -> int:
+        """As `Blobs.held`."""
+        kept = [self._sessions.get(session_id, {}) for session_id in session_ids]
+        return sum(len(data) for files in kept for data in files.values())
+
 
 class MemoryFiles:
     """`Files` in memory."""
@@ -236,8 +255,10 @@ class MemoryFiles:
         async with aclosing(_gather(stream, max_bytes)) as chunks:
             data = b"".join([chunk async for chunk in chunks])
         blob_id = sha256(data).hexdigest()
-        self._sessions.setdefault(self._session_id, {})[blob_id] = data
-        return Blob(blob_id, len(data), blob_id)
+        files = self._sessions.setdefault(self._session_id, {})
+        is_new = blob_id not in files
+        files[blob_id] = data
+        return Blob(blob_id, len(data), blob_id, is_new)
 
     async def read(self, blob_id: str) -> bytes:
         """As `Files.read`."""
@@ -274,9 +295,11 @@ class _Upload:
         os.fsync(self._file.fileno())
         self._file.close()
         blob_id = self._hash.hexdigest()
-        self._path.replace(self._target / blob_id)
+        target = self._target / blob_id
+        is_new = not target.exists()
+        self._path.replace(target)
         sync_directory(self._target)
-        return Blob(blob_id, self._size, blob_id)
+        return Blob(blob_id, self._size, blob_id, is_new)
 
     def discard(self) -> None:
         """Removes what is unfinished; harmless after `finish`."""
@@ -300,6 +323,15 @@ def _rename(old: Path, new: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _size_of(directory: Path) -> int:
+    """Gives the bytes of the files in a directory that need not exist."""
+    try:
+        with os.scandir(directory) as entries:
+            return sum(entry.stat().st_size for entry in entries)
+    except FileNotFoundError:
+        return 0
 
 
 def too_large(max_bytes: int) -> ResourceLimit:

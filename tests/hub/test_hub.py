@@ -405,6 +405,100 @@ async def test_renderer_may_change_its_session_by_another_hello() -> None:
     assert watching == {"a": 1, "b": 1}
 
 
+async def test_session_that_nobody_used_goes_with_the_next_hello() -> None:
+    """Neither the memory nor the ledger keeps it, and nobody sees it in a list."""
+
+    class Noting(HeldStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.deleted: list[str] = []
+
+        async def delete(self, session_id: str) -> bool:
+            self.deleted.append(session_id)
+            return await super().delete(session_id)
+
+    store = Noting()
+    async with running(store=store, settings=HubSettings(max_sessions=2)) as hub:
+        renderer = Renderer(hub, None)
+        made: set[str] = set()
+        for _ in range(20):
+            await renderer.join()
+            made |= set(hub.sessions)
+        deleted = len(store.deleted)
+        for number in range(20):
+            await hub.hello(renderer.viewer, Renderer(hub, f"n{number}").hello, ME, "agent")
+        await settled(hub)
+        listed = [meta.id for meta in await hub.metas(ME)]
+        kept = [await store.facts(name) for name in sorted(made)]
+        assert list(hub.sessions) == listed == ["n19"]
+    assert (len(made), kept) == (20, [[]] * 20)
+    assert (deleted, len(store.deleted)) == (19, 20), "what was never written is not deleted"
+
+
+@pytest.mark.parametrize("use", ["said", "renamed", "joined", "followed", "named again"])
+async def test_session_that_was_used_stays_when_its_renderer_goes_on(use: str) -> None:
+    """Whatever happened in it; and a hello that names it does not begin it anew."""
+    async with running() as hub:
+        renderer = await Renderer(hub, "s").join()
+        epoch = hub.sessions["s"].session.head.epoch
+        match use:
+            case "said":
+                await renderer.say("hello")
+            case "renamed":
+                await hub.rename("s", ME, "Mine", None)
+            case "joined":
+                (await Renderer(hub, "s").join()).leave()
+            case "followed":
+                hub.sessions["s"].followers.count += 1
+            case _:
+                await renderer.join()
+                assert hub.unused(renderer.viewer) is not None
+        again = Renderer(hub, "s" if use == "named again" else "t").hello
+        await hub.hello(renderer.viewer, again, ME, "agent")
+        await settled(hub)
+        assert hub.sessions["s"].session.head.epoch == epoch
+        assert "s" in [meta.id for meta in await hub.metas(ME)]
+
+
+async def test_session_that_a_renderer_did_not_make_stays_when_it_goes_on() -> None:
+    """It may be somebody's who comes back."""
+    async with running() as hub:
+        await hub.open("s", ME, "agent")
+        renderer = await Renderer(hub, "s").join()
+        renderer.hello = Renderer(hub, "t").hello
+        await renderer.join()
+        assert sorted(hub.sessions) == ["s", "t"]
+
+
+async def test_draft_clients_refused_inputs_leave_no_trail_of_sessions() -> None:
+    """They name the session in each input, which makes it."""
+    async with running() as hub:
+        renderer = Renderer(hub, None)
+        for number in range(20):
+            await renderer.send("text", {}, session_id=f"s{number}")
+        await settled(hub)
+        listed = [meta.id for meta in await hub.metas(ME)]
+        assert list(hub.sessions) == listed == ["s19"]
+    assert len(renderer.box.of("error")) == 20
+
+
+async def test_unused_session_stays_if_the_ledger_cannot_remove_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The renderer is on its next one all the same."""
+
+    class Stuck(HeldStore):
+        async def delete(self, session_id: str) -> bool:
+            raise BROKEN
+
+    async with running(store=Stuck()) as hub:
+        renderer = await Renderer(hub, "s").join()
+        renderer.hello = Renderer(hub, "t").hello
+        await renderer.join()
+        assert list(hub.sessions) == ["t"]
+    assert "session s, which nobody used, stays in the ledger" in caplog.text
+
+
 async def test_input_to_another_session_than_that_of_the_hello_is_refused() -> None:
     """A renderer that said hello is on one session; the draft's name it in each input."""
     async with running() as hub:
@@ -425,7 +519,7 @@ async def test_refused_hello_leaves_the_renderer_on_nothing() -> None:
         with pytest.raises(SessionNotFound):
             await hub.hello(renderer.viewer, other.hello, renderer.principal, "agent")
         watching = [len(live.viewers) for live in hub.sessions.values()]
-    assert watching == [0, 0]
+    assert watching == [0]  # hers: nobody had used the one that bob left
     assert renderer.viewer.live is None
 
 

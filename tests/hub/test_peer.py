@@ -83,7 +83,7 @@ async def test_identity_stays_what_it_was_whatever_a_later_hello_says() -> None:
         await box.has("session", session_id="t")
         owners = {name: live.session.head.owner for name, live in hub.sessions.items()}
         peer.closed()
-    assert owners == {"s": "ada", "t": "ada"}
+    assert owners == {"t": "ada"}
 
 
 async def test_session_of_somebody_else_is_not_found() -> None:

@@ -47,6 +47,12 @@ class Process:
                 self.child.kill()
             await self.child.wait()
 
+    def peak(self) -> int:
+        """Gives the most memory that was ever resident, in bytes."""
+        status = Path(f"/proc/{self.child.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) << 10
+
     def rss(self) -> int:
         """Gives its resident memory, in bytes."""
         fields = Path(f"/proc/{self.child.pid}/statm").read_text().split()

@@ -1,11 +1,14 @@
-"""The WebSocket's handshake: path, subprotocol, agent; and messages that are too big."""
+"""The WebSocket's handshake: path, subprotocol, agent; messages too big, and sessions too many."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import cbor2
+import httpx
 import msgspec
 import pytest
 from websockets.asyncio.client import connect
@@ -36,6 +39,61 @@ async def second(turn: Turn) -> None:
 def server() -> Iterator[Serving]:
     with serving(app) as running:
         yield running
+
+
+async def count(server: Serving) -> int:
+    """Gives how many sessions the server holds."""
+    async with httpx.AsyncClient() as client:
+        text = (await client.get(f"{server.http}/metrics")).text
+    line = next(line for line in text.splitlines() if line.startswith("arp_sessions "))
+    return int(float(line.split()[1]))
+
+
+async def test_thousands_of_hellos_on_one_connection_leave_one_session_and_room_for_others() -> (
+    None
+):
+    """T29: each makes one, and the one before, in which nothing has happened, goes with it."""
+    settings = HubSettings(max_sessions=4, max_new_sessions_per_minute=100)
+    crowd = App(title="Crowd", settings=settings)
+    crowd.agent("first")(first)
+    hello = {"v": 1, "type": "hello", "capabilities": {"components": ["text"]}}
+    with serving(crowd) as server:
+        async with asyncio.timeout(60), raw(server) as one:
+            for _ in range(3_000):
+                await one.send(hello)
+            for name in [*"abcdefghij", "last"]:  # each is written, and then deleted
+                await one.send({**hello, "session_id": name})
+                last = await one.until("session", session_id=name)
+            assert await count(server) == 1
+            async with raw(server) as other:
+                await other.hello("mine", ["text"], "input")
+                await other.say("mine", "go")
+                await other.until_final("t1")
+            async with httpx.AsyncClient(base_url=server.http) as client:
+                chats = (await client.get("/_api/chats")).json()
+    assert {chat["id"] for chat in chats} == {"last", "mine"}
+    assert (last["resume"], one.of("error")) == ("new", [])
+
+
+async def test_address_with_too_many_sessions_leaves_room_for_other_addresses() -> None:
+    """They are watched, so none can leave the memory."""
+    settings = HubSettings(max_sessions=10, max_sessions_per_address=3)
+    crowd = App(title="Crowd", settings=settings)
+    crowd.agent("first")(first)
+    with serving(crowd) as server:
+        async with asyncio.timeout(30), AsyncExitStack() as opened:
+            for number in range(3):
+                mine = await opened.enter_async_context(raw(server))
+                await mine.hello(f"s{number}", ["text"])
+            refused = await opened.enter_async_context(raw(server))
+            await refused.say("one more", "go")
+            error = await refused.until("error")
+            there = raw(server, local_addr=("127.0.0.2", 0))
+            elsewhere = await opened.enter_async_context(there)
+            await elsewhere.say("theirs", "go")
+            await elsewhere.until_final("t1")
+    assert (error["payload"]["code"], error["payload"]["retryable"]) == (16, True)
+    assert "address 127.0.0.1 has 3 open sessions" in error["payload"]["error"]
 
 
 async def handshake(server: Serving, path: str = "/_arp/v1", **options: Any) -> str | None:

@@ -53,8 +53,17 @@ async def test_a_blob_is_named_by_what_it_contains(files: Files) -> None:
 
 async def test_equal_bytes_are_one_blob(files: Files) -> None:
     first = await files.put(stream(b"hello"), max_bytes=10)
-    assert await files.put(stream(b"hel", b"lo"), max_bytes=10) == first
+    again = await files.put(stream(b"hel", b"lo"), max_bytes=10)
+    assert (first.id, first.is_new, again.id, again.is_new) == (HELLO, True, HELLO, False)
     assert await files.read(HELLO) == b"hello"
+
+
+async def test_what_sessions_hold_is_told_in_bytes(blobs: Blobs) -> None:
+    for name, content in (("a", b"12345"), ("a", b"123"), ("b", b"12345"), ("c", b"1")):
+        await blobs.of(name).put(stream(content), max_bytes=10)
+    assert await blobs.held(["a", "b", "none"]) == 13
+    async with blobs.removing("a"):
+        assert await blobs.held(["a", "b"]) == 5
 
 
 async def test_an_empty_blob_is_a_blob(files: Files) -> None:

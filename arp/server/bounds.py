@@ -1,0 +1,59 @@
+"""What a server takes from its clients at once, and how long it waits for them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from arp.hub.settings import Seconds
+from arp.protocol.limits import Count
+from arp.protocol.refusal import explain
+
+
+class Bounds(Struct, frozen=True):
+    """Bounds of connections and uploads; each holds for one user or address before that for all.
+
+    Raises:
+        ValueError: A value that a bound cannot have.
+    """
+
+    header_s: Seconds = 10.0
+    """How long a request's line and headers may take, also those of a WebSocket's handshake."""
+    body_s: Seconds = 30.0
+    """How long a request may stay without another byte of its body."""
+    keep_alive_s: Count = 5
+    """How long a connection stays open between two requests."""
+    max_header_bytes: Annotated[int, Meta(ge=4096, description="a number from 4096")] = 64 << 10
+    """Of one request's line and headers."""
+    max_unfinished_per_address: Count = 100
+    """Connections whose request is not whole; those beyond it that wait longest are closed."""
+    max_connections_per_address: Count = 4_000
+    """Open at once; never more than three quarters of what the process may open."""
+    max_connections_per_user: Count = 4_000
+    """WebSockets and event streams of one user with a name."""
+    spare_descriptors: Annotated[int, Meta(ge=0, description="a number from 0")] = 128
+    """Kept from connections, for the ledger, files and agents; at most a quarter of all."""
+    max_uploads: Count = 64
+    """Forms with files that are being received, of all."""
+    max_uploads_per_user: Count = 16
+    """Of these, of one user with a name, and from one address."""
+    max_received_bytes: Count = 1 << 30
+    """Of bodies that are being received, of all."""
+    max_received_bytes_per_user: Count = 256 << 20
+    """Of these, of one user with a name, and from one address; one upload always fits."""
+
+    def __post_init__(self) -> None:
+        """Refuses what no server could follow, where it is written."""
+        for name, kind in _kinds().items():
+            try:
+                msgspec.convert(getattr(self, name), kind)
+            except msgspec.ValidationError as error:
+                raise ValueError(explain(error, kind, f"Bounds.{name}")) from None
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(Bounds)}

@@ -1,0 +1,293 @@
+"""Connections of the HTTP server: how many, how long until a request is whole, and for whom.
+
+Theory of operation. uvicorn waits for ever for a request that does not come. Here each connection
+is *unfinished* until its request is whole: one timer looks through the unfinished ones, and closes
+those that are late. An address that has too many of them loses those that have waited longest, so
+that half-open connections keep nobody from being served.
+
+The kernel gives a new connection the lowest free descriptor. So its number tells how many are in
+use, by whomever: from a certain one on, who comes is told 503, and the ones above stay free for the
+ledger, for files and for agents.
+
+All this holds where `arp serve` listens. Under another ASGI server that one is responsible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from arp.protocol.errors import ErrorCode
+from arp.server.bounds import Bounds
+from arp.server.counted_address import counted_address
+from arp.server.socket_protocol import SocketProtocol
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.h11_impl import H11Protocol as HttpBase
+else:
+    HttpBase = object
+
+logger = logging.getLogger(__name__)
+
+Phase = Literal["done", "header", "body", "rest"]
+"""What a connection owes us: nothing, a request's headers, more of its body, or the rest of a body
+that nobody reads any more since the answer is out."""
+
+MAX_TICK_S: Final = 1.0
+WARN_EVERY_S: Final = 60.0
+
+
+def answer(status: str, reason: str, *headers: str) -> bytes:
+    """Gives a whole answer that ends a connection."""
+    payload = {"error": reason, "code": int(ErrorCode.RATE_LIMITED), "retryable": True}
+    body = json.dumps({"v": 1, "type": "error", "payload": payload}).encode()
+    lines = (
+        f"HTTP/1.1 {status}",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        "connection: close",
+        *headers,
+    )
+    return "\r\n".join((*lines, "", "")).encode() + body
+
+
+FULL: Final = answer(
+    "503 Service Unavailable", "too many connections; try again later", "retry-after: 5"
+)
+TOO_MANY: Final = answer(
+    "429 Too Many Requests", "too many connections from this address", "retry-after: 5"
+)
+TOO_LATE: Final = answer("408 Request Timeout", "the request did not come in time")
+TOO_LONG: Final = answer("431 Request Header Fields Too Large", "the headers are too long")
+
+
+class Watch:
+    """The connections of one server."""
+
+    def __init__(
+        self,
+        bounds: Bounds,
+        max_descriptors: int | None,
+        is_proxy: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self.bounds = bounds
+        self.is_proxy = is_proxy
+        """Tells whether many clients come from an address, so that it has no share of its own."""
+        self.unfinished: dict[str, dict[WatchedHttp, None]] = {}
+        """Connections whose request is not whole, by address."""
+        self.connections: Counter[str] = Counter()
+        """How many are open, by address."""
+        self._most = max_descriptors
+        if max_descriptors is not None:
+            self._most = max_descriptors - min(bounds.spare_descriptors, max_descriptors // 4)
+        self._tick_s = min(MAX_TICK_S, bounds.header_s / 4, bounds.body_s / 4)
+        self._timer: asyncio.TimerHandle | None = None
+        self._warned_at = float("-inf")
+
+    def refusal(self, address: str, descriptor: int) -> bytes | None:
+        """Gives the answer for a connection for which there is no room; `None` if there is."""
+        most, bound = self._most, self.bounds.max_connections_per_address
+        if most is not None:
+            bound = min(bound, most * 3 // 4)
+        if most is not None and descriptor >= most:
+            self._warn(f"{descriptor} descriptors are in use; raise the limit (ulimit -n)")
+            return FULL
+        if address and self.connections[address] > bound:
+            self._warn(f"{address} has {bound} connections, as many as it may have")
+            return TOO_MANY
+        return None
+
+    def _warn(self, why: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._warned_at >= WARN_EVERY_S:
+            self._warned_at = now
+            logger.warning("a connection was refused: %s", why)
+
+    def joined(self, address: str) -> None:
+        """Counts a connection."""
+        self.connections[address] += 1
+
+    def left(self, address: str) -> None:
+        """Counts a connection no longer."""
+        self.connections[address] -= 1
+        if not self.connections[address]:
+            del self.connections[address]
+
+    def begin(self, connection: WatchedHttp) -> None:
+        """Waits for the rest of a request."""
+        self.unfinished.setdefault(connection.address, {})[connection] = None
+        if self._timer is None:
+            self._wait()
+
+    def end(self, connection: WatchedHttp) -> None:
+        """Waits no longer: the request is whole, or the connection is gone."""
+        mine = self.unfinished.get(connection.address)
+        if mine is not None:
+            mine.pop(connection, None)
+            if not mine:
+                del self.unfinished[connection.address]
+
+    def _wait(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._tick_s, self._look)
+
+    def _look(self) -> None:
+        """Closes what is late, and of each address what is too much."""
+        now = asyncio.get_running_loop().time()
+        for address, mine in list(self.unfinished.items()):
+            for connection in list(mine):
+                connection.look(now)
+            if address and len(mine) > self.bounds.max_unfinished_per_address:
+                self._thin_out(mine, now)
+        self._timer = None
+        if self.unfinished:
+            self._wait()
+
+    def _thin_out(self, mine: dict[WatchedHttp, None], now: float) -> None:
+        """Closes those that have waited longest.
+
+        Who has just come is spared: many may come at once, whose requests are read in a moment.
+        """
+        waiting = [one for one in mine if one.waited_s(now) >= self._tick_s]
+        waiting.sort(key=WatchedHttp.patience)
+        for connection in waiting[: len(mine) - self.bounds.max_unfinished_per_address]:
+            connection.abort()
+
+
+class WatchedHttp(HttpBase):
+    """uvicorn's HTTP protocol, either of them, under a watch."""
+
+    watch: Watch
+    address = ""
+    _phase: Phase = "done"
+    _deadline = 0.0
+    _header_bytes = 0
+    _known: Any = None
+    """The request and its answer, as uvicorn has it, of which the headers have come."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Counts the connection, or refuses it."""
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        if isinstance(peer, tuple) and not self.watch.is_proxy(peer[0]):
+            self.address = counted_address(peer[0])
+        self.watch.joined(self.address)
+        descriptor = transport.get_extra_info("socket").fileno()
+        refusal = self.watch.refusal(self.address, descriptor)
+        if refusal is not None:
+            transport.write(refusal)
+            transport.close()
+            return
+        self._expect("header")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Counts the connection no longer."""
+        self._expect("done")
+        self.watch.left(self.address)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Reads, and looks what is still to come."""
+        super().data_received(data)
+        heir = self.transport.get_protocol()
+        if heir is self:
+            self._note(len(data))
+            return
+        self._expect("done")
+        if isinstance(heir, SocketProtocol):
+            watch, address = self.watch, self.address
+            heir.on_lost = lambda: watch.left(address)
+
+    def on_response_complete(self) -> None:
+        """Looks what has come of a request that waited behind the answer."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._note(0)
+
+    def _note(self, size: int) -> None:
+        cycle = self.cycle
+        if cycle is not self._known:
+            self._known, self._header_bytes = cycle, 0
+        elif self._phase in ("header", "done"):
+            self._header_bytes += size
+            if self._header_bytes > self.watch.bounds.max_header_bytes:
+                self._close(TOO_LONG)
+                return
+        if cycle is not None and cycle.more_body:
+            self._expect("rest" if cycle.response_complete else "body")
+        elif cycle is not None and not cycle.response_complete:
+            self._expect("done")
+        elif size:  # without, uvicorn's own timer runs, which ends what is kept alive
+            self._expect("header")
+
+    def _expect(self, phase: Phase) -> None:
+        bounds, now = self.watch.bounds, self.loop.time()
+        if phase == "body":  # every byte of it gives more time
+            self._deadline = now + bounds.body_s
+        elif phase != self._phase:
+            self._deadline = now + (bounds.header_s if phase == "header" else bounds.body_s)
+        if phase != self._phase:
+            self._phase = phase
+            if phase == "done":
+                self.watch.end(self)
+            else:
+                self.watch.begin(self)
+
+    def waited_s(self, now: float) -> float:
+        """Gives how long nothing has come that gave it more time."""
+        bounds = self.watch.bounds
+        return (
+            now - self._deadline + (bounds.header_s if self._phase == "header" else bounds.body_s)
+        )
+
+    def patience(self) -> tuple[bool, float]:
+        """Gives an order: who is closed first has shown least of its request, longest ago."""
+        return self._phase != "header", self._deadline
+
+    def look(self, now: float) -> None:
+        """Closes the connection if it is late."""
+        is_held = self.flow.read_paused and not self.transport.is_closing()
+        if is_held:  # it is the application that does not read
+            self._deadline = max(self._deadline, now + self.watch.bounds.body_s)
+        if now >= self._deadline:
+            self.drop()
+
+    def abort(self) -> None:
+        """Closes the connection at once."""
+        self._expect("done")
+        self.transport.abort()
+
+    def drop(self) -> None:
+        """Closes the connection, with an answer if a request had begun and has none."""
+        if self.transport.is_closing():  # and the other side did not even take the last answer
+            self.abort()
+            return
+        begun = self._phase == "body" or (self._phase == "header" and self._header_bytes > 0)
+        self._close(TOO_LATE if begun else b"")
+
+    def _close(self, told: bytes) -> None:
+        cycle = self.cycle
+        if told and (cycle is None or cycle.response_complete or not cycle.response_started):
+            self.transport.write(told)
+        self._deadline = 0.0
+        self.transport.close()
+
+
+def watched_http(watch: Watch, base: type[asyncio.Protocol] = AutoHTTPProtocol) -> Any:
+    """Gives the protocol class for uvicorn."""
+    return type("WatchedHttpProtocol", (WatchedHttp, base), {"watch": watch})
+
+
+def descriptor_limit() -> int | None:
+    """Gives how many descriptors this process may have open; `None` if that is not bounded."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
