@@ -54,7 +54,8 @@ class Runner:
         self.fault: Callable[[LiveSession], None] = lambda _live: None
         """Lets a session go whose turn cannot be ended in memory; set by the hub."""
         self._cancelled: set[asyncio.Task[None]] = set()
-        """Agents that were asked to stop."""
+        """Agents that were asked to stop. One may cancel its own task too, as a timeout does, so
+        that a task was cancelled does not say it."""
         self._states: dict[str, dict[str, Any]] = {}
         self._parking = False
         self.hurry = False
@@ -92,6 +93,10 @@ class Runner:
         asyncio.get_running_loop().call_later(
             self._settings.cancel_grace_s, self._force, live, turn_id
         )
+
+    def is_stopping(self, live: LiveSession) -> bool:
+        """Tells whether the session's turn was stopped, or the server stops."""
+        return self._parking or live.task in self._cancelled
 
     def _force(self, live: LiveSession, turn_id: str) -> None:
         if live.session.running == turn_id:
