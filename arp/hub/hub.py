@@ -25,6 +25,7 @@ from arp.hub.runner import Handler, Runner
 from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
 from arp.hub.states import NAME as STATE
+from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
 from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
@@ -87,7 +88,7 @@ class Hub:
     ) -> None:
         self.store = store
         self.settings = settings or HubSettings()
-        self.writer = Writer(store, now, self._write_failed)
+        self.writer = Writer(store, now, self._write_failed, self._cannot_go_on)
         self.runner = Runner(handlers, self.writer, blobs, self.settings, self.carry_out)
         self._replayer = Replayer(store, self.settings)
         self.commands: Callable[[], tuple[Command, ...]] = tuple
@@ -107,7 +108,9 @@ class Hub:
         self.mended: dict[str, tuple[int, int]] = {}
         """Sessions in memory that had to be mended when they were read from the store: between
         which sequences the facts of it stand, behind the first and up to the second."""
-        self._sweeper: asyncio.Task[None] | None = None
+        self.on_broken: Callable[[], None] = lambda: None
+        """Is called when it cannot go on: whoever serves it ends."""
+        self._sweeper = Service("arp-sweeper", self._sweep, self._cannot_go_on)
 
     @property
     def sessions(self) -> Mapping[str, LiveSession]:
@@ -137,12 +140,24 @@ class Hub:
         self.writer.start()
         self.models.start()
         self.directory.states.start()
-        self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="arp-sweeper")
+        self._sweeper.start()
         for session_id in await self.store.open_sessions():
             try:
                 await self.directory.load(session_id)
             except (StoreDamaged, InternalError) as error:
                 logger.error("session %s: %s; the others are served", session_id, error)
+
+    @property
+    def trouble(self) -> str:
+        """What keeps it from serving now; empty if nothing does."""
+        behind = (self.models.service, self.directory.states.service)
+        services = (self.writer.service, self._sweeper, *behind)
+        ended = [one.name for one in services if not one.is_running]
+        return f"not running: {', '.join(ended)}" if ended else ""
+
+    def _cannot_go_on(self, why: str) -> None:
+        logger.critical("the server cannot go on: %s", why)
+        self.on_broken()
 
     def _mend(self, live: LiveSession) -> None:
         """Closes the turn that ran when the session was last in memory; goes on with its queue.
@@ -178,6 +193,7 @@ class Hub:
             last: Is awaited when everything is written, before the store closes.
         """
         await self.runner.park()
+        self.runner.close()
         for live in self.sessions.values():
             for viewer in live.viewers.values():
                 live.after_write(_closing(viewer))
@@ -187,8 +203,7 @@ class Hub:
         await self.directory.states.aclose()
         await self.models.aclose()
         await self.verifier.aclose()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        await self._sweeper.aclose()
         if last is not None:
             await last()
         await self.store.aclose()

@@ -11,8 +11,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from arp.hub.live import LiveSession
+from arp.hub.loop_watch import LoopWatch
 from arp.hub.saved import save
 from arp.hub.settings import HubSettings
+from arp.hub.tasks import CURRENT_TURN, TurnName, start_task
 from arp.hub.turn import Turn
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
@@ -57,6 +59,7 @@ class Runner:
         """Agents that were asked to stop. One may cancel its own task too, as a timeout does, so
         that a task was cancelled does not say it."""
         self._states: dict[str, dict[str, Any]] = {}
+        self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self.hurry = False
         """Set when the server is to stop without waiting for turns."""
@@ -66,9 +69,12 @@ class Runner:
         if self._parking:
             return
         turn = live.turn = Turn(live, turn_id, self)
-        task = asyncio.get_running_loop().create_task(self._run(live, turn), name=f"arp-{turn_id}")
+        head = live.session.head
+        owner = TurnName(head.workflow, head.session_id, turn_id)
+        task = start_task(self._run(live, turn, owner), f"arp-{turn_id}", owner)
         live.task = task
         self.tasks[task] = live
+        self._watch.wake()
         task.add_done_callback(lambda done: self._done(done, live, turn_id))
 
     def _done(self, task: asyncio.Task[None], live: LiveSession, turn_id: str) -> None:
@@ -103,7 +109,9 @@ class Runner:
             logger.warning("turn %s goes on after its cancel; it is closed over its head", turn_id)
             self._end(live, turn_id, "cancelled", None, None)
 
-    async def _run(self, live: LiveSession, turn: Turn) -> None:
+    async def _run(self, live: LiveSession, turn: Turn, owner: TurnName) -> None:
+        CURRENT_TURN.set(owner)
+        task = asyncio.current_task()
         status: Any = "failed"
         failed = AgentFailed("the agent failed; the server's log has the reason")
         try:
@@ -111,16 +119,18 @@ class Runner:
             status = "completed"
         except asyncio.CancelledError:
             status = "cancelled"
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
+            if not self.is_stopping(live):
+                logger.warning("%s ended by a CancelledError that nobody asked for", owner)
         except AgentFailed as error:
             # The agent itself says what people are to know.
             failed = error
             logger.info("agent %r gave up turn %s", live.session.head.workflow, turn.id)
-        except BaseException:
-            # Whatever an author's code raises, SystemExit included, ends its turn and nothing else.
+        except BaseException as error:
+            if isinstance(error, GeneratorExit) and _running_task() is not task:
+                raise  # no agent raised it: the loop is gone, and Python closes what was left in it
+            # Whatever an author's code raises, KeyboardInterrupt and SystemExit included, ends its
+            # turn and nothing else.
             logger.exception("agent %r failed in turn %s", live.session.head.workflow, turn.id)
-        task = asyncio.current_task()
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(live, turn.id)
         else:
@@ -189,6 +199,10 @@ class Runner:
                 if live.turn is not None and live.task is task:
                     self._stopped(live, live.turn.id)
 
+    def close(self) -> None:
+        """Ends what watches the agents; they have ended."""
+        self._watch.close()
+
     def state_of(self, live: LiveSession) -> dict[str, Any]:
         """Gives the agent's own things of a session."""
         return self._states.setdefault(live.session.head.session_id, {})
@@ -224,6 +238,13 @@ class Runner:
         if live.gone.done():
             raise live.gone.result()
         return self.blobs.of(live.id)
+
+
+def _running_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs
+        return None
 
 
 def _waits(live: LiveSession) -> bool:

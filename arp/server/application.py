@@ -100,7 +100,7 @@ class Application:
             *picture_routes(),
             *inspect_routes(),
             *schema_routes(),
-            Route("/health", _health),
+            Route("/health", self._health),
             Route("/ready", self._ready),
             *workflow_routes(self),
         ]
@@ -235,6 +235,13 @@ class Application:
                 raise
             await refusal(error)(scope, receive, send)
 
+    async def _health(self, _: Request) -> Response:
+        """Tells whether this process serves sessions now; before the first request it could."""
+        trouble = self._hub.trouble if self._hub is not None else ""
+        if trouble:
+            return JSONResponse({"status": "failing", "reason": trouble}, 503)
+        return JSONResponse({"status": "ok"})
+
     async def _ready(self, request: Request) -> Response:
         """Says that the ledger is open, and what is known of its facts."""
         found = verification(await self.hub(), request.scope["arp"].principal)
@@ -272,7 +279,3 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) 
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-async def _health(_: Request) -> Response:
-    return JSONResponse({"status": "ok"})

@@ -24,6 +24,11 @@ def question(renderer: Renderer, name: str = "q") -> Any:
     return component.props
 
 
+def stop(task: asyncio.Task[Any]) -> None:
+    """Cancels a task."""
+    task.cancel()
+
+
 async def asked_in(hub: Hub) -> Renderer:
     """Begins a turn, and waits until it has asked."""
     renderer = await Renderer(hub).join()
@@ -191,9 +196,8 @@ async def test_answer_and_cancel_in_one_step_of_the_loop_give_the_answer() -> No
 
     async with running(agent) as hub:
         renderer = await asked_in(hub)
-        live = hub.sessions["s"]
         await renderer.send("action", YES, source_component="q")
-        live.after_write(lambda: helpers[0].cancel() and None)
+        hub.sessions["s"].after_write(lambda: stop(helpers[0]))
         assert await renderer.ended("t1") == "completed"
     assert answers == [True]
 
