@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from arp.hub.author_call import name_unawaited_calls
 from arp.hub.directory import Directory, Principal, utc_now
 from arp.hub.history import History
 from arp.hub.listing import rename
@@ -135,6 +136,7 @@ class Hub:
         Raises:
             StoreError: The ledger cannot be read; nothing is served.
         """
+        name_unawaited_calls(track=self.runner.debug)
         if self.settings.runtime_id is None:
             self.directory.runtime_id = await self.store.runtime_id()
         self.writer.start()

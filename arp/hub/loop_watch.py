@@ -12,10 +12,11 @@ import asyncio
 import logging
 import os
 import sys
-import sysconfig
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
+from os.path import realpath
 from pathlib import Path
 from types import FrameType
 
@@ -25,17 +26,6 @@ logger = logging.getLogger(__name__)
 
 PINGS = 4
 """Times within `blocked_loop_s` that the loop is asked: how exact the seconds are that are told."""
-
-_LIBRARIES = {
-    *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-    str(Path(__file__).parents[1]),
-}
-
-_NOT_AN_AUTHOR = (
-    "<frozen",
-    *(f"{path}{os.sep}" for one in _LIBRARIES for path in {one, os.path.realpath(one)}),
-)
-"""Where libraries lie; the code of agents is elsewhere."""
 
 
 class LoopWatch:
@@ -127,7 +117,18 @@ def place_of(thread_id: int) -> str:
 
 def is_authors(filename: str) -> bool:
     """Tells whether code in a file is no library's, and not ours."""
-    return not filename.startswith(_NOT_AN_AUTHOR)
+    return not filename.startswith(_libraries())
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    """Gives how the names of files begin that are no author's."""
+    import sysconfig  # not needed until something goes wrong
+
+    paths = sysconfig.get_paths()
+    places = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    places.add(str(Path(__file__).parents[1]))
+    return ("<frozen", *(f"{path}{os.sep}" for one in places for path in {one, realpath(one)}))
 
 
 def _place(frame: FrameType) -> str:

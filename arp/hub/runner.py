@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from functools import partial
 from typing import Any, TypeAlias
 
+from arp.hub.details import show_details, told_by
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch
 from arp.hub.saved import save
@@ -61,6 +62,8 @@ class Runner:
         self._states: dict[str, dict[str, Any]] = {}
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
+        self.debug = False
+        """Whether those who are connected see tracebacks."""
         self.hurry = False
         """Set when the server is to stop without waiting for turns."""
 
@@ -71,6 +74,13 @@ class Runner:
         turn = live.turn = Turn(live, turn_id, self)
         head = live.session.head
         owner = TurnName(head.workflow, head.session_id, turn_id)
+        if self.debug:
+            loop = asyncio.get_running_loop()
+
+            def show(what: str, details: str) -> None:
+                loop.call_soon_threadsafe(show_details, live, turn_id, what, details)
+
+            owner.show_details = show
         task = start_task(self._run(live, turn, owner), f"arp-{turn_id}", owner)
         live.task = task
         self.tasks[task] = live
@@ -131,6 +141,8 @@ class Runner:
             # Whatever an author's code raises, KeyboardInterrupt and SystemExit included, ends its
             # turn and nothing else.
             logger.exception("agent %r failed in turn %s", live.session.head.workflow, turn.id)
+            if self.debug:
+                owner.show_details(*told_by(error))
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(live, turn.id)
         else:

@@ -32,24 +32,45 @@ RESTARTS_WITHIN_S = 60.0
 
 
 class TurnName:
-    """Which turn of which agent some code belongs to, for the log."""
+    """Which turn of which agent some code belongs to, for those who look for what went wrong."""
 
-    __slots__ = ("_has_warned", "agent", "session_id", "turn_id")
+    __slots__ = ("_told", "agent", "session_id", "show_details", "turn_id")
 
-    def __init__(self, agent: str, session_id: str, turn_id: str) -> None:
+    def __init__(
+        self,
+        agent: str,
+        session_id: str,
+        turn_id: str,
+        show_details: Callable[[str, str], None] = lambda _what, _details: None,
+    ) -> None:
+        """See the class.
+
+        Args:
+            agent: Its name.
+            session_id: Of the session.
+            turn_id: Of the turn.
+            show_details: Takes what went wrong, and details; shows both to those who are connected,
+                if they are to see them. May be called in any thread.
+        """
         self.agent = agent
         self.session_id = session_id
         self.turn_id = turn_id
-        self._has_warned = False
+        self.show_details = show_details
+        self._told: set[str] = set()
 
     def __str__(self) -> str:
         """Gives agent, turn and session."""
         return f"agent {self.agent!r} (turn {self.turn_id} of session {self.session_id!r})"
 
+    def is_new(self, mistake: str) -> bool:
+        """Tells whether a mistake is to be told: the first time that the turn makes it."""
+        is_new = mistake not in self._told
+        self._told.add(mistake)
+        return is_new
+
     def refuse(self, task: asyncio.Task[Any]) -> None:
         """Logs that it tried to cancel a task that is not its own; once, however many it tries."""
-        if not self._has_warned:
-            self._has_warned = True
+        if self.is_new("cancelled others"):
             logger.warning(
                 "%s cancelled task %s, which is not its own; such tasks go on. "
                 "Cancel only tasks that the agent has started",

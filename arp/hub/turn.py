@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from arp.hub.author_call import must_await
 from arp.hub.saved import blob_path
 from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
@@ -145,6 +146,7 @@ class Turn:
         recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
         return Runtime(recorder, self._runner.shelf(self._live))
 
+    @must_await("turn.read_file")
     async def read_file(self, ref: FileRef) -> bytes:
         """Gives the content of an uploaded file.
 
@@ -154,6 +156,7 @@ class Turn:
         check_kind(ref, FileRef, "ref")
         return await self._runner.read_blob(self._live, ref.sha256)
 
+    @must_await("turn.save_file")
     async def save_file(
         self, name: str, content: bytes | os.PathLike[str], mime: str = ""
     ) -> FileRef:
@@ -380,6 +383,7 @@ class Turn:
             raise
         self._end_tool(call, None)
 
+    @must_await("turn.ask")
     async def ask(self, component: Component, *, surface: str = "main") -> Json:
         """Shows an input component and waits until somebody answers it, on any renderer.
 
@@ -436,6 +440,7 @@ class Turn:
             future = self._waiting[action_id] = asyncio.get_running_loop().create_future()
         return future
 
+    @must_await("turn.confirm")
     async def confirm(
         self, title: str, message: str | None = None, *, id: str = "", **more: Unpack[Confirming]
     ) -> bool:

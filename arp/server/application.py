@@ -166,6 +166,7 @@ class Application:
         settings = msgspec.structs.replace(served.settings, redaction=self.redaction())
         hub = Hub(store, open_blobs(served.ledger), served.handlers, settings)
         hub.commands = served.commands
+        hub.runner.debug = served.debug
         await hub.start()
         if settings.telemetry:
             self._follower = begin(hub, os.environ, began_ns)
