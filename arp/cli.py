@@ -162,10 +162,9 @@ def _check_debug(found: dict[str, Any]) -> None:
     """Refuses to show tracebacks where others than the author may be connected."""
     for name in REACHED_BY_OTHERS if found.get("debug") else ():
         if found.get(name):
-            flag = OUTSIDE.get(name, name).replace("_", "-")
             fail(
                 "--debug shows tracebacks to whoever is connected, so it does not go with "
-                f"--{flag}; leave one of the two out"
+                f"--{OUTSIDE.get(name, name)}; leave one of the two out"
             )
 
 
@@ -197,7 +196,7 @@ SEVERAL = ("origins", "hosts")
 
 OUTSIDE = {inside: name for name, inside in CONFIG_NAMES.items()}
 
-REACHED_BY_OTHERS = ("host", "hosts", "trust_proxy")
+REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
 """Settings by which people elsewhere can reach the server."""
 
 EXPECTED = {

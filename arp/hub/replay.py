@@ -58,7 +58,7 @@ class Replayer:
     def close(self) -> None:
         """Ends every reader."""
         for task in self._tasks:
-            task.cancel()
+            task.stop()
 
     async def _replay(self, viewer: Viewer, resume: Resume) -> None:
         live, after = viewer.live, resume.seq

@@ -15,7 +15,7 @@ from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch
 from arp.hub.saved import save
 from arp.hub.settings import HubSettings
-from arp.hub.tasks import CURRENT_TURN, TurnName, start_task
+from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.turn import Turn
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
@@ -49,7 +49,7 @@ class Runner:
         carry_out: CarryOut,
     ) -> None:
         self.writer = writer
-        self.tasks: dict[asyncio.Task[None], LiveSession] = {}
+        self.tasks: dict[ServerTask[None], LiveSession] = {}
         self._handlers = handlers
         self.blobs = blobs
         self._settings = settings
@@ -85,9 +85,9 @@ class Runner:
         live.task = task
         self.tasks[task] = live
         self._watch.wake()
-        task.add_done_callback(lambda done: self._done(done, live, turn_id))
+        task.add_done_callback(lambda _: self._done(task, live, turn_id))
 
-    def _done(self, task: asyncio.Task[None], live: LiveSession, turn_id: str) -> None:
+    def _done(self, task: ServerTask[None], live: LiveSession, turn_id: str) -> None:
         del self.tasks[task]
         self._cancelled.discard(task)
         if task.cancelled():  # before its first step, so that no code of ours ran in it
@@ -105,7 +105,7 @@ class Runner:
         if task in self._cancelled:
             return
         self._cancelled.add(task)
-        task.cancel()
+        task.stop()
         asyncio.get_running_loop().call_later(
             self._settings.cancel_grace_s, self._force, live, turn_id
         )
@@ -203,7 +203,7 @@ class Runner:
         self._parking = True
         rest = list(self.tasks)
         for task in rest:
-            task.cancel()
+            task.stop()
         if rest:
             _, deaf = await asyncio.wait(rest, timeout=DEAF_S)
             for task in deaf:
@@ -224,7 +224,7 @@ class Runner:
         self._states.pop(live.id, None)
         live.session.running = None
         if live.task is not None:
-            live.task.cancel()
+            live.task.stop()
 
     def shelf(self, live: LiveSession) -> Shelf:
         """Gives where large outputs of a session are kept."""

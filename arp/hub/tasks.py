@@ -105,6 +105,10 @@ class ServerTask(OwnedTask[T]):
         asking.refuse(self)
         return False
 
+    def stop(self) -> None:
+        """Cancels the task, also where an agent has asked the server for it in the proper way."""
+        super().cancel()
+
 
 def start_task(
     work: Coroutine[Any, Any, T], name: str, owner: TurnName | None = None
@@ -150,7 +154,7 @@ class Service:
         self.name = name
         self._run = run
         self._broken = broken
-        self._task: asyncio.Task[None] | None = None
+        self._task: ServerTask[None] | None = None
         self._is_closed = True
         self._is_broken = False
         self._ends: deque[float] = deque(maxlen=MAX_RESTARTS)
@@ -176,7 +180,7 @@ class Service:
         self._is_closed = True
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
+            task.stop()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 

@@ -8,6 +8,7 @@ import pytest
 
 from arp import Turn
 from arp.hub import tasks
+from arp.hub.directory import Principal
 from arp.hub.tasks import CURRENT_TURN, MAX_RESTARTS, Service, TurnName, make_task, start_task
 from tests.hub.rig import HeldStore, Renderer, running
 from tests.waiting import becomes
@@ -74,6 +75,29 @@ async def test_factory_makes_tasks_of_the_server_but_those_of_agents_are_their_o
     assert await cancelled_by(OTHER, own) is False
     assert await cancelled_by(OTHER, agents) is True
     own.cancel()
+
+
+async def test_agent_may_have_the_server_stop_another_turn() -> None:
+    """Asked in the proper way, as by deleting the session."""
+    stopped = asyncio.Event()
+
+    async def agent(turn: Turn) -> None:
+        if turn.session_id == "other":
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+        await hub.delete("other", Principal())
+
+    async with running(agent) as hub:
+        other = await Renderer(hub, "other").join()
+        await other.say("wait")
+        await other.box.has("turn", status="running")
+        renderer = await Renderer(hub).join()
+        await renderer.say("delete")
+        assert await renderer.ended("t1") == "completed"
+        async with asyncio.timeout(30):
+            await stopped.wait()
 
 
 async def test_service_that_fails_is_started_again(
