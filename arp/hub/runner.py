@@ -104,11 +104,14 @@ class Runner:
             return
         if task in self._cancelled:
             return
-        self._cancelled.add(task)
-        task.stop()
+        self._stop(task)
         asyncio.get_running_loop().call_later(
             self._settings.cancel_grace_s, self._force, live, turn_id
         )
+
+    def _stop(self, task: ServerTask[None]) -> None:
+        self._cancelled.add(task)
+        task.stop()
 
     def is_stopping(self, live: LiveSession) -> bool:
         """Tells whether the session's turn was stopped, or the server stops."""
@@ -133,7 +136,7 @@ class Runner:
                 logger.warning("%s ended by a CancelledError that nobody asked for", owner)
         except AgentFailed as error:
             # The agent itself says what people are to know.
-            failed = error
+            failed = error.with_traceback(None)  # whose frames would keep the session
             logger.info("agent %r gave up turn %s", live.session.head.workflow, turn.id)
         except BaseException as error:
             if isinstance(error, GeneratorExit) and _running_task() is not task:
@@ -223,8 +226,8 @@ class Runner:
         """Drops what is kept of a session that left the memory, and stops its agent."""
         self._states.pop(live.id, None)
         live.session.running = None
-        if live.task is not None:
-            live.task.stop()
+        if live.task in self.tasks:
+            self._stop(live.task)
 
     def shelf(self, live: LiveSession) -> Shelf:
         """Gives where large outputs of a session are kept."""

@@ -413,9 +413,7 @@ class Turn:
             self._waiting.pop(question.action_id, None)
 
     async def _answer_to(self, question: Question) -> Json:
-        task = asyncio.current_task()
-        assert task is not None
-        requests = task.cancelling()
+        requests = _running_task().cancelling()
         future = asyncio.get_running_loop().create_future()
         self._waiting[question.action_id] = future
         try:
@@ -430,7 +428,7 @@ class Turn:
                 raise
         # Every renderer shows the answer as accepted, so it counts: the cancel came after it.
         answer = await self._live.unless_gone(self._waiting_for(question.action_id))
-        asyncio.get_running_loop().call_soon(_cancel_again, task, requests)
+        asyncio.get_running_loop().call_soon(_cancel_again, _running_task(), requests)
         return answer
 
     def _waiting_for(self, action_id: str) -> asyncio.Future[Json]:
@@ -581,6 +579,13 @@ def _name(text: str, what: str) -> str:
     if not formed:
         raise ValueError(f"{what}: expected a name, got an empty text")
     return formed
+
+
+def _running_task() -> asyncio.Task[Any]:
+    """Gives the task that runs. In a variable it would keep its own traceback, and so a session."""
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
 def _cancel_again(task: asyncio.Task[Any], requests: int) -> None:

@@ -77,8 +77,10 @@ async def test_factory_makes_tasks_of_the_server_but_those_of_agents_are_their_o
     own.cancel()
 
 
-async def test_agent_may_have_the_server_stop_another_turn() -> None:
-    """Asked in the proper way, as by deleting the session."""
+async def test_agent_may_have_the_server_stop_another_turn(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Asked in the proper way, as by deleting the session; nothing of it is worth a warning."""
     stopped = asyncio.Event()
 
     async def agent(turn: Turn) -> None:
@@ -98,6 +100,7 @@ async def test_agent_may_have_the_server_stop_another_turn() -> None:
         assert await renderer.ended("t1") == "completed"
         async with asyncio.timeout(30):
             await stopped.wait()
+    assert caplog.messages == []
 
 
 async def test_service_that_fails_is_started_again(
