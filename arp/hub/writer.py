@@ -108,20 +108,22 @@ class Writer:
             await self._wake.wait()
             self._wake.clear()
             while self._dirty:
-                self._rounds.begun += 1
-                dirty, self._dirty = self._dirty, []
-                try:
-                    await self._write(dirty)
-                except BaseException:
-                    # What they recorded is taken, and nobody knows whether it is stored.
-                    self._failed([live for live in dirty if not live.gone.done()], _fault())
-                    raise
-                finally:
-                    self._rounds.end()
+                await self._write()
             self._rounds.end()
 
-    async def _write(self, dirty: Sequence[LiveSession]) -> None:
-        at = self._now()
+    async def _write(self) -> None:
+        self._rounds.begun += 1
+        dirty, self._dirty = self._dirty, []
+        try:
+            await self._store_and_deliver(dirty, self._now())
+        except BaseException:
+            # What they recorded is taken, and nobody knows whether it is stored.
+            self._failed([live for live in dirty if not live.gone.done()], _fault())
+            raise
+        finally:
+            self._rounds.end()
+
+    async def _store_and_deliver(self, dirty: Sequence[LiveSession], at: str) -> None:
         gathered = self._gather(dirty, at)
         batch = [self._append_of(one, at) for one in gathered if one.drained.facts]
         refused = await self._append(batch) if batch else {}
