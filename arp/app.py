@@ -139,6 +139,7 @@ class App:
         ledger: str | None = None,
         access: Access | None = None,
         settings: HubSettings | None = None,
+        debug: bool = False,
     ) -> Served:
         """Gives what a server needs to know, with what its command line says instead."""
         return Served(
@@ -148,6 +149,7 @@ class App:
             access or self.access,
             settings or self.settings,
             self.commands,
+            debug,
         )
 
     @cached_property

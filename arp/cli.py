@@ -101,6 +101,9 @@ def main() -> None:
 @click.option("--runtime-id", help="Name of this runtime in facts.  [default: the ledger's]")
 @click.option("--stdio", is_flag=True, help="Talk to one renderer over standard input and output.")
 @click.option(
+    "--debug", is_flag=True, help="Show tracebacks to whoever is connected; on this machine alone."
+)
+@click.option(
     "--reload", is_flag=True, help="Start again when a Python file beside TARGET changes."
 )
 @click.option("--config", type=click.Path(path_type=Path), help="TOML file with a [serve] table.")
@@ -151,7 +154,18 @@ def _settings(config: Path | None, flags: dict[str, Any]) -> Serving:
     for name, value in flags.items():
         plain = list(value) if isinstance(value, tuple) else value
         found[name] = _checked(name, plain, f"--{OUTSIDE.get(name, name)}")
+    _check_debug(found)
     return Serving(**found)
+
+
+def _check_debug(found: dict[str, Any]) -> None:
+    """Refuses to show tracebacks where others than the author may be connected."""
+    for name in REACHED_BY_OTHERS if found.get("debug") else ():
+        if found.get(name):
+            fail(
+                "--debug shows tracebacks to whoever is connected, so it does not go with "
+                f"--{OUTSIDE.get(name, name)}; leave one of the two out"
+            )
 
 
 def _from_file(config: Path) -> dict[str, Any]:
@@ -182,6 +196,9 @@ SEVERAL = ("origins", "hosts")
 
 OUTSIDE = {inside: name for name, inside in CONFIG_NAMES.items()}
 
+REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
+"""Settings by which people elsewhere can reach the server."""
+
 EXPECTED = {
     "host": "an address",
     "port": "a number from 0 to 65535",
@@ -194,6 +211,7 @@ EXPECTED = {
     "otel": "true or false",
     "stdio": "true or false",
     "runtime_id": "a name of up to 128 characters without spaces",
+    "debug": "true or false",
     "verbose": "0, 1 or 2",
 }
 """What each setting takes, in words."""
@@ -261,7 +279,13 @@ def _application(target: str, serving: Serving) -> Application:
         telemetry=telemetry,
         runtime_id=serving.runtime_id or app.settings.runtime_id,
     )
-    application = Application(app.served(ledger=ledger, access=access, settings=settings))
+    if serving.debug and app.access.hosts:
+        fail(
+            "--debug shows tracebacks to whoever is connected, so it does not go with "
+            "App(access=Access(hosts=…)); leave one of the two out"
+        )
+    served = app.served(ledger=ledger, access=access, settings=settings, debug=serving.debug)
+    application = Application(served)
     redact_logs(application.redaction())
     return application
 

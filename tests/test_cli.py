@@ -170,7 +170,7 @@ def test_file_that_cannot_be_served_is_told_in_one_line(run: Run, text: str, say
     [
         (
             "[serve]\nprot = 1",
-            "[serve] prot: there is no such setting; there are allow-host, host,",
+            "[serve] prot: there is no such setting; there are allow-host, debug, host,",
         ),
         ("[serve]\nport = 'x'", "[serve] port: expected a number from 0 to 65535, got 'x'"),
         ("[serve]\nport = 70000", "[serve] port: expected a number from 0 to 65535, got 70000"),
@@ -195,6 +195,42 @@ def test_wrong_config_file_is_told_in_one_line(
     line = said(run("app.py", "--config", "arp.toml"))
     assert line.startswith("arp.toml: ")
     assert says in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "config", "environment", "named"),
+    [
+        (["--debug", "--host", "127.0.0.1"], "", {}, "--host"),
+        (["--debug", "--host", "0.0.0.0", "--token", "t"], "", {}, "--host"),
+        (["--debug", "--allow-host", "a.example.org"], "", {}, "--allow-host"),
+        (["--debug"], "host = '10.0.0.1'", {}, "--host"),
+        (["--allow-host", "a.example.org"], "debug = true", {}, "--allow-host"),
+        (["--debug"], "", {"ARP_HOST": "10.0.0.1"}, "--host"),
+    ],
+)
+def test_tracebacks_are_not_shown_where_others_can_come_in(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    config: str,
+    environment: dict[str, str],
+    named: str,
+) -> None:
+    """Wherever the two are set."""
+    (tmp_path / "arp.toml").write_text(f"[serve]\n{config}\n")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert said(run("app.py", "--config", "arp.toml", *arguments)) == (
+        f"--debug shows tracebacks to whoever is connected, so it does not go with {named}; "
+        "leave one of the two out"
+    )
+
+
+def test_tracebacks_are_not_shown_where_the_app_lets_others_in(run: Run) -> None:
+    text = GOOD.replace("App(", "App(access=Access(hosts=('a.example.org',)), ", 1)
+    line = said(run("own.py", "--debug", own=f"from arp import Access\n{text}"))
+    assert "so it does not go with App(access=Access(hosts=…))" in line
 
 
 @pytest.mark.parametrize("port", ["x", "70000", "-1"])

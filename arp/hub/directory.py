@@ -19,6 +19,7 @@ from arp.hub.replay import Replayer
 from arp.hub.settings import HubSettings
 from arp.hub.shares import Key, Shares, keys_of
 from arp.hub.states import States
+from arp.hub.tasks import start_task
 from arp.protocol.errors import ArpError, InternalError, RateLimited, SessionNotFound
 from arp.session.session import Head, Session
 from arp.session.threads import THREAD
@@ -179,7 +180,7 @@ class Directory:
     def _begin(
         self, session_id: str, doing: Coroutine[Any, Any, LiveSession | None]
     ) -> asyncio.Future[LiveSession | None]:
-        task = asyncio.ensure_future(doing)
+        task = start_task(doing, "arp-directory")
         self._under_way[session_id] = task
 
         def forget(_: object) -> None:

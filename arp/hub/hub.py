@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from arp.hub.author_call import name_unawaited_calls
 from arp.hub.directory import Directory, Principal, utc_now
 from arp.hub.history import History
 from arp.hub.listing import rename
@@ -27,6 +28,7 @@ from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
 from arp.hub.shares import Key, keys_of
 from arp.hub.states import NAME as STATE
+from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
 from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
@@ -89,7 +91,7 @@ class Hub:
     ) -> None:
         self.store = store
         self.settings = settings or HubSettings()
-        self.writer = Writer(store, now, self._write_failed)
+        self.writer = Writer(store, now, self._write_failed, self._cannot_go_on)
         most = self.settings.max_stored_bytes_per_user
         self._quota = Quota(blobs, store, self._owner_of, most)
         self.runner = Runner(handlers, self.writer, self._quota, self.settings, self.carry_out)
@@ -111,7 +113,9 @@ class Hub:
         self.mended: dict[str, tuple[int, int]] = {}
         """Sessions in memory that had to be mended when they were read from the store: between
         which sequences the facts of it stand, behind the first and up to the second."""
-        self._sweeper: asyncio.Task[None] | None = None
+        self.on_broken: Callable[[], None] = lambda: None
+        """Is called when it cannot go on: whoever serves it ends."""
+        self._sweeper = Service("arp-sweeper", self._sweep, self._cannot_go_on)
 
     @property
     def sessions(self) -> Mapping[str, LiveSession]:
@@ -136,17 +140,30 @@ class Hub:
         Raises:
             StoreError: The ledger cannot be read; nothing is served.
         """
+        name_unawaited_calls(track=self.runner.debug)
         if self.settings.runtime_id is None:
             self.directory.runtime_id = await self.store.runtime_id()
         self.writer.start()
         self.models.start()
         self.directory.states.start()
-        self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="arp-sweeper")
+        self._sweeper.start()
         for session_id in await self.store.open_sessions():
             try:
                 await self.directory.load(session_id)
             except (StoreDamaged, InternalError) as error:
                 logger.error("session %s: %s; the others are served", session_id, error)
+
+    @property
+    def trouble(self) -> str:
+        """What keeps it from serving now; empty if nothing does."""
+        behind = (self.models.service, self.directory.states.service)
+        services = (self.writer.service, self._sweeper, *behind)
+        ended = [one.name for one in services if not one.is_running]
+        return f"not running: {', '.join(ended)}" if ended else ""
+
+    def _cannot_go_on(self, why: str) -> None:
+        logger.critical("the server cannot go on: %s", why)
+        self.on_broken()
 
     def _mend(self, live: LiveSession) -> None:
         """Closes the turn that ran when the session was last in memory; goes on with its queue.
@@ -182,6 +199,7 @@ class Hub:
             last: Is awaited when everything is written, before the store closes.
         """
         await self.runner.park()
+        self.runner.close()
         for live in self.sessions.values():
             for viewer in live.viewers.values():
                 live.after_write(_closing(viewer))
@@ -191,8 +209,7 @@ class Hub:
         await self.directory.states.aclose()
         await self.models.aclose()
         await self.verifier.aclose()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        await self._sweeper.aclose()
         if last is not None:
             await last()
         await self.store.aclose()

@@ -24,6 +24,7 @@ from arp.session.emission import Drained, Said
 from arp.session.session import Session
 
 if TYPE_CHECKING:
+    from arp.hub.tasks import ServerTask
     from arp.hub.turn import Turn
 
 T = TypeVar("T")
@@ -83,7 +84,7 @@ class LiveSession:
         self.session = session
         self.delivery = Delivery(session, settings, _weakly(self))
         self.turn: Turn | None = None
-        self.task: asyncio.Task[None] | None = None
+        self.task: ServerTask[None] | None = None
         """The agent that works in `turn`."""
         self.shares: Sequence[Key] = ()
         """For whom it counts."""

@@ -10,12 +10,12 @@ short one, and what a crash takes of this is only time: the log has it all.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
+from arp.hub.tasks import Service
 from arp.ledger.fact import decode
 from arp.ledger.models.read_model import ReadModel, UnreadableModel
 from arp.store.errors import StoreError
@@ -73,7 +73,7 @@ class Models:
         be used is stored anew."""
         self._rested: dict[str, None] = {}
         """Sessions that left the memory, or were read from far behind, since the last round."""
-        self._task: asyncio.Task[None] | None = None
+        self.service = Service("arp-models", self._run)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -135,15 +135,11 @@ class Models:
 
     def start(self) -> None:
         """Begins to store models behind the log."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-models")
+        self.service.start()
 
     async def aclose(self) -> None:
         """Ends it. What is not stored is made from the log again."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await self.service.aclose()
 
     def rest(self, session_id: str) -> None:
         """Takes note that a session left the memory: its model is stored soon."""

@@ -17,6 +17,7 @@ import msgspec
 from arp.hub.frames import pack
 from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
+from arp.hub.tasks import ServerTask, start_task
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
 from arp.protocol.messages import AgentMessage, Delta, InputEcho, Patch, Render, Resume
@@ -46,20 +47,18 @@ class Replayer:
     def __init__(self, store: Store, settings: HubSettings) -> None:
         self._store = store
         self._settings = settings
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[ServerTask[None]] = set()
 
     def start(self, viewer: Viewer, resume: Resume) -> None:
         """Begins to tell a renderer what lies behind the place at which it resumes."""
-        task = asyncio.get_running_loop().create_task(
-            self._replay(viewer, resume), name="arp-replay"
-        )
+        task = start_task(self._replay(viewer, resume), "arp-replay")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
         """Ends every reader."""
         for task in self._tasks:
-            task.cancel()
+            task.stop()
 
     async def _replay(self, viewer: Viewer, resume: Resume) -> None:
         live, after = viewer.live, resume.seq

@@ -10,9 +10,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from functools import partial
 from typing import Any, TypeAlias
 
+from arp.hub.details import show_details, told_by
 from arp.hub.live import LiveSession
+from arp.hub.loop_watch import LoopWatch
 from arp.hub.saved import save
 from arp.hub.settings import HubSettings
+from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.turn import Turn
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
@@ -46,7 +49,7 @@ class Runner:
         carry_out: CarryOut,
     ) -> None:
         self.writer = writer
-        self.tasks: dict[asyncio.Task[None], LiveSession] = {}
+        self.tasks: dict[ServerTask[None], LiveSession] = {}
         self._handlers = handlers
         self.blobs = blobs
         self._settings = settings
@@ -54,9 +57,13 @@ class Runner:
         self.fault: Callable[[LiveSession], None] = lambda _live: None
         """Lets a session go whose turn cannot be ended in memory; set by the hub."""
         self._cancelled: set[asyncio.Task[None]] = set()
-        """Agents that were asked to stop."""
+        """Agents that were asked to stop. One may cancel its own task too, as a timeout does, so
+        that a task was cancelled does not say it."""
         self._states: dict[str, dict[str, Any]] = {}
+        self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
+        self.debug = False
+        """Whether those who are connected see tracebacks."""
         self.hurry = False
         """Set when the server is to stop without waiting for turns."""
 
@@ -65,12 +72,22 @@ class Runner:
         if self._parking:
             return
         turn = live.turn = Turn(live, turn_id, self)
-        task = asyncio.get_running_loop().create_task(self._run(live, turn), name=f"arp-{turn_id}")
+        head = live.session.head
+        owner = TurnName(head.workflow, head.session_id, turn_id)
+        if self.debug:
+            loop = asyncio.get_running_loop()
+
+            def show(what: str, details: str) -> None:
+                loop.call_soon_threadsafe(show_details, live, turn_id, what, details)
+
+            owner.show_details = show
+        task = start_task(self._run(live, turn, owner), f"arp-{turn_id}", owner)
         live.task = task
         self.tasks[task] = live
-        task.add_done_callback(lambda done: self._done(done, live, turn_id))
+        self._watch.wake()
+        task.add_done_callback(lambda _: self._done(task, live, turn_id))
 
-    def _done(self, task: asyncio.Task[None], live: LiveSession, turn_id: str) -> None:
+    def _done(self, task: ServerTask[None], live: LiveSession, turn_id: str) -> None:
         del self.tasks[task]
         self._cancelled.discard(task)
         if task.cancelled():  # before its first step, so that no code of ours ran in it
@@ -87,18 +104,27 @@ class Runner:
             return
         if task in self._cancelled:
             return
-        self._cancelled.add(task)
-        task.cancel()
+        self._stop(task)
         asyncio.get_running_loop().call_later(
             self._settings.cancel_grace_s, self._force, live, turn_id
         )
+
+    def _stop(self, task: ServerTask[None]) -> None:
+        self._cancelled.add(task)
+        task.stop()
+
+    def is_stopping(self, live: LiveSession) -> bool:
+        """Tells whether the session's turn was stopped, or the server stops."""
+        return self._parking or live.task in self._cancelled
 
     def _force(self, live: LiveSession, turn_id: str) -> None:
         if live.session.running == turn_id:
             logger.warning("turn %s goes on after its cancel; it is closed over its head", turn_id)
             self._end(live, turn_id, "cancelled", None, None)
 
-    async def _run(self, live: LiveSession, turn: Turn) -> None:
+    async def _run(self, live: LiveSession, turn: Turn, owner: TurnName) -> None:
+        CURRENT_TURN.set(owner)
+        task = asyncio.current_task()
         status: Any = "failed"
         failed = AgentFailed("the agent failed; the server's log has the reason")
         try:
@@ -106,16 +132,20 @@ class Runner:
             status = "completed"
         except asyncio.CancelledError:
             status = "cancelled"
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
+            if not self.is_stopping(live):
+                logger.warning("%s ended by a CancelledError that nobody asked for", owner)
         except AgentFailed as error:
             # The agent itself says what people are to know.
-            failed = error
+            failed = error.with_traceback(None)  # whose frames would keep the session
             logger.info("agent %r gave up turn %s", live.session.head.workflow, turn.id)
-        except BaseException:
-            # Whatever an author's code raises, SystemExit included, ends its turn and nothing else.
+        except BaseException as error:
+            if isinstance(error, GeneratorExit) and _running_task() is not task:
+                raise  # no agent raised it: the loop is gone, and Python closes what was left in it
+            # Whatever an author's code raises, KeyboardInterrupt and SystemExit included, ends its
+            # turn and nothing else.
             logger.exception("agent %r failed in turn %s", live.session.head.workflow, turn.id)
-        task = asyncio.current_task()
+            if self.debug:
+                owner.show_details(*told_by(error))
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(live, turn.id)
         else:
@@ -176,13 +206,17 @@ class Runner:
         self._parking = True
         rest = list(self.tasks)
         for task in rest:
-            task.cancel()
+            task.stop()
         if rest:
             _, deaf = await asyncio.wait(rest, timeout=DEAF_S)
             for task in deaf:
                 live = self.tasks[task]
                 if live.turn is not None and live.task is task:
                     self._stopped(live, live.turn.id)
+
+    def close(self) -> None:
+        """Ends what watches the agents; they have ended."""
+        self._watch.close()
 
     def state_of(self, live: LiveSession) -> dict[str, Any]:
         """Gives the agent's own things of a session."""
@@ -192,8 +226,8 @@ class Runner:
         """Drops what is kept of a session that left the memory, and stops its agent."""
         self._states.pop(live.id, None)
         live.session.running = None
-        if live.task is not None:
-            live.task.cancel()
+        if live.task in self.tasks:
+            self._stop(live.task)
 
     def shelf(self, live: LiveSession) -> Shelf:
         """Gives where large outputs of a session are kept."""
@@ -219,6 +253,13 @@ class Runner:
         if live.gone.done():
             raise live.gone.result()
         return self.blobs.of(live.id)
+
+
+def _running_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop runs
+        return None
 
 
 def _waits(live: LiveSession) -> bool:

@@ -45,6 +45,8 @@ class HubSettings(Struct, frozen=True):
     """A session that nobody watches and that does nothing leaves the memory after this."""
     cancel_grace_s: Seconds = 5.0
     """How long a cancelled agent may clean up before its turn is closed over its head."""
+    blocked_loop_s: Annotated[float, Meta(ge=0.1, le=3600)] = 1.0
+    """An agent that blocks the loop for so long, and with it every session, is named in the log."""
     stop_grace_s: Seconds = 6.0
     """How long running turns may go on when the server stops; the rest are parked."""
     max_output_bytes: Count = 64 << 20

@@ -21,6 +21,7 @@ from arp.hub.archive import Archive
 from arp.hub.heap import trimmer
 from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
+from arp.hub.tasks import Service
 from arp.ledger.fact import Fact, decode
 from arp.ledger.redaction import Redactor
 from arp.protocol.errors import ArpError
@@ -85,7 +86,7 @@ class States:
         """Those of which somebody has been told."""
         self._rested: dict[str, LiveSession] = {}
         """Sessions that left the memory since the last round."""
-        self._task: asyncio.Task[None] | None = None
+        self.service = Service("arp-states", self._run)
 
     def new(self, head: Head) -> Session:
         """Gives a session in which nothing has happened; turns that leave it are archived."""
@@ -262,15 +263,11 @@ class States:
 
     def start(self) -> None:
         """Begins to store states behind the log."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-states")
+        self.service.start()
 
     async def aclose(self) -> None:
         """Stores the states of what is in memory, for a bounded time, and ends. All is written."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await self.service.aclose()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_S):
                 await self._store_rested()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
 
+from arp.hub.author_call import must_await
 from arp.protocol.component import Component
 from arp.protocol.errors import AgentFailed, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
@@ -72,6 +73,7 @@ class ToolCall:
             text = _repr(value)
         self._whole = well_formed(text)
 
+    @must_await("tool.approve")
     async def approve(
         self, title: str, *, rule: str, reason: str | None = None, **props: Json
     ) -> bool:

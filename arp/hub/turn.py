@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from arp.hub.author_call import must_await
 from arp.hub.saved import blob_path
 from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
@@ -29,7 +30,7 @@ from arp.protocol.slots import put_children, take_children
 from arp.record.wording import check_kind, encoded, well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
-from arp.session.session import About
+from arp.session.session import About, Question
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
 from arp.surface.profile import fits_in, shown_as, supported
@@ -145,6 +146,7 @@ class Turn:
         recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
         return Runtime(recorder, self._runner.shelf(self._live))
 
+    @must_await("turn.read_file")
     async def read_file(self, ref: FileRef) -> bytes:
         """Gives the content of an uploaded file.
 
@@ -154,6 +156,7 @@ class Turn:
         check_kind(ref, FileRef, "ref")
         return await self._runner.read_blob(self._live, ref.sha256)
 
+    @must_await("turn.save_file")
     async def save_file(
         self, name: str, content: bytes | os.PathLike[str], mime: str = ""
     ) -> FileRef:
@@ -380,6 +383,7 @@ class Turn:
             raise
         self._end_tool(call, None)
 
+    @must_await("turn.ask")
     async def ask(self, component: Component, *, surface: str = "main") -> Json:
         """Shows an input component and waits until somebody answers it, on any renderer.
 
@@ -391,7 +395,9 @@ class Turn:
         Raises:
             ArpError: The component is refused.
 
-        Cancel: Safe; the question closes as cancelled when the turn ends.
+        Cancel: Safe; the question is withdrawn on every renderer, and the turn runs on. An answer
+            that was accepted before the cancel came is returned; the cancel then comes at the next
+            await.
         """
         return await self._ask(component, None, surface)
 
@@ -400,14 +406,39 @@ class Turn:
         self._session.check_running(self.id)
         named = self._named(component, "turn.ask")
         question = self._session.ask(self.id, named, _name(surface, "surface"), about)
-        future = asyncio.get_running_loop().create_future()
-        self._waiting[question.action_id] = future
         self._live.mark()
         try:
-            return await future
+            return await self._answer_to(question)
         finally:
             self._waiting.pop(question.action_id, None)
 
+    async def _answer_to(self, question: Question) -> Json:
+        requests = _running_task().cancelling()
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[question.action_id] = future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self._session.running != self.id or self._runner.is_stopping(self._live):
+                raise  # the question closes with the turn, or stays open for the next server
+            if self._session.is_open(question):
+                self.flush()
+                self._session.cancel_question(question)
+                self._live.mark()
+                raise
+        # Every renderer shows the answer as accepted, so it counts: the cancel came after it.
+        answer = await self._live.unless_gone(self._waiting_for(question.action_id))
+        asyncio.get_running_loop().call_soon(_cancel_again, _running_task(), requests)
+        return answer
+
+    def _waiting_for(self, action_id: str) -> asyncio.Future[Json]:
+        """Gives the future of an answer; a new one where a cancel has ended the first."""
+        future = self._waiting[action_id]
+        if future.cancelled():
+            future = self._waiting[action_id] = asyncio.get_running_loop().create_future()
+        return future
+
+    @must_await("turn.confirm")
     async def confirm(
         self, title: str, message: str | None = None, *, id: str = "", **more: Unpack[Confirming]
     ) -> bool:
@@ -476,8 +507,7 @@ class Turn:
 
     def resolve(self, action_id: str, value: Json) -> None:
         """Hands an answer to the `ask` that waits for it."""
-        future = self._waiting.get(action_id)
-        if future is not None and not future.done():
+        if action_id in self._waiting and not (future := self._waiting_for(action_id)).done():
             future.set_result(value)
 
     @property
@@ -549,6 +579,25 @@ def _name(text: str, what: str) -> str:
     if not formed:
         raise ValueError(f"{what}: expected a name, got an empty text")
     return formed
+
+
+def _running_task() -> asyncio.Task[Any]:
+    """Gives the task that runs. In a variable it would keep its own traceback, and so a session."""
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+def _cancel_again(task: asyncio.Task[Any], requests: int) -> None:
+    """Repeats a cancel that an `ask` did not pass on, unless the timeout that sent it is over.
+
+    Args:
+        task: Whose `ask` got the cancel.
+        requests: How many cancels the task had before it.
+    """
+    if task.cancelling() > requests:
+        task.uncancel()
+        task.cancel()
 
 
 def _copied(value: T) -> T:

@@ -8,7 +8,6 @@ token.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 
@@ -16,6 +15,7 @@ import msgspec
 
 from arp.hub.listing import Listing, said_in
 from arp.hub.live import Gathered, LiveSession
+from arp.hub.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
 from arp.session.emission import Said
 from arp.store.errors import StoreError, StoreUnwritable
@@ -56,6 +56,7 @@ class Writer:
         store: Store,
         now: Callable[[], str],
         failed: Callable[[Sequence[LiveSession], ArpError], None],
+        broken: Callable[[str], None],
     ) -> None:
         self._store = store
         self._now = now
@@ -63,7 +64,7 @@ class Writer:
         self._dirty: list[LiveSession] = []
         self._wake = asyncio.Event()
         self._rounds = Rounds()
-        self._task: asyncio.Task[None] | None = None
+        self.service = Service("arp-writer", self._run, broken)
         self.writes = 0
         """Durable writes so far."""
         self.facts = 0
@@ -73,18 +74,13 @@ class Writer:
 
     def start(self) -> None:
         """Begins to write."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-writer")
+        self.service.start()
 
     async def aclose(self) -> None:
         """Writes what is left, then ends."""
-        if self._task is None:
-            return
-        while self._dirty or self._rounds.is_under_way:
+        while self.service.is_open and (self._dirty or self._rounds.is_under_way):
             await self.turnover()
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
-        self._task = None
+        await self.service.aclose()
 
     def mark(self, live: LiveSession) -> None:
         """Takes a session into the next write."""
@@ -106,6 +102,8 @@ class Writer:
         await self._rounds.next()
 
     async def _run(self) -> None:
+        if self._dirty:  # left by one that was started before
+            self._wake.set()
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -116,7 +114,16 @@ class Writer:
     async def _write(self) -> None:
         self._rounds.begun += 1
         dirty, self._dirty = self._dirty, []
-        at = self._now()
+        try:
+            await self._store_and_deliver(dirty, self._now())
+        except BaseException:
+            # What they recorded is taken, and nobody knows whether it is stored.
+            self._failed([live for live in dirty if not live.gone.done()], _fault())
+            raise
+        finally:
+            self._rounds.end()
+
+    async def _store_and_deliver(self, dirty: Sequence[LiveSession], at: str) -> None:
         gathered = self._gather(dirty, at)
         batch = [self._append_of(one, at) for one in gathered if one.drained.facts]
         refused = await self._append(batch) if batch else {}
@@ -133,7 +140,6 @@ class Writer:
         for append in batch:
             if append.meta is not None and append.session_id not in refused:
                 self.listing.changed(append.meta)
-        self._rounds.end()
 
     def _append_of(self, one: Gathered, at: str) -> Append:
         """Gives what one session has for a write."""

@@ -185,6 +185,9 @@ class ErrorPayload(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str | None = None
     """The `id` of the input that it answers, if that had one."""
     retryable: bool = False
+    debug: str | None = None
+    """Under `arp serve --debug`: where in the agent's code it went wrong. Such an error comes
+    besides, to whoever is connected then; it is no fact and never told again."""
 
 
 def error_payload(error: BaseException, input_id: str | None = None) -> ErrorPayload:

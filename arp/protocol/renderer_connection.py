@@ -207,6 +207,8 @@ class RendererConnection:
                 self._swap(aside, seq)
         elif seq is not None:
             self._place(seq)
+        elif isinstance(message, ErrorMessage) and message.payload.debug is not None:
+            pass  # it belongs to no place of the log
         elif is_told_once(_type_of(message), getattr(message, "turn_id", None)):
             self._leave_place()
         return refused

@@ -112,7 +112,7 @@ class Application:
             *picture_routes(),
             *inspect_routes(),
             *schema_routes(),
-            Route("/health", _health),
+            Route("/health", self._health),
             Route("/ready", self._ready),
             *workflow_routes(self),
         ]
@@ -178,6 +178,7 @@ class Application:
         settings = msgspec.structs.replace(served.settings, redaction=self.redaction())
         hub = Hub(store, open_blobs(served.ledger), served.handlers, settings)
         hub.commands = served.commands
+        hub.runner.debug = served.debug
         await hub.start()
         if settings.telemetry:
             self._follower = begin(hub, os.environ, began_ns)
@@ -270,6 +271,13 @@ class Application:
                 raise
             await refusal(error)(scope, receive, send)
 
+    async def _health(self, _: Request) -> Response:
+        """Tells whether this process serves sessions now; before the first request it could."""
+        trouble = self._hub.trouble if self._hub is not None else ""
+        if trouble:
+            return JSONResponse({"status": "failing", "reason": trouble}, 503)
+        return JSONResponse({"status": "ok"})
+
     async def _ready(self, request: Request) -> Response:
         """Says that the ledger is open, and what is known of its facts."""
         found = verification(await self.hub(), request.scope["arp"].principal)
@@ -317,7 +325,3 @@ async def _turn_away(scope: Scope, receive: Receive, send: Send, error: RateLimi
             return
         await receive()
     await refusal(error)(scope, receive, send)
-
-
-async def _health(_: Request) -> Response:
-    return JSONResponse({"status": "ok"})

@@ -1,8 +1,9 @@
-"""Ends a process in time, whatever an agent's code is still doing.
+"""Ends a process in time, whatever an agent's code is still doing; and only when it is to end.
 
-Theory of operation. When this runs, turns are closed and the ledger is written. What is left may be
-a task that swallows its cancel, or a thread in a blocking call (`asyncio.to_thread`): both get a
-moment, then the process ends without them.
+Theory of operation. When `run_to_end` comes to its end, turns are closed and the ledger is written.
+What is left may be a task that swallows its cancel, or a thread in a blocking call
+(`asyncio.to_thread`): both get a moment, then the process ends without them. An agent that blocks
+the loop keeps the server from coming so far: then a `Deadline` ends the process.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
+from arp.hub.loop_watch import place_of
+from arp.hub.tasks import make_task
+
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
@@ -23,21 +27,32 @@ logger = logging.getLogger(__name__)
 PATIENCE_S = 0.5
 """How long tasks, then threads, have to end."""
 
+STOP_MARGIN_S = 4.0
+"""What a stop may take besides `stop_grace_s`; then the process ends, whatever an agent does.
+
+Ten seconds in all, as it stands: what starts and stops servers kills them soon after.
+"""
+
 
 def run_to_end(
     main: Coroutine[Any, Any, T],
     make_loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    has_signals: Callable[[], bool] = lambda: False,
 ) -> T:
     """Runs a coroutine in a new loop; waits at its end for no task that ignores its cancel.
 
     Args:
         main: What to run.
         make_loop: Gives the loop; `None` = asyncio's own.
+        has_signals: Tells whether signals go to a handler of ours now. Then a `KeyboardInterrupt`
+            or `SystemExit` in the loop comes from the code of an agent: it ends a task of that
+            agent, and the loop goes on.
     """
     loop = (make_loop or asyncio.new_event_loop)()
     try:
         asyncio.set_event_loop(loop)
-        return loop.run_until_complete(main)
+        loop.set_task_factory(make_task)
+        return _run(loop, loop.create_task(main, name="arp-main"), has_signals)
     finally:
         try:
             loop.run_until_complete(_end_tasks(loop))
@@ -45,6 +60,58 @@ def run_to_end(
         finally:
             asyncio.set_event_loop(None)
             loop.close()
+
+
+def _run(
+    loop: asyncio.AbstractEventLoop, main: asyncio.Task[T], has_signals: Callable[[], bool]
+) -> T:
+    while True:
+        try:
+            return loop.run_until_complete(main)
+        except (KeyboardInterrupt, SystemExit) as error:
+            if main.done() or not has_signals():
+                raise
+            logger.error("a task of an agent raised %r; the server goes on", error, exc_info=error)
+        except RuntimeError as error:
+            if main.done() or not has_signals():
+                raise
+            # An agent has called `stop()` of the loop.
+            logger.error("an agent stopped the loop (%s); the server goes on", error)
+
+
+class Deadline:
+    """Ends the process when it has not ended in time after it was asked to.
+
+    The thread that does it waits from the beginning: a signal handler must not start one.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._begun = threading.Event()
+        self._is_over = threading.Event()
+        threading.Thread(target=self._run, name="arp-deadline", daemon=True).start()
+
+    def begin(self) -> None:
+        """Counts from now; may be called from a signal handler."""
+        self._begun.set()
+
+    def cancel(self) -> None:
+        """Lets the process live: it has come to its end by itself."""
+        self._is_over.set()
+        self._begun.set()
+
+    def _run(self) -> None:
+        self._begun.wait()
+        if self._is_over.wait(self._seconds):
+            return
+        main = threading.main_thread().ident
+        logger.critical(
+            "the server has not stopped within %g s: it is at %s; the process ends without it",
+            self._seconds,
+            place_of(main) if main is not None else "its end",
+        )
+        logging.shutdown()
+        os._exit(1)
 
 
 async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from arp.control.connection import Connection
@@ -18,7 +19,7 @@ from arp.hub.directory import Principal
 from arp.hub.peer import Peer
 from arp.hub.viewer import Conversation
 from arp.server.arrivals import log_arrival
-from arp.server.ending import run_to_end
+from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.stdio import serve_stdio
 
@@ -41,13 +42,17 @@ Finish: TypeAlias = Callable[[], Awaitable[None]]
 """Ends the application, when nothing more comes in."""
 
 
+Begin: TypeAlias = "Callable[[Application], Awaitable[tuple[Make, Finish]]]"
+"""Begins to serve, and gives what a conversation needs."""
+
+
 def serve_pipes(application: Application, stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Serves the one renderer at the other end, until it closes its end or a signal comes.
 
     Raises:
         StoreError: The ledger cannot be opened.
     """
-    run_to_end(_talk(application, stdin, stdout, _renderer))
+    _run(application, stdin, stdout, _renderer)
 
 
 def serve_control(application: Application, stdin: BinaryIO, stdout: BinaryIO) -> None:
@@ -56,7 +61,7 @@ def serve_control(application: Application, stdin: BinaryIO, stdout: BinaryIO) -
     Raises:
         StoreError: The ledger cannot be opened.
     """
-    run_to_end(_talk(application, stdin, stdout, _program))
+    _run(application, stdin, stdout, _program)
 
 
 async def _renderer(application: Application) -> tuple[Make, Finish]:
@@ -87,18 +92,26 @@ async def _program(application: Application) -> tuple[Make, Finish]:
     return make_connection, finish
 
 
-async def _talk(
-    application: Application,
-    stdin: BinaryIO,
-    stdout: BinaryIO,
-    begin: Callable[[Application], Awaitable[tuple[Make, Finish]]],
-) -> None:
-    make, finish = await begin(application)
-    talking = asyncio.current_task()
-    assert talking is not None
-    for name in (signal.SIGTERM, signal.SIGINT):
-        with suppress(NotImplementedError):  # where loops know no signals
-            asyncio.get_running_loop().add_signal_handler(name, talking.cancel)
+def _run(application: Application, stdin: BinaryIO, stdout: BinaryIO, begin: Begin) -> None:
+    deadline = Deadline(application.served.settings.stop_grace_s + STOP_MARGIN_S)
+    handled: list[signal.Signals] = []
 
-    with suppress(asyncio.CancelledError):
-        await serve_stdio(stdin, stdout, make, finish)
+    async def talk() -> None:
+        make, finish = await begin(application)
+        talking, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert talking is not None
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            deadline.begin()
+            loop.call_soon_threadsafe(talking.cancel)
+
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, stop)  # not the loop's own way: an agent may block the loop
+            handled.append(name)
+        with suppress(asyncio.CancelledError):
+            await serve_stdio(stdin, stdout, make, finish)
+
+    try:
+        run_to_end(talk(), has_signals=lambda: bool(handled))
+    finally:
+        deadline.cancel()

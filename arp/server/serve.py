@@ -10,7 +10,8 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -18,7 +19,7 @@ import uvicorn
 
 from arp.server.application import Application
 from arp.server.connections import Watch, descriptor_limit, watched_http
-from arp.server.ending import run_to_end
+from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.socket_protocol import SocketProtocol
 
 PING_S = 20.0
@@ -77,18 +78,43 @@ class Server(uvicorn.Server):
         self, config: uvicorn.Config, application: Application, ready: Callable[[], None]
     ) -> None:
         super().__init__(config)
+        self.has_signals = False
+        """Whether signals go to `handle_exit` now."""
+        self.is_broken = False
+        """Whether the server ends because it could not go on."""
         self._application = application
         self._ready = ready
+        self._deadline = Deadline(application.served.settings.stop_grace_s + STOP_MARGIN_S)
+
+    def give_up(self) -> None:
+        """Stops because what it serves cannot go on."""
+        self.is_broken = self.should_exit = True
+        self._deadline.begin()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Sends signals to `handle_exit` for a while."""
+        with super().capture_signals():
+            self.has_signals = True
+            try:
+                yield
+            finally:
+                self.has_signals = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stops in good order; a second Ctrl-C does not wait.
 
         Unlike uvicorn's own this is no death by signal: who was asked to stop and did, succeeded.
         """
+        self._deadline.begin()
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
             self._application.hurry()
         self.should_exit = True
+
+    def release(self) -> None:
+        """Lets the process live on: serving has come to its end."""
+        self._deadline.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to listen."""
@@ -146,7 +172,7 @@ def serve(application: Application, listener: socket.socket, ready: Callable[[],
     """Serves until a signal comes.
 
     Returns:
-        Whether it ever began to serve.
+        Whether it began to serve, and stopped because it was asked to.
 
     Raises:
         StoreError: The ledger cannot be opened; nothing was served.
@@ -155,11 +181,15 @@ def serve(application: Application, listener: socket.socket, ready: Callable[[],
 
     async def serve_all() -> None:
         with listener:
-            await application.hub()
+            hub = await application.hub()
+            hub.on_broken = server.give_up
             try:
                 await server.serve([listener])
             finally:
                 await application.aclose()
 
-    run_to_end(serve_all(), server.config.get_loop_factory())
-    return server.started
+    try:
+        run_to_end(serve_all(), server.config.get_loop_factory(), lambda: server.has_signals)
+    finally:
+        server.release()
+    return server.started and not server.is_broken

@@ -104,3 +104,5 @@ class Served(Struct, frozen=True):
     settings: HubSettings = HubSettings()
     commands: Callable[[], tuple[Command, ...]] = tuple
     """What a user may give by a slash."""
+    debug: bool = False
+    """Whether those who are connected see tracebacks."""

@@ -36,5 +36,7 @@ class Serving(Struct, frozen=True):
     """Export spans and metrics; also without it where the environment says where they go."""
     runtime_id: RuntimeId | None = None
     """Names this runtime in every fact; `None`: as the app says, or as the ledger is called."""
+    debug: bool = False
+    """Tracebacks on the screens of whoever is connected."""
     verbose: Annotated[int, Meta(ge=0)] = 0
     """1: log connections; 2: every frame."""

@@ -480,6 +480,10 @@ class Session:
             input_of["grant"] = {"tool": grant.tool, "rule": grant.rule}
         self._resolved(question, {"decision": "answered", **input_of})
 
+    def is_open(self, question: Question) -> bool:
+        """Tells whether a question still waits for its answer."""
+        return self.questions.get((question.surface, question.component_id)) == question
+
     def cancel_question(self, question: Question) -> None:
         """Closes a question for every renderer without an answer."""
         # Also one whose component has no room left for the word that says so.

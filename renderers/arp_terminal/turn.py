@@ -137,6 +137,8 @@ def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableTy
 def draw_error(error: ErrorPayload, options: Options) -> RenderableType:
     """Draws an error that the agent side told."""
     text = Text(lines(error.error), style=BAD)
+    if error.debug is not None:
+        text.append(f"\n{lines(error.debug)}", style=DIM)
     return indented(Hanging("✗ " if options.unicode else "! ", text, style=BAD), INDENT)
 
 

@@ -36,7 +36,15 @@ class Odd(BaseException):
 
 @pytest.mark.parametrize(
     "error",
-    [RuntimeError("secret"), SystemExit(3), Odd("secret"), ExceptionGroup("x", [ValueError()])],
+    [
+        RuntimeError("secret"),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        GeneratorExit("secret"),
+        Odd("secret"),
+        ExceptionGroup("x", [ValueError()]),
+        BaseExceptionGroup("x", [KeyboardInterrupt(), asyncio.CancelledError()]),
+    ],
 )
 async def test_whatever_an_agent_raises_ends_its_turn_and_nothing_else(
     error: BaseException, caplog: pytest.LogCaptureFixture

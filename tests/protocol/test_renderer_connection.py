@@ -267,6 +267,7 @@ def test_renderer_stands_nowhere_while_it_catches_up() -> None:
     [
         TurnMessage(session_id="s", turn_id="t1", status="queued", position=1),
         ErrorMessage(payload=ErrorPayload("refused", 11, id="i1")),
+        ErrorMessage(payload=ErrorPayload("failed", 18, debug="Traceback …"), turn_id="t1"),
         InputAck(id="i1", turn_id="t1"),
         show("c"),
     ],

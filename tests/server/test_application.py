@@ -252,7 +252,7 @@ async def test_lifespan_starts_the_hub_and_closes_it() -> None:
     await running
     kinds = [message["type"] for message in server.said]
     assert kinds == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
-    assert hub.writer._task is None
+    assert not hub.writer.service.is_open
 
 
 async def test_lifespan_that_cannot_start_says_why() -> None:

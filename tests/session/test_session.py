@@ -448,6 +448,18 @@ def test_questions_close_with_their_turn(status: Any) -> None:
     ]
 
 
+def test_question_is_open_until_it_is_answered_or_withdrawn() -> None:
+    """Another one under its id is another question."""
+    session = begun()
+    first = session.ask("t1", confirm())
+    assert session.is_open(first)
+    session.cancel_question(first)
+    again = session.ask("t1", confirm())
+    assert (session.is_open(first), session.is_open(again)) == (False, True)
+    session.answer_question(again, True, None)
+    assert not session.is_open(again)
+
+
 def test_question_closes_though_its_component_has_no_room_for_the_word() -> None:
     session = begun(max_message_bytes=128)
     question = session.ask("t1", confirm())

@@ -60,6 +60,19 @@ def test_a_turn_tells_who_said_did_and_showed_what() -> None:
     )
 
 
+def test_an_error_with_details_shows_them_as_they_are() -> None:
+    """Under `arp serve --debug`; nothing in them moves the cursor."""
+    error = ErrorPayload(
+        "ValueError: x", 18, debug="Traceback:\n  at app.py:3\x1b[2J\nValueError: x"
+    )
+    assert shown(TurnScreen("t", status="failed", errors=[error])).splitlines() == [
+        "  ✗ ValueError: x",
+        "    Traceback:",
+        "      at app.py:3␛[2J",
+        "    ValueError: x",
+    ]
+
+
 def test_a_turn_in_ascii() -> None:
     found = shown(
         TurnScreen("t", status="cancelled", inputs=TURN.inputs, tools=TURN.tools), unicode=False

@@ -144,7 +144,7 @@ export class RendererConnection {
     } else if (seq != null) {
       this.seq = Math.max(this.seq, seq);
       this.epoch ??= this.#nextEpoch;
-    } else if (TOLD_ONCE.includes(type) || (type === "error" && turn_id != null)) {
+    } else if (TOLD_ONCE.includes(type) || (type === "error" && turn_id != null && message.payload.debug == null)) {
       this.#nextEpoch = this.epoch ?? this.#nextEpoch;
       this.epoch = null;
     }

@@ -38,7 +38,7 @@ export const PARTS = {
   "d": "delta:s target~s kind~s",
   "t": "tool:s args:s call_id?s",
   "e": "tool:s ok:b call_id?s error~s",
-  "f": "error:s code:i detail~s id~s retryable?b"
+  "f": "error:s code:i detail~s id~s retryable?b debug~s"
 } as const;
 
 /** The core components, in the order of the catalog, with the newest version. */

@@ -226,6 +226,8 @@ export interface ErrorPayload {
   /** The `id` of the input that it answers, if that had one. */
   id?: string | null;
   retryable?: boolean;
+  /** Under `arp serve --debug`: where in the agent's code it went wrong. Such an error comes besides, to whoever is connected then; it is no fact and never told again. */
+  debug?: string | null;
 }
 
 /** Something went wrong; takes effect on arrival. */

@@ -10,11 +10,17 @@ import { wrong } from "../wrong.js";
 
 export function errorCard(error: ErrorPayload, context: ArpContext, retry: (() => void) | null = null): TemplateResult {
   const { t } = context;
-  const { detail } = error;
+  const { detail, debug } = error;
   const more = detail == null ? "" : typeof detail === "string" ? detail : JSON.stringify(detail);
   return html`<div class="arp-trouble" role="group" aria-label=${t("error")}>
     ${icon("alert")}
     <p dir="auto">${wrong(error, t)}${more ? html` <span class="arp-caption">${visible(more)}</span>` : nothing}</p>
-    ${retry ? html`<button type="button" class="arp-button arp-soft" @click=${retry}>${t("retry")}</button>` : nothing}
+    ${debug == null
+      ? nothing
+      : html`<details>
+          <summary>${t("details")}</summary>
+          <pre tabindex="0" dir="ltr" aria-label=${t("details")}>${visible(debug)}</pre>
+        </details>`}
+    ${retry && debug == null ? html`<button type="button" class="arp-button arp-soft" @click=${retry}>${t("retry")}</button>` : nothing}
   </div>`;
 }

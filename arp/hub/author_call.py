@@ -1,0 +1,137 @@
+"""Calls that an author must await: taken for their answer, they say so instead of passing for yes.
+
+A coroutine is true, so `if turn.confirm("Delete?"):` would delete without asking. Besides, Python
+tells by a warning when a coroutine was never awaited; here it gets the name of the agent.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import warnings
+from collections.abc import Callable, Coroutine, Generator
+from functools import wraps
+from types import TracebackType
+from typing import Any, NoReturn, ParamSpec, TextIO, TypeVar
+
+from arp.hub.loop_watch import is_authors
+from arp.hub.tasks import CURRENT_TURN
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class AuthorCall(Coroutine[Any, Any, T]):
+    """What a call gives until it is awaited."""
+
+    __slots__ = ("_coroutine", "_name")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], name: str) -> None:
+        self._coroutine = coroutine
+        self._name = name
+
+    def __bool__(self) -> NoReturn:
+        """Raise `TypeError`: there is no answer before it is awaited."""
+        self._coroutine.close()
+        raise TypeError(
+            f"{self._name}(…) was not awaited, so there is no answer yet; "
+            f"write: await {self._name}(…)"
+        )
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        """Runs the call and gives its result."""
+        return self._coroutine.__await__()
+
+    def send(self, value: Any, /) -> Any:
+        """As of any coroutine."""
+        return self._coroutine.send(value)
+
+    def throw(
+        self,
+        kind: Any,
+        value: Any = None,
+        traceback: TracebackType | None = None,
+        /,
+    ) -> Any:
+        """As of any coroutine."""
+        if value is None and traceback is None:
+            return self._coroutine.throw(kind)
+        return self._coroutine.throw(kind, value, traceback)
+
+    def close(self) -> None:
+        """As of any coroutine."""
+        self._coroutine.close()
+
+
+def must_await(
+    name: str,
+) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
+    """Marks a method whose result decides something: it is given as an `AuthorCall`.
+
+    Args:
+        name: As authors write the call.
+    """
+
+    def mark(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+            return AuthorCall(method(*args, **kwargs), name)
+
+        return call
+
+    return mark
+
+
+# -- calls that nobody awaited ---------------------------------------------------------------------
+
+_NEVER = r"coroutine '(?P<name>[^']+)' was never awaited"
+_CREATED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
+
+_ORIGIN_FRAMES = 2
+"""Where a coroutine is made, and from where that is called: `must_await` may stand between."""
+
+
+def name_unawaited_calls(track: bool = False) -> None:
+    """Lets Python's warning of a coroutine that nobody awaited go to the log, with the agent.
+
+    Args:
+        track: Python notes where each coroutine is made in this thread, which takes time, and warns
+            each time; else it warns once of each line, and of a call whose result was kept in a
+            variable it does not tell the line.
+    """
+    global _show_others
+    if warnings.showwarning is not _show:
+        _show_others, warnings.showwarning = warnings.showwarning, _show
+    if track:
+        sys.set_coroutine_origin_tracking_depth(_ORIGIN_FRAMES)
+        warnings.filterwarnings("always", _NEVER, RuntimeWarning)
+
+
+_show_others = warnings.showwarning
+
+
+def _show(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    found = re.match(_NEVER, str(message)) if category is RuntimeWarning else None
+    turn = CURRENT_TURN.get()
+    if found is None or turn is None:
+        _show_others(message, category, filename, lineno, file, line)
+        return
+    told = f"{turn.agent!r} called {found['name']} and never awaited it"
+    created = [(one["file"], int(one["line"])) for one in _CREATED.finditer(str(message))]
+    for path, number in [*reversed(created), (filename, lineno)]:
+        if is_authors(path):
+            told = f"{told}: {path}:{number}"
+            break
+    if turn.is_new(told):
+        logger.warning("agent %s (turn %s of session %r)", told, turn.turn_id, turn.session_id)
+        turn.show_details(f"agent {told}", "Write await in front of the call.")

@@ -1,0 +1,36 @@
+/** `arp serve --debug`: what went wrong in an agent stands on its author's screen, once. */
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { APP, ArpServer, ask, launch, online, open } from "../src/host.js";
+
+let server: ArpServer;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  server = await ArpServer.start(APP, "--debug");
+  browser = await launch();
+  ({ page } = await open(browser, server.url));
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+test("a traceback is folded behind Details, beside the error that everyone gets; a reload does not bring it back", async () => {
+  await ask(page, "fail");
+  const card = page.locator(".arp-trouble", { hasText: "RuntimeError: a secret of the server" });
+  await card.waitFor();
+  expect(await card.locator("pre").isVisible()).toBe(false);
+  expect(await card.getByRole("button", { name: "Try again" }).count()).toBe(0);
+  await card.locator("summary", { hasText: "Details" }).click();
+  expect(await card.locator("pre").innerText()).toMatch(/^Traceback \(most recent call last\):\n {2}File ".+app\.py", line \d+, in agent\n/);
+  await page.locator(".arp-trouble", { hasText: "the agent failed" }).getByRole("button", { name: "Try again" }).waitFor();
+  await page.reload();
+  await online(page);
+  await page.locator(".arp-trouble", { hasText: "the agent failed" }).waitFor();
+  expect(await page.locator(".arp-trouble").count()).toBe(1);
+});

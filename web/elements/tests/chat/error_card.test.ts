@@ -1,0 +1,46 @@
+/** A turn that failed: what is said of it, and under `arp serve --debug` where, folded away. */
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { delta, message } from "../../../core/tests/fakes.js";
+import type { ArpChat } from "../../src/chat/chat.js";
+import { entered, left, tell } from "./stage.js";
+
+const TRACEBACK = "Traceback (most recent call last):\n  File \"app.py\", line 7, in agent\nValueError: <b>x</b>\u202e";
+
+let chat: ArpChat;
+
+beforeEach(async () => {
+  chat = await entered();
+  await tell(
+    chat,
+    message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }),
+    delta("So far", 2),
+    message("error", 3, { payload: { error: "the agent failed", code: 18 } }),
+    message("turn", null, { status: "failed" }),
+    message("commit", 4, { final: true }),
+  );
+});
+
+afterEach(() => left(chat));
+
+/** The cards of errors, when there are as many. */
+const cards = (count: number) =>
+  vi.waitFor(() => {
+    const found = [...chat.querySelectorAll(".arp-trouble")];
+    expect(found.length).toBe(count);
+    return found;
+  });
+
+test("an error without details has nothing to unfold", async () => {
+  await cards(1);
+  expect(chat.querySelector(".arp-trouble details")).toBeNull();
+});
+
+test("an error with details has them folded, as plain text in which nothing deceives", async () => {
+  await tell(chat, message("error", null, { payload: { error: "ValueError: x", code: 18, debug: TRACEBACK } }));
+  const details = (await cards(2))[1]?.querySelector("details");
+  expect(details?.open).toBe(false);
+  expect(details?.querySelector("summary")?.textContent).toBe("Details");
+  expect(details?.querySelector("pre")?.textContent).toBe(TRACEBACK.replace("\u202e", "⟨U+202E⟩"));
+  expect(details?.querySelector("b")).toBeNull();
+});
