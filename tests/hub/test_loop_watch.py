@@ -18,8 +18,9 @@ from tests.waiting import becomes
 QUICK = HubSettings(stop_grace_s=0.05, blocked_loop_s=0.1)
 
 
-def watching() -> list[threading.Thread]:
-    return [one for one in threading.enumerate() if one.name == "arp-loop-watch"]
+def watching() -> set[threading.Thread]:
+    """Return the threads that watch a loop; other tests of this process may have some."""
+    return {one for one in threading.enumerate() if one.name == "arp-loop-watch"}
 
 
 async def test_agent_that_blocks_is_named_with_its_line_and_the_seconds(
@@ -57,27 +58,31 @@ async def test_agent_that_awaits_is_not_named(caplog: pytest.LogCaptureFixture) 
 
 async def test_thread_begins_with_the_first_turn_and_ends_with_the_hub() -> None:
     """A hub in which nothing runs costs no thread."""
-    await becomes(lambda: not watching())
+    before = watching()
     async with running() as hub:
         renderer = await Renderer(hub).join()
-        assert not watching()
+        assert not watching() - before
         await renderer.say("go")
         await renderer.ended("t1")
-        assert len(watching()) == 1
-    await becomes(lambda: not watching())
+        (own,) = watching() - before
+    await becomes(lambda: not own.is_alive())
 
 
 async def test_thread_ends_when_the_loop_is_gone() -> None:
     """Nobody closed the hub, as in a program that ends."""
 
+    before, own = watching(), set[threading.Thread]()
+
     def use() -> None:
         async def wake() -> None:
             LoopWatch(0.1, lambda: True).wake()
+            own.update(watching() - before)
 
         asyncio.run(wake())
 
     await asyncio.to_thread(use)
-    await becomes(lambda: not watching())
+    assert len(own) == 1
+    await becomes(lambda: not any(one.is_alive() for one in own))
 
 
 @pytest.mark.parametrize(
