@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -22,6 +25,7 @@ from arp.client.client import ArpClient
 from arp.server.application import Application
 from arp.server.serve import bind
 from arp.store.errors import StoreUnwritable
+from arp.store.sqlite import SqliteStore
 from arp.transport.websocket import Scope
 from tests.waiting import becomes
 
@@ -285,3 +289,48 @@ async def test_unexpected_fault_shows_no_internals(monkeypatch: pytest.MonkeyPat
     await inner.aclose()
     assert response.status_code == 500
     assert "secret" not in response.text
+
+
+async def test_ready_opens_the_ledger_and_health_does_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is wrong stands in the log, once; outside it names no file."""
+    ledger = tmp_path / "ledger.db"
+    other = SqliteStore(ledger)
+    await other.open()
+    outer = App(ledger=f"sqlite:{ledger}", access=Access(token="secret"))
+    outer.agent(agent)
+    inner = outer.asgi
+    alive, not_ready = await ask(inner, "GET", "/health"), await ask(inner, "GET", "/ready")
+    again = await ask(inner, "GET", "/ready")
+    await other.aclose()
+    ready = await ask(inner, "GET", "/ready")
+    hub = await inner.hub()
+    await inner.aclose()
+    assert alive == (200, b'{"status":"ok"}')
+    assert not_ready == again
+    assert not_ready[0] == 503
+    assert json.loads(not_ready[1]) == {
+        "status": "not ready",
+        "error": "the ledger cannot be opened; the server's log says why",
+    }
+    assert caplog.text.count(f"ledger {ledger} is in use by process {os.getpid()}") == 1
+    assert (ready[0], json.loads(ready[1])["status"]) == (200, "ready")
+    assert hub is not None
+
+
+async def test_ready_says_so_when_the_ledger_cannot_be_read_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Open is not enough."""
+    inner = app().asgi
+    hub = await inner.hub()
+
+    async def broken() -> list[str]:
+        raise StoreUnwritable("ledger.db", "no room")
+
+    monkeypatch.setattr(hub.store, "open_sessions", broken)
+    status, body = await ask(inner, "GET", "/ready")
+    await inner.aclose()
+    assert status == 503
+    assert b"no room" not in body
