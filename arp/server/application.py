@@ -36,10 +36,9 @@ from arp.server.blobs import blob_routes
 from arp.server.chat_events import chat_event_routes
 from arp.server.chats import chat_routes
 from arp.server.control_sockets import accept_rpc, is_rpc
-from arp.server.counted_address import client_address
 from arp.server.cross_origin import answer_preflight, is_preflight, readable
 from arp.server.file_cookie import FileCookie
-from arp.server.guard import Guard, Refused
+from arp.server.guard import Guard, Refused, check_names
 from arp.server.inspect_page import INSPECT, inspect_routes
 from arp.server.metrics import metrics_routes
 from arp.server.own_secrets import with_own_secrets
@@ -85,9 +84,14 @@ class Caller(Struct, frozen=True):
 
 
 class Application:
-    """Serves an app: WebSocket, server-sent events, lists, the page, metrics."""
+    """Serves an app: WebSocket, server-sent events, lists, the page, metrics.
+
+    Raises:
+        ValueError: Others can reach it by a name, and nothing keeps them out.
+    """
 
     def __init__(self, served: Served) -> None:
+        check_names(served.access)
         self.served = served
         self.guard = Guard(served.access)
         self.file_cookie = FileCookie()
@@ -232,7 +236,7 @@ class Application:
         principal = await self.guard.principal(scope)
         if principal is None and scope["type"] == "http":
             principal = self.file_cookie.principal(scope, time.time())
-        address = client_address(scope)
+        address = self.guard.address_of(scope)
         if principal is not None:
             principal = Principal(principal.name, address)
         try:

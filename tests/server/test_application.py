@@ -20,7 +20,7 @@ from starlette.routing import Mount
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from arp import Access, App, Turn
+from arp import Access, App, Turn, serve
 from arp.client.client import ArpClient
 from arp.server.application import Application
 from arp.server.serve import bind
@@ -175,6 +175,29 @@ async def test_mounted_app_with_a_hook_serves_those_whom_the_hook_knows() -> Non
         async with asyncio.timeout(10), httpx.AsyncClient(base_url=url) as client:
             ran = await client.post("/deep/agent/agent", json={"message": "hi"}, headers=far)
     assert ran.json()["text"] == "hello"
+
+
+def test_mounted_app_with_a_name_of_its_own_and_nothing_else_is_refused_at_once() -> None:
+    """Whoever reached the proxy in front was let in."""
+    named = App(access=Access(hosts=("agents.example",)))
+    with pytest.raises(ValueError, match=r"^agents\.example can be reached by others: set --token"):
+        _ = named.asgi
+    with pytest.raises(ValueError, match=r"^agents\.example can be reached by others"):
+        serve(named, port=0)
+
+
+async def test_mounted_app_behind_a_trusted_proxy_serves_its_own_machine_alone() -> None:
+    """The parent's server leaves the proxy's address as it is."""
+    named = App(access=Access(hosts=("agents.example",), trusted_proxies=("127.0.0.1",)))
+    named.agent(agent)
+    inner = named.asgi
+    statuses = []
+    for forwarded in ({"x-forwarded-for": "203.0.113.9"}, {}, {"x-forwarded-for": "127.0.0.1"}):
+        transport = httpx.ASGITransport(app=inner)
+        async with httpx.AsyncClient(transport=transport, base_url="http://agents.example") as one:
+            statuses.append((await one.get("/_api/chats", headers=forwarded)).status_code)
+    await inner.aclose()
+    assert statuses == [403, 403, 200]
 
 
 async def test_route_of_the_parent_is_its_own() -> None:
