@@ -41,6 +41,7 @@ class Peer:
         "_check_token",
         "_connection",
         "_hub",
+        "_may_make",
         "_workflow",
         "on_trusted",
         "principal",
@@ -56,6 +57,8 @@ class Peer:
         workflow: str,
         principal: Principal | None,
         check_token: CheckToken,
+        *,
+        may_make: bool = True,
     ) -> None:
         viewer_id = secrets.token_hex(8)
         self.viewer = Viewer(viewer_id, traced(outbox, viewer_id, encoding), encoding)
@@ -65,6 +68,8 @@ class Peer:
         self.refusal: ArpError | None = None
         """The last thing that was refused."""
         self._hub = hub
+        self._may_make = may_make
+        """Whether a session that it asks for and that there is not is made, and not only shown."""
         self._workflow = workflow
         self._check_token = check_token
         self._connection = AgentConnection(encoding, hub.settings.limits)
@@ -114,7 +119,10 @@ class Peer:
             if self.principal is None:
                 raise Unauthenticated("hello.token: missing or not valid")
             self.on_trusted()
-            await self._hub.hello(self.viewer, hello, self.principal, self._workflow)
+            provisional = not self._may_make
+            await self._hub.hello(
+                self.viewer, hello, self.principal, self._workflow, provisional=provisional
+            )
             self._log_session()
         except (ArpError, StoreError) as error:
             self._refuse(error)

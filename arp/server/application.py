@@ -31,7 +31,7 @@ from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.ledger.redaction_settings import Redaction
 from arp.protocol.errors import ArpError, ErrorCode, RateLimited
-from arp.server.answers import json_response, refusal
+from arp.server.answers import SEALS, json_response, refusal, sealed
 from arp.server.blobs import blob_routes
 from arp.server.chat_events import chat_event_routes
 from arp.server.chats import chat_routes
@@ -297,7 +297,9 @@ class Application:
 
         async def sent(message: Event) -> None:
             nonlocal began
-            began = True
+            if not began:
+                began = True
+                message["headers"] = sealed(message.get("headers", ()))
             await send(message)
 
         try:
@@ -305,7 +307,7 @@ class Application:
         except (ArpError, HTTPException) as error:
             if began:
                 raise
-            await refusal(error)(scope, receive, send)
+            await refusal(error)(scope, receive, sent)
 
     async def _health(self, _: Request) -> Response:
         """Tells whether this process serves sessions now; before the first request it could."""
@@ -358,7 +360,11 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) 
     code = CODES.get(refused.status, ErrorCode.PERMISSION_DENIED)
     payload = {"error": refused.reason, "code": int(code)}
     body = json.dumps({"v": 1, "type": "error", "payload": payload}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *SEALS,
+    ]
     if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
@@ -372,4 +378,6 @@ async def _turn_away(scope: Scope, receive: Receive, send: Send, error: RateLimi
             await refuse_socket(receive, send)
             return
         await receive()
-    await refusal(error)(scope, receive, send)
+    answer = refusal(error)
+    answer.raw_headers = sealed(answer.raw_headers)
+    await answer(scope, receive, send)

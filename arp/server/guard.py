@@ -2,8 +2,9 @@
 
 Theory of operation. A browser sends what any page asks it to, also to this machine. So a request
 must name a host that is ours (a rebound DNS name does not), and if it says which page sent it, that
-page must be ours or listed. Both hold on loopback too. One function decides for every route, on the
-raw request.
+page must be ours or listed. A GET for a picture or a script has no `Origin`; there the browser says
+in `Sec-Fetch-Site` whether the page is another site's. All hold on loopback too. One function
+decides for every route, on the raw request.
 
 An app without a token and without a hook serves this machine alone. `arp serve` refuses to listen
 elsewhere then; a mounted app cannot know where its server listens, so each request is looked at. A
@@ -19,13 +20,20 @@ import logging
 from typing import NamedTuple
 
 from arp.hub.directory import Principal
+from arp.hub.saved import PREFIX
 from arp.server.client_address import client_address, is_elsewhere, is_trusted, networks
 from arp.server.counted_address import client_address as peer_address
 from arp.server.counted_address import counted_address
+from arp.server.inspect_page import INSPECT
 from arp.server.served import Access
 from arp.transport.websocket import Scope
 
 logger = logging.getLogger(__name__)
+
+PAGES = ("/", INSPECT)
+
+OWN_SITES = frozenset(("same-origin", "none"))
+"""What `Sec-Fetch-Site` says of our own pages, and of what a person typed."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -75,7 +83,7 @@ class Guard:
         self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
 
     def check_source(self, scope: Scope) -> Refused | None:
-        """Checks where it comes from, `Host` and `Origin`; `None` if all are right."""
+        """Checks where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
         if self._is_open and is_elsewhere(scope, self._proxies):
             return self._refused_remote()
         hosts = _values(scope, b"host")
@@ -84,11 +92,10 @@ class Guard:
                 421, "this host name is not served here; the server's hosts setting lists more"
             )
         origins = _values(scope, b"origin")
-        if not origins:
+        if len(origins) == 1 and origins[0] in self._origins:
             return None
-        if len(origins) == 1 and (
-            self._is_own(origins[0], hosts[0]) or origins[0] in self._origins
-        ):
+        is_own = all(self._is_own(origin, hosts[0]) for origin in origins) and len(origins) < 2
+        if is_own and (_sites(scope) <= OWN_SITES or _is_visit(scope)):
             return None
         return Refused(403, "this origin may not use this server; its origins setting lists more")
 
@@ -158,6 +165,25 @@ class Guard:
             logger.exception("the authenticate hook failed")
             return None
         return Principal(name) if name is not None else None
+
+
+def _sites(scope: Scope) -> set[str]:
+    """Tells how the page that asks is related to us, as its browser has it; others say nothing."""
+    return set(_values(scope, b"sec-fetch-site"))
+
+
+def _is_visit(scope: Scope) -> bool:
+    """Tells whether somebody follows a link, from wherever, to a page or a file of ours.
+
+    The browser shows what comes, and the page with the link learns nothing of it.
+    """
+    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+    return (
+        scope.get("method") in ("GET", "HEAD")
+        and _values(scope, b"sec-fetch-mode") == ["navigate"]
+        and _values(scope, b"sec-fetch-dest") == ["document"]
+        and (path in PAGES or path.startswith(PREFIX))
+    )
 
 
 def _values(scope: Scope, name: bytes, *, lower: bool = True) -> list[str]:

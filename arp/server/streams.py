@@ -66,7 +66,8 @@ class _Events:
         hub = await self._application.hub()
         outbox = QueueOutbox()
         principal, check = scope["arp"].principal, self._application.guard.check_token
-        peer = Peer(hub, outbox, "json", workflow, principal, check)
+        # Any page can make a browser send a GET, so it makes nothing: the first input does.
+        peer = Peer(hub, outbox, "json", workflow, principal, check, may_make=False)
         outbox.viewer = peer.viewer
         peer.viewer.said_hello = bool(request.query_params.get("hello"))
         log_arrival(peer.viewer, "event stream", scope)

@@ -314,6 +314,35 @@ async def test_unexpected_fault_shows_no_internals(monkeypatch: pytest.MonkeyPat
     assert "secret" not in response.text
 
 
+@pytest.mark.parametrize(
+    ("path", "method", "kept"),
+    [
+        ("/_api/chats", "GET", "no-store"),
+        ("/_api/chats/none", "GET", "no-store"),
+        ("/nothing", "GET", "no-store"),
+        ("/agent", "POST", "no-store"),
+        ("/health", "GET", "no-store"),
+        ("/metrics", "GET", "no-store"),
+        ("/", "GET", "no-cache"),
+        ("/_inspect", "GET", "no-cache"),
+    ],
+)
+async def test_no_browser_guesses_or_keeps_what_is_answered(
+    path: str, method: str, kept: str
+) -> None:
+    """Also refusals; pages and files say themselves how long they are good."""
+    inner = app().asgi
+    transport = httpx.ASGITransport(app=inner)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        answer = await client.request(method, path, json={"message": "hi"})
+        refused = await client.request(method, path, headers={"origin": "http://evil.example"})
+    await inner.aclose()
+    seals = ("x-content-type-options", "cache-control")
+    assert [answer.headers.get_list(name) for name in seals] == [["nosniff"], [kept]]
+    assert refused.status_code == 403
+    assert [refused.headers.get_list(name) for name in seals] == [["nosniff"], ["no-store"]]
+
+
 async def test_ready_opens_the_ledger_and_health_does_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

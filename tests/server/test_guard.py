@@ -124,6 +124,56 @@ def test_request_without_an_origin_passes() -> None:
     assert status(Guard(Access()), ("host", "127.0.0.1:8080")) is None
 
 
+OWN, LISTED = "http://127.0.0.1:8080", "https://page.example"
+
+FETCHES: list[tuple[str, dict[str, str], int | None]] = [
+    ("/_api/chats", {}, None),
+    ("/_api/chats", {"site": "same-origin"}, None),
+    ("/_api/chats", {"site": "none"}, None),
+    ("/_api/chats", {"site": "SAME-ORIGIN"}, None),
+    ("/_api/chats", {"site": "cross-site"}, 403),
+    ("/_api/chats", {"site": "same-site"}, 403),
+    ("/_api/chats", {"site": "whatever"}, 403),
+    ("/_api/chats", {"site": ""}, 403),
+    ("/", {"site": "cross-site", "mode": "no-cors"}, 403),
+    # with an origin
+    ("/_api/chats", {"site": "cross-site", "origin": LISTED}, None),
+    ("/_api/chats", {"site": "same-site", "origin": LISTED}, None),
+    ("/_api/chats", {"site": "same-origin", "origin": OWN}, None),
+    ("/_api/chats", {"site": "cross-site", "origin": OWN}, 403),
+    # a link that somebody follows
+    ("/", {"site": "cross-site", "mode": "navigate", "dest": "document"}, None),
+    ("/_inspect", {"site": "same-site", "mode": "navigate", "dest": "document"}, None),
+    ("/_api/blobs/s/x/a.txt", {"site": "same-site", "mode": "navigate", "dest": "document"}, None),
+    ("/", {"site": "cross-site", "mode": "navigate", "dest": "iframe"}, 403),
+    ("/", {"site": "cross-site", "mode": "navigate"}, 403),
+    ("/_arp/v1/events", {"site": "cross-site", "mode": "navigate", "dest": "document"}, 403),
+    ("/_api/chats", {"site": "cross-site", "mode": "navigate", "dest": "document"}, 403),
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "/deep/agent"])
+@pytest.mark.parametrize(("path", "fetch", "refused"), FETCHES)
+def test_pages_of_other_sites_get_nothing_that_has_no_origin(
+    prefix: str, path: str, fetch: dict[str, str], refused: int | None
+) -> None:
+    """A picture, a script, `fetch` with `no-cors`: there browsers send no `Origin`."""
+    guard = Guard(Access(origins=(LISTED,)))
+    names = {"site": "sec-fetch-site", "mode": "sec-fetch-mode", "dest": "sec-fetch-dest"}
+    headers = [(names.get(name, name), value) for name, value in fetch.items()]
+    request = scope(("host", "127.0.0.1:8080"), *headers)
+    answer = guard.check_source(request | {"path": prefix + path, "root_path": prefix})
+    assert (answer.status if answer else None) == refused
+
+
+def test_link_from_elsewhere_posts_nothing() -> None:
+    """A form of another site has an `Origin`; where a browser leaves it out, it is refused too."""
+    headers = [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]
+    request = scope(("host", "127.0.0.1"), *headers, ("sec-fetch-dest", "document"))
+    assert Guard(Access()).check_source(request) is None
+    assert Guard(Access()).check_source(request | {"method": "POST"}) is not None
+
+
 CARRIERS: list[tuple[list[tuple[str, str]], bool]] = [
     ([("authorization", "Bearer s3cret")], True),
     ([("authorization", "bearer s3cret")], True),
