@@ -41,8 +41,8 @@ class Peer:
         "_check_token",
         "_connection",
         "_hub",
-        "_may_make",
         "_workflow",
+        "may_make",
         "on_trusted",
         "principal",
         "refusal",
@@ -57,8 +57,6 @@ class Peer:
         workflow: str,
         principal: Principal | None,
         check_token: CheckToken,
-        *,
-        may_make: bool = True,
     ) -> None:
         viewer_id = secrets.token_hex(8)
         self.viewer = Viewer(viewer_id, traced(outbox, viewer_id, encoding), encoding)
@@ -67,9 +65,9 @@ class Peer:
         """Is called when the peer has shown a token, or is gone."""
         self.refusal: ArpError | None = None
         """The last thing that was refused."""
-        self._hub = hub
-        self._may_make = may_make
+        self.may_make = True
         """Whether a session that it asks for and that there is not is made, and not only shown."""
+        self._hub = hub
         self._workflow = workflow
         self._check_token = check_token
         self._connection = AgentConnection(encoding, hub.settings.limits)
@@ -119,7 +117,7 @@ class Peer:
             if self.principal is None:
                 raise Unauthenticated("hello.token: missing or not valid")
             self.on_trusted()
-            provisional = not self._may_make
+            provisional = not self.may_make
             await self._hub.hello(
                 self.viewer, hello, self.principal, self._workflow, provisional=provisional
             )

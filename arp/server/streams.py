@@ -66,8 +66,8 @@ class _Events:
         hub = await self._application.hub()
         outbox = QueueOutbox()
         principal, check = scope["arp"].principal, self._application.guard.check_token
-        # Any page can make a browser send a GET, so it makes nothing: the first input does.
-        peer = Peer(hub, outbox, "json", workflow, principal, check, may_make=False)
+        peer = Peer(hub, outbox, "json", workflow, principal, check)
+        peer.may_make = False  # any page can make a browser send a GET; the first input does it
         outbox.viewer = peer.viewer
         peer.viewer.said_hello = bool(request.query_params.get("hello"))
         log_arrival(peer.viewer, "event stream", scope)
