@@ -138,6 +138,18 @@ def test_an_answer_that_fits_is_given_in_one_form(
             {"action": "arp.cancel"},
             'action: expected confirm or deny, got "arp.cancel"',
         ),
+        (
+            CONFIRM,
+            "action",
+            {"action": "confirm", "payload": {"scope": "always"}},
+            'payload.scope: expected once or session, got "always"',
+        ),
+        (
+            CONFIRM,
+            "action",
+            {"action": "deny", "payload": {"scope": ["once"]}},
+            "payload.scope: expected once or session, got array",
+        ),
         (ONE, "selection", {}, "selected: expected array, got null"),
         (ONE, "selection", {"selected": "a"}, "selected: expected array, got string"),
         (ONE, "selection", {"selected": []}, "selected: choose one"),
