@@ -62,6 +62,18 @@ PICKER = Component("p", "x-acme-picker", {}, fallback=ONE)
             {"action": "save", "fields": {"a": "1"}},
         ),
         (CONFIRM, "action", {"action": "confirm"}, {"action": "confirm"}),
+        (
+            CONFIRM,
+            "action",
+            {"action": "confirm", "payload": {"scope": "session", "reason": "", "more": 1}},
+            {"action": "confirm", "payload": {"scope": "session"}},
+        ),
+        (
+            CONFIRM,
+            "action",
+            {"action": "deny", "payload": {"scope": None, "reason": " too late "}},
+            {"action": "deny", "payload": {"reason": "too late"}},
+        ),
         (CONFIRM, "action", {"action": "deny", "payload": {"a": 1}}, {"action": "deny"}),
         (ONE, "selection", {"selected": ["a"], "source": "o"}, {"selected": ["a"]}),
         (ONE, "selection", {"selected": ["2"]}, {"selected": [2]}),
