@@ -122,6 +122,10 @@ def said(result: Result) -> str:
             "0.0.0.0 can be reached by others: set --token",
         ),
         (
+            ["app.py", "--debug", "--trust-proxy", "10.0.0.1"],
+            "so it does not go with --trust-proxy; leave one of the two out",
+        ),
+        (
             ["app.py", "--trust-proxy", "proxy.example"],
             "--trust-proxy: expected an address or a network, as 10.0.0.7 or 10.0.0.0/8, got 'pro",
         ),
