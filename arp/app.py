@@ -200,7 +200,7 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         port: 0 picks a free one.
 
     Raises:
-        ValueError: The address can be reached by others, and nothing keeps them out.
+        ValueError: Others can reach the address, or a name of the app, and nothing keeps them out.
         OSError: The address cannot be had.
     """
     from arp.server.application import Application
@@ -209,5 +209,5 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
 
     if not is_private(host) and app.access.is_open:
         raise ValueError(f"{host} can be reached by others: give App an Access with a token")
-    listener = bind(host, port)
-    run(Application(app.served()), listener, lambda: None)
+    application = Application(app.served())
+    run(application, bind(host, port), lambda: None)

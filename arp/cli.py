@@ -93,6 +93,12 @@ def main() -> None:
     "--allow-host", "hosts", multiple=True, help="A name under which it is reached. Repeatable."
 )
 @click.option(
+    "--trust-proxy",
+    "trusted_proxies",
+    multiple=True,
+    help="A proxy in front that says whom it forwards for: an address or network. Repeatable.",
+)
+@click.option(
     "--no-redact", "redact", flag_value=False, default=None, help="Leave secrets in facts and logs."
 )
 @click.option(
@@ -188,10 +194,15 @@ def _from_file(config: Path) -> dict[str, Any]:
     return found
 
 
-CONFIG_NAMES = {"origin": "origins", "allow-host": "hosts", "runtime-id": "runtime_id"}
+CONFIG_NAMES = {
+    "origin": "origins",
+    "allow-host": "hosts",
+    "trust-proxy": "trusted_proxies",
+    "runtime-id": "runtime_id",
+}
 """Settings that are called otherwise inside."""
 
-SEVERAL = ("origins", "hosts")
+SEVERAL = ("origins", "hosts", "trusted_proxies")
 """In a file each may be one text or a list."""
 
 OUTSIDE = {inside: name for name, inside in CONFIG_NAMES.items()}
@@ -206,6 +217,7 @@ EXPECTED = {
     "token": "a text without spaces and control characters",
     "origins": "an origin without a path, as https://example.org",
     "hosts": "a host name without scheme and port, as agents.example.org",
+    "trusted_proxies": "an address or a network, as 10.0.0.7 or 10.0.0.0/8",
     "redact": "true or false",
     "redaction": "a table of its own: [serve.redaction]",
     "otel": "true or false",
@@ -263,9 +275,12 @@ def _application(target: str, serving: Serving) -> Application:
             token=serving.token or app.access.token,
             hosts=(*app.access.hosts, *names, *serving.hosts),
             origins=(*app.access.origins, *serving.origins),
+            trusted_proxies=(*app.access.trusted_proxies, *serving.trusted_proxies),
         )
     except ValueError as error:
-        fail(f"--host {host}: {error}")
+        fail(f"{_flag_behind(error, host)}: {error}")
+    if serving.stdio:  # nobody reaches it by a name
+        access = msgspec.structs.replace(access, hosts=())
     ledger = serving.ledger or app.ledger
     if ledger == "memory:" and serving.ledger is None and not serving.stdio:
         ledger = DEFAULT_LEDGER
@@ -285,9 +300,17 @@ def _application(target: str, serving: Serving) -> Application:
             "App(access=Access(hosts=…)); leave one of the two out"
         )
     served = app.served(ledger=ledger, access=access, settings=settings, debug=serving.debug)
-    application = Application(served)
+    try:
+        application = Application(served)
+    except ValueError as error:
+        fail(str(error))
     redact_logs(application.redaction())
     return application
+
+
+def _flag_behind(error: ValueError, host: str) -> str:
+    """Names the flag whose value passed as such, and turns out to be none."""
+    return "--trust-proxy" if "trusted_proxies" in str(error) else f"--host {host}"
 
 
 def _telemetry(serving: Serving) -> bool:

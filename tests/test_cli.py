@@ -115,6 +115,21 @@ def said(result: Result) -> str:
             "--allow-host: expected a host name without scheme and port, as agents.example.org",
         ),
         (["app.py", "--allow-host", "example.org:80"], "without scheme and port"),
+        (["app.py", "--allow-host", "a.example"], "a.example can be reached by others: set --tok"),
+        (["app.py", "--host", "192.0.2.1"], "192.0.2.1 can be reached by others: set --token"),
+        (
+            ["app.py", "--host", "0.0.0.0", "--trust-proxy", "10.0.0.1"],
+            "0.0.0.0 can be reached by others: set --token",
+        ),
+        (
+            ["app.py", "--debug", "--trust-proxy", "10.0.0.1"],
+            "so it does not go with --trust-proxy; leave one of the two out",
+        ),
+        (
+            ["app.py", "--trust-proxy", "proxy.example"],
+            "--trust-proxy: expected an address or a network, as 10.0.0.7 or 10.0.0.0/8, got 'pro",
+        ),
+        (["app.py", "--trust-proxy", "10.0.0.0/40"], "--trust-proxy: Access.trusted_proxies: exp"),
         (["app.py", "--host", "grün.example", "--token", "t"], "--host grün.example: Access.hosts"),
     ],
 )
@@ -417,7 +432,8 @@ def test_ledger_is_durable_unless_somebody_says_otherwise(
         ([], "127.0.0.1:1", None),
         ([], "localhost", None),
         ([], "example.org", 421),
-        (["--allow-host", "example.org"], "example.org:99", None),
+        (["--allow-host", "example.org", "--token", "t"], "example.org:99", None),
+        (["--allow-host", "app.localhost"], "app.localhost:99", None),
         (["--host", "localhost"], "localhost:99", None),
     ],
 )
@@ -430,6 +446,19 @@ def test_host_names_are_those_of_the_machine_and_those_named(
     scope = {"type": "http", "headers": [(b"host", host.encode())]}
     refused = served.application.guard.check_source(scope)
     assert (refused.status if refused else None) == status
+
+
+def test_proxies_that_are_trusted_come_from_flags_and_the_file(
+    run: Run, served: Served, tmp_path: Path
+) -> None:
+    """With one, a name needs no token: only this machine is served."""
+    (tmp_path / "arp.toml").write_text("[serve]\ntrust-proxy = '10.0.0.1'")
+    run("app.py", "--port", "0", "--config", "arp.toml", "--allow-host", "example.org")
+    assert served.application is not None
+    from_file = served.application.served.access.trusted_proxies
+    run("app.py", "--port", "0", "--trust-proxy", "10.0.0.0/8", "--trust-proxy", "::1")
+    assert from_file == ("10.0.0.1",)
+    assert served.application.served.access.trusted_proxies == ("10.0.0.0/8", "::1")
 
 
 @pytest.mark.parametrize("target", ["app.py", "./app.py", "app.py:app", "app", "app:app"])

@@ -82,7 +82,7 @@ class Directory:
             SessionNotFound: There is none, or it belongs to somebody else; the same error for both.
         """
         live = await self._known(session_id, principal)
-        if live is None:
+        if live is None or live.is_provisional:
             raise _not_found(session_id)
         live.used_at = asyncio.get_running_loop().time()
         return live
@@ -95,6 +95,8 @@ class Directory:
         """
         live = self.sessions.get(session_id)
         if live is not None and live.session.head.owner == principal.name:
+            if live.is_provisional:
+                raise _not_found(session_id)
             return live.session.head
         meta = await self._store.session(session_id) if live is None else None
         if meta is None or meta.owner != principal.name:
@@ -122,9 +124,21 @@ class Directory:
         return live
 
     async def open(
-        self, session_id: str | None, principal: Principal, workflow: str
+        self,
+        session_id: str | None,
+        principal: Principal,
+        workflow: str,
+        *,
+        provisional: bool = False,
     ) -> tuple[LiveSession, bool]:
         """Gives a session, and whether it was made because there was none.
+
+        Args:
+            session_id: `None` makes one.
+            principal: Whose it is.
+            workflow: The agent of one that is made.
+            provisional: One that is made here is not written, and no list has it, before somebody
+                asks for it without this.
 
         Raises:
             SessionNotFound: It belongs to somebody else.
@@ -135,6 +149,7 @@ class Directory:
             live = await self._known(session_id, principal)
             if live is not None:
                 live.used_at = asyncio.get_running_loop().time()
+                live.is_provisional = live.is_provisional and provisional
                 return live, False
         keys = keys_of(principal)
         self.shares.check(keys)
@@ -148,7 +163,9 @@ class Directory:
         created = {"epoch": epoch, "workflow": workflow, **owner}
         session.record("session.created", created, thread_id=THREAD)
         self.shares.made(keys)
-        return self._add(session, keys), True
+        made = self._add(session, keys)
+        made.is_provisional = provisional
+        return made, True
 
     async def load(self, session_id: str) -> LiveSession | None:
         """Reads a session from the store, once however many ask; `None` if there is none.

@@ -279,24 +279,36 @@ class Hub:
         return await self.directory.find(session_id, principal)
 
     async def open(
-        self, session_id: str | None, principal: Principal, workflow: str
+        self,
+        session_id: str | None,
+        principal: Principal,
+        workflow: str,
+        *,
+        provisional: bool = False,
     ) -> LiveSession:
-        """As `Directory.open`; a new session is written soon.
+        """As `Directory.open`; a new session is written soon, unless it is provisional.
 
         When the memory is full, or the user or the address has as many sessions there as it may
         have, those leave it that were not used for longest and nobody needs now.
         """
-        live, _ = await self._open(session_id, principal, workflow)
+        live, _ = await self._open(session_id, principal, workflow, provisional=provisional)
         return live
 
     async def _open(
-        self, session_id: str | None, principal: Principal, workflow: str
+        self,
+        session_id: str | None,
+        principal: Principal,
+        workflow: str,
+        *,
+        provisional: bool = False,
     ) -> tuple[LiveSession, bool]:
         if session_id not in self.sessions:
             full = self.directory.shares.full(keys_of(principal))
             if full is not None or len(self.sessions) >= self.settings.max_sessions:
                 self._make_room(full)
-        live, is_new = await self.directory.open(session_id, principal, workflow)
+        live, is_new = await self.directory.open(
+            session_id, principal, workflow, provisional=provisional
+        )
         if live.session.has_recorded:
             live.mark()
         return live, is_new
@@ -384,7 +396,13 @@ class Hub:
     # -- renderers -------------------------------------------------------------------------------
 
     async def hello(
-        self, viewer: Viewer, hello: RendererHello, principal: Principal, workflow: str
+        self,
+        viewer: Viewer,
+        hello: RendererHello,
+        principal: Principal,
+        workflow: str,
+        *,
+        provisional: bool = False,
     ) -> None:
         """Attaches a renderer to the session that it names, or to a new one.
 
@@ -397,7 +415,9 @@ class Hub:
         self.detach(viewer)
         if unused is not None and unused.id != hello.session_id:
             await self._discard(unused)
-        live, is_new = await self._open(hello.session_id, principal, workflow)
+        live, is_new = await self._open(
+            hello.session_id, principal, workflow, provisional=provisional
+        )
         self.attach(viewer, live, hello)
         if is_new or live is unused:
             viewer.made_at = live.session.sequence
@@ -428,9 +448,13 @@ class Hub:
 
     def detach(self, viewer: Viewer) -> None:
         """Forgets a renderer: its connection is gone. Nothing that runs is stopped."""
-        if viewer.live is not None:
-            viewer.live.used_at = asyncio.get_running_loop().time()
-            viewer.live.detach(viewer)
+        live = viewer.live
+        if live is not None:
+            live.used_at = asyncio.get_running_loop().time()
+            live.detach(viewer)
+            if live.is_provisional and not live.viewers:
+                self._forget(live)
+                self.directory.shares.unmade(live.shares)
 
     async def receive(
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from arp.hub.delivery import Delivery, Join
@@ -69,6 +70,7 @@ class LiveSession:
         "delivery",
         "dirty",
         "gone",
+        "is_provisional",
         "session",
         "shares",
         "task",
@@ -95,6 +97,9 @@ class LiveSession:
         self.dirty = False
         self.gone: asyncio.Future[ArpError] = asyncio.get_running_loop().create_future()
         """Done when it has left the hub and nothing of it is written any more: why."""
+        self.is_provisional = False
+        """Nobody has done more than watch it: nothing of it is written, and it goes with who
+        watches."""
         self.unwritten = 0
         """Characters said since the last write."""
         self._mark = mark
@@ -190,13 +195,17 @@ class LiveSession:
     def gather(self, at: str) -> Gathered:
         """Takes what is to be written now, and prepares those who join."""
         self.dirty = False
-        self.was_gathered = True
+        self.was_gathered = self.was_gathered or not self.is_provisional
         self.unwritten = 0
         turn, log = self.turn, self.session.log
         if turn is not None and turn.has_pending:
             turn.flush()
-        drained = log.drain(at)
         delivery = self.delivery
+        if self.is_provisional:
+            nothing = msgspec.structs.replace(delivery.place, seq=log.stored)
+            drained: Said | Drained = Drained([], [], nothing)
+        else:
+            drained = log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
         actions: Sequence[Action] = ()
         if self._actions:  # never hand out a list that goes on growing: its time is the next write

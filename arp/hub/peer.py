@@ -42,6 +42,7 @@ class Peer:
         "_connection",
         "_hub",
         "_workflow",
+        "may_make",
         "on_trusted",
         "principal",
         "refusal",
@@ -64,6 +65,8 @@ class Peer:
         """Is called when the peer has shown a token, or is gone."""
         self.refusal: ArpError | None = None
         """The last thing that was refused."""
+        self.may_make = True
+        """Whether a session that it asks for and that there is not is made, and not only shown."""
         self._hub = hub
         self._workflow = workflow
         self._check_token = check_token
@@ -114,7 +117,10 @@ class Peer:
             if self.principal is None:
                 raise Unauthenticated("hello.token: missing or not valid")
             self.on_trusted()
-            await self._hub.hello(self.viewer, hello, self.principal, self._workflow)
+            provisional = not self.may_make
+            await self._hub.hello(
+                self.viewer, hello, self.principal, self._workflow, provisional=provisional
+            )
             self._log_session()
         except (ArpError, StoreError) as error:
             self._refuse(error)

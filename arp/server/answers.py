@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -24,6 +25,9 @@ STATUS = {
 }
 """HTTP status of an error code; the others are 400."""
 
+SEALS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+"""No browser takes an answer for something else, and nobody keeps it."""
+
 TRY_AGAIN = 503
 """Where the fault is ours and goes away: a ledger that cannot be written now."""
 
@@ -32,6 +36,13 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     """Gives a value as JSON."""
     body = msgspec.json.encode(value)
     return Response(body, status, headers=headers, media_type="application/json")
+
+
+def sealed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Gives the headers of an answer with `SEALS`; one that it has itself stays as it is."""
+    own = list(headers)
+    names = {name.lower() for name, _ in own}
+    return own + [seal for seal in SEALS if seal[0] not in names]
 
 
 def status_of(payload: ErrorPayload) -> int:

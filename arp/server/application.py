@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
 import time
@@ -30,15 +31,14 @@ from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.ledger.redaction_settings import Redaction
 from arp.protocol.errors import ArpError, ErrorCode, RateLimited
-from arp.server.answers import json_response, refusal
+from arp.server.answers import SEALS, json_response, refusal, sealed
 from arp.server.blobs import blob_routes
 from arp.server.chat_events import chat_event_routes
 from arp.server.chats import chat_routes
 from arp.server.control_sockets import accept_rpc, is_rpc
-from arp.server.counted_address import client_address
 from arp.server.cross_origin import answer_preflight, is_preflight, readable
 from arp.server.file_cookie import FileCookie
-from arp.server.guard import Guard, Refused
+from arp.server.guard import Guard, Refused, check_names
 from arp.server.inspect_page import INSPECT, inspect_routes
 from arp.server.metrics import metrics_routes
 from arp.server.own_secrets import with_own_secrets
@@ -54,7 +54,9 @@ from arp.server.session_routes import session_routes
 from arp.server.sockets import accept_socket, refuse_socket
 from arp.server.streams import stream_routes
 from arp.server.uploads import Intake
+from arp.server.workers import SeveralWorkers, check_alone
 from arp.server.workflows import workflow_routes
+from arp.store.errors import StoreError
 from arp.store.location import open_blobs, open_store
 from arp.telemetry.following import begin
 from arp.transport.queue_outbox import QueueOutbox
@@ -68,6 +70,12 @@ OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
 """Served to whoever passes the guard: a page holds no secret and must load to ask for a token."""
 
 
+CODES = {401: ErrorCode.UNAUTHENTICATED, 503: ErrorCode.INTERNAL}
+"""Codes of refusals by their HTTP status; the others are `PERMISSION_DENIED`."""
+
+logger = logging.getLogger(__name__)
+
+
 class Caller(Struct, frozen=True):
     """Who a request comes from."""
 
@@ -76,9 +84,14 @@ class Caller(Struct, frozen=True):
 
 
 class Application:
-    """Serves an app: WebSocket, server-sent events, lists, the page, metrics."""
+    """Serves an app: WebSocket, server-sent events, lists, the page, metrics.
+
+    Raises:
+        ValueError: Others can reach it by a name, and nothing keeps them out.
+    """
 
     def __init__(self, served: Served) -> None:
+        check_names(served.access)
         self.served = served
         self.guard = Guard(served.access)
         self.file_cookie = FileCookie()
@@ -94,6 +107,8 @@ class Application:
         self.unknown_peers: set[Peer | Connection] = set()
         """Connections that have not shown a token yet."""
         self._hub: Hub | None = None
+        self._refusal_logged = ""
+        """Why the ledger could not be opened, as the log has it."""
         self._plane: Plane | None = None
         self._starting: asyncio.Task[Hub] | None = None
         self._follower: Follower | None = None
@@ -172,6 +187,7 @@ class Application:
     async def _start(self) -> Hub:
         if not self.served.handlers:
             raise RuntimeError("the app has no agent; write @app.agent above an async function")
+        check_alone()
         served, began_ns = self.served, time.time_ns()
         store = open_store(served.ledger)
         await store.open()
@@ -220,7 +236,7 @@ class Application:
         principal = await self.guard.principal(scope)
         if principal is None and scope["type"] == "http":
             principal = self.file_cookie.principal(scope, time.time())
-        address = client_address(scope)
+        address = self.guard.address_of(scope)
         if principal is not None:
             principal = Principal(principal.name, address)
         try:
@@ -238,6 +254,8 @@ class Application:
             elif principal is None and not _is_open(scope):
                 reason = "a token is needed: Authorization: Bearer …"
                 await _refuse(scope, receive, send, Refused(401, reason))
+            elif not _is_open(scope) and (fault := await self._unopened()) is not None:
+                await _refuse(scope, receive, send, Refused(503, fault))
             else:
                 await self._route(scope, receive, send)
         finally:
@@ -255,13 +273,33 @@ class Application:
         seat.known(principal.name)
         return Principal(principal.name, seat.address)
 
+    async def _unopened(self) -> str | None:
+        """Opens the ledger, if it is not; gives why it cannot be, for those who ask from outside.
+
+        The log has it in full, once: it may name files.
+        """
+        if self._hub is not None:
+            return None
+        try:
+            await self.hub()
+        except StoreError as error:
+            if str(error) != self._refusal_logged:
+                self._refusal_logged = str(error)
+                logger.error("%s", error)
+            if error.retryable or isinstance(error, SeveralWorkers):
+                return error.message
+            return "the ledger cannot be opened; the server's log says why"
+        return None
+
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request; an error that a route lets through is answered with its code."""
         began = False
 
         async def sent(message: Event) -> None:
             nonlocal began
-            began = True
+            if not began:
+                began = True
+                message["headers"] = sealed(message.get("headers", ()))
             await send(message)
 
         try:
@@ -269,7 +307,7 @@ class Application:
         except (ArpError, HTTPException) as error:
             if began:
                 raise
-            await refusal(error)(scope, receive, send)
+            await refusal(error)(scope, receive, sent)
 
     async def _health(self, _: Request) -> Response:
         """Tells whether this process serves sessions now; before the first request it could."""
@@ -279,17 +317,29 @@ class Application:
         return JSONResponse({"status": "ok"})
 
     async def _ready(self, request: Request) -> Response:
-        """Says that the ledger is open, and what is known of its facts."""
-        found = verification(await self.hub(), request.scope["arp"].principal)
+        """Says whether the ledger is open and can be read, and what is known of its facts."""
+        reason = await self._unopened()
+        if reason is None:
+            hub = await self.hub()
+            try:
+                await hub.store.open_sessions()
+            except StoreError as error:
+                reason = error.message
+        if reason is not None:
+            return json_response({"status": "not ready", "error": reason}, 503)
+        found = verification(hub, request.scope["arp"].principal)
         return json_response({"status": "ready", "verification": found})
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        reason: str | None = None
         try:
             await self.hub()
         except Exception as error:  # noqa: BLE001
             # The server shows the text and stops; nothing has been served yet.
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            reason = str(error)
+        if reason is not None:  # some servers raise it here, and would show the error above too
+            await send({"type": "lifespan.startup.failed", "message": reason})
             return
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -307,10 +357,14 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) 
     if scope["type"] == "websocket":
         await refuse_socket(receive, send)
         return
-    code = ErrorCode.UNAUTHENTICATED if refused.status == 401 else ErrorCode.PERMISSION_DENIED
+    code = CODES.get(refused.status, ErrorCode.PERMISSION_DENIED)
     payload = {"error": refused.reason, "code": int(code)}
     body = json.dumps({"v": 1, "type": "error", "payload": payload}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *SEALS,
+    ]
     if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
@@ -324,4 +378,6 @@ async def _turn_away(scope: Scope, receive: Receive, send: Send, error: RateLimi
             await refuse_socket(receive, send)
             return
         await receive()
-    await refusal(error)(scope, receive, send)
+    answer = refusal(error)
+    answer.raw_headers = sealed(answer.raw_headers)
+    await answer(scope, receive, send)

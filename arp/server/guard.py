@@ -2,11 +2,14 @@
 
 Theory of operation. A browser sends what any page asks it to, also to this machine. So a request
 must name a host that is ours (a rebound DNS name does not), and if it says which page sent it, that
-page must be ours or listed. Both hold on loopback too. One function decides for every route, on the
-raw request.
+page must be ours or listed. A GET for a picture or a script has no `Origin`; there the browser says
+in `Sec-Fetch-Site` whether the page is another site's. All hold on loopback too. One function
+decides for every route, on the raw request.
 
 An app without a token and without a hook serves this machine alone. `arp serve` refuses to listen
-elsewhere then; a mounted app cannot know where its server listens, so each request is looked at.
+elsewhere then; a mounted app cannot know where its server listens, so each request is looked at. A
+proxy on this machine makes everybody look local. So a name that others can reach is refused too,
+unless the proxies are named whose word on where a request comes from is taken.
 """
 
 from __future__ import annotations
@@ -14,14 +17,23 @@ from __future__ import annotations
 import hmac
 import inspect
 import logging
-from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from arp.hub.directory import Principal
+from arp.hub.saved import PREFIX
+from arp.server.client_address import client_address, is_elsewhere, is_trusted, networks
+from arp.server.counted_address import client_address as peer_address
+from arp.server.counted_address import counted_address
+from arp.server.inspect_page import INSPECT
 from arp.server.served import Access
 from arp.transport.websocket import Scope
 
 logger = logging.getLogger(__name__)
+
+PAGES = ("/", INSPECT)
+
+OWN_SITES = frozenset(("same-origin", "none"))
+"""What `Sec-Fetch-Site` says of our own pages, and of what a person typed."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -30,6 +42,25 @@ ONLY_HERE = (
     "this app has neither token nor hook, so it serves its own machine alone; "
     "give App an Access(token=…), or an Access(authenticate=…)"
 )
+
+
+def check_names(access: Access) -> None:
+    """Refuses names that others can reach where nothing keeps those others out.
+
+    Raises:
+        ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.
+    """
+    names = [name for name in access.hosts if not _is_local(name.lower())]
+    if names and access.is_open and not access.trusted_proxies:
+        raise ValueError(
+            f"{', '.join(names)} can be reached by others: set --token (or ARP_TOKEN), or give App "
+            "an Access with a token or an authenticate hook; or name the proxy in front, so that "
+            "only this machine is served: --trust-proxy ADDRESS (Access.trusted_proxies)"
+        )
+
+
+def _is_local(name: str) -> bool:
+    return name in LOOPBACK or name.endswith(".localhost")
 
 
 class Refused(NamedTuple):
@@ -46,13 +77,14 @@ class Guard:
         self._token = access.token
         self._authenticate = access.authenticate
         self._is_open = access.is_open
+        self._proxies = networks(access.trusted_proxies)
         self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
         self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
 
     def check_source(self, scope: Scope) -> Refused | None:
-        """Checks where it comes from, `Host` and `Origin`; `None` if all are right."""
-        if self._is_open and _is_remote(scope):
+        """Checks where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
+        if self._is_open and is_elsewhere(scope, self._proxies):
             return self._refused_remote()
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
@@ -60,13 +92,24 @@ class Guard:
                 421, "this host name is not served here; the server's hosts setting lists more"
             )
         origins = _values(scope, b"origin")
-        if not origins:
+        if len(origins) == 1 and origins[0] in self._origins:
             return None
-        if len(origins) == 1 and (
-            self._is_own(origins[0], hosts[0]) or origins[0] in self._origins
-        ):
+        is_own = all(self._is_own(origin, hosts[0]) for origin in origins) and len(origins) < 2
+        if is_own and (_sites(scope) <= OWN_SITES or _is_visit(scope)):
             return None
         return Refused(403, "this origin may not use this server; its origins setting lists more")
+
+    def address_of(self, scope: Scope) -> str:
+        """Gives the address that a request comes from, as bounds count it.
+
+        Whom a trusted proxy does not name counts as the proxy; empty over a Unix socket.
+        """
+        address = client_address(scope, self._proxies) if self._proxies else None
+        return peer_address(scope) if address is None else counted_address(str(address))
+
+    def is_proxy(self, host: str) -> bool:
+        """Tells whether an address is a trusted proxy's, so that many clients come from it."""
+        return bool(self._proxies) and is_trusted(host, self._proxies)
 
     def listed_origin(self, scope: Scope) -> bytes | None:
         """Gives the origin of the page that asks, if it is one of those that are listed."""
@@ -124,19 +167,23 @@ class Guard:
         return Principal(name) if name is not None else None
 
 
-def _is_remote(scope: Scope) -> bool:
-    """Tells whether a request surely comes from another machine.
+def _sites(scope: Scope) -> set[str]:
+    """Tells how the page that asks is related to us, as its browser has it; others say nothing."""
+    return set(_values(scope, b"sec-fetch-site"))
 
-    Over a Unix socket there is no address; what is no IP address was put there by this process.
+
+def _is_visit(scope: Scope) -> bool:
+    """Tells whether somebody follows a link, from wherever, to a page or a file of ours.
+
+    The browser shows what comes, and the page with the link learns nothing of it.
     """
-    client = scope.get("client")
-    try:
-        address = ip_address(client[0]) if client else None
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address is not None and not address.is_loopback
+    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+    return (
+        scope.get("method") in ("GET", "HEAD")
+        and _values(scope, b"sec-fetch-mode") == ["navigate"]
+        and _values(scope, b"sec-fetch-dest") == ["document"]
+        and (path in PAGES or path.startswith(PREFIX))
+    )
 
 
 def _values(scope: Scope, name: bytes, *, lower: bool = True) -> list[str]:

@@ -48,7 +48,7 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
     max_bytes = application.served.settings.limits.max_message_bytes
     return uvicorn.Config(
         application,
-        http=watched_http(Watch(bounds, descriptor_limit())),
+        http=watched_http(Watch(bounds, descriptor_limit(), application.guard.is_proxy)),
         timeout_keep_alive=bounds.keep_alive_s,
         ws=SocketProtocol,
         ws_max_size=FRAME_FACTOR * max_bytes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
@@ -33,10 +34,16 @@ Origin: TypeAlias = Annotated[
 ]
 """As browsers send it: scheme, host, and port where it is not the usual one."""
 
+ProxyAddress: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[0-9A-Fa-f]*[.:][0-9A-Fa-f.:]*(?:/[0-9]{1,3})?\Z", max_length=64)
+]
+"""An address, or a network as `10.0.0.0/8`."""
+
 EXPECTED = {
     "token": "a text without spaces and control characters",
     "hosts": "a host name without scheme and port, as agents.example.org",
     "origins": "an origin without a path, as https://example.org or http://localhost:5173",
+    "trusted_proxies": "an address or a network, as 10.0.0.7 or 10.0.0.0/8",
 }
 """What the fields of `Access` take, in words."""
 
@@ -54,7 +61,7 @@ class Access(Struct, frozen=True):
     """Who may come in, and how much at once.
 
     Raises:
-        ValueError: A token, host or origin that no request could ever match.
+        ValueError: A token, host, origin or proxy that no request could ever match.
     """
 
     token: Token | None = None
@@ -65,6 +72,8 @@ class Access(Struct, frozen=True):
     """Names under which the server is reached, besides this machine's own."""
     origins: tuple[Origin, ...] = ()
     """Web origins whose pages may use it, besides its own."""
+    trusted_proxies: tuple[ProxyAddress, ...] = ()
+    """Addresses or networks of proxies in front, whose `X-Forwarded-For` or `Forwarded` counts."""
     bounds: Bounds = Bounds()
     """How much may be taken at once, and how long it may take."""
 
@@ -74,6 +83,7 @@ class Access(Struct, frozen=True):
         for name, values, kind in (
             ("hosts", self.hosts, HostName),
             ("origins", self.origins, Origin),
+            ("trusted_proxies", self.trusted_proxies, ProxyAddress),
         ):
             if isinstance(values, str):
                 raise ValueError(f"Access.{name}: expected a tuple of texts, got {values!r:.60}")
@@ -89,7 +99,9 @@ class Access(Struct, frozen=True):
 def _check(name: str, value: object, kind: object) -> None:
     try:
         msgspec.convert(value, kind)
-    except msgspec.ValidationError:
+        if kind is ProxyAddress:
+            ip_network(str(value), strict=False)
+    except ValueError:  # as msgspec's own is
         shown = "" if name == "token" else f", got {value!r:.60}"
         raise ValueError(f"Access.{name}: expected {EXPECTED[name]}{shown}") from None
 

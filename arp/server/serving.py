@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from arp.hub.settings import RuntimeId
 from arp.ledger.redaction_settings import Redaction
-from arp.server.served import HostName, Origin, Token
+from arp.server.served import HostName, Origin, ProxyAddress, Token
 
 
 class Serving(Struct, frozen=True):
@@ -26,6 +26,8 @@ class Serving(Struct, frozen=True):
     """Web origins whose pages may connect."""
     hosts: list[HostName] = []
     """Names under which it is reached."""
+    trusted_proxies: list[ProxyAddress] = []
+    """Proxies whose word on where a request comes from counts."""
     stdio: bool = False
     """Over standard input and output, to one renderer."""
     redact: bool = True

@@ -10,6 +10,7 @@ each of its pings; RFC 6455, 5.5.3, lets us leave them out.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -19,6 +20,8 @@ from arp.transport.wire import EXTENSION
 
 if TYPE_CHECKING:
     from arp.transport.wire import Wire
+
+logger = logging.getLogger(__name__)
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
@@ -45,6 +48,19 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             extensions = cast("dict[str, Wire]", self.scope["extensions"])
             extensions[EXTENSION] = self
         await super().run_asgi()
+
+    def send_receive_event_to_app(self) -> None:
+        """Hands on a message; closes with 1007 where text is none, without uvicorn's traceback."""
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self.frames = []
+                logger.info("a client sent text that is not UTF-8; its connection is closed")
+                self.conn.send_close(1007)
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
 
     def can_write(self) -> bool:
         """As `Wire.can_write`."""

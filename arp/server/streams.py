@@ -67,6 +67,7 @@ class _Events:
         outbox = QueueOutbox()
         principal, check = scope["arp"].principal, self._application.guard.check_token
         peer = Peer(hub, outbox, "json", workflow, principal, check)
+        peer.may_make = False  # any page can make a browser send a GET; the first input does it
         outbox.viewer = peer.viewer
         peer.viewer.said_hello = bool(request.query_params.get("hello"))
         log_arrival(peer.viewer, "event stream", scope)

@@ -7,13 +7,17 @@ from pathlib import Path
 
 
 def make_private_directory(path: Path) -> None:
-    """Makes the directory and those above it if they are missing, and makes that durable.
+    """Makes the directory and those above it if they are missing, each for this user alone.
+
+    It is durable when this returns.
 
     Raises:
         OSError: It cannot be made, or is not a directory.
     """
     missing = [each for each in (path, *path.parents) if not each.exists()]
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in reversed(missing):  # `parents=True` would leave those above open to everybody
+        each.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(exist_ok=True)  # refuses what is no directory
     for made in missing:
         sync_directory(made.parent)
 

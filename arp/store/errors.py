@@ -14,7 +14,10 @@ StoreError(ArpError)
 
 from __future__ import annotations
 
+import errno
+import shutil
 import sqlite3
+from pathlib import Path
 
 from arp.protocol.errors import ArpError
 
@@ -122,3 +125,27 @@ def sqlite_reason(error: sqlite3.Error) -> str:
     """What an error of SQLite means for the operator, and SQLite's own words behind it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return f"{_REASONS.get(code, 'SQLite refuses')} ({error})"
+
+
+_LITTLE_BYTES = 1 << 20
+"""SQLite wants less to open a file. It calls a full disk an I/O error where it maps memory."""
+
+
+def opening_reason(error: sqlite3.Error, path: Path) -> str:
+    """As `sqlite_reason`, for a ledger that could not be opened: nothing goes on by itself then."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL or (
+        code == sqlite3.SQLITE_IOERR and shutil.disk_usage(path.parent).free < _LITTLE_BYTES
+    ):
+        return f"the disk is full; free some space and start again ({error})"
+    return sqlite_reason(error)
+
+
+def os_reason(error: OSError) -> str:
+    """What kept the ledger from being opened, in brackets, and what the operator can do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"({error.strerror}); free some space and start again"
+    return (
+        f"({error.strerror}); let this user write there, "
+        "or name another place: --ledger sqlite:other.db"
+    )

@@ -13,7 +13,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from arp.store.errors import StoreUnavailable, sqlite_reason
+from arp.store.errors import StoreUnavailable, opening_reason
 from arp.store.store import new_runtime_id
 
 VERSION: Final = 3
@@ -123,7 +123,7 @@ def open_ledger(path: Path) -> sqlite3.Connection:
     try:
         connection = _connect(path)
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"ledger {path}: {sqlite_reason(error)}") from error
+        raise StoreUnavailable(f"ledger {path}: {opening_reason(error, path)}") from error
     try:
         is_fresh = is_new(connection, path)
         _configure(connection)
@@ -133,7 +133,7 @@ def open_ledger(path: Path) -> sqlite3.Connection:
             _bring_up(connection)
     except sqlite3.Error as error:
         connection.close()
-        raise StoreUnavailable(f"ledger {path}: {sqlite_reason(error)}") from error
+        raise StoreUnavailable(f"ledger {path}: {opening_reason(error, path)}") from error
     except StoreUnavailable:
         connection.close()
         raise

@@ -7,14 +7,20 @@ import logging
 import os
 import sqlite3
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from arp.store.checkpoint import Checkpointer
 from arp.store.directory import make_private_directory
-from arp.store.errors import StoreClosed, StoreDamaged, StoreUnavailable, sqlite_reason
+from arp.store.errors import (
+    StoreClosed,
+    StoreDamaged,
+    StoreUnavailable,
+    opening_reason,
+    os_reason,
+    sqlite_reason,
+)
 from arp.store.journal import Journal, Model
 from arp.store.lock import FileLock
 from arp.store.reader import (
@@ -180,11 +186,10 @@ class SqliteStore:
 
     def _open_file(self) -> None:
         try:
-            _make_private(self.path)
+            make_private_directory(self.path.parent)
         except OSError as error:
             raise StoreUnavailable(
-                f"ledger {self.path}: {error.strerror}; let this user write there, "
-                "or name another place: --ledger sqlite:other.db"
+                f"ledger {self.path}: cannot make its directory {os_reason(error)}"
             ) from error
         self._lock.acquire()
         try:
@@ -194,7 +199,8 @@ class SqliteStore:
             self._journal.abandon()
             self._lock.release()
             if isinstance(error, sqlite3.Error):
-                raise StoreUnavailable(f"ledger {self.path}: {sqlite_reason(error)}") from error
+                reason = opening_reason(error, self.path)
+                raise StoreUnavailable(f"ledger {self.path}: {reason}") from error
             raise
 
     def _close_file(self) -> None:
@@ -207,10 +213,3 @@ class SqliteStore:
             log.warning("ledger %s: not sorted at the end: %s", self.path, sqlite_reason(error))
         finally:
             self._lock.release()
-
-
-def _make_private(path: Path) -> None:
-    """Makes the file and its directory if they are missing, readable for this user alone."""
-    make_private_directory(path.parent)
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))

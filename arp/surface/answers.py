@@ -197,7 +197,9 @@ def _confirm(props: JsonObject, data: JsonObject) -> JsonObject:
 def _besides(payload: JsonObject) -> JsonObject:
     """Gives what stands beside a yes or a no: how far the yes goes, why it is a no."""
     scope, reason = payload.get("scope"), payload.get("reason")
-    out: JsonObject = {"scope": scope} if scope in ("once", "session") else {}
+    if scope is not None and scope not in ("once", "session"):
+        _refuse(f"payload.scope: expected once or session, got {said(scope)}", "payload.scope")
+    out: JsonObject = {"scope": scope} if scope is not None else {}
     if isinstance(reason, str) and reason.strip():
         out["reason"] = reason.strip()[:MAX_REASON]
     return out

@@ -7,10 +7,10 @@ import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from connection import QueryLimits, Result
+from connection import Cell, QueryLimits, Result
 from errors import ExportFailed
 
 EXPORT_LIMITS = QueryLimits(max_rows=200_000, timeout_s=60.0, max_bytes=64 * 2**20)
@@ -74,10 +74,26 @@ def write_csv(result: Result, path: Path) -> int:
         raise ExportFailed(f"{path.name} cannot be written: {error.strerror}.") from error
     try:
         with file:
-            writer = csv.writer(file)
-            writer.writerow(result.columns)
-            writer.writerows(result.rows)
+            plain = csv.writer(file)
+            for row in (result.columns, *result.rows):
+                writer = csv.writer(file, quoting=csv.QUOTE_ALL) if _is_cut(row) else plain
+                writer.writerow([_harmless(cell) for cell in row])
     except OSError as error:
         path.unlink(missing_ok=True)
         raise ExportFailed(f"{path.name} cannot be written: {error.strerror}.") from error
     return path.stat().st_size
+
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""How texts begin that a spreadsheet would compute; numbers are no texts."""
+
+
+def _harmless(cell: Cell) -> Cell:
+    """Gives a cell that no spreadsheet computes."""
+    is_formula = isinstance(cell, str) and cell.startswith(_FORMULAS)
+    return f"'{cell}" if is_formula else cell
+
+
+def _is_cut(row: Sequence[Cell]) -> bool:
+    """Tells whether a spreadsheet cuts a cell where the comma is the decimal mark."""
+    return any(isinstance(cell, str) and ";" in cell for cell in row)

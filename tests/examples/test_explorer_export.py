@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from connection import Result
+from connection import Cell, Result
 from errors import ExportFailed
 from export import export_directory, free_path, safe_file_name, write_csv
 
@@ -56,6 +56,16 @@ def test_rows_are_written_with_their_headers(tmp_path: Path) -> None:
     size = write_csv(RESULT, path)
     assert path.read_bytes() == b'a,b\r\n1,"x\ny"\r\n,"say ""hi"""\r\n'
     assert size == 29
+
+
+def test_spreadsheets_compute_nothing_of_an_export(tmp_path: Path) -> None:
+    texts = ["=1+1", "+1", "-1", "@x", "\t=1", "\n=1", "\r=1", "a;b", " =1", ""]
+    rows: list[list[Cell]] = [[text, -1.5] for text in texts]
+    write_csv(Result("SELECT", ("=h", "n"), rows, False, 0.0), tmp_path / "x.csv")
+    written = ["'=1+1", "'+1", "'-1", "'@x", "'\t=1", '"\'\n=1"', '"\'\r=1"', '"a;b"', " =1", ""]
+    expected = ["'=h,n", *(f"{text},-1.5" for text in written)]
+    expected[expected.index('"a;b",-1.5')] = '"a;b","-1.5"'
+    assert (tmp_path / "x.csv").read_bytes().decode() == "\r\n".join([*expected, ""])
 
 
 def test_a_file_that_is_there_is_never_overwritten(tmp_path: Path) -> None:

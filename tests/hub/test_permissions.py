@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from arp import Turn, ui
 from tests.hub.rig import HeldStore, Renderer, running, settled
 
@@ -23,7 +25,7 @@ async def asked(one: Renderer, turn_id: str) -> Any:
     return found[-1]["permission"]
 
 
-async def answer(one: Renderer, component: str, action: str, **payload: str) -> None:
+async def answer(one: Renderer, component: str, action: str, **payload: Any) -> None:
     """Answers a question."""
     data: dict[str, Any] = {"action": action, **({"payload": payload} if payload else {})}
     await one.send("action", data, source_component=component)
@@ -91,15 +93,30 @@ async def test_a_yes_for_the_session_is_asked_for_once_by_each_rule() -> None:
     assert evaluated[1]["decidedBy"] == {"kind": "person", "name": "user"}
 
 
-async def test_a_yes_for_once_or_for_what_is_unknown_is_a_yes_for_once() -> None:
+async def test_a_yes_for_once_is_a_yes_for_once() -> None:
     async with running(agent) as hub:
         one = await Renderer(hub).join()
-        for number, scope in enumerate(("once", "always"), 1):
-            await one.say("ls")
-            await asked(one, f"t{number}")
-            await answer(one, f"t{number}-1", "confirm", scope=scope)
-            await one.ended(f"t{number}")
+        await one.say("ls")
+        await asked(one, "t1")
+        await answer(one, "t1-1", "confirm", scope="once")
+        await one.ended("t1")
         assert hub.sessions["s"].session.standing.grants == set()
+
+
+@pytest.mark.parametrize("scope", ["always", "", "Session", ["session"], {}, True, 1])
+async def test_a_yes_for_what_is_unknown_is_refused_and_the_question_stays(scope: Any) -> None:
+    """Somebody may have meant more than once, or less: nothing runs on a guess."""
+    async with running(agent) as hub:
+        one = await Renderer(hub).join()
+        await one.say("ls")
+        await asked(one, "t1")
+        await answer(one, "t1-1", "confirm", scope=scope)
+        refused = await one.box.has("error")
+        assert refused["payload"]["code"] == 11
+        assert refused["payload"]["error"].startswith("payload.scope: expected once or session, g")
+        await answer(one, "t1-1", "confirm", scope=None)
+        await one.ended("t1")
+        assert one.screen.text("t1") == "ls: True, ''. "
 
 
 async def test_a_no_says_why_and_allows_nothing() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -17,11 +20,12 @@ from starlette.routing import Mount
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from arp import Access, App, Turn
+from arp import Access, App, Turn, serve
 from arp.client.client import ArpClient
 from arp.server.application import Application
 from arp.server.serve import bind
 from arp.store.errors import StoreUnwritable
+from arp.store.sqlite import SqliteStore
 from arp.transport.websocket import Scope
 from tests.waiting import becomes
 
@@ -173,6 +177,29 @@ async def test_mounted_app_with_a_hook_serves_those_whom_the_hook_knows() -> Non
     assert ran.json()["text"] == "hello"
 
 
+def test_mounted_app_with_a_name_of_its_own_and_nothing_else_is_refused_at_once() -> None:
+    """Whoever reached the proxy in front was let in."""
+    named = App(access=Access(hosts=("agents.example",)))
+    with pytest.raises(ValueError, match=r"^agents\.example can be reached by others: set --token"):
+        _ = named.asgi
+    with pytest.raises(ValueError, match=r"^agents\.example can be reached by others"):
+        serve(named, port=0)
+
+
+async def test_mounted_app_behind_a_trusted_proxy_serves_its_own_machine_alone() -> None:
+    """The parent's server leaves the proxy's address as it is."""
+    named = App(access=Access(hosts=("agents.example",), trusted_proxies=("127.0.0.1",)))
+    named.agent(agent)
+    inner = named.asgi
+    statuses = []
+    for forwarded in ({"x-forwarded-for": "203.0.113.9"}, {}, {"x-forwarded-for": "127.0.0.1"}):
+        transport = httpx.ASGITransport(app=inner)
+        async with httpx.AsyncClient(transport=transport, base_url="http://agents.example") as one:
+            statuses.append((await one.get("/_api/chats", headers=forwarded)).status_code)
+    await inner.aclose()
+    assert statuses == [403, 403, 200]
+
+
 async def test_route_of_the_parent_is_its_own() -> None:
     """Our guard stands before our routes alone."""
     inner = app().asgi
@@ -285,3 +312,77 @@ async def test_unexpected_fault_shows_no_internals(monkeypatch: pytest.MonkeyPat
     await inner.aclose()
     assert response.status_code == 500
     assert "secret" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "kept"),
+    [
+        ("/_api/chats", "GET", "no-store"),
+        ("/_api/chats/none", "GET", "no-store"),
+        ("/nothing", "GET", "no-store"),
+        ("/agent", "POST", "no-store"),
+        ("/health", "GET", "no-store"),
+        ("/metrics", "GET", "no-store"),
+        ("/", "GET", "no-cache"),
+        ("/_inspect", "GET", "no-cache"),
+    ],
+)
+async def test_no_browser_guesses_or_keeps_what_is_answered(
+    path: str, method: str, kept: str
+) -> None:
+    """Also refusals; pages and files say themselves how long they are good."""
+    inner = app().asgi
+    transport = httpx.ASGITransport(app=inner)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        answer = await client.request(method, path, json={"message": "hi"})
+        refused = await client.request(method, path, headers={"origin": "http://evil.example"})
+    await inner.aclose()
+    seals = ("x-content-type-options", "cache-control")
+    assert [answer.headers.get_list(name) for name in seals] == [["nosniff"], [kept]]
+    assert refused.status_code == 403
+    assert [refused.headers.get_list(name) for name in seals] == [["nosniff"], ["no-store"]]
+
+
+async def test_ready_opens_the_ledger_and_health_does_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is wrong stands in the log, once; outside it names no file."""
+    ledger = tmp_path / "ledger.db"
+    other = SqliteStore(ledger)
+    await other.open()
+    outer = App(ledger=f"sqlite:{ledger}", access=Access(token="secret"))
+    outer.agent(agent)
+    inner = outer.asgi
+    alive, not_ready = await ask(inner, "GET", "/health"), await ask(inner, "GET", "/ready")
+    again = await ask(inner, "GET", "/ready")
+    await other.aclose()
+    ready = await ask(inner, "GET", "/ready")
+    hub = await inner.hub()
+    await inner.aclose()
+    assert alive == (200, b'{"status":"ok"}')
+    assert not_ready == again
+    assert not_ready[0] == 503
+    assert json.loads(not_ready[1]) == {
+        "status": "not ready",
+        "error": "the ledger cannot be opened; the server's log says why",
+    }
+    assert caplog.text.count(f"ledger {ledger} is in use by process {os.getpid()}") == 1
+    assert (ready[0], json.loads(ready[1])["status"]) == (200, "ready")
+    assert hub is not None
+
+
+async def test_ready_says_so_when_the_ledger_cannot_be_read_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Open is not enough."""
+    inner = app().asgi
+    hub = await inner.hub()
+
+    async def broken() -> list[str]:
+        raise StoreUnwritable("ledger.db", "no room")
+
+    monkeypatch.setattr(hub.store, "open_sessions", broken)
+    status, body = await ask(inner, "GET", "/ready")
+    await inner.aclose()
+    assert status == 503
+    assert b"no room" not in body

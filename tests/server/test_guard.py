@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arp.hub.directory import Principal
-from arp.server.guard import Guard
+from arp.server.guard import Guard, check_names
 from arp.server.served import Access
 
 Headers = list[tuple[bytes, bytes]]
@@ -122,6 +122,56 @@ def test_two_origins_are_refused() -> None:
 def test_request_without_an_origin_passes() -> None:
     """T02: programs send none; the token is asked of them besides."""
     assert status(Guard(Access()), ("host", "127.0.0.1:8080")) is None
+
+
+OWN, LISTED = "http://127.0.0.1:8080", "https://page.example"
+
+FETCHES: list[tuple[str, dict[str, str], int | None]] = [
+    ("/_api/chats", {}, None),
+    ("/_api/chats", {"site": "same-origin"}, None),
+    ("/_api/chats", {"site": "none"}, None),
+    ("/_api/chats", {"site": "SAME-ORIGIN"}, None),
+    ("/_api/chats", {"site": "cross-site"}, 403),
+    ("/_api/chats", {"site": "same-site"}, 403),
+    ("/_api/chats", {"site": "whatever"}, 403),
+    ("/_api/chats", {"site": ""}, 403),
+    ("/", {"site": "cross-site", "mode": "no-cors"}, 403),
+    # with an origin
+    ("/_api/chats", {"site": "cross-site", "origin": LISTED}, None),
+    ("/_api/chats", {"site": "same-site", "origin": LISTED}, None),
+    ("/_api/chats", {"site": "same-origin", "origin": OWN}, None),
+    ("/_api/chats", {"site": "cross-site", "origin": OWN}, 403),
+    # a link that somebody follows
+    ("/", {"site": "cross-site", "mode": "navigate", "dest": "document"}, None),
+    ("/_inspect", {"site": "same-site", "mode": "navigate", "dest": "document"}, None),
+    ("/_api/blobs/s/x/a.txt", {"site": "same-site", "mode": "navigate", "dest": "document"}, None),
+    ("/", {"site": "cross-site", "mode": "navigate", "dest": "iframe"}, 403),
+    ("/", {"site": "cross-site", "mode": "navigate"}, 403),
+    ("/_arp/v1/events", {"site": "cross-site", "mode": "navigate", "dest": "document"}, 403),
+    ("/_api/chats", {"site": "cross-site", "mode": "navigate", "dest": "document"}, 403),
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "/deep/agent"])
+@pytest.mark.parametrize(("path", "fetch", "refused"), FETCHES)
+def test_pages_of_other_sites_get_nothing_that_has_no_origin(
+    prefix: str, path: str, fetch: dict[str, str], refused: int | None
+) -> None:
+    """A picture, a script, `fetch` with `no-cors`: there browsers send no `Origin`."""
+    guard = Guard(Access(origins=(LISTED,)))
+    names = {"site": "sec-fetch-site", "mode": "sec-fetch-mode", "dest": "sec-fetch-dest"}
+    headers = [(names.get(name, name), value) for name, value in fetch.items()]
+    request = scope(("host", "127.0.0.1:8080"), *headers)
+    answer = guard.check_source(request | {"path": prefix + path, "root_path": prefix})
+    assert (answer.status if answer else None) == refused
+
+
+def test_link_from_elsewhere_posts_nothing() -> None:
+    """A form of another site has an `Origin`; where a browser leaves it out, it is refused too."""
+    headers = [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]
+    request = scope(("host", "127.0.0.1"), *headers, ("sec-fetch-dest", "document"))
+    assert Guard(Access()).check_source(request) is None
+    assert Guard(Access()).check_source(request | {"method": "POST"}) is not None
 
 
 CARRIERS: list[tuple[list[tuple[str, str]], bool]] = [
@@ -265,6 +315,62 @@ def test_first_visitor_from_elsewhere_is_logged_and_no_other(
     assert "give App an Access(token=" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("forwarded", "expected"),
+    [("203.0.113.9", 403), ("127.0.0.1, 203.0.113.9", 403), ("127.0.0.1", None), (None, 403)],
+)
+def test_app_behind_a_trusted_proxy_serves_its_own_machine_alone(
+    forwarded: str | None, expected: int | None
+) -> None:
+    """All come from the proxy's address; without a word of it nobody is local."""
+    guard = Guard(Access(hosts=("agents.example",), trusted_proxies=("127.0.0.1",)))
+    headers = [("host", "agents.example")]
+    headers += [("x-forwarded-for", forwarded)] if forwarded is not None else []
+    refused = guard.check_source(scope(*headers) | {"client": ("127.0.0.1", 1)})
+    assert (refused.status if refused else None) == expected
+
+
+def test_guard_counts_by_the_address_behind_a_trusted_proxy() -> None:
+    guard = Guard(Access(token="t", trusted_proxies=("10.0.0.0/8",)))
+    request = scope(("x-forwarded-for", "203.0.113.9")) | {"client": ("10.0.0.1", 1)}
+    assert guard.address_of(request) == "203.0.113.9"
+    assert guard.address_of(scope() | {"client": ("203.0.113.8", 1)}) == "203.0.113.8"
+    assert guard.address_of(scope() | {"client": ("10.0.0.1", 1)}) == "10.0.0.1"
+    forwarded = scope(("x-forwarded-for", "2001:db8::7")) | {"client": ("10.0.0.1", 1)}
+    assert guard.address_of(forwarded) == "2001:db8::/64"
+    assert [guard.is_proxy(host) for host in ("10.9.9.9", "203.0.113.9", "")] == [
+        True,
+        False,
+        False,
+    ]
+    assert not Guard(Access()).is_proxy("127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("access", "is_refused"),
+    [
+        (Access(hosts=("agents.example",)), True),
+        (Access(hosts=("127.0.0.1", "Agents.Example")), True),
+        (Access(hosts=("192.168.1.7",)), True),
+        (Access(hosts=("localhost.example",)), True),
+        (Access(hosts=("localhost", "127.0.0.1", "[::1]", "app.localhost")), False),
+        (Access(hosts=("agents.example",), token="t"), False),
+        (Access(hosts=("agents.example",), authenticate=lambda _: "guest"), False),
+        (Access(hosts=("agents.example",), trusted_proxies=("10.0.0.1",)), False),
+        (Access(), False),
+    ],
+)
+def test_name_that_others_can_reach_needs_something_that_keeps_them_out(
+    access: Access, is_refused: bool
+) -> None:
+    """Behind a proxy on this machine everybody comes from this machine."""
+    if is_refused:
+        with pytest.raises(ValueError, match=r"can be reached by others: set --token .*ARP_TOKEN"):
+            check_names(access)
+    else:
+        check_names(access)
+
+
 # -- what Access takes -----------------------------------------------------------------------------
 
 
@@ -283,6 +389,10 @@ TEXT: Any = "x.example"
         (lambda: Access(origins=("*",)), "Access.origins: expected an origin without a path"),
         (lambda: Access(origins=("x.example",)), "got 'x.example'"),
         (lambda: Access(origins=("https://x.example/a",)), "got 'https://x.example/a'"),
+        (lambda: Access(trusted_proxies=("proxy",)), "Access.trusted_proxies: expected an address"),
+        (lambda: Access(trusted_proxies=("10.0.0.256",)), "as 10.0.0.7 or 10.0.0.0/8, got '10.0"),
+        (lambda: Access(trusted_proxies=("10.0.0.0/40",)), "Access.trusted_proxies: expected an"),
+        (lambda: Access(trusted_proxies=TEXT), "Access.trusted_proxies: expected a tuple of texts"),
     ],
 )
 def test_access_that_would_let_nobody_in_is_refused_at_once(make: Any, says: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -11,8 +12,9 @@ import cbor2
 import httpx
 import msgspec
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import Frame, Opcode
 
 from arp import App, HubSettings, Limits, Turn
 from tests.server.sockets import Raw, raw
@@ -101,6 +103,35 @@ async def handshake(server: Serving, path: str = "/_arp/v1", **options: Any) -> 
     async with connect(f"ws://127.0.0.1:{server.port}{path}", **options) as socket:
         await socket.recv()
         return socket.subprotocol
+
+
+async def drain(socket: ClientConnection) -> None:
+    """Reads until the server closes."""
+    while True:
+        await socket.recv()
+
+
+@pytest.mark.parametrize("path", ["/_arp/v1", "/_api/rpc"])
+@pytest.mark.parametrize("parts", [[b"\xff{}"], [b'{"v": "\xc3', b'"}']])
+async def test_text_that_is_not_utf8_closes_without_a_traceback(
+    server: Serving,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    parts: list[bytes],
+) -> None:
+    """RFC 6455, 8.1; also where it comes in pieces."""
+    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", True)
+    async with connect(f"ws://127.0.0.1:{server.port}{path}") as socket:
+        for at, part in enumerate(parts):
+            opcode = Opcode.CONT if at else Opcode.TEXT
+            frame = Frame(opcode, part, fin=at == len(parts) - 1)
+            socket.transport.write(frame.serialize(mask=True, extensions=[]))
+        with pytest.raises(ConnectionClosed):
+            await drain(socket)
+    assert socket.close_code == 1007
+    assert "Traceback" not in caplog.text
+    assert [one for one in caplog.records if one.levelname in ("ERROR", "CRITICAL")] == []
 
 
 NAMES: list[tuple[list[Any], str]] = [

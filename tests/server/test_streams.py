@@ -118,6 +118,51 @@ async def test_stream_names_places_and_post_is_answered_when_durable(server: Ser
     assert places[-1] == stream.messages()[-1]["seq"]
 
 
+async def listed(server: Serving) -> list[str]:
+    async with httpx.AsyncClient(base_url=server.http) as client:
+        return [row["id"] for row in (await client.get("/_api/chats?limit=200")).json()]
+
+
+@pytest.mark.parametrize("query", ["?session_id=only-watched", ""])
+async def test_stream_makes_no_session(server: Serving, query: str) -> None:
+    """Any page may let a browser send a GET; the first input makes the session."""
+    before = await listed(server)
+    async with (
+        httpx.AsyncClient(base_url=server.http) as client,
+        client.stream("GET", f"/_arp/v1/events{query}") as response,
+    ):
+        stream = Stream(response)
+        name = (await stream.until("session"))["session_id"]
+        chat = await client.get(f"/_api/chats/{name}")
+        facts = await client.get(f"/_api/sessions/{name}/events")
+        during = await listed(server)
+    sessions = server.application._hub.sessions if server.application._hub is not None else {}
+    await becomes(lambda: name not in sessions)
+    assert (chat.status_code, facts.status_code) == (404, 404)
+    assert during == before
+    assert await listed(server) == before
+
+
+async def test_first_input_keeps_what_a_stream_only_watched(server: Serving) -> None:
+    """The draft's order: first the stream, then the input; nothing is told twice or left out."""
+    async with streaming(server, "watched") as one, streaming(server, "watched") as two:
+        places = [(await stream.until("session"))["epoch"] for stream in (one, two)]
+        await said(server, "watched", "x")
+        finals = [await stream.until("commit", final=True) for stream in (one, two)]
+    async with httpx.AsyncClient(base_url=server.http) as client:
+        facts = (await client.get("/_api/sessions/watched/events")).json()["events"]
+    texts = [
+        "".join(m["payload"]["delta"] for m in stream.messages() if m["type"] == "delta")
+        for stream in (one, two)
+    ]
+    assert places[0] == places[1]
+    assert texts == ["one two\nx"] * 2
+    assert finals[0]["seq"] == finals[1]["seq"]
+    assert [fact["sequence"] for fact in facts] == list(range(1, len(facts) + 1))
+    assert facts[0]["type"] == "session.created"
+    assert "watched" in await listed(server)
+
+
 async def test_last_event_id_resumes_without_loss_or_repeat(server: Serving) -> None:
     """protocol.md 6: what a browser's EventSource does by itself."""
     async with streaming(server, "resume") as first:

@@ -2,14 +2,16 @@
 
 Roles: `hold` opens the ledger, says so, and waits to be killed; `append` appends to ten sessions
 until it is killed and says each time what was acknowledged; `save` does so with a model;
-`small_disk` meets a disk that takes no more.
+`small_disk` meets a disk that takes no more; `try_sqlite` says whether SQLite may write.
 """
 
 from __future__ import annotations
 
 import asyncio
 import resource
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from arp.store import tails, writer
@@ -101,7 +103,23 @@ async def small_disk(store: SqliteStore) -> None:
     say(f"stored {last + 500}")
 
 
-ROLES = {"hold": hold, "append": append, "save": save, "small_disk": small_disk}
+async def try_sqlite(store: SqliteStore) -> None:
+    with closing(sqlite3.connect(store.path, timeout=0, isolation_level=None)) as db:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            say(str(error))
+        else:
+            say("it may")
+
+
+ROLES = {
+    "hold": hold,
+    "append": append,
+    "save": save,
+    "small_disk": small_disk,
+    "try_sqlite": try_sqlite,
+}
 
 if __name__ == "__main__":
     asyncio.run(ROLES[sys.argv[1]](SqliteStore(Path(sys.argv[2]))))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +17,8 @@ from arp.store.errors import (
     StoreDamaged,
     StoreError,
     StoreUnwritable,
+    opening_reason,
+    os_reason,
     sqlite_reason,
 )
 
@@ -67,3 +74,29 @@ def test_each_error_of_sqlite_is_told_with_a_way_out(code: int, begin: str) -> N
     error.sqlite_errorcode = code
     assert sqlite_reason(error).startswith(begin)
     assert sqlite_reason(error).endswith("(words)")
+
+
+@pytest.mark.parametrize(
+    ("code", "free", "said"),
+    [
+        (sqlite3.SQLITE_FULL, 1 << 30, "the disk is full; free some space and start again (words)"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, 0, "the disk is full; free some space and start again"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, 1 << 30, "the disk refuses to write;"),
+        (sqlite3.SQLITE_NOTADB, 0, "the file is no SQLite database;"),
+    ],
+)
+def test_full_disk_at_the_start_says_to_start_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int, free: int, said: str
+) -> None:
+    """SQLite says `disk I/O error` where there is no room for its shared memory."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    error = sqlite3.OperationalError("words")
+    error.sqlite_errorcode = code
+    assert opening_reason(error, tmp_path / "ledger.db").startswith(said)
+
+
+def test_full_disk_is_no_matter_of_rights() -> None:
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert os_reason(full) == "(No space left on device); free some space and start again"
+    denied = OSError(errno.EACCES, os.strerror(errno.EACCES))
+    assert os_reason(denied).startswith("(Permission denied); let this user write there, or")

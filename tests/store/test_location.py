@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from arp.store.errors import StoreUnavailable
 from arp.store.location import open_blobs, open_store
 from arp.store.memory import MemoryStore
 from arp.store.sqlite import SqliteStore
+from tests.store.samples import put
 
 
 @pytest.mark.parametrize(
@@ -69,3 +73,31 @@ def test_what_a_killed_process_left_unfinished_is_removed(tmp_path: Path) -> Non
     (left.parent / "kept").write_bytes(b"")
     open_blobs(str(tmp_path / "ledger.db"))
     assert [path.name for path in left.parent.iterdir()] == ["kept"]
+
+
+def kinds_below(directory: Path) -> dict[str, tuple[bool, int]]:
+    """Gives by name whether something is a directory, and its mode."""
+    found = [(path, path.stat()) for path in directory.rglob("*")]
+    return {path.name: (path.is_dir(), stat.S_IMODE(state.st_mode)) for path, state in found}
+
+
+async def test_what_lies_beside_a_ledger_is_for_its_user_alone(tmp_path: Path) -> None:
+    """From the first directory that is made; whatever the umask."""
+    before = os.umask(0o022)
+    try:
+        location = f"sqlite:{tmp_path / 'a' / 'b' / 'ledger.db'}"
+        store = open_store(location)
+        await store.open()
+        await put(store, 1, 1)
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"x"
+
+        await open_blobs(location).of("s1").put(content(), max_bytes=10)
+        kinds = kinds_below(tmp_path)
+        await store.aclose()
+    finally:
+        os.umask(before)
+    assert {"a", "b", "ledger.blobs", "ledger.db", "ledger.db-wal", "ledger.db.lock"} <= set(kinds)
+    assert {mode for is_directory, mode in kinds.values() if is_directory} == {0o700}
+    assert {mode for is_directory, mode in kinds.values() if not is_directory} == {0o600}

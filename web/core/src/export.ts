@@ -186,11 +186,12 @@ export function chartTable(props: JsonObject): TableData {
 }
 
 /**
- * A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a quote before
- * it; numbers stay numbers.
+ * A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula, also behind a tab or a
+ * line break, gets a quote before it; numbers stay numbers. Where a comma is the decimal mark, spreadsheets
+ * cut lines at semicolons, so these are quoted too.
  */
 export function toCsv(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  return separated([headers, ...rows], ",", (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value));
+  return separated([headers, ...rows], ",", (value) => (/[",;\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value));
 }
 
 /** A table as tab separated text, as spreadsheets paste it. */
@@ -199,7 +200,7 @@ export function toTsv(headers: readonly string[], rows: readonly (readonly Cell[
 }
 
 function separated(rows: readonly (readonly Cell[])[], mark: string, quoted: (value: string) => string): string {
-  const told = (value: Cell) => quoted(typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : text(value));
+  const told = (value: Cell) => quoted(typeof value === "string" && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : text(value));
   return rows.map((row) => `${row.map(told).join(mark)}\r\n`).join("");
 }
 

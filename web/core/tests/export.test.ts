@@ -75,6 +75,12 @@ describe("tables", () => {
     );
   });
 
+  test("CSV defuses what begins with a blank that spreadsheets pass over, and holds cells together at semicolons", () => {
+    expect(toCsv(["=h"], [["\n=1+1"], ["\r=1"], ["\t=1"], ["x;=cmd()"], [" =1"], ["-1"], [-1]])).toBe(
+      "'=h\r\n\"'\n=1+1\"\r\n\"'\r=1\"\r\n'\t=1\r\n\"x;=cmd()\"\r\n =1\r\n'-1\r\n-1\r\n",
+    );
+  });
+
   test("TSV quotes tabs and line breaks", () => {
     expect(toTsv(["a", "b"], [["x\ty", 1.5]])).toBe('a\tb\r\n"x\ty"\t1.5\r\n');
   });

@@ -1,9 +1,31 @@
 /** Which addresses are followed, and which pictures are fetched without asking. */
 
-/** A link that may be followed; `null` for any other, such as `javascript:`. */
-export function linkTarget(address: string): URL | null {
+import type { ArpContext } from "./context.js";
+
+/** A file that a session holds; nothing behind its name. */
+const FILE = /^[^?#]*\/_api\/blobs\/s[\w-]+\/\w{64}\/[\w.-]+$/;
+
+/** Names of this machine: with one port they are one server. */
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1])$/;
+
+/**
+ * A link that may be followed; `null` for any other, such as `javascript:`.
+ *
+ * Of the agent's server files alone are linked: an address of its page says who the reader is and which chat
+ * shows, and that is not for an agent to say.
+ *
+ * @param context Where it is drawn; without one, or without a client, the server is the page's own.
+ */
+export function linkTarget(address: string, context: Pick<ArpContext, "client"> | null = null): URL | null {
   const url = parsed(address);
-  return url !== null && /^(?:https?|mailto):$/.test(url.protocol) ? url : null;
+  if (url === null || !/^(?:https?|mailto):$/.test(url.protocol)) return null;
+  const server = parsed(context?.client?.address.base ?? "");
+  if (server === null || !isOf(server, url)) return url;
+  return FILE.test(url.href) ? url : null;
+}
+
+function isOf(server: URL, { host, hostname, port }: URL): boolean {
+  return host === server.host || (port === server.port && LOOPBACK.test(hostname) && LOOPBACK.test(server.hostname));
 }
 
 /** Where a picture comes from: `here` may be loaded at once, `remote` wants consent, else it is refused. */

@@ -1,5 +1,6 @@
 /** What stands behind tables, charts and differences, without a page. */
 
+import type { ArpClient } from "@agent-rendering/core";
 import { describe, expect, test } from "vitest";
 import { chartData } from "../src/chart/data.js";
 import { slicesOf } from "../src/chart/pie.js";
@@ -127,6 +128,23 @@ test("stretches of code fall into lines", () => {
 test("W76 W79 addresses that are followed, pictures that are fetched", () => {
   expect(["https://a.example/x", "mailto:a@b.example", "javascript:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "blob:https://a.example/1"].map((one) => linkTarget(one)?.protocol ?? null)).toEqual(["https:", "mailto:", null, null, null, null, null, null, null]);
   expect(["data:image/png;base64,AAAA", "data:image/svg+xml;base64,AAAA", "data:text/html;base64,AAAA", "https://a.example/x.png", "//a.example/x.png", "javascript:1", `${location.origin}/_api/blobs/x`].map((one) => imageSource(one)?.kind ?? null)).toEqual(["here", null, null, "remote", "remote", null, "here"]);
+});
+
+test("W79 of an agent's links to its own server only those to files are followed", () => {
+  const file = `_api/blobs/s${"QQ"}/${"0a".repeat(32)}/table-1.csv`;
+  const client = (base: string) => ({ client: { address: { base } } as ArpClient });
+  const followed = (base: string | null, ...links: string[]) => links.map((link) => linkTarget(link, base === null ? null : client(base)) !== null);
+  const { origin } = location;
+  const traps = ["/?session=trap#%74oken=OTHER", "?session=trap", "#token=OTHER", `${origin}/`, `//${location.host}/_inspect`, "/_api/chats", `/${file}?x=1`, `/${file}#token=OTHER`, `/${file}/..`, "/_api/blobs/cookie", `/?session=trap&x=/${file}`, `/#token=OTHER&x=/${file}`, `/_api/blobs/sQQ/..%2f..%2f/${"0".repeat(64)}`];
+  const none = traps.map(() => false);
+  expect(followed(null, ...traps)).toEqual(none);
+  expect(followed(origin, ...traps)).toEqual(none);
+  expect(followed(`${origin}/deep/agent`, ...traps)).toEqual(none);
+  expect(followed(null, `/${file}`, file, `${origin}/${file}`, "https://a.example/#token=x", "mailto:a@b.example")).toEqual([true, true, true, true, true]);
+  // The server is elsewhere: its addresses are refused, those of the page around are not the agent's server.
+  expect(followed("https://agents.example", "https://agents.example/?session=trap", "http://agents.example/?session=trap", `https://agents.example/${file}`, "/orders/12")).toEqual([false, false, true, true]);
+  // One machine has several names.
+  expect(followed("http://127.0.0.1:8080", "http://localhost:8080/#token=x", "http://127.1.2.3:8080/", "http://[::1]:8080/", "http://0x7f000001:8080/", "http://localhost:3000/")).toEqual([false, false, false, false, true]);
 });
 
 test("W80 what deceives the eye is made visible", () => {

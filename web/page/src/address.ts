@@ -21,12 +21,26 @@ export function tokenOf(href: string): string | null {
   return new URLSearchParams(new URL(href).hash.slice(1)).get("token");
 }
 
-/** The token to use: the given one, which is kept, or the one that was kept. */
-export function keptToken(given: string | null, storage: Storage | null): string | null {
+/**
+ * The token to use: the one that was kept, else the given one, which is kept then. `other` is a given one that
+ * differs from the kept one: an address, which anybody may have written, does not say by itself who the reader is.
+ */
+export function tokensOf(given: string | null, storage: Storage | null): { token: string | null; other: string | null } {
   try {
-    if (given !== null) storage?.setItem(TOKEN_KEY, given);
-    return given ?? storage?.getItem(TOKEN_KEY) ?? null;
+    const kept = storage?.getItem(TOKEN_KEY) ?? null;
+    if (kept !== null) return { token: kept, other: given === kept ? null : given };
   } catch {
-    return given;
+    // Nothing can be kept here.
+  }
+  keepToken(given, storage);
+  return { token: given, other: null };
+}
+
+/** Keeps a token for this tab. */
+export function keepToken(token: string | null, storage: Storage | null): void {
+  try {
+    if (token !== null) storage?.setItem(TOKEN_KEY, token);
+  } catch {
+    // It is good until the page goes.
   }
 }

@@ -31,6 +31,18 @@ function openDialog(title: string, context: ArpContext, content: unknown, name: 
   dialog.showModal();
 }
 
+/** Whether the token that the address brought is to take the place of the tab's own. */
+export function askForToken(context: ArpContext, take: () => void): void {
+  const { t } = context;
+  const close = (event: Event) => (event.currentTarget as HTMLElement).closest("dialog")?.close();
+  const content = html`<p>${t("otherTokenAsked")}</p>
+    <div class="page-dialog-actions">
+      <button type="button" class="arp-button" autofocus @click=${close}>${t("keepToken")}</button>
+      <button type="button" class="arp-button arp-quiet" @click=${take}>${t("takeToken")}</button>
+    </div>`;
+  openDialog(t("otherToken"), context, content, "page-token-dialog");
+}
+
 /** The keys, and whether single ones do something. */
 export function showKeys(context: ArpContext, singleKeys: boolean, choose: (wanted: boolean) => void): void {
   const { t } = context;

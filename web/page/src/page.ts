@@ -10,7 +10,7 @@ import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, t
 import type { ArpSessions } from "@agent-rendering/elements/sessions";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 
-import { keptToken, sessionOf, tokenOf, withSession } from "./address.js";
+import { keepToken, sessionOf, tokenOf, tokensOf, withSession } from "./address.js";
 import type { Format } from "./saving.js";
 import { soon } from "./soon.js";
 import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } from "./settings.js";
@@ -53,6 +53,9 @@ export class ArpPage extends LitElement {
   #context: ArpContext | null = null;
   /** Whether the words are those that are wanted; until then the document has the direction that it began with. */
   #isWorded = false;
+  #worded: Promise<void> = Promise.resolve();
+  /** What the address brought: another token than this tab has, which the reader is asked for, and its session. */
+  readonly #brought: { readonly token: string; readonly session: string | null } | null;
 
   constructor() {
     super();
@@ -64,7 +67,8 @@ export class ArpPage extends LitElement {
     const narrow = matchMedia(NARROW);
     this.narrow = narrow.matches;
     narrow.addEventListener("change", () => (this.narrow = narrow.matches));
-    const token = keptToken(tokenOf(location.href), sessionStorage);
+    const { token, other } = tokensOf(tokenOf(location.href), sessionStorage);
+    this.#brought = other === null ? null : { token: other, session: this.current };
     const href = withSession(location.href, this.current);
     if (href !== location.href) history.replaceState(null, "", href);
     this.client = new ArpClient({
@@ -88,7 +92,7 @@ export class ArpPage extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    void this.#loadWords();
+    this.#worded = this.#loadWords();
     addEventListener("popstate", () => this.#show(sessionOf(location.href), false));
     addEventListener("storage", ({ key }) => {
       if (key === SETTINGS_KEY) this.#apply(readSettings());
@@ -114,9 +118,23 @@ export class ArpPage extends LitElement {
       if (early.dataset.sent === undefined) this.#chat.draft(kept + early.value);
       else this.#chat.say(early.value);
     }
+    void this.#askForToken();
     soon(() => {
       this.listed = true;
       soon(() => void import("@agent-rendering/elements"));
+    });
+  }
+
+  /** Takes another token only if the reader wants it: with it they may be somebody else. */
+  async #askForToken(): Promise<void> {
+    if (this.#brought === null) return;
+    const { token, session } = this.#brought;
+    const { askForToken } = await import("./dialogs.js");
+    await this.#worded;
+    askForToken(this.#shownContext, () => {
+      keepToken(token, sessionStorage);
+      history.replaceState(null, "", withSession(location.href, session));
+      location.reload();
     });
   }
 

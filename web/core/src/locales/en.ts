@@ -11,6 +11,10 @@ export const EN = {
   refused: "The server refused the connection.",
   retry: "Try again",
   needsToken: "This server needs a token. Open the address that it printed, the one that ends in #token=…",
+  otherToken: "Another token?",
+  otherTokenAsked: "This address brings another token. With it you may be somebody else here, who reads what you write.",
+  keepToken: "Keep mine",
+  takeToken: "Use this one",
   noSuchChat: "This chat does not exist, or is not yours.",
 
   // The message box

@@ -69,7 +69,7 @@ export class ArpCite extends LitElement {
   }
 
   #drawCard(source: Source): TemplateResult {
-    const host = linkTarget(source.url)?.host ?? "";
+    const host = linkTarget(source.url, this.context)?.host ?? "";
     return html`<span class="arp-cite-card" id=${this.#card} role="tooltip" popover="manual"
       ><span class="arp-cite-inner"
         ><strong dir="auto">${nameOf(source)}</strong>${host === "" || source.url === "" ? nothing : html`<span class="arp-host" dir="ltr">${host}</span>`}${source.excerpt === ""

@@ -50,7 +50,7 @@ export class ArpProductCards extends ComponentElement {
 
   #card({ name, price, image, brand, description, badge, url }: JsonObject): unknown {
     const { t } = this;
-    const target = linkTarget(text(url));
+    const target = linkTarget(text(url), this.context);
     const isAway = target !== null && leadsAway(target);
     const label = text(name);
     const cost = typeof price === "number" ? t.number(price, { minimumFractionDigits: price % 1 === 0 ? 0 : 2 }) : text(price);

@@ -30,7 +30,7 @@ export class ArpSources extends ComponentElement {
 
   /** A link, if its address is one that may be followed. */
   #name(source: Source): unknown {
-    const target = source.url === "" ? null : linkTarget(source.url);
+    const target = source.url === "" ? null : linkTarget(source.url, this.context);
     if (target === null) return html`<cite>${nameOf(source)}</cite>`;
     const isAway = leadsAway(target);
     return html`<a

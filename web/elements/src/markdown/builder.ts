@@ -188,7 +188,7 @@ export class ProseBuilder {
   }
 
   #link({ href, title, text: label }: Tokens.Link, inner: Node[]): Node | Node[] {
-    const target = linkTarget(decodeEntities(href));
+    const target = linkTarget(decodeEntities(href), this.#context);
     if (target === null) return inner;
     const link = element("a", { href: target.href }, inner);
     if (!leadsAway(target)) {

@@ -6,7 +6,7 @@
 import { createContext } from "../context.js";
 import { ProseView } from "./view.js";
 
-const EACH = "# a\n\n*b* **c** `d` [e](f)\n\n1. g\n\n|h|\n|-|\n|i|\n\n```\nj\n```\n";
+const EACH = "# a\n\n*b* **c** `d` [e](//f)\n\n1. g\n\n|h|\n|-|\n|i|\n\n```\nj\n```\n";
 const BARE = createContext();
 
 /** Warms up what makes prose, and what shows it in this place, if one is given. */

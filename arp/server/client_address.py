@@ -1,0 +1,117 @@
+"""Which address a request comes from, also through proxies that are trusted.
+
+A proxy puts the address of whoever asked it behind those that the request brought along. So the
+list is read from its end: addresses of trusted proxies are hops, and the first that is none is the
+client's. Everything left of it was written by the client, who may write what they like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import TypeAlias
+
+from arp.transport.websocket import Scope
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+
+
+def networks(names: Sequence[str]) -> tuple[Network, ...]:
+    """Reads addresses and networks, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`.
+
+    Raises:
+        ValueError: One is neither.
+    """
+    return tuple(ip_network(name, strict=False) for name in names)
+
+
+def client_address(scope: Scope, trusted: Sequence[Network] = ()) -> Address | None:
+    """Gives the address that a request comes from.
+
+    Args:
+        scope: Of the request.
+        trusted: Proxies whose word counts. Where there are some, it also counts over a Unix socket.
+
+    Returns:
+        `None` where it is not known: a Unix socket, or a trusted proxy that names nobody.
+    """
+    client = scope.get("client")
+    peer = _read(client[0]) if client else None
+    if not trusted or (peer is not None and not _is_within(peer, trusted)):
+        return peer
+    said = [_origin(hops, trusted) for hops in _forwarded(scope) if hops]
+    # A proxy writes one of the headers and hands on the other as the client wrote it.
+    return said[0] if said and said.count(said[0]) == len(said) else None
+
+
+def is_elsewhere(scope: Scope, trusted: Sequence[Network] = ()) -> bool:
+    """Tells whether a request comes from another machine, or may, where proxies are trusted.
+
+    Without any, what has no IP address comes over a Unix socket or from this process.
+    """
+    address = client_address(scope, trusted)
+    return bool(trusted) if address is None else not address.is_loopback
+
+
+def is_trusted(host: str, trusted: Sequence[Network]) -> bool:
+    """Tells whether an address is a trusted proxy's."""
+    address = _read(host)
+    return address is not None and _is_within(address, trusted)
+
+
+def _forwarded(scope: Scope) -> tuple[list[str], list[str]]:
+    """Gives the hops of `X-Forwarded-For` and of `Forwarded` (RFC 7239), the nearest last."""
+    plain: list[str] = []
+    standard: list[str] = []
+    for name, value in scope["headers"]:
+        if name == b"x-forwarded-for":
+            plain += value.decode("latin-1").split(",")
+        elif name == b"forwarded":
+            standard += [_for(element) for element in value.decode("latin-1").split(",")]
+    return plain, standard
+
+
+def _for(element: str) -> str:
+    """Gives who an element of `Forwarded` was forwarded for; a comma in it is nobody's address."""
+    for pair in element.split(";"):
+        name, _, value = pair.partition("=")
+        if name.strip().lower() == "for":
+            return value
+    return ""
+
+
+def _origin(hops: list[str], trusted: Sequence[Network]) -> Address | None:
+    """Gives the last hop that is not trusted; where all are, the first."""
+    address = None
+    for hop in reversed(hops):
+        address = _read(hop.strip().strip('"'))
+        if address is None or not _is_within(address, trusted):
+            break
+    return address
+
+
+def _read(text: str) -> Address | None:
+    """Reads an address, also with a port; `None` if it is none."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def _is_within(address: Address, trusted: Sequence[Network]) -> bool:
+    return any(address in network for network in trusted)

@@ -1,0 +1,65 @@
+"""Whether the process is one of several that a server runs for the same application.
+
+Each of them would have sessions of its own, and a renderer that comes back meets another one. A
+ledger on the disk refuses the second process, one in memory cannot; and the first does not know of
+the others. Servers tell their workers nothing, neither in the environment nor over ASGI, so this
+reads what they know where they keep it: in the frames below the application's on the main thread.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, Final
+
+from arp.store.errors import StoreUnavailable
+
+_KEEPERS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "uvicorn.supervisors.multiprocess": lambda names: names["self"].config.workers,
+    "hypercorn.asyncio.run": lambda names: names["config"].workers,
+    "hypercorn.trio.run": lambda names: names["config"].workers,
+    "gunicorn.arbiter": lambda names: names["self"].num_workers,
+}
+"""Modules that run a worker → how many there are, from the local names of a function of theirs."""
+
+
+class SeveralWorkers(StoreUnavailable):
+    """The server runs the application in several processes."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"this server runs {count} worker processes, and sessions live in one; "
+            "start it with one worker (--workers 1)"
+        )
+
+
+def check_alone() -> None:
+    """Refuses to begin in one of several workers.
+
+    Raises:
+        SeveralWorkers: uvicorn, gunicorn or hypercorn was asked for more than one.
+    """
+    count = max((_workers(frame) for frame in _frames()), default=1)
+    if count > 1:
+        raise SeveralWorkers(count)
+
+
+def _frames() -> Iterator[FrameType]:
+    """Gives the frames of the main thread, where servers run their workers."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _workers(frame: FrameType) -> int:
+    keeper = _KEEPERS.get(frame.f_globals.get("__name__", ""))
+    if keeper is None:
+        return 1
+    try:
+        count = keeper(frame.f_locals)
+    except (KeyError, AttributeError):  # another function of that module
+        return 1
+    return count if isinstance(count, int) else 1
