@@ -25,9 +25,6 @@ from arp.protocol.messages import (
     RendererMessage,
 )
 
-MAX_BATCH = 64
-"""Messages in one array: more than any renderer has to say at once."""
-
 MAX_REJECTED = 1000
 """Bad messages after which a peer is not worth listening to."""
 
@@ -81,10 +78,6 @@ class AgentConnection:
             messages = self._decoder.read(data)
         except InvalidMessage as error:
             return self._reject(error)
-        if len(messages) > MAX_BATCH:
-            return self._reject(
-                InvalidMessage(f"batch of {len(messages)} messages; at most {MAX_BATCH}")
-            )
         return [event for message in messages for event in self._check(message)]
 
     def _check(self, message: RendererMessage | Refused) -> list[AgentEvent]:
@@ -96,7 +89,7 @@ class AgentConnection:
                 raise VersionMismatch(
                     f"message.v: version {message.v} is not spoken here; send v: {VERSION}"
                 )
-            if isinstance(message, Input):
+            if isinstance(message, Input) and self.encoding == "json":  # the others are checked
                 check_plain_json(message.data, "message.data")
         except RemoteError as error:
             return self._reject(error, input_id)
