@@ -145,11 +145,9 @@ class Viewer:
             return
         if presented and self.live is not None:
             trees = self.live.session.screen.surfaces.values()
-            self.said.presented = {
-                name: how
-                for name, how in (self.said.presented | dict(presented)).items()
-                if any(name in tree.nodes for tree in trees)
-            }
+            told = self.said.presented | dict(presented)
+            there = set[str]().union(*(told.keys() & tree.nodes.keys() for tree in trees))
+            self.said.presented = {name: how for name, how in told.items() if name in there}
         self.unacknowledged = [place for place in self.unacknowledged if place > seq]
         self.drained()
 

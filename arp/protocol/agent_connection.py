@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from arp.protocol.codec import ENCODINGS, Encoding, Refused, renderer_decoder
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
-from arp.protocol.json_value import check_plain_json
+from arp.protocol.json_value import check_plain_json, count_values
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     VERSION,
@@ -24,6 +24,12 @@ from arp.protocol.messages import (
     RendererHello,
     RendererMessage,
 )
+
+MAX_VALUES = 20_000
+"""Values in the data of one input, over all levels: as many as the largest table has rows.
+
+A text of 1 MiB is one. Each value costs the ledger, every screen and every renderer something.
+"""
 
 MAX_REJECTED = 1000
 """Bad messages after which a peer is not worth listening to."""
@@ -78,9 +84,9 @@ class AgentConnection:
             messages = self._decoder.read(data)
         except InvalidMessage as error:
             return self._reject(error)
-        return [event for message in messages for event in self._check(message)]
+        return [event for message in messages for event in self._check(message, len(data))]
 
-    def _check(self, message: RendererMessage | Refused) -> list[AgentEvent]:
+    def _check(self, message: RendererMessage | Refused, size: int) -> list[AgentEvent]:
         if isinstance(message, Refused):
             return self._reject(message.error, message.input_id)
         input_id = message.id if isinstance(message, Input) else None
@@ -89,9 +95,14 @@ class AgentConnection:
                 raise VersionMismatch(
                     f"message.v: version {message.v} is not spoken here; send v: {VERSION}"
                 )
-            if isinstance(message, Input) and self.encoding == "json":  # the others are checked
-                check_plain_json(message.data, "message.data")
-        except RemoteError as error:
+            if isinstance(message, Input):
+                if self.encoding == "json":  # the others are checked
+                    check_plain_json(message.data, "message.data")
+                if size > MAX_VALUES and count_values(message.data) > MAX_VALUES:
+                    raise ResourceLimit(
+                        f"message.data: more than {MAX_VALUES} values; send a file", detail="data"
+                    )
+        except (RemoteError, ResourceLimit) as error:
             return self._reject(error, input_id)
         return [message]
 

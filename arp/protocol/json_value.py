@@ -38,6 +38,17 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
         _refuse(value, where, depth)
 
 
+def count_values(value: Json) -> int:
+    """Counts the values in plain JSON over all levels, itself included."""
+    count, level = 0, [value]
+    while level:
+        count += len(level)
+        arrays = chain.from_iterable(one for one in level if type(one) is list)
+        objects = (one.values() for one in level if type(one) is dict)
+        level = [*arrays, *chain.from_iterable(objects)]
+    return count
+
+
 _SCALARS = frozenset((str, bool, int, float, type(None)))
 _KINDS = _SCALARS | {list, dict}
 
