@@ -46,9 +46,14 @@ _ARRAYS: Final[Mapping[str, Any]] = {
 }
 
 
-def too_many() -> InvalidMessage:
-    """Return the refusal of an array with too many messages."""
-    return InvalidMessage(f"message: a batch of more than {MAX_BATCH}; send several")
+_COUNTED_BYTES: Final = 4096
+"""An array that is too long is counted to its end if it is not larger."""
+
+
+def too_many(count: int | None) -> InvalidMessage:
+    """Return the refusal of an array with too many messages; `None`: they were not all counted."""
+    given = f"more than {MAX_BATCH}" if count is None else f"{count}"
+    return InvalidMessage(f"batch of {given} messages; at most {MAX_BATCH}")
 
 
 def parts_of(frame: bytes, encoding: str, *, is_bounded: bool) -> list[bytes] | None:
@@ -77,7 +82,8 @@ def parts_of(frame: bytes, encoding: str, *, is_bounded: bool) -> list[bytes] | 
     try:
         batch = _BATCHES[encoding].decode(frame)
     except msgspec.ValidationError:
-        raise too_many() from None
+        is_small = len(frame) <= _COUNTED_BYTES
+        raise too_many(len(_ARRAYS[encoding].decode(frame)) if is_small else None) from None
     given = (bytes(getattr(batch, name)) for name in _BATCH.__struct_fields__)
     return [part for part in given if part]
 
@@ -178,8 +184,8 @@ def read_cbor(frame: bytes, *, is_bounded: bool) -> Json:
         InvalidMessage: More than `MAX_BATCH` messages, a key twice, a tag, or more than one value.
         cbor2.CBORDecodeError: Not readable.
     """
-    if is_bounded and _is_long_cbor_array(frame):
-        raise too_many()
+    if is_bounded:
+        _check_cbor_count(frame)
     decoder = _decoder(BytesIO(frame))
     try:
         value = decoder.decode()
@@ -205,38 +211,40 @@ def _decoder(stream: BytesIO, read_size: int = 65_536) -> cbor2.CBORDecoder:
     )
 
 
-def _is_long_cbor_array(frame: bytes) -> bool:
-    """Tell whether a frame is an array of more than `MAX_BATCH` items.
+def _check_cbor_count(frame: bytes) -> None:
+    """Refuse an array of more than `MAX_BATCH` items.
 
     Source: RFC 8949, 3.
     """
     head = frame[0] if frame else 0
     if head == _ENDLESS:
-        return _is_long_endless_array(frame)
+        _check_endless(frame)
     if not _ARRAY <= head < _ENDLESS:
-        return False
+        return
     count = head & 0x1F
     if count >= _ONE_BYTE:
         wide = 1 << (count - _ONE_BYTE)
         count = int.from_bytes(frame[1 : 1 + wide], "big")
-    return count > MAX_BATCH
+    if MAX_BATCH < count <= len(frame):  # else it cannot be read, which says more
+        raise too_many(count)
 
 
-_ARRAY, _ENDLESS, _BREAK = 0x80, 0x9F, 0xFF
+_ARRAY, _ENDLESS, _BREAK = 0x80, 0x9F, b"\xff"
 _ONE_BYTE: Final = 24
 """From here on the count stands behind the first byte, in 1, 2, 4 or 8 bytes."""
 
 
-def _is_long_endless_array(frame: bytes) -> bool:
-    """Tell so of an array that does not say its length: items are read, as many as are allowed."""
+def _check_endless(frame: bytes) -> None:
+    """Refuse so an array that does not say its length: as many items are read as are allowed."""
     stream = BytesIO(frame)
     stream.seek(1)
     decoder = _decoder(stream, read_size=1)  # so that the stream tells where the next one begins
     for _ in range(MAX_BATCH):
-        if stream.tell() >= len(frame) or frame[stream.tell()] == _BREAK:
-            return False
+        if frame[stream.tell() : stream.tell() + 1] in (b"", _BREAK):
+            return
         decoder.decode()
-    return frame[stream.tell() :][:1] != bytes((_BREAK,))
+    if frame[stream.tell() : stream.tell() + 1] not in (b"", _BREAK):
+        raise too_many(None)
 
 
 def _refuse_tag(*_: object) -> Any:

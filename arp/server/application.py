@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -93,6 +94,8 @@ class Application:
         """Event streams that are open; they must be told when the server stops."""
         self.unknown_peers: set[Peer | Connection] = set()
         """Connections that have not shown a token yet."""
+        self.in_transports: Callable[[], int] = lambda: 0
+        """Bytes that the transports of all connections hold, where our own server runs."""
         self._hub: Hub | None = None
         self._plane: Plane | None = None
         self._starting: asyncio.Task[Hub] | None = None

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from arp.transport.wire import Wire
 
 
+def _nobody_waits() -> None:
+    """Does nothing: what a connection calls for which nobody waits."""
+
+
 class SocketProtocol(WebSocketsSansIOProtocol):
     """One WebSocket connection; offers itself as `Wire`."""
+
+    when_writable: Callable[[], None] = staticmethod(_nobody_waits)
 
     on_lost: Callable[[], object] | None = None
     """Is called once, when the connection is gone."""
@@ -45,6 +51,11 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             extensions = cast("dict[str, Wire]", self.scope["extensions"])
             extensions[EXTENSION] = self
         await super().run_asgi()
+
+    def resume_writing(self) -> None:
+        """Lets those write who wait; called by the transport when little is left in it."""
+        super().resume_writing()
+        self.when_writable()
 
     def can_write(self) -> bool:
         """As `Wire.can_write`."""

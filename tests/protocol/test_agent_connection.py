@@ -64,7 +64,7 @@ def test_empty_batch_is_nothing() -> None:
         ({"type": "explode"}, 11, "'explode' is not one of hello, input, ack"),
         ({**msgspec.to_builtins(HI), "data": {"n": 2**63}}, 11, "integer beyond 64 bits"),
         ({**msgspec.to_builtins(HI), "data": 1}, 11, "message.data: expected object"),
-        ([1] * 65, 11, "message: a batch of more than 64; send several"),
+        ([1] * 65, 11, "batch of 65 messages; at most 64"),
     ],
 )
 def test_message_that_cannot_be_taken_gets_a_code(value: Any, code: int, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import time
 from collections.abc import Callable, Sequence
@@ -47,30 +48,33 @@ def test_batch_up_to_the_limit_is_read(encoding: Encoding, count: int) -> None:
 @pytest.mark.parametrize("count", [MAX_BATCH + 1, 300, 70_000])
 def test_batch_beyond_the_limit_is_refused(encoding: Encoding, item: Any, count: int) -> None:
     frame = recode(msgspec.json.encode([item] * count), encoding)
-    assert refusal(frame, encoding) == "message: a batch of more than 64; send several"
+    assert re.fullmatch(
+        r"batch of (\d+|more than 64) messages; at most 64", refusal(frame, encoding)
+    )
 
 
 @pytest.mark.parametrize("space", [b" ", b"\n\t\r ", b" " * 1000])
 def test_space_before_an_array_does_not_hide_how_long_it_is(space: bytes) -> None:
     assert len(read(space + b"[" + msgspec.json.encode(ACK) + b"]", "json")) == 1
     long = space + b"[" + b",".join([b"{}"] * 65) + b"]"
-    assert refusal(long, "json") == "message: a batch of more than 64; send several"
+    assert refusal(long, "json") == "batch of 65 messages; at most 64"
 
 
 def test_cbor_array_that_does_not_say_its_length_is_counted_too() -> None:
     item = cbor2.dumps(ACK)
     assert read(b"\x9f\xff", "cbor") == []
     assert len(read(b"\x9f" + item * 64 + b"\xff", "cbor")) == 64
-    assert refusal(b"\x9f" + item * 65 + b"\xff", "cbor").startswith("message: a batch of more")
-    assert refusal(b"\x9f" + b"\xf6" * 100_000, "cbor").startswith("message: a batch of more")
+    assert refusal(b"\x9f" + item * 65 + b"\xff", "cbor").startswith("batch of more than 64")
+    assert refusal(b"\x9f" + b"\xf6" * 100_000, "cbor").startswith("batch of more than 64")
     assert refusal(b"\x9f" + item, "cbor").startswith("message is not cbor")
     assert refusal(b"\x9f" + item * 64, "cbor").startswith("message")
     assert refusal(b"\x9f" + item + b"\xa1", "cbor").startswith("message is not cbor")
 
 
 @pytest.mark.parametrize("head", [b"\x9b" + b"\xff" * 8, b"\x9a\x00\x01\x00\x00", b"\x99\x01\x00"])
-def test_cbor_array_that_only_says_that_it_is_long_is_refused(head: bytes) -> None:
-    assert refusal(head, "cbor") == "message: a batch of more than 64; send several"
+def test_cbor_array_that_only_says_that_it_is_long_cannot_be_read(head: bytes) -> None:
+    assert refusal(head, "cbor").startswith("message")
+    assert refusal(b"\x98\x41" + b"\xf6" * 65, "cbor") == "batch of 65 messages; at most 64"
 
 
 def cpu_s(work: Callable[[], object]) -> float:
