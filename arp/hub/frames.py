@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from arp.protocol.agent_connection import MAX_BATCH
 from arp.protocol.codec import Encoding
-from arp.protocol.frame_parts import MAX_BATCH
 
 MAX_FRAME_BYTES = 256 << 10
 """A frame is closed when it has grown to this; a single larger message still goes whole."""

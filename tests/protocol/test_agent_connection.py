@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.agent_connection import (
+    MAX_BATCH,
     MAX_REJECTED,
     AgentConnection,
     Failed,
     Rejected,
 )
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
-from arp.protocol.frame_parts import MAX_BATCH
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererAck, RendererHello
 from tests.protocol.hostile_frames import frames
