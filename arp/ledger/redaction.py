@@ -214,6 +214,22 @@ class Redactor:
                 place = text.find(probe, place + 1)
         return first
 
+    def shape_before(self, text: str) -> Shape | None:
+        """Gives what a secret was that ends a text, of which only lead and mark are left.
+
+        What follows may still belong to it. `None`: no secret of a shape stood there.
+        """
+        if not text.endswith(MARK):
+            return None
+        head, start = text[: -len(MARK)], 0
+        while (match := self._begins.search(head, start)) is not None:
+            for number in self._by_begin[match.group()]:
+                lead = self._leads[number].match(head, match.start())
+                if lead is not None and lead.end() == len(head):
+                    return self._shapes[number]
+            start = match.start() + 1
+        return None
+
     def body_of(self, shape: Shape) -> re.Pattern[str]:
         """Gives what matches the characters of a shape."""
         return self._bodies[self._shapes.index(shape)]

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from arp.ledger.payload_fields import Finding
 from arp.ledger.redaction import Found
+from arp.ledger.redaction_stream import Grown
 from arp.protocol.errors import ArpError
 from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
@@ -84,6 +85,22 @@ class Outputs:
         if found:
             self.redacted([Finding(rule=rule, count=found[rule]) for rule in sorted(found)])
         return Kept(preview, len(whole), ref)
+
+    async def grow(self, held: str, piece: str, before: str) -> Grown:
+        """Takes secrets out of an output that comes in pieces; of a large piece, beside the loop.
+
+        Cancel: Safe; nothing is noted.
+        """
+        if len(piece) < _IN_A_THREAD:
+            return self._recorder.grow(held, piece, before)
+        grown: list[Grown] = []
+
+        def work() -> Cleaned:
+            grown.append(self._recorder.grow(held, piece, before))
+            return "", {}
+
+        await self._shelf.aside(work)
+        return grown[0]
 
     async def _cleaned(self, data: bytes) -> tuple[bytes, Found]:
         if b"\0" in data[:8192]:
