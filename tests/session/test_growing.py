@@ -14,7 +14,7 @@ from arp.ledger.fact import Fact
 from arp.ledger.redaction import MARK, Redactor
 from arp.ledger.redaction_settings import Redaction
 from arp.protocol.component import Component
-from arp.protocol.errors import ArpError
+from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
 from arp.session.recovery import restore
@@ -370,3 +370,25 @@ def test_text_of_a_field_that_is_called_a_secret_is_taken_out_piece_by_piece() -
     assert "abcdef" not in shown(session, "props.password")
     append(session, "whole ghp_abcdefghijklmnopqrstuvwxyz0123456789 ", path="props.note")
     assert shown(session, "props.note") == "whole ghp_[redacted] "
+
+
+def test_what_a_turn_leaves_for_its_end_is_done_before_it_and_once() -> None:
+    """As long as the turn may still record; what is refused then does not keep it from ending."""
+    session, done = new(), list[str]()
+
+    def note() -> None:
+        session.in_turn("run.status", "t1", {}, status="running")
+        done.append("noted")
+
+    def refuse() -> None:
+        raise SurfaceDestroyed("too late")
+
+    session.before_end("t1", refuse)
+    session.before_end("t1", note)
+    session.before_end("t2", note)
+    facts(session)
+    session.end_turn("t1", "completed")
+    session.end_turn("t1", "completed")
+    read = [fact.type for fact in facts(session)]
+    assert done == ["noted"]
+    assert read == ["run.status", "turn.completed"]
