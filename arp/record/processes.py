@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from msgspec import Struct
 
 from arp.ledger.payload_fields import Finding, Stream
 from arp.ledger.redaction import Found
-from arp.ledger.redaction_stream import GROWN_CONTEXT
+from arp.ledger.redaction_stream import GROWN_CONTEXT, Grown
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.outputs import Kept, Outputs, preview_of
+from arp.record.outputs import IN_A_THREAD, Aside, Cleaned, Kept, Outputs, preview_of
 from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 
@@ -30,12 +31,13 @@ class _Flow(Struct):
 class Process:
     """A process; given by `turn.runtime.process(command)`."""
 
-    __slots__ = ("_flows", "_is_watched", "_outputs", "_recorder", "id")
+    __slots__ = ("_aside", "_flows", "_is_watched", "_outputs", "_recorder", "id")
 
-    def __init__(self, recorder: Recorder, outputs: Outputs, process_id: str) -> None:
+    def __init__(self, recorder: Recorder, outputs: Outputs, aside: Aside, process_id: str) -> None:
         self.id = process_id
         self._recorder = recorder.within(process_id=process_id)
         self._outputs = outputs.within(self._recorder)
+        self._aside = aside
         self._flows: dict[Stream, _Flow] = {}
         self._is_watched = False
         """What is held is noted before the turn ends."""
@@ -60,6 +62,8 @@ class Process:
             now.
         """
         whole = data if isinstance(data, bytes) else well_formed(data).encode()
+        if stream not in get_args(Stream):
+            return await self._note(whole, stream, mime)  # which says what is wrong
         if b"\0" in whole[:8192]:  # no text
             self._let_go(stream)
             return await self._note(whole, stream, mime)
@@ -67,7 +71,7 @@ class Process:
         piece = whole.decode("utf-8", "surrogateescape")
         held, flow.held = flow.held, ""
         try:
-            grown = await self._outputs.grow(held, piece, flow.told)
+            grown = await self._grown(held, piece, flow.told)
         except BaseException:
             flow.held = held
             raise
@@ -81,6 +85,19 @@ class Process:
         kept = await self._note(out.encode("utf-8", "surrogateescape"), stream, mime)
         self._tell(found)
         return kept
+
+    async def _grown(self, held: str, piece: str, before: str) -> Grown:
+        """Takes secrets out of a piece; out of a large one, beside the loop."""
+        if len(piece) < IN_A_THREAD:
+            return self._recorder.grow(held, piece, before)
+        grown: list[Grown] = []
+
+        def work() -> Cleaned:
+            grown.append(self._recorder.grow(held, piece, before))
+            return "", {}
+
+        await self._aside(work)
+        return grown[0]
 
     async def _note(self, data: bytes, stream: Stream, mime: str | None) -> Kept:
         kept = await self._outputs.keep(data, mime)

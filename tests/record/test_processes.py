@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import pytest
 
+from arp.ledger.fact_types import ProfileViolation
 from arp.ledger.redaction import MARK
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.messages import Input
@@ -175,3 +176,12 @@ async def test_long_text_that_was_held_is_noted_in_previews() -> None:
     assert "".join(one["preview"] for one in told) == token
     assert sum(one["bytes"] for one in told) == len(token)
     assert max(len(one["preview"]) for one in told) == 2_000
+
+
+async def test_stream_that_there_is_none_of_is_refused_and_nothing_is_held_for_it() -> None:
+    notes = Notes()
+    process = notes.runtime.process("x")
+    with pytest.raises(ProfileViolation):
+        await process.output("token: abc", "nowhere")  # type: ignore[arg-type]  # an author may
+    process.completed(0)
+    assert outputs(notes) == ""
