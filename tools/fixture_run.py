@@ -163,6 +163,10 @@ class Screen:
             self._messages += message if isinstance(message, list) else [message]
         self._came.set()
 
+    def waiting(self) -> list[bytes]:
+        """Nothing waits."""
+        return []
+
     def close(self, code: int, reason: str) -> None:
         """There is no connection."""
 

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
@@ -20,14 +21,25 @@ from arp.hub.followers import Followers
 from arp.hub.frames import Frames, pack
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
-from arp.protocol.messages import AgentMessage, Resume, SessionReady
+from arp.protocol.messages import AgentMessage, Commit, Resume, SessionReady
 from arp.session.emission import Audience, Drained, Said, Text, addressed, encoded
+from arp.session.parcels import divided
 from arp.session.session import Session
-from arp.surface.snapshot import Place, catch_up, snapshot
+from arp.surface.snapshot import (
+    Place,
+    catch_up,
+    opening,
+    snapshot_turns,
+    turns_whole,
+    version_of,
+)
 
 logger = logging.getLogger(__name__)
 
 _COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
+
+PIECE_BYTES = 128 << 10
+"""A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
 
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""
@@ -40,6 +52,8 @@ class Join(Struct, frozen=True):
     frames: list[bytes]
     place: Place
     """Where it stands with them."""
+    shared: Frames | None = None
+    """Those among them that other renderers get too."""
     kind: Literal["ready", "replay", "whole"] = "ready"
     """`replay`: what it missed comes from the log, before it is current. `whole`: the frames are a
     snapshot or a catch-up, which end in a commit."""
@@ -54,6 +68,7 @@ class Delivery:
         "_reached",
         "_session",
         "_settings",
+        "_settled",
         "followers",
         "joining",
         "replay",
@@ -74,6 +89,9 @@ class Delivery:
         self._groups: dict[Audience, list[Viewer]] = {}
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
+        self._settled: WeakValueDictionary[object, Frames] = WeakValueDictionary()
+        """Frames of turns that are over, as long as some of them wait for somebody: so a hundred
+        renderers that take a snapshot slowly cost the memory of one."""
 
     # -- coming and going ------------------------------------------------------------------------
 
@@ -245,6 +263,7 @@ class Delivery:
             return  # it left, or left and came again: then a newer join is on its way
         if join.frames:
             viewer.outbox.send(join.frames)
+            viewer.shared = join.shared if viewer.outbox.buffered else None
         if join.kind == "replay" and viewer.resume is not None:
             self.replay(viewer, viewer.resume)
             return
@@ -263,7 +282,8 @@ class Delivery:
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             is_told = resume.seq >= session.branched_at
             if is_told and name.seq - resume.seq <= self._settings.max_replay:
-                return Join(viewer, self._ready(viewer, "replay"), session.place, "replay")
+                frames = self._ready(viewer, "replay")
+                return Join(viewer, frames, session.place, kind="replay")
         elif not session.screen.count and len(session.screen.surfaces) == 1 and resume is None:
             return Join(viewer, self._ready(viewer, "new"), session.place)
         return self._snapshot(viewer)
@@ -281,15 +301,24 @@ class Delivery:
         part = viewer.place.part
         frames = self._encode(viewer, messages, part)
         viewer.part = viewer.part if place.part == part else place.part
-        return Join(viewer, frames, place, "whole")
+        return Join(viewer, frames, place, kind="whole")
 
     def _snapshot(self, viewer: Viewer) -> Join:
         screen, name = self._session.screen, self._session.name
-        messages = snapshot(screen, name, viewer.profile, screen.older, screen.gaps)
+        profile, place = viewer.profile, self._session.place
         viewer.part = None
-        frames = self._encode(viewer, messages, None)
-        viewer.part = self._session.place.part
-        return Join(viewer, frames, self._session.place, "whole")
+        begin = opening(screen, name, profile, screen.older, screen.gaps)
+        settled, others = snapshot_turns(screen)
+        end = turns_whole(screen, others, name, profile)
+        end.append(Commit(session_id=name.session_id, seq=name.seq))
+        key = (viewer.audience, self._session.branched_at, version_of(screen, settled))
+        shared = self._settled.get(key)
+        if shared is None:
+            told = turns_whole(screen, settled, name, profile)
+            shared = self._settled[key] = Frames(self._encode(viewer, told, None))
+        frames = [*self._encode(viewer, begin, None), *shared, *self._encode(viewer, end, None)]
+        viewer.part = place.part
+        return Join(viewer, frames, place, shared, "whole")
 
     def _ready(self, viewer: Viewer, resume: Literal["new", "replay"]) -> list[bytes]:
         name = self._session.name
@@ -305,7 +334,11 @@ class Delivery:
             frame
             for before in messages
             for message in addressed(before, audience, part)
-            for frame in encoded(message, audience)
+            for frame in (
+                divided(message, PIECE_BYTES, audience.encoding)
+                if audience.profile.limits.max_message_bytes is None
+                else encoded(message, audience)
+            )
         ]
         most = audience.profile.limits.max_message_bytes
         return pack(frames, viewer.encoding, most) if audience.batch and frames else frames

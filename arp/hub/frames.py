@@ -18,7 +18,7 @@ ARRAY_BYTES = MAX_BATCH + 2
 class Frames(list[bytes]):
     """Frames that several renderers get."""
 
-    __slots__ = ("wire",)
+    __slots__ = ("__weakref__", "wire")
 
     def __init__(self, frames: Iterable[bytes] = ()) -> None:
         super().__init__(frames)

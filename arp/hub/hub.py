@@ -18,6 +18,7 @@ import msgspec
 from arp.hub.author_call import name_unawaited_calls
 from arp.hub.directory import Directory, Principal, utc_now
 from arp.hub.history import History
+from arp.hub.inbound import Inbound
 from arp.hub.listing import rename
 from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
@@ -101,6 +102,7 @@ class Hub:
         mark = self.writer.mark
         self.directory = Directory(store, self.settings, self._replayer, mark, self._mend, now)
         self.writer.listing = self.directory.listing
+        self.inbound = Inbound(self.directory.states.redactor)
         self.models = Models(store, self.directory.sessions, self.settings)
         self.models.repaired = self._note_repair
         self.verifier = Verifier(store)
@@ -200,6 +202,7 @@ class Hub:
         """
         await self.runner.park()
         self.runner.close()
+        self.inbound.close()
         for live in self.sessions.values():
             for viewer in live.viewers.values():
                 live.after_write(_closing(viewer))

@@ -15,9 +15,10 @@ from typing import TypeAlias
 
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
+from arp.hub.inbound import LARGE_BYTES
 from arp.hub.trace import is_tracing, log_received, traced
 from arp.hub.viewer import Outbox, Viewer
-from arp.protocol.agent_connection import AgentConnection, Failed, Rejected
+from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, Rejected
 from arp.protocol.capabilities import hello_frame
 from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
@@ -86,9 +87,17 @@ class Peer:
 
     async def receive(self, frame: bytes | str) -> None:
         """Takes one frame. Never raises for what is in it."""
-        events = self._connection.receive(frame)
+        if len(frame) < LARGE_BYTES:
+            await self._take(self._connection.receive(frame), len(frame))
+            return
+        inbound = self._hub.inbound
+        read = await inbound.read(self._connection, frame)
+        with inbound.redactor.knowing(read.cleaned):
+            await self._take(read.events, len(frame))
+
+    async def _take(self, events: list[AgentEvent], size: int) -> None:
         if is_tracing():
-            log_received(self.viewer.id, events, len(frame))
+            log_received(self.viewer.id, events, size)
         for event in events:
             match event:
                 case RendererHello():

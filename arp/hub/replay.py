@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 CHUNK = 500
 """Facts read at once."""
 
+PIECE_BYTES = 256 << 10
+"""Of facts that are told at once: all that waits for a renderer which takes nothing."""
+
 DRAIN_S = 0.05
 """How often a reader looks whether its renderer can take more."""
 
@@ -61,13 +64,14 @@ class Replayer:
             task.stop()
 
     async def _replay(self, viewer: Viewer, resume: Resume) -> None:
-        live, after = viewer.live, resume.seq
+        live, after, limit = viewer.live, resume.seq, CHUNK
         try:
             while live is not None and _is_there(viewer, live, resume):
                 if viewer.outbox.buffered > self._settings.high_water_bytes:
                     await asyncio.sleep(DRAIN_S)
                 elif after < live.delivery.place.seq:
-                    after = await self._send_chunk(live, viewer, after)
+                    last = await self._send_chunk(live, viewer, after, limit)
+                    limit, after = min(CHUNK, 2 * (last - after)), last
                 else:
                     live.delivery.join_now(viewer)
                     return
@@ -78,9 +82,14 @@ class Replayer:
             logger.exception("replaying for renderer %s failed", viewer.id)
             viewer.outbox.close(1011, "the ledger cannot be read")
 
-    async def _send_chunk(self, live: LiveSession, viewer: Viewer, after: int) -> int:
+    async def _send_chunk(self, live: LiveSession, viewer: Viewer, after: int, limit: int) -> int:
+        """Sends what shows the next facts; of large facts only as many as go into one piece.
+
+        Returns:
+            The sequence of the last fact that was told.
+        """
         resume = viewer.resume
-        limit = min(CHUNK, live.delivery.place.seq - after)
+        limit = min(limit, live.delivery.place.seq - after)
         try:
             chunk = await self._store.read(live.session.head.session_id, after, limit)
         except FactUnreadable as error:
@@ -88,6 +97,7 @@ class Replayer:
             raise NeedsSnapshot from None
         if not chunk:
             raise NeedsSnapshot
+        chunk = _first_of(chunk)
         audience, most = viewer.audience, viewer.profile.limits.max_message_bytes
         frames: list[bytes] = []
         for message in _told(chunk, audience):
@@ -99,6 +109,16 @@ class Replayer:
         if frames and _is_there(viewer, live, resume):
             viewer.outbox.send(pack(frames, viewer.encoding, most) if audience.batch else frames)
         return chunk[-1][0]
+
+
+def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Gives the facts at the beginning that have `PIECE_BYTES` together, and one at least."""
+    size = 0
+    for place, (_, body) in enumerate(chunk):
+        size += len(body)
+        if size > PIECE_BYTES:
+            return chunk[: place or 1]
+    return chunk
 
 
 def _told(chunk: list[tuple[int, bytes]], audience: Audience) -> Iterator[AgentMessage]:

@@ -63,6 +63,10 @@ class HubSettings(Struct, frozen=True):
     """What the files of one user's sessions may hold; an upload beyond it gets RESOURCE_LIMIT."""
     high_water_bytes: Annotated[int, Meta(ge=1024, description="a number from 1024")] = 256 << 10
     """What may wait for one renderer; beyond it, it is behind and gets a catch-up later."""
+    stall_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
+    """A connection whose other end takes nothing for this long, though something waits for it, is
+    cut under `arp serve`. A network that lost its way comes back sooner, or the renderer comes
+    back by itself and resumes; a second is the least that says anything about either."""
     models_in_memory: Count = 64
     """Read models that are kept at hand; others are made from the store when somebody asks."""
     model_every_facts: Count = 2_000

@@ -73,7 +73,8 @@ class States:
         self._store = store
         self._sessions = sessions
         self._settings = settings
-        self._redactor = Redactor(settings.redaction)
+        self.redactor = Redactor(settings.redaction)
+        """Of all sessions."""
         self.archive = Archive(store)
         """Where turns go that leave the memory."""
         self._stored: dict[str, tuple[int, int]] = {}
@@ -90,7 +91,7 @@ class States:
 
     def new(self, head: Head) -> Session:
         """Gives a session in which nothing has happened; turns that leave it are archived."""
-        session = Session(head, self._settings.limits, self._settings.policy, self._redactor)
+        session = Session(head, self._settings.limits, self._settings.policy, self.redactor)
         session.screen.departed = []
         return session
 
@@ -188,7 +189,7 @@ class States:
             return None
         rules = Rules(self._settings.limits, self._settings.policy)
         try:
-            session = decode_state(stored[1], head, rules, self._redactor)
+            session = decode_state(stored[1], head, rules, self.redactor)
         except UnreadableState as error:
             logger.info("session %s: %s", head.session_id, error)
             self._broken[head.session_id] = str(error)

@@ -74,6 +74,10 @@ class _Traced:
         """As `Outbox.buffered`."""
         return self._outbox.buffered
 
+    def waiting(self) -> list[bytes]:
+        """As `Outbox.waiting`."""
+        return self._outbox.waiting()
+
     def close(self, code: int, reason: str) -> None:
         """As `Outbox.close`."""
         logger.debug("renderer %s > close %d: %s", self._viewer_id, code, reason)

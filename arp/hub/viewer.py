@@ -36,7 +36,10 @@ class Outbox(Protocol):
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait."""
+        """Bytes that wait, without those that the transport has."""
+
+    def waiting(self) -> list[bytes]:
+        """Gives the frames that these bytes are of; renderers may wait for the very same ones."""
 
     def close(self, code: int, reason: str) -> None:
         """Ends the connection, with a WebSocket close code (protocol.md 6)."""
@@ -92,6 +95,7 @@ class Viewer:
         "profile",
         "said",
         "said_hello",
+        "shared",
         "state",
         "unacknowledged",
     )
@@ -113,6 +117,8 @@ class Viewer:
         self.said = About()
         self.said_hello = True
         """False of an event stream without a `hello`: what it shows is assumed then."""
+        self.shared: list[bytes] | None = None
+        """Frames of a snapshot that wait for it, and may wait for others too."""
         self.unacknowledged: list[int] | None = None
         """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
 
@@ -136,6 +142,7 @@ class Viewer:
 
     def drained(self) -> None:
         """Is called by the transport when its buffer has become small."""
+        self.shared = None
         if self.state == "behind" and self.live is not None:
             self.live.delivery.drained(self)
 
@@ -145,11 +152,9 @@ class Viewer:
             return
         if presented and self.live is not None:
             trees = self.live.session.screen.surfaces.values()
-            self.said.presented = {
-                name: how
-                for name, how in (self.said.presented | dict(presented)).items()
-                if any(name in tree.nodes for tree in trees)
-            }
+            told = self.said.presented | dict(presented)
+            there = set[str]().union(*(told.keys() & tree.nodes.keys() for tree in trees))
+            self.said.presented = {name: how for name, how in told.items() if name in there}
         self.unacknowledged = [place for place in self.unacknowledged if place > seq]
         self.drained()
 

@@ -8,7 +8,8 @@ are secret, and secrets that are known by value (of the environment). In the pla
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
@@ -45,11 +46,22 @@ _SHORT: Final = 24
 _MOST_PLAIN: Final = 4096
 """Texts in `Redactor.plain`: less than half a MiB."""
 
+_LONG: Final = 1024
+"""Characters of a text from which it is worth looking up whether it was looked through."""
+
 _RARE: Final = "zqxjkvbpygfwmucldrhsnioate"
 """Letters, the rarest of English first."""
 
 Found: TypeAlias = dict[str, int]
 """Rule → how often."""
+
+
+class Cleaned(NamedTuple):
+    """A value that was looked through, and what came of it."""
+
+    value: Json
+    cleaned: Json
+    found: Found
 
 
 class Span(NamedTuple):
@@ -77,6 +89,7 @@ class Redactor:
         "_by_begin",
         "_fields",
         "_leads",
+        "_looked_through",
         "_shapes",
         "_sign",
         "known",
@@ -96,6 +109,8 @@ class Redactor:
         signs = SIGNS + "".join(pattern.prefix[-1] for pattern in settings.patterns)
         signs += "".join(_rarest(secret) for secret in self.known)
         self._sign = re.compile(f"[{re.escape(signs)}]" if self._shapes else _NOTHING)
+        self._looked_through: dict[int, Cleaned] = {}
+        """By the id of the value, while `knowing` lasts."""
         self.plain: set[str] = set()
         """Short texts that have no sign: what models say is mostly made of the same few tokens."""
 
@@ -199,6 +214,22 @@ class Redactor:
                 place = text.find(probe, place + 1)
         return first
 
+    def shape_before(self, text: str) -> Shape | None:
+        """Gives what a secret was that ends a text, of which only lead and mark are left.
+
+        What follows may still belong to it. `None`: no secret of a shape stood there.
+        """
+        if not text.endswith(MARK):
+            return None
+        head, start = text[: -len(MARK)], 0
+        while (match := self._begins.search(head, start)) is not None:
+            for number in self._by_begin[match.group()]:
+                lead = self._leads[number].match(head, match.start())
+                if lead is not None and lead.end() == len(head):
+                    return self._shapes[number]
+            start = match.start() + 1
+        return None
+
     def body_of(self, shape: Shape) -> re.Pattern[str]:
         """Gives what matches the characters of a shape."""
         return self._bodies[self._shapes.index(shape)]
@@ -226,15 +257,48 @@ class Redactor:
         found: Found = {}
         if not self.is_on:
             return value, found
+        if self._looked_through and not shown and id(value) in self._looked_through:
+            known = self._looked_through[id(value)]
+            return known.cleaned, dict(known.found)
         by_name = is_surely_secret_name if shown else self._names_secret
         cleaned = self._value(value, found, by_name, 0)
         return (cleaned if found else value), found
+
+    def look_through(self, value: Json) -> list[Cleaned]:
+        """Gives what `clean` would give, for `knowing`: of the value and of long texts in it.
+
+        May be called in a thread.
+        """
+        if not self.is_on:
+            return []
+        texts = [
+            Cleaned(text, self._value(text, found, self._names_secret, 0), found)
+            for text in _long_texts(value)
+            for found in [dict[str, int]()]
+        ]
+        with self.knowing(texts):
+            return [*texts, Cleaned(value, *self.clean(value))]
+
+    @contextmanager
+    def knowing(self, cleaned: Sequence[Cleaned]) -> Iterator[None]:
+        """Spares `clean` the work for these very values, which must not change meanwhile."""
+        mine = {id(one.value): one for one in cleaned}
+        self._looked_through |= mine
+        try:
+            yield
+        finally:
+            for name in mine:
+                self._looked_through.pop(name, None)
 
     def _names_secret(self, name: str) -> bool:
         return is_secret_name(name) or name.lower() in self._fields
 
     def _value(self, value: Json, found: Found, by_name: Callable[[str], bool], depth: int) -> Json:
         if isinstance(value, str):
+            if self._looked_through and len(value) >= _LONG and id(value) in self._looked_through:
+                known = self._looked_through[id(value)]
+                _add(found, known.found)
+                return known.cleaned
             if value[:1] in ("{", "[") and depth < _MOST_NESTED:
                 return self._json_text(value, found, by_name, depth + 1)
             return self._text(value, found)
@@ -295,6 +359,20 @@ class Redactor:
 def known_shapes() -> Redactor:
     """Gives the redactor of the default settings; it knows no secret by value."""
     return Redactor(Redaction())
+
+
+def _long_texts(value: Json) -> Iterator[str]:
+    """Gives the long texts in plain JSON."""
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str):
+            if len(one) >= _LONG:
+                yield one
+        elif isinstance(one, dict):
+            rest.extend(one.values())
+        elif isinstance(one, list):
+            rest.extend(one)
 
 
 def _end(match: re.Match[str] | None, default: int) -> int:

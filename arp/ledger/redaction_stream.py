@@ -9,11 +9,14 @@ each piece what stands before it.
 Most pieces have no sign of a lead and follow on nothing that has: for them there is no stream at
 all, see `Redactor.has_sign`. A stream is made for the first piece with one, and is of use until it
 is no longer busy.
+
+A text that stands somewhere and grows now and then (`grow`) needs no stream that is kept: what
+stands before a piece tells where it goes on, also behind a mark. Only what is held is to be kept.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from arp.ledger.redaction import MARK, Found, Redactor
 from arp.ledger.secret_shapes import Shape
@@ -21,15 +24,18 @@ from arp.ledger.secret_shapes import Shape
 CONTEXT: Final = 160
 """Characters before a piece that are looked at with it: more than any lead has."""
 
+GROWN_CONTEXT: Final = 2 * CONTEXT
+"""The same where the text itself is asked: a lead may stand before a mark, that before the end."""
+
 
 class SecretStream:
     """One text on its way; made by whoever says the first piece of it."""
 
     __slots__ = ("_behind", "_inside", "_redactor", "found", "held", "is_busy")
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self, redactor: Redactor, inside: Shape | None = None) -> None:
         self._redactor = redactor
-        self._inside: Shape | None = None
+        self._inside = inside
         self._behind = ""
         """What stood before what was held, when something else had to follow."""
         self.is_busy = False
@@ -114,3 +120,36 @@ class SecretStream:
         if self.held or self._redactor.unfinished(whole):
             self.is_busy = True
         return whole[:begin]
+
+
+class Grown(NamedTuple):
+    """What comes of a piece by which a text grows."""
+
+    out: str
+    """What may be told now."""
+    held: str
+    """What follows decides; it goes before the next piece."""
+    found: Found
+
+
+def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
+    """Takes secrets out of a piece by which a text grows that stands somewhere.
+
+    Args:
+        redactor: What finds them.
+        held: Of the pieces before.
+        piece: What comes.
+        before: What stands there: its last `GROWN_CONTEXT` characters, or all there are.
+    """
+    if not held and not redactor.has_sign(piece) and not redactor.has_sign(before):
+        return Grown(piece, "", {})
+    stream = SecretStream(redactor, redactor.shape_before(before))
+    out = stream.admit(held + piece, before)
+    return Grown(out, stream.held, stream.found)
+
+
+def let_go(redactor: Redactor, held: str, before: str) -> Grown:
+    """Gives what is held, since nothing follows for now; with `before` as in `grow`."""
+    stream = SecretStream(redactor, redactor.shape_before(before))
+    stream.held = held
+    return Grown(stream.finish(before), "", stream.found)

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from arp.protocol.codec import ENCODINGS, Encoding, Refused, renderer_decoder
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
-from arp.protocol.json_value import check_plain_json
+from arp.protocol.frame_parts import MAX_BATCH as MAX_BATCH
+from arp.protocol.json_value import check_plain_json, count_values
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     VERSION,
@@ -25,8 +26,11 @@ from arp.protocol.messages import (
     RendererMessage,
 )
 
-MAX_BATCH = 64
-"""Messages in one array: more than any renderer has to say at once."""
+MAX_VALUES = 20_000
+"""Values in the data of one input, over all levels: as many as the largest table has rows.
+
+A text of 1 MiB is one. Each value costs the ledger, every screen and every renderer something.
+"""
 
 MAX_REJECTED = 1000
 """Bad messages after which a peer is not worth listening to."""
@@ -81,13 +85,9 @@ class AgentConnection:
             messages = self._decoder.read(data)
         except InvalidMessage as error:
             return self._reject(error)
-        if len(messages) > MAX_BATCH:
-            return self._reject(
-                InvalidMessage(f"batch of {len(messages)} messages; at most {MAX_BATCH}")
-            )
-        return [event for message in messages for event in self._check(message)]
+        return [event for message in messages for event in self._check(message, len(data))]
 
-    def _check(self, message: RendererMessage | Refused) -> list[AgentEvent]:
+    def _check(self, message: RendererMessage | Refused, size: int) -> list[AgentEvent]:
         if isinstance(message, Refused):
             return self._reject(message.error, message.input_id)
         input_id = message.id if isinstance(message, Input) else None
@@ -97,8 +97,13 @@ class AgentConnection:
                     f"message.v: version {message.v} is not spoken here; send v: {VERSION}"
                 )
             if isinstance(message, Input):
-                check_plain_json(message.data, "message.data")
-        except RemoteError as error:
+                if self.encoding == "json":  # the others are checked
+                    check_plain_json(message.data, "message.data")
+                if size > MAX_VALUES and count_values(message.data) > MAX_VALUES:
+                    raise ResourceLimit(
+                        f"message.data: more than {MAX_VALUES} values; send a file", detail="data"
+                    )
+        except (RemoteError, ResourceLimit) as error:
             return self._reject(error, input_id)
         return [message]
 

@@ -6,14 +6,20 @@ first and recoded for the others, so that a component is encoded once, whoever r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import cbor2
 import msgspec
 
 from arp.protocol.errors import InvalidMessage
-from arp.protocol.json_value import MAX_DEPTH, Json, check_plain_json
+from arp.protocol.frame_parts import (
+    check_json_keys,
+    check_msgpack_keys,
+    parts_of,
+    read_cbor,
+)
+from arp.protocol.json_value import Json, check_plain_json
 from arp.protocol.messages import MAX_ID_LENGTH, AgentMessage, RendererMessage, is_told_once
 from arp.protocol.refusal import explain, kind_of
 
@@ -24,6 +30,7 @@ ENCODINGS: tuple[Encoding, ...] = ("json", "msgpack", "cbor")
 M = TypeVar("M")
 
 _encode_json = msgspec.json.Encoder().encode
+_encode_msgpack = msgspec.msgpack.Encoder().encode
 
 
 def encode_json(message: object) -> bytes:
@@ -36,7 +43,7 @@ def recode(frame: bytes, encoding: Encoding) -> bytes:
     if encoding == "json":
         return frame
     plain = msgspec.json.decode(frame)
-    return msgspec.msgpack.encode(plain) if encoding == "msgpack" else cbor2.dumps(plain)
+    return _encode_msgpack(plain) if encoding == "msgpack" else cbor2.dumps(plain)
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -55,13 +62,20 @@ class Decoder(Generic[M]):
     Every failure is an `InvalidMessage` that says what was wrong and where.
     """
 
-    def __init__(self, encoding: Encoding, union: Any) -> None:
+    def __init__(self, encoding: Encoding, union: Any, *, is_bounded: bool = False) -> None:
+        """See the class.
+
+        Args:
+            encoding: Of all frames.
+            union: Of the types of messages.
+            is_bounded: An array has at most `MAX_BATCH` messages.
+        """
         self.encoding = encoding
+        self._is_bounded = is_bounded
         self._structs: Mapping[str, type[msgspec.Struct]] = {
             str(struct.__struct_config__.tag): struct for struct in get_args(union)
         }
-        self._type = union | list[union]
-        self._json = msgspec.json.Decoder(self._type)
+        self._json = msgspec.json.Decoder(union)
 
     def decode(self, frame: bytes) -> list[M]:
         """Reads one frame, all or nothing; messages of a type that is not known are passed over.
@@ -89,43 +103,47 @@ class Decoder(Generic[M]):
             The messages in order, and why the others were refused.
 
         Raises:
-            InvalidMessage: The frame as a whole is not readable, holds what is not JSON, or is
-                nested too deep.
+            InvalidMessage: The frame as a whole is not readable, has too many messages, holds what
+                is not JSON or an object with the same key twice, or is nested too deep.
         """
         try:
-            message = self._typed(frame)
-        except msgspec.ValidationError:
-            return self._each(self._guarded(frame))
+            if self.encoding == "cbor":
+                return self._each_cbor(frame)
+            parts = parts_of(frame, self.encoding, is_bounded=self._is_bounded)
+            if parts is None:
+                return [self._message(frame, "message")]
+            return [self._message(part, f"message[{n}]") for n, part in enumerate(parts)]
         except _BROKEN as error:
             raise self._broken(error) from None
-        return [*message] if isinstance(message, list) else [message]
 
-    def _typed(self, frame: bytes) -> M | list[M]:
-        if self.encoding == "json":
-            return self._json.decode(frame)  # type: ignore[no-any-return]  # the union is dynamic
-        return msgspec.convert(self._plain(frame), self._type)  # type: ignore[no-any-return]
-
-    def _plain(self, frame: bytes) -> Json:
-        if self.encoding == "json":
-            return msgspec.json.decode(frame)
+    def _message(self, data: bytes, where: str) -> M | Refused:
+        """Reads one message in JSON or MessagePack."""
         if self.encoding == "msgpack":
-            plain = msgspec.msgpack.decode(frame)
-        else:
-            plain = cbor2.loads(
-                frame,
-                max_depth=MAX_DEPTH,
-                allow_duplicate_keys=False,
-                semantic_decoders=_NO_TAGS,
-                tag_hook=_refuse_tag,
-            )
-        check_plain_json(plain, "message")
-        return plain
-
-    def _guarded(self, frame: bytes) -> Json:
+            plain = msgspec.msgpack.decode(data)
+            check_plain_json(plain, "message")
+            # What our own encoder writes has no key twice: only what differs is looked through.
+            if _encode_msgpack(plain) != data:
+                check_msgpack_keys(data, plain)
+            return self._one(plain, where)
         try:
-            return self._plain(frame)
-        except _BROKEN as error:
-            raise self._broken(error) from None
+            message: M = self._json.decode(data)
+        except msgspec.ValidationError:
+            plain = msgspec.json.decode(data)
+            if not _is_written_so(plain, data):
+                check_json_keys(data)
+            return self._one(plain, where)
+        if not _is_written_so(message, data):
+            plain = msgspec.json.decode(data)
+            if not _is_written_so(plain, data):
+                check_json_keys(data)
+        return message
+
+    def _each_cbor(self, frame: bytes) -> list[M | Refused]:
+        plain = read_cbor(frame, is_bounded=self._is_bounded)
+        check_plain_json(plain, "message")
+        if isinstance(plain, list):
+            return [self._one(item, f"message[{place}]") for place, item in enumerate(plain)]
+        return [self._one(plain, "message")]
 
     def _broken(self, error: BaseException) -> InvalidMessage:
         if isinstance(error.__cause__, InvalidMessage):
@@ -133,11 +151,6 @@ class Decoder(Generic[M]):
         if isinstance(error, RecursionError):
             return InvalidMessage("message: nested too deep to be read")
         return InvalidMessage(f"message is not {self.encoding}: {error!s:.200}")
-
-    def _each(self, plain: Json) -> list[M | Refused]:
-        if isinstance(plain, list):
-            return [self._one(item, f"message[{place}]") for place, item in enumerate(plain)]
-        return [self._one(plain, "message")]
 
     def _one(self, plain: Json, where: str) -> M | Refused:
         if not isinstance(plain, dict):
@@ -173,24 +186,14 @@ _BROKEN = (
 """What the libraries raise for bytes that cannot be read; bad UTF-8 is a `ValueError`."""
 
 
-def _refuse_tag(*_: object) -> Any:
-    raise InvalidMessage("CBOR tags are not used in ARP; send plain maps, arrays and strings")
-
-
-_NO_TAGS: dict[int, Callable[..., Any]] = dict.fromkeys(
-    (
-        *(0, 1, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004),
-        *(43000, 55799),
-    ),
-    _refuse_tag,
-)
-"""Tags that cbor2 would turn into objects (dates, regular expressions, …), or into the same value
-many times over: a small frame must not become a large message. The others go to a hook."""
+def _is_written_so(value: object, data: bytes) -> bool:
+    """Tells whether JSON is what our own encoder writes for a value; then no key stands twice."""
+    return _encode_json(value) == data
 
 
 def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
-    """Reads what renderers send."""
-    return Decoder(encoding, RendererMessage)
+    """Reads what renderers send; an array of it has at most `MAX_BATCH` messages."""
+    return Decoder(encoding, RendererMessage, is_bounded=True)
 
 
 def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:

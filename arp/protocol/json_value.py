@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any, TypeAlias
 
 from arp.protocol.errors import InvalidMessage
@@ -32,6 +34,56 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
         InvalidMessage: A non-string key, NaN, an infinity, an integer beyond 64 bits, an object
             that is not JSON (a CBOR date, say), or nesting beyond `depth`.
     """
+    if not _is_plain(value, depth):
+        _refuse(value, where, depth)
+
+
+def count_values(value: Json) -> int:
+    """Counts the values in plain JSON over all levels, itself included."""
+    count, level = 0, [value]
+    while level:
+        count += len(level)
+        arrays = chain.from_iterable(one for one in level if type(one) is list)
+        objects = (one.values() for one in level if type(one) is dict)
+        level = [*arrays, *chain.from_iterable(objects)]
+    return count
+
+
+_SCALARS = frozenset((str, bool, int, float, type(None)))
+_KINDS = _SCALARS | {list, dict}
+
+
+def _is_plain(value: Json, depth: int) -> bool:
+    """Tells what `_refuse` would refuse, without saying where.
+
+    It looks at one level of nesting after the other: a level costs a few calls however many values
+    it has, since a peer may send a million of them.
+    """
+    level: Iterable[Json] = (value,)
+    while True:
+        values = list(level)
+        kinds = set(map(type, values))
+        if not kinds <= _KINDS:
+            return False
+        if int in kinds:
+            whole = [one for one in values if type(one) is int]
+            if max(whole) > MAX_INTEGER or min(whole) < -MAX_INTEGER - 1:
+                return False
+        if float in kinds and not all(math.isfinite(one) for one in values if type(one) is float):
+            return False
+        if kinds <= _SCALARS:
+            return True
+        if depth <= 0:
+            return False
+        depth -= 1
+        objects = [one for one in values if type(one) is dict]
+        if not set(map(type, chain.from_iterable(objects))) <= {str}:
+            return False
+        arrays = (one for one in values if type(one) is list)
+        level = chain(chain.from_iterable(arrays), chain.from_iterable(map(dict.values, objects)))
+
+
+def _refuse(value: Json, where: str, depth: int) -> None:
     kind = type(value)
     if kind is str or value is None or kind is bool:
         return
@@ -47,11 +99,11 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
         raise InvalidMessage(f"{where}: nested deeper than {MAX_DEPTH} levels")
     if kind is list:
         for index, item in enumerate(value):
-            check_plain_json(item, f"{where}[{index}]", depth - 1)
+            _refuse(item, f"{where}[{index}]", depth - 1)
     elif kind is dict:
         for key, item in value.items():
             if type(key) is not str:
                 raise InvalidMessage(f"{where}: object key {key!r:.40} is not a string")
-            check_plain_json(item, f"{where}.{key:.40}", depth - 1)
+            _refuse(item, f"{where}.{key:.40}", depth - 1)
     else:
         raise InvalidMessage(f"{where}: {kind.__name__} is not a JSON value")

@@ -42,6 +42,12 @@ SurfaceName = Annotated[str, Meta(max_length=128, description="at most 128 chara
 Preference = Annotated[str, Meta(max_length=64, description="at most 64 characters")]
 """A locale, a time zone, a theme."""
 
+Named = Annotated[str, Meta(max_length=128, description="at most 128 characters")]
+"""The name of a type of components, or of a feature."""
+
+_FEW = Meta(max_length=512, description="at most 512 names")
+"""A renderer knows some dozens; profiles are kept and compared."""
+
 Sequence = Annotated[int, Meta(ge=0, le=2**53, description="a number in 0…2⁵³")]
 """A place in a session's log."""
 
@@ -306,9 +312,11 @@ AgentMessage: TypeAlias = (
 class RendererCapabilities(Struct, frozen=True):
     """What a renderer shows by itself."""
 
-    components: dict[str, int] | list[str] = field(default_factory=lambda: ["text"])
+    components: Annotated[dict[Named, int], _FEW] | Annotated[list[Named], _FEW] = field(
+        default_factory=lambda: ["text"]
+    )
     """Names with versions, or names alone (version 1)."""
-    features: list[str] = []
+    features: Annotated[list[Named], _FEW] = []
     limits: RendererLimits = RendererLimits()
 
     def versions(self) -> dict[str, int]:

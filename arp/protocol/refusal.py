@@ -45,8 +45,8 @@ def explain(error: msgspec.ValidationError, root: Any, where: str, cut: str = ""
         return f"{place}: {_wrong_kind(kinds[1], kinds[2])}"
     if word := _NO_SUCH_WORD.fullmatch(reason):
         return f"{place}: {word[1]:.{_SHOWN}} is not one of {', '.join(_words(annotation))}"
-    if reason.startswith("Expected `"):
-        return f"{place}: expected {' or '.join(_bounds(annotation))}"
+    if reason.startswith("Expected `") and (wanted := dict.fromkeys(_bounds(annotation))):
+        return f"{place}: expected {' or '.join(wanted)}"
     return f"{place}: {reason}"
 
 

@@ -140,7 +140,8 @@ def parse_path(path: str) -> Segments:
 
     Raises:
         InvalidPatch: It does not begin with `props`, names nothing in it, is too long, or has a
-            segment that is empty, begins with `_`, or is `constructor` or `prototype`.
+            segment that is empty, begins with `_`, is `constructor` or `prototype`, or is an index
+            in another form than `0`, `1`, `2` …
 
     Source: protocol.md 4.
     """
@@ -164,6 +165,8 @@ def _segment(name: str, shown: str) -> str | int:
         raise InvalidPatch(f'{shown}: the segment "{name}" is not allowed')
     if _INDEX.fullmatch(name) is None:
         return name
+    if name[0] == "0" and name != "0":
+        raise InvalidPatch(f'{shown}: the index "{name}" begins with 0; write "{int(name)}"')
     if len(name) > MAX_INDEX_DIGITS:
         raise InvalidPatch(f'{shown}: the index "{name}" is too large')
     return int(name)

@@ -14,12 +14,16 @@ from arp.protocol.errors import ArpError
 from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 
-_IN_A_THREAD: Final = 65_536
+IN_A_THREAD: Final = 65_536
 """Bytes from which an output is looked through beside the loop."""
 
 
 Cleaned: TypeAlias = tuple[str, Found]
 """A text without secrets, and what was found."""
+
+
+Aside: TypeAlias = Callable[[Callable[[], Cleaned]], Awaitable[Cleaned]]
+"""Does what takes long without keeping others waiting."""
 
 
 class Shelf(Struct, frozen=True):
@@ -29,8 +33,7 @@ class Shelf(Struct, frozen=True):
     """Makes bytes durable and gives their SHA-256; raises `ArpError` if it cannot."""
     read: Callable[[str], Awaitable[bytes]]
     """Gives bytes by their SHA-256; raises `ArpError` if there are none (any more)."""
-    aside: Callable[[Callable[[], Cleaned]], Awaitable[Cleaned]]
-    """Does what takes long without keeping others waiting."""
+    aside: Aside
 
 
 class Kept(Struct, frozen=True):
@@ -89,7 +92,7 @@ class Outputs:
         if b"\0" in data[:8192]:
             return data, {}
         text = data.decode("utf-8", "surrogateescape")
-        if len(data) < _IN_A_THREAD:
+        if len(data) < IN_A_THREAD:
             cleaned, found = self._recorder.clean(text)
         else:
             cleaned, found = await self._shelf.aside(partial(self._recorder.clean, text))

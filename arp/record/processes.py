@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
-from arp.ledger.payload_fields import Stream
-from arp.protocol.json_value import Json
-from arp.record.outputs import Kept, Outputs, preview_of
+from msgspec import Struct
+
+from arp.ledger.payload_fields import Finding, Stream
+from arp.ledger.redaction import Found
+from arp.ledger.redaction_stream import GROWN_CONTEXT, Grown
+from arp.protocol.json_value import Json, JsonObject
+from arp.record.outputs import IN_A_THREAD, Aside, Cleaned, Kept, Outputs, preview_of
 from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 
@@ -14,15 +19,28 @@ MARGIN = 4_096
 """Characters behind a preview that are looked at with it: half a secret does not look like one."""
 
 
+class _Flow(Struct):
+    """One stream of a process."""
+
+    held: str = ""
+    """What has come and may be the beginning of a secret."""
+    told: str = ""
+    """The end of what was noted."""
+
+
 class Process:
     """A process; given by `turn.runtime.process(command)`."""
 
-    __slots__ = ("_outputs", "_recorder", "id")
+    __slots__ = ("_aside", "_flows", "_is_watched", "_outputs", "_recorder", "id")
 
-    def __init__(self, recorder: Recorder, outputs: Outputs, process_id: str) -> None:
+    def __init__(self, recorder: Recorder, outputs: Outputs, aside: Aside, process_id: str) -> None:
         self.id = process_id
         self._recorder = recorder.within(process_id=process_id)
         self._outputs = outputs.within(self._recorder)
+        self._aside = aside
+        self._flows: dict[Stream, _Flow] = {}
+        self._is_watched = False
+        """What is held is noted before the turn ends."""
 
     def started(
         self, command: str | Sequence[str], cwd: str | None = None, pid: int | None = None
@@ -36,13 +54,85 @@ class Process:
     ) -> Kept:
         """Notes what the process wrote; much of it is kept beside the ledger.
 
+        It may come in pieces. What a piece ends with may be the beginning of a secret: that is
+        noted with the next piece of the same stream, or when the process or the turn ends.
+
         Returns:
-            The preview, and the `output_ref` under which the whole is read again.
+            The preview, and the `output_ref` under which the whole is read again, of what is noted
+            now.
         """
+        whole = data if isinstance(data, bytes) else well_formed(data).encode()
+        if stream not in get_args(Stream):
+            return await self._note(whole, stream, mime)  # which says what is wrong
+        if b"\0" in whole[:8192]:  # no text
+            self._let_go(stream)
+            return await self._note(whole, stream, mime)
+        flow = self._flows.setdefault(stream, _Flow())
+        piece = whole.decode("utf-8", "surrogateescape")
+        held, flow.held = flow.held, ""
+        try:
+            grown = await self._grown(held, piece, flow.told)
+        except BaseException:
+            flow.held = held
+            raise
+        out, flow.held, found = grown
+        flow.told = (flow.told + out)[-GROWN_CONTEXT:]
+        if flow.held and not self._is_watched:
+            self._is_watched = True
+            self._recorder.before_end(self._let_go_all)
+        if not out and whole:
+            return Kept("", 0)
+        kept = await self._note(out.encode("utf-8", "surrogateescape"), stream, mime)
+        self._tell(found)
+        return kept
+
+    async def _grown(self, held: str, piece: str, before: str) -> Grown:
+        """Takes secrets out of a piece; out of a large one, beside the loop."""
+        if len(piece) < IN_A_THREAD:
+            return self._recorder.grow(held, piece, before)
+        grown: list[Grown] = []
+
+        def work() -> Cleaned:
+            grown.append(self._recorder.grow(held, piece, before))
+            return "", {}
+
+        await self._aside(work)
+        return grown[0]
+
+    async def _note(self, data: bytes, stream: Stream, mime: str | None) -> Kept:
         kept = await self._outputs.keep(data, mime)
         payload = {"stream": stream, "preview": kept.preview, "bytes": kept.bytes}
         self._recorder.record("process.output", payload, output_ref=kept.output_ref)
         return kept
+
+    def _tell(self, found: Found) -> None:
+        if found:
+            self._outputs.redacted(
+                [Finding(rule=rule, count=found[rule]) for rule in sorted(found)]
+            )
+
+    def _let_go_all(self) -> None:
+        """Notes what is held: the process writes no more, or nothing more may be noted."""
+        self._is_watched = False
+        for stream in self._flows:
+            self._let_go(stream)
+
+    def _let_go(self, stream: Stream) -> None:
+        flow = self._flows.get(stream)
+        if flow is None or not flow.held:
+            return
+        held, flow.held = flow.held, ""
+        out, _, found = self._recorder.let_go(held, flow.told)
+        flow.told = (flow.told + out)[-GROWN_CONTEXT:]
+        for start in range(0, len(out), PREVIEW_CHARACTERS):
+            part = out[start : start + PREVIEW_CHARACTERS].encode("utf-8", "surrogateescape")
+            payload: JsonObject = {
+                "stream": stream,
+                "preview": preview_of(part),
+                "bytes": len(part),
+            }
+            self._recorder.record("process.output", payload)
+        self._tell(found)
 
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
         """Notes what the process was given; of a secret only its size."""
@@ -53,6 +143,7 @@ class Process:
 
     def completed(self, exit_code: int, duration_ms: float | None = None) -> None:
         """Notes that it ended by itself, as it should."""
+        self._let_go_all()
         self._record("process.completed", exitCode=exit_code, durationMs=duration_ms)
 
     def failed(
@@ -60,6 +151,7 @@ class Process:
     ) -> None:
         """Notes that it could not start, or ended by itself as it should not."""
         payload = {"reason": reason, "exitCode": exit_code, "durationMs": duration_ms}
+        self._let_go_all()
         self._record("process.failed", **payload)
 
     def terminated(
@@ -67,6 +159,7 @@ class Process:
     ) -> None:
         """Notes that it was ended from outside, by which signal and why."""
         payload = {"signal": signal, "reason": reason, "durationMs": duration_ms}
+        self._let_go_all()
         self._record("process.terminated", **payload)
 
     def _record(self, type_name: str, **payload: Json) -> None:

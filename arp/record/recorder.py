@@ -13,6 +13,7 @@ from typing import Final
 from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check_ids
 from arp.ledger.payloads import check_payload
 from arp.ledger.redaction import Found
+from arp.ledger.redaction_stream import Grown, grow, let_go
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import plain, well_formed
 from arp.session.session import Session
@@ -117,6 +118,20 @@ class Recorder:
         """
         cleaned, found = self._session.log.redactor.clean(text)
         return str(cleaned), found
+
+    def grow(self, held: str, piece: str, before: str) -> Grown:
+        """Takes secrets out of a text that comes in pieces; see `redaction_stream.grow`."""
+        return grow(self._session.log.redactor, held, piece, before)
+
+    def let_go(self, held: str, before: str) -> Grown:
+        """Gives what is held of such a text, since nothing follows."""
+        return let_go(self._session.log.redactor, held, before)
+
+    def before_end(self, action: Callable[[], None]) -> None:
+        """Does something before the turn ends to which these facts belong, if they do to any."""
+        turn_id = self.ids.get("turn_id")
+        if turn_id is not None and turn_id == self._session.running:
+            self._session.before_end(turn_id, action)
 
     def within(self, **ids: Json) -> Recorder:
         """Gives a recorder whose facts carry these ids too."""

@@ -124,7 +124,9 @@ class Runtime:
             cwd: Its working directory.
             pid: The number that the system gave it.
         """
-        made = Process(self._recorder, self.outputs, self._recorder.new_id("process"))
+        made = Process(
+            self._recorder, self.outputs, self._shelf.aside, self._recorder.new_id("process")
+        )
         made.started(command, cwd, pid)
         return made
 

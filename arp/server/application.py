@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -106,6 +107,8 @@ class Application:
         """Event streams that are open; they must be told when the server stops."""
         self.unknown_peers: set[Peer | Connection] = set()
         """Connections that have not shown a token yet."""
+        self.in_transports: Callable[[], int] = lambda: 0
+        """Bytes that the transports of all connections hold, where our own server runs."""
         self._hub: Hub | None = None
         self._refusal_logged = ""
         """Why the ledger could not be opened, as the log has it."""

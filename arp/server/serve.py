@@ -21,6 +21,7 @@ from arp.server.application import Application
 from arp.server.connections import Watch, descriptor_limit, watched_http
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.socket_protocol import SocketProtocol
+from arp.server.stalls import Stalls
 
 PING_S = 20.0
 """Source: protocol.md 6."""
@@ -84,7 +85,9 @@ class Server(uvicorn.Server):
         """Whether the server ends because it could not go on."""
         self._application = application
         self._ready = ready
-        self._deadline = Deadline(application.served.settings.stop_grace_s + STOP_MARGIN_S)
+        settings = application.served.settings
+        self._deadline = Deadline(settings.stop_grace_s + STOP_MARGIN_S)
+        self._stalls = Stalls(lambda: self.server_state.connections, settings.stall_s)
 
     def give_up(self) -> None:
         """Stops because what it serves cannot go on."""
@@ -120,6 +123,8 @@ class Server(uvicorn.Server):
         """Begins to listen."""
         await super().startup(sockets)
         if self.started:
+            self._stalls.start()
+            self._application.in_transports = self._stalls.in_transports
             calm_collector()
             sys.setswitchinterval(SWITCH_S)
             self._ready()
@@ -128,6 +133,7 @@ class Server(uvicorn.Server):
         """Stops in good order."""
         self._application.close_streams()
         await super().shutdown(sockets)
+        self._stalls.stop()
         if self.force_exit:  # then the step above left it out, and the ledger is still open
             await self.lifespan.shutdown()
 

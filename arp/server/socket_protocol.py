@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+def _nobody_waits() -> None:
+    """Does nothing: what a connection calls for which nobody waits."""
+
+
 class SocketProtocol(WebSocketsSansIOProtocol):
     """One WebSocket connection; offers itself as `Wire`."""
+
+    when_writable: Callable[[], None] = staticmethod(_nobody_waits)
 
     on_lost: Callable[[], object] | None = None
     """Is called once, when the connection is gone."""
@@ -61,6 +67,11 @@ class SocketProtocol(WebSocketsSansIOProtocol):
                 self.handle_parser_exception()
                 return
         super().send_receive_event_to_app()
+
+    def resume_writing(self) -> None:
+        """Lets those write who wait; called by the transport when little is left in it."""
+        super().resume_writing()
+        self.when_writable()
 
     def can_write(self) -> bool:
         """As `Wire.can_write`."""

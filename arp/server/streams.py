@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from arp.hub.hub import Hub
+from arp.hub.inbound import LARGE_BYTES, Read
 from arp.hub.peer import Peer
 from arp.hub.trace import is_tracing, log_received
 from arp.protocol.agent_connection import AgentConnection, Rejected
@@ -148,17 +149,22 @@ class _Inputs:
         workflow = _workflow(self._application, request.scope)
         traceparent = request.headers.get("traceparent")
         answers: list[AgentMessage] = []
-        events = connection.receive(frame)
+        if len(frame) < LARGE_BYTES:
+            read = Read(connection.receive(frame), [])
+        else:
+            read = await hub.inbound.read(connection, frame)
         if is_tracing():
-            log_received("by POST", events, len(frame))
-        for event in events:
-            if isinstance(event, Input):
-                principal = request.scope["arp"].principal
-                answers.append(await hub.submit(event, principal, workflow, files, traceparent))
-            elif isinstance(event, Rejected):
-                answers.append(_error(event.error, event.input_id))
-            else:
-                answers.append(_error(InvalidMessage("only inputs are taken here")))
+            log_received("by POST", read.events, len(frame))
+        with hub.inbound.redactor.knowing(read.cleaned):
+            for event in read.events:
+                if isinstance(event, Input):
+                    principal = request.scope["arp"].principal
+                    answer = await hub.submit(event, principal, workflow, files, traceparent)
+                    answers.append(answer)
+                elif isinstance(event, Rejected):
+                    answers.append(_error(event.error, event.input_id))
+                else:
+                    answers.append(_error(InvalidMessage("only inputs are taken here")))
         return _response(answers, _status(answers))
 
 

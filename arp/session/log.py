@@ -19,9 +19,11 @@ from arp.protocol.component import Component
 from arp.protocol.errors import PermissionDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, Commit, InputEcho
+from arp.protocol.patch import Append
 from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
 from arp.session.emission import Drained, Emission, Recorded, Said, Text
+from arp.session.growing import Growing
 from arp.session.projection import At, project
 from arp.session.redacted import cleaned_changes, cleaned_component, cleaned_fact
 from arp.session.speech import Speech
@@ -50,6 +52,7 @@ class Log:
         "_session_id",
         "_threads",
         "_writer",
+        "growing",
         "redactor",
         "sealed",
         "sequence",
@@ -73,6 +76,7 @@ class Log:
         self.sealed: ReadOnly | None = None
         """Why nothing is recorded any more."""
         self.speech = Speech(screen, session_id, redactor)
+        self.growing = Growing(redactor)
         self._session_id = session_id
         self._screen = screen
         self._threads = threads or Threads()
@@ -141,14 +145,23 @@ class Log:
         self._screen = screen
         self.speech.show_on(screen)
 
-    def clean_changes(self, changes: Sequence[Change], tree: Tree | None) -> Sequence[Change]:
+    def clean_changes(
+        self, changes: Sequence[Change], surface: str, turn_id: str | None, tree: Tree | None
+    ) -> Sequence[Change]:
         """Gives changes without secrets; what was found is told behind the next fact.
 
         Args:
             changes: Of a surface.
+            surface: Its name.
+            turn_id: The turn that makes them.
             tree: What they change.
         """
-        return cleaned_changes(self.redactor, changes, tree, self._ahead)
+        changes = cleaned_changes(self.redactor, changes, self._ahead)
+        return self.growing.admit(changes, surface, turn_id, tree, self._ahead)
+
+    def let_go(self, turn_id: str, trees: dict[str, Tree]) -> list[tuple[str, Append]]:
+        """Gives what is held of texts that the turn appended to, by surface, without secrets."""
+        return self.growing.let_go(turn_id, trees, self._ahead)
 
     def clean_component(self, component: Component) -> Component:
         """Gives a component without secrets; what was found is told behind the next fact."""
@@ -157,6 +170,7 @@ class Log:
     def forget_found(self) -> None:
         """Takes note that what was cleaned is not recorded after all."""
         self._ahead = {}
+        self.growing.take_back()
 
     def settle(self, turn_id: str | None) -> None:
         """Closes the open text, and what is held of a turn: something else of it follows now."""

@@ -60,6 +60,13 @@ def parcels(message: AgentMessage, most: int, encoding: Encoding) -> list[bytes]
     return [_frame(_left_out(message, len(_frame(message, encoding))), encoding)]
 
 
+def divided(message: AgentMessage, wanted: int, encoding: Encoding) -> list[bytes]:
+    """Gives a message as frames of about `wanted` bytes at most, as far as it can be divided."""
+    frame = _frame(message, encoding)
+    parts = _divided(message) if len(frame) > wanted else []
+    return [one for part in parts for one in divided(part, wanted, encoding)] or [frame]
+
+
 def _frame(message: AgentMessage, encoding: Encoding) -> bytes:
     return recode(encode_json(message), encoding)
 

@@ -10,13 +10,11 @@ from typing import TypeVar
 
 import msgspec
 
-from arp.ledger.redaction import MARK, Found, Redactor
-from arp.ledger.redaction_stream import CONTEXT
+from arp.ledger.redaction import Found, Redactor
+from arp.ledger.secret_names import is_surely_secret_name
 from arp.protocol.component import Component
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.node import Node
 from arp.protocol.patch import Append, Insert, PatchOp, Replace, Update
-from arp.protocol.tree import Tree
 from arp.session.projection import stored
 from arp.surface.change import Change, RenderChange
 
@@ -73,22 +71,21 @@ def cleaned_fact(
 
 
 def cleaned_changes(
-    redactor: Redactor, changes: Sequence[Change], tree: Tree | None, found: Found
+    redactor: Redactor, changes: Sequence[Change], found: Found
 ) -> Sequence[Change]:
     """Gives changes of a surface without secrets, the same ones if there are none.
+
+    Text that is appended is left as it is: see `Growing`.
 
     Args:
         redactor: What finds them.
         changes: As they were asked for.
-        tree: What they change, for text that goes on there.
         found: Takes what was found.
     """
     if not redactor.is_on:
         return changes
     if redactor.suspects(msgspec.json.encode(stored(changes)).decode()):
         changes = [_cleaned_change(redactor, change, found) for change in changes]
-    if tree is not None:
-        changes = [_joined_change(redactor, change, tree, found) for change in changes]
     return changes
 
 
@@ -114,6 +111,8 @@ def cleaned_component(redactor: Redactor, component: Component, found: Found) ->
 
 def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
     match op:
+        case Append(value=str()) if not is_surely_secret_name(op.path.rpartition(".")[2]):
+            return op
         case Update() | Append():
             name = op.path.rpartition(".")[2]
             cleaned = _clean(redactor, {name: op.value}, found, shown=True)
@@ -123,39 +122,6 @@ def _cleaned_op(redactor: Redactor, op: PatchOp, found: Found) -> PatchOp:
             return msgspec.structs.replace(op, component=component)
         case _:
             return op
-
-
-def _joined_change(redactor: Redactor, change: Change, tree: Tree, found: Found) -> Change:
-    """Cleans text that is appended to text: the secret may have begun there."""
-    if isinstance(change, RenderChange) or not any(_is_text(op) for op in change.ops):
-        return change
-    ops = [_joined_op(redactor, op, tree, found) if _is_text(op) else op for op in change.ops]
-    return msgspec.structs.replace(change, ops=ops)
-
-
-def _joined_op(redactor: Redactor, op: PatchOp, tree: Tree, found: Found) -> PatchOp:
-    assert isinstance(op, Append)
-    node = tree.nodes.get(op.target)
-    before = end_of(node) if node is not None else ""
-    seam, whole = len(before), before + op.value
-    spans = redactor.spans(whole, is_whole=True)
-    for span in [span for span in spans if span.start < seam < span.end]:
-        found[span.rule] = found.get(span.rule, 0) + 1
-        return msgspec.structs.replace(op, value=MARK + whole[span.end :])
-    return op
-
-
-def _is_text(op: PatchOp) -> bool:
-    return isinstance(op, Append) and op.path == "props.content" and isinstance(op.value, str)
-
-
-def end_of(node: Node) -> str:
-    """Gives the last `CONTEXT` characters of a node's text, or more, without joining it."""
-    tail = "".join(node.tail[-CONTEXT:])
-    content = node.own.get("content")
-    if len(tail) < CONTEXT and isinstance(content, str):
-        tail = content[-CONTEXT:] + tail
-    return tail
 
 
 def _clean(redactor: Redactor, value: T, found: Found, shown: bool = False) -> T:

@@ -12,7 +12,7 @@ or its turn ends by itself; a turn that ended by a crash leaves its questions op
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -89,6 +89,7 @@ class Session:
     """The state machine of one session."""
 
     __slots__ = (
+        "_ending",
         "_surfaces",
         "head",
         "log",
@@ -123,6 +124,8 @@ class Session:
         self.profiles: set[Profile] = set()
         """Of the renderers that are there; a commit is translated for those that need it."""
         self._surfaces: dict[str, Surface] = {}
+        self._ending: list[tuple[str, Callable[[], None]]] = []
+        """What is done before a turn ends, by turn."""
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -214,10 +217,17 @@ class Session:
         """
         self.log.settle(turn_id)
         known = self.screen.surfaces.get(surface)
-        changes = self.log.clean_changes(changes, known)
-        target = self._surfaces.get(surface) or self._new_surface(surface, known or Tree())
+        changes = self.log.clean_changes(changes, surface, turn_id, known)
+        self._commit(turn_id, surface, changes, payload)
+
+    def _commit(
+        self, turn_id: str | None, surface: str, changes: Sequence[Change], payload: JsonObject
+    ) -> None:
+        """Makes a commit of changes that hold no secrets."""
+        known = self.screen.surfaces.get(surface)
         turn, seq = _output_of(turn_id, surface), self.log.sequence + 1
         try:
+            target = self._surfaces.get(surface) or self._new_surface(surface, known or Tree())
             checked = target.check(changes)
             translations = {
                 profile: Translation(checked, profile, target.tree) for profile in self.profiles
@@ -226,6 +236,7 @@ class Session:
         except ArpError:
             self.log.forget_found()
             raise
+        self.log.growing.keep()
         if known is None:
             self.screen.surfaces[surface] = target.tree
         self._surfaces[surface] = target
@@ -250,6 +261,17 @@ class Session:
                 emission.translated[profile] = (
                     None if told is None else commit_messages(at, surface, isolated(told))
                 )
+
+    def before_end(self, turn_id: str, action: Callable[[], None]) -> None:
+        """Does something before a turn ends, while it may still record."""
+        self._ending.append((turn_id, action))
+
+    def show_held(self, turn_id: str) -> None:
+        """Shows what is held of texts that a turn appended to: nothing follows it for now."""
+        self.log.settle(turn_id)
+        for surface, op in self.log.let_go(turn_id, self.screen.surfaces):
+            with suppress(ArpError):  # the component has no room left for it
+                self._commit(turn_id, surface, [PatchChange([op])], {})
 
     def tree(self, surface: str) -> Tree | None:
         """Gives a surface's components, if there is such a surface."""
@@ -348,6 +370,15 @@ class Session:
                 f"turn {turn_id} is over; it can show nothing more", detail=turn_id
             )
 
+    def _begin_end(self, turn_id: str) -> None:
+        """Tells what a turn has held back."""
+        actions = [action for turn, action in self._ending if turn == turn_id]
+        self._ending = [one for one in self._ending if one[0] != turn_id]
+        for action in actions:
+            with suppress(ArpError):  # a change that the turn made last is refused
+                action()
+        self.show_held(turn_id)
+
     def end_turn(
         self,
         turn_id: str,
@@ -370,6 +401,7 @@ class Session:
         """
         if turn_id != self.running and turn_id not in self.queue:
             return []
+        self._begin_end(turn_id)
         if reason != "interrupted":
             for question in [q for q in self.questions.values() if q.turn_id == turn_id]:
                 self.cancel_question(question)
@@ -436,6 +468,7 @@ class Session:
             raise InvalidComponent(
                 'a table asks for rows with selectable: "one" or "many"', detail=component.id
             )
+        self.show_held(turn_id)
         before = self.questions.get((surface, component.id))
         if before is not None and before.turn_id == turn_id:
             raise InvalidComponent(

@@ -14,7 +14,7 @@ from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.node import Node
 from arp.protocol.screen import Screen
 from arp.session.emission import THINKING, Text
-from arp.session.redacted import end_of
+from arp.session.growing import end_of
 from arp.surface.snapshot import Place
 
 

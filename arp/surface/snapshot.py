@@ -36,6 +36,9 @@ from arp.protocol.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
 from arp.surface.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
+LONG_PART = 256 << 10
+"""Characters of a text part from which a snapshot tells it by deltas."""
+
 
 class Place(Struct, frozen=True):
     """How far a renderer has come."""
@@ -77,6 +80,23 @@ def snapshot(
         older: How many turns came before the first that the screen keeps.
         gaps: Before which others the screen keeps none of some turns, and of how many.
     """
+    settled, others = snapshot_turns(screen)
+    return [
+        *opening(screen, name, profile, older, gaps),
+        *turns_whole(screen, settled, name, profile),
+        *turns_whole(screen, others, name, profile),
+        Commit(session_id=name.session_id, seq=name.seq),
+    ]
+
+
+def opening(
+    screen: Screen,
+    name: SessionName,
+    profile: Profile,
+    older: int | None = None,
+    gaps: dict[str, int] | None = None,
+) -> list[AgentMessage]:
+    """Gives what a snapshot begins with: `session`, and the surfaces besides `main`."""
     ready = SessionReady(
         session_id=name.session_id,
         epoch=name.epoch,
@@ -89,10 +109,32 @@ def snapshot(
     for surface, tree in screen.surfaces.items():
         if surface != "main" and tree.outputs.get(""):
             out.append(_surface(surface, tree, name, profile))
-    for turn in screen.turns.values():
-        out.extend(_turn(screen, turn, name, profile))
-    out.append(Commit(session_id=name.session_id, seq=name.seq))
     return out
+
+
+def snapshot_turns(screen: Screen) -> tuple[list[TurnScreen], list[TurnScreen]]:
+    """Gives the turns of a snapshot: those at its beginning that are over, and the rest."""
+    turns = list(screen.turns.values())
+    first = next((n for n, turn in enumerate(turns) if not turn.final), len(turns))
+    return turns[:first], turns[first:]
+
+
+def turns_whole(
+    screen: Screen, turns: Iterable[TurnScreen], name: SessionName, profile: Profile
+) -> list[AgentMessage]:
+    """Gives turns as a snapshot tells them."""
+    return [message for turn in turns for message in _turn(screen, turn, name, profile)]
+
+
+def version_of(screen: Screen, turns: Iterable[TurnScreen]) -> tuple[object, ...]:
+    """Gives what is equal, within one branch, as long as a snapshot tells turns the same way."""
+    main = screen.surfaces["main"]
+    versions: list[object] = [main.restructured, main.reshaped]
+    for turn in turns:
+        roots = main.outputs.get(turn.id, ())
+        changed = max((main.nodes[root].seq for root in roots), default=0)
+        versions.append((turn.id, turn.seq, turn.thought, changed, tuple(roots)))
+    return tuple(versions)
 
 
 def _surface(surface: str, tree: Tree, name: SessionName, profile: Profile) -> Render:
@@ -133,11 +175,14 @@ def _begun(
 ) -> tuple[list[Component], dict[str, str]]:
     """Gives the output with text parts that are too large for one message begun, and their rests.
 
-    Nothing of what was said is lost: the rest follows as deltas, which go into any message.
+    Nothing of what was said is lost: the rest follows as deltas, which go into any message. A part
+    that is very long goes so to every renderer, since a snapshot is sent in small pieces.
     """
     rests: dict[str, str] = {}
     for place, component in enumerate(output):
-        if is_text_part(component, turn_id) and not fits_in(component, profile):
+        if is_text_part(component, turn_id) and (
+            len(component.props["content"]) > LONG_PART or not fits_in(component, profile)
+        ):
             rests[component.id] = component.props["content"]
             props = {**component.props, "content": ""}
             output[place] = msgspec.structs.replace(component, props=props)

@@ -32,6 +32,10 @@ class QueueOutbox:
             self.closed = (code, reason)
             self._ready.set()
 
+    def waiting(self) -> list[bytes]:
+        """Gives the frames that wait."""
+        return list(self._frames)
+
     async def take(self, timeout_s: float | None = None) -> bytes | None:
         """Gives the next frame; `None` when the outbox is closed and empty.
 

@@ -1,9 +1,11 @@
 """WebSocket, as an ASGI application sees it: one message is one frame.
 
-Theory of operation. Sending must cost what the socket costs. As long as the server's transport
-takes frames at once, a send is driven to its end on the spot, without a task. The first that has to
-wait is finished by a task, and what comes meanwhile queues behind it; when the queue is small again
-the viewer is told.
+Theory of operation. Sending must cost what the socket costs. Under our own server frames are bytes
+for the transport; what it does not take at once waits here, and goes on in pieces of a bounded
+size, each when the last was taken. Under any other ASGI server, as long as its transport takes
+frames at once, a send is driven to its end on the spot, without a task. The first that has to wait
+is finished by a task, and what comes meanwhile queues behind it. When little waits any more the
+viewer is told.
 """
 
 from __future__ import annotations
@@ -12,13 +14,20 @@ import asyncio
 import contextlib
 import logging
 import types
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
 from typing import Any, TypeAlias
 
 from arp.hub.viewer import LOW_WATER_BYTES, Conversation, Drained
 from arp.protocol.codec import Encoding
-from arp.transport.wire import BINARY, EXTENSION, TEXT, Wire, wire_bytes
+from arp.transport.wire import (
+    BINARY,
+    EXTENSION,
+    PIECE_BYTES,
+    TEXT,
+    Backlog,
+    Wire,
+    wire_bytes,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +51,11 @@ class SocketOutbox:
     """Sends frames over one WebSocket."""
 
     __slots__ = (
+        "_backlog",
         "_closed",
         "_closing",
+        "_empty",
         "_opcode",
-        "_queue",
         "_send",
         "_task",
         "_wire",
@@ -59,30 +69,62 @@ class SocketOutbox:
         self._send = send
         self._opcode = TEXT if encoding == "json" else BINARY
         self._wire = wire
-        self._queue: deque[tuple[Event, int]] = deque()
+        self._backlog = Backlog(self._opcode)
         self._task: asyncio.Task[None] | None = None
+        """Sends by ASGI what had to wait; never where there is a wire."""
         self._closing: asyncio.Task[None] | None = None
         self._closed = False
+        self._empty: asyncio.Future[None] | None = None
+        """Done when nothing waits for the wire any more, for who closes."""
+        if wire is not None:
+            wire.when_writable = self._feed
 
     def send(self, frames: list[bytes]) -> None:
         """Sends frames now, or queues them behind what waits."""
         if self._closed:
             return
         wire = self._wire
-        if wire is not None and self._task is None and wire.can_write():
+        if wire is None:
+            for frame in frames:
+                self._send_or_queue(frame)
+        elif not self._backlog and wire.can_write() and sum(map(len, frames)) <= PIECE_BYTES:
             wire.write(wire_bytes(frames, self._opcode))
+        else:
+            self._backlog.add(frames)
+            self._feed()
+
+    def waiting(self) -> list[bytes]:
+        """Gives the frames that wait."""
+        return self._backlog.frames()
+
+    # -- with a wire: bytes in bounded pieces, each when the socket has taken the last -------------
+
+    def _feed(self) -> None:
+        wire, backlog = self._wire, self._backlog
+        assert wire is not None
+        before = backlog.size
+        while backlog and wire.can_write():
+            wire.write(backlog.take())
+        self.buffered = backlog.size
+        if backlog.size == before:
             return
-        for frame in frames:
-            event: Event = (
-                {"type": "websocket.send", "text": frame.decode()}
-                if self._opcode == TEXT
-                else {"type": "websocket.send", "bytes": frame}
-            )
-            if self._task is not None:
-                self._queue.append((event, len(frame)))
-                self.buffered += len(frame)
-            elif not self._closed:
-                self._begin(event, len(frame))
+        if not backlog and self._empty is not None and not self._empty.done():
+            self._empty.set_result(None)
+        self._tell()
+
+    # -- without: events of ASGI -------------------------------------------------------------------
+
+    def _send_or_queue(self, frame: bytes) -> None:
+        if self._task is not None:
+            self._backlog.add([frame])
+            self.buffered += len(frame)
+        elif not self._closed:
+            self._begin(self._event(frame), len(frame))
+
+    def _event(self, frame: bytes) -> Event:
+        if self._opcode == TEXT:
+            return {"type": "websocket.send", "text": frame.decode()}
+        return {"type": "websocket.send", "bytes": frame}
 
     def _begin(self, event: Event, size: int) -> None:
         sending = self._send(event)
@@ -105,16 +147,15 @@ class SocketOutbox:
         try:
             await _resume(sending, waits_for)
             self.buffered -= size
-            while self._queue:
-                event, size = self._queue.popleft()
-                await self._send(event)
-                self.buffered -= size
-                if not self._queue or self.buffered < LOW_WATER_BYTES:
-                    self._tell()
+            while self._backlog:
+                frame = self._backlog.next()
+                await self._send(self._event(frame))
+                self.buffered -= len(frame)
+                self._tell()
         except Exception as error:  # noqa: BLE001
             logger.debug("sending ended: %r", error)
             self._closed = True
-            self._queue.clear()
+            self._backlog.clear()
         finally:
             self._task = None
         self.buffered = 0
@@ -131,9 +172,21 @@ class SocketOutbox:
             closing = self._close(code, reason)
             self._closing = asyncio.get_running_loop().create_task(closing)
 
+    def end(self) -> None:
+        """Drops what waits: the connection is gone."""
+        self._closed = True
+        self._backlog.clear()
+        self.buffered = 0
+        if self._wire is not None:
+            del self._wire.when_writable
+
     async def _close(self, code: int, reason: str) -> None:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=FLUSH_S)
+        elif self._backlog:
+            self._empty = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._empty], timeout=FLUSH_S)
+            self._backlog.clear()
         with contextlib.suppress(Exception):
             await self._send({"type": "websocket.close", "code": code, "reason": reason})
 
@@ -176,3 +229,4 @@ async def talk(
             await peer.receive(text if text is not None else event["bytes"])
     finally:
         peer.closed()
+        outbox.end()

@@ -6,7 +6,8 @@ audience. Source: RFC 6455, 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Protocol
 
@@ -16,6 +17,13 @@ TEXT = 0x81
 """A whole text message: FIN and opcode 1."""
 BINARY = 0x82
 """A whole binary message: FIN and opcode 2."""
+
+PIECE_BYTES = 64 << 10
+"""Of what waits for a socket as much is handed to it at once; of a longer message a fragment."""
+
+_REST = 0x00
+_LAST = 0x80
+"""The first byte of a fragment that goes on with a message, and of the last one (RFC 6455, 5.4)."""
 
 SHORT, MEDIUM = 125, 0xFFFF
 """The longest payloads whose length stands in one byte and in two more."""
@@ -34,6 +42,9 @@ class Wire(Protocol):
     def write(self, data: bytes) -> None:
         """Sends bytes behind what was sent before."""
 
+    when_writable: Callable[[], None]
+    """Is called when bytes may be written again."""
+
 
 EXTENSION = "arp.wire"
 """Its name among the ASGI extensions of a scope."""
@@ -46,6 +57,72 @@ def wire_bytes(frames: Sequence[bytes], opcode: int) -> bytes:
     if frames.wire is None:
         frames.wire = _join(frames, opcode)
     return frames.wire
+
+
+class Backlog:
+    """Messages that wait for a socket, to be taken in pieces of a bounded size.
+
+    Frames are kept as they are, so that several sockets share them; a piece is made when the socket
+    takes it. A control frame may go between any two pieces.
+    """
+
+    __slots__ = ("_frames", "_opcode", "_place", "size")
+
+    def __init__(self, opcode: int) -> None:
+        self._opcode = opcode
+        self._frames: deque[bytes] = deque()
+        self._place = 0
+        """How much of the first one was taken."""
+        self.size = 0
+        """Bytes that wait, without what the wire adds."""
+
+    def __bool__(self) -> bool:
+        """Tells whether anything waits."""
+        return bool(self._frames)
+
+    def add(self, frames: Sequence[bytes]) -> None:
+        """Lets messages wait behind the others."""
+        self._frames.extend(frames)
+        self.size += sum(map(len, frames))
+
+    def frames(self) -> list[bytes]:
+        """Gives what waits, the first as if nothing of it had been taken."""
+        return list(self._frames)
+
+    def clear(self) -> None:
+        """Drops what waits."""
+        self._frames.clear()
+        self._place = self.size = 0
+
+    def next(self) -> bytes:
+        """Gives the next message, as it is."""
+        frame = self._frames.popleft()
+        self.size -= len(frame)
+        return frame
+
+    def take(self) -> bytes:
+        """Gives the next piece, as it stands on the wire."""
+        first = self._frames[0]
+        if self._place or len(first) > PIECE_BYTES:
+            return self._fragment(first)
+        whole, size = [self._frames.popleft()], len(first)
+        while self._frames and size + len(self._frames[0]) <= PIECE_BYTES:
+            size += len(self._frames[0])
+            whole.append(self._frames.popleft())
+        self.size -= size
+        return _join(whole, self._opcode)
+
+    def _fragment(self, message: bytes) -> bytes:
+        begin, end = self._place, self._place + PIECE_BYTES
+        piece = message[begin:end]
+        self.size -= len(piece)
+        head = _REST if begin else self._opcode & ~_LAST
+        if end >= len(message):
+            head |= _LAST
+            self._frames.popleft()
+            end = 0
+        self._place = end
+        return _head(len(piece), head) + piece
 
 
 def _join(frames: Sequence[bytes], opcode: int) -> bytes:

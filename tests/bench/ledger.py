@@ -132,6 +132,10 @@ class Heard:
         self._frames += frames
         self._came.set()
 
+    def waiting(self) -> list[bytes]:
+        """Nothing waits."""
+        return []
+
     def close(self, code: int, reason: str) -> None:
         raise SystemExit(f"closed: {code} {reason}")
 

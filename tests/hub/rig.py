@@ -87,6 +87,10 @@ class Box:
         self.frames.extend(frames)
         self._came.set()
 
+    def waiting(self) -> list[bytes]:
+        """Keeps none of them waiting."""
+        return []
+
     def close(self, code: int, reason: str) -> None:
         """Takes note of the end, which is the first that was given."""
         self.closed = self.closed or (code, reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -139,6 +140,41 @@ async def test_only_the_last_commit_of_a_snapshot_carries_seq(agent: Stepper) ->
     placed = [one["type"] for one in late.box.messages if one.get("seq") is not None]
     assert placed == ["session", "commit"]
     assert late.box.messages[-1]["seq"] == late.box.of("session")[0]["seq"]
+
+
+async def test_renderers_that_take_a_snapshot_slowly_share_its_frames(agent: Stepper) -> None:
+    """Turns that are over are encoded once, as long as somebody waits for them."""
+
+    async def join(hub: Hub, *, waits: bool, components: Sequence[str] = ALL) -> Renderer:
+        late = Renderer(hub, components=components)
+        late.box.buffered = 1 if waits else 0
+        return await late.join()
+
+    async with running(agent) as hub:
+        first = await Renderer(hub).join()
+        await begun(hub, first)
+        await agent.step(hub, "said ")
+        await ended(agent, first)
+        await settled(hub)
+        one, two, other = [
+            await join(hub, waits=True),
+            await join(hub, waits=True),
+            await join(hub, waits=True, components=["text"]),
+        ]
+        shared = one.viewer.shared
+        same = {id(frame) for frame in one.box.frames} & {id(frame) for frame in two.box.frames}
+        foreign = {id(frame) for frame in one.box.frames} & {
+            id(frame) for frame in other.box.frames
+        }
+        for viewer in (one.viewer, two.viewer):
+            viewer.drained()
+        three = await join(hub, waits=False)
+    assert shared is not None
+    assert two.viewer.shared is None
+    assert len(same) == len(one.box.frames) - 2  # all but `session` and the last commit
+    assert not foreign
+    assert three.viewer.shared is None
+    assert three.screen.canonical() == one.screen.canonical() == first.screen.canonical()
 
 
 async def test_second_hello_while_the_first_is_answered_sends_everything_once(

@@ -271,3 +271,26 @@ def test_texts_without_a_sign_are_remembered_up_to_a_bound() -> None:
         assert not redactor.has_sign(word)
     assert words[-1] in redactor.plain
     assert len(redactor.plain) <= 4_096
+
+
+def test_what_was_looked_through_is_not_looked_through_again() -> None:
+    """Long texts and the value itself, as long as somebody says so, and by identity alone."""
+    redactor = Redactor(Redaction())
+    secret = "sk-" + "aB3dE5fG7h" * 3
+    long, nested = (
+        "word " * 300 + secret,
+        msgspec.json.encode({"password": "hunter22", "x": "y" * 2000}).decode(),
+    )
+    value = {"a": [long, {"b": nested}], "c": 1, "d": "short"}
+    expected = redactor.clean(value)
+    known = redactor.look_through(value)
+    with redactor.knowing(known):
+        assert redactor.clean(value) == expected
+        assert redactor.clean({"answer": long}) == (
+            {"answer": long.replace(secret, "sk-[redacted]")},
+            {"api-key": 1},
+        )
+        assert redactor.clean({"answer": nested}, shown=True)[1] == {"secret-field": 1}
+        assert redactor.clean({"a": "x" * 2000}) == ({"a": "x" * 2000}, {})
+    assert redactor.clean(value) == expected
+    assert Redactor(Redaction(enabled=False)).look_through(value) == []

@@ -135,3 +135,41 @@ def test_any_bytes_end_in_events_or_a_coded_rejection(
                 cbor2.dumps(event.data)
                 assert msgspec.json.decode(msgspec.json.encode(event.data)) == event.data
     assert agent.receive(recode(encode_json(HI), encoding)) == [HI]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    ("capabilities", "message"),
+    [
+        ({"components": ["text"] * 513}, "components: expected at most 512 names"),
+        (
+            {"components": {f"c{n}": 1 for n in range(513)}},
+            "components: expected at most 512 names",
+        ),
+        ({"features": ["batch"] * 513}, "features: expected at most 512 names"),
+        ({"components": ["c" * 129]}, "components[0]: Expected `str` of length <= 128"),
+    ],
+)
+def test_renderer_names_a_bounded_number_of_components_and_features(
+    encoding: Encoding, capabilities: dict[str, object], message: str
+) -> None:
+    hello = {"v": 1, "type": "hello", "capabilities": capabilities}
+    (event,) = connection(encoding).receive(recode(encode_json(hello), encoding))
+    assert isinstance(event, Rejected)
+    assert event.error.message == f"message.capabilities.{message}"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_input_has_a_bounded_number_of_values(encoding: Encoding) -> None:
+    """`data`, `text`, the array and its items: 20,000 in all may come."""
+    for count, is_taken in ((19_997, True), (19_998, False)):
+        items: list[object] = [[0] if n % 2 else {"a": 0} for n in range(count // 2)]
+        items += [0] * (count % 2)
+        said = Input(input_type="text", data={"text": "hi", "items": items}, id="i1")
+        (event,) = connection(encoding).receive(recode(encode_json(said), encoding))
+        if is_taken:
+            assert isinstance(event, Input)
+        else:
+            assert isinstance(event, Rejected)
+            assert (event.error.code, event.input_id) == (4, "i1")
+            assert event.error.message == "message.data: more than 20000 values; send a file"

@@ -408,7 +408,8 @@ def test_nothing_else_can_be_appended(
 def test_a_path_is_names_and_indexes_behind_props() -> None:
     assert parse_path("props.title") == ("title",)
     assert parse_path("props.rows.3.0") == ("rows", 3, 0)
-    assert parse_path("props.answer.007") == ("answer", 7)
+    assert parse_path("props.answer.0") == ("answer", 0)
+    assert parse_path("props.answer.+1") == ("answer", "+1")
     assert parse_path("props.a-b.²") == ("a-b", "²")
     assert parse_path("props." + ".".join("a" * 16)) == tuple("a" * 16)
     assert parse_path("props." + "a" * 64) == ("a" * 64,)
@@ -432,6 +433,8 @@ def test_a_path_is_names_and_indexes_behind_props() -> None:
         ("props" + ".a" * 100_000, "more than 16 segments"),
         ("props." + "a" * 65, "a segment has more than 64 characters"),
         ("props.1234567890", 'the index "1234567890" is too large'),
+        ("props.rows.00", 'the index "00" begins with 0; write "0"'),
+        ("props.rows.007.0", 'the index "007" begins with 0; write "7"'),
     ],
 )
 def test_a_path_that_leads_elsewhere_is_refused(path: str, message: str) -> None:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from hashlib import sha256
 
+import pytest
+
+from arp.ledger.fact_types import ProfileViolation
+from arp.ledger.redaction import MARK
+from arp.protocol.errors import SurfaceDestroyed
+from arp.protocol.messages import Input
+from arp.session.inputs import submit
+from tests.ledger.test_redaction import ORDINARY, SECRETS
 from tests.record.rig import Notes
 
 P = {"process_id": "process-1"}
@@ -51,3 +60,128 @@ def test_a_process_may_fail_or_be_ended_from_outside() -> None:
         ("process.failed", {"reason": "no such program", "exitCode": 127, "durationMs": 1.0}, P),
         ("process.terminated", {"signal": "SIGTERM", "reason": "cancelled", "durationMs": 2.0}, P),
     ]
+
+
+def outputs(notes: Notes, stream: str = "stdout") -> str:
+    """What the ledger has of a stream, joined."""
+    return "".join(
+        payload["preview"]
+        for name, payload, _ in notes.told()
+        if name == "process.output" and payload["stream"] == stream
+    )
+
+
+@pytest.mark.parametrize(("whole", "cleaned", "rule"), SECRETS)
+async def test_secret_in_two_pieces_of_an_output_is_taken_out_wherever_it_is_cut(
+    whole: str, cleaned: str, rule: str
+) -> None:
+    for place in range(len(whole) + 1):
+        notes = Notes()
+        process = notes.runtime.process("x")
+        await process.output(whole[:place])
+        await process.output("other ", "stderr")
+        await process.output(whole[place:].encode())
+        process.completed(0)
+        told = notes.told()
+        findings = [payload["findings"] for name, payload, _ in told if name == "output.redacted"]
+        assert findings == [[{"rule": rule, "count": 1}]]
+        read = [
+            payload["preview"]
+            for name, payload, _ in told
+            if name == "process.output" and payload["stream"] == "stdout"
+        ]
+        assert "".join(read) == cleaned, place
+
+
+@pytest.mark.parametrize("content", ORDINARY)
+async def test_ordinary_output_in_pieces_stays_as_it_is(content: str) -> None:
+    notes = Notes()
+    process = notes.runtime.process("x")
+    for start in range(0, len(content), 3):
+        await process.output(content[start : start + 3])
+    process.terminated("SIGTERM")
+    assert outputs(notes) == content
+
+
+async def test_what_is_held_of_an_output_is_noted_when_its_turn_ends() -> None:
+    """Also if nobody says that the process ended; and of a process that failed."""
+    notes = Notes()
+    session = notes.session
+    submit(session, Input(input_type="text", data={"text": "hi"}))
+    process = notes.runtime.process("x")
+    kept = await process.output("token: abc")
+    assert (kept.preview, kept.bytes) == ("token: ", 7)
+    kept = await process.output("def")
+    assert (kept.preview, kept.bytes, kept.output_ref) == ("", 0, None)
+    failed = notes.runtime.process("y")
+    await failed.output("password=hunt")
+    failed.failed("it broke")
+    session.end_turn("t1", "completed")
+    told = [payload for name, payload, _ in notes.told() if name == "process.output"]
+    assert [one["preview"] for one in told] == ["token: ", "password=", "hunt", "abcdef"]
+    assert [one["bytes"] for one in told] == [7, 9, 4, 6]
+
+
+async def test_turn_ends_although_nothing_more_may_be_noted() -> None:
+    notes = Notes()
+    submit(notes.session, Input(input_type="text", data={"text": "hi"}))
+    process = notes.runtime.process("x")
+    await process.output("token: abc")
+    notes.over = SurfaceDestroyed("turn t1 is over")
+    notes.session.end_turn("t1", "completed")
+    assert notes.session.running is None
+
+
+async def test_large_piece_is_looked_through_beside_the_loop_and_what_it_holds_goes_on() -> None:
+    notes = Notes()
+    process = notes.runtime.process("x")
+    begin = "word " * 20_000 + "token: abc"
+    await process.output(begin)
+    await process.output("def123 end")
+    process.completed(0)
+    (data,) = notes.kept.values()
+    assert data.decode() == begin[:-3]
+    assert outputs(notes).endswith(f"{MARK} end")
+
+
+async def test_bytes_that_are_no_text_let_go_of_what_is_held() -> None:
+    notes = Notes()
+    process = notes.runtime.process("x")
+    await process.output("token: abc")
+    await process.output(b"\0\1\2")
+    process.completed(0)
+    assert outputs(notes) == "token: abc\0\1\2"
+
+
+async def test_output_that_is_cancelled_keeps_what_was_held_before() -> None:
+    notes = Notes()
+    process = notes.runtime.process("x")
+    await process.output("token: abc")
+    noting = asyncio.ensure_future(process.output("word " * 20_000))
+    await asyncio.sleep(0)
+    noting.cancel()
+    await asyncio.wait([noting])
+    await process.output("def123 end")
+    assert outputs(notes) == f"token: {MARK} end"
+
+
+async def test_long_text_that_was_held_is_noted_in_previews() -> None:
+    """A token that never ends is looked at for 2,048 characters, a preview has 2,000."""
+    notes = Notes()
+    process = notes.runtime.process("x")
+    token = "eyJ" + "a" * 2_040
+    await process.output(token)
+    process.completed(0)
+    told = [payload for name, payload, _ in notes.told() if name == "process.output"]
+    assert "".join(one["preview"] for one in told) == token
+    assert sum(one["bytes"] for one in told) == len(token)
+    assert max(len(one["preview"]) for one in told) == 2_000
+
+
+async def test_stream_that_there_is_none_of_is_refused_and_nothing_is_held_for_it() -> None:
+    notes = Notes()
+    process = notes.runtime.process("x")
+    with pytest.raises(ProfileViolation):
+        await process.output("token: abc", "nowhere")  # type: ignore[arg-type]  # an author may
+    process.completed(0)
+    assert outputs(notes) == ""

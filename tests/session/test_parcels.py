@@ -26,7 +26,7 @@ from arp.protocol.messages import (
     ToolStartPayload,
 )
 from arp.protocol.patch import Update
-from arp.session.parcels import parcels
+from arp.session.parcels import divided, parcels
 
 MOST = 1024
 
@@ -156,3 +156,23 @@ def test_what_cannot_be_made_smaller_is_left_out_and_an_error_says_so() -> None:
         "this renderer takes no message so large"
     )
     assert error.turn_id == "t1"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_snapshot_is_divided_as_far_as_that_changes_nothing(encoding: Encoding) -> None:
+    """What cannot be divided goes whole: nothing is shortened, and nothing left out."""
+    parts = [Component(f"c{n}", "text", {"content": "x" * 300}) for n in range(8)]
+    huge = Component("huge", "text", {"content": "y" * 5000})
+    show = Render(session_id="s", turn_id="t1", components=[*parts, huge])
+    frames = divided(show, MOST, encoding)
+    decoder = agent_decoder(encoding)
+    renders = [one for frame in frames for one in decoder.decode(frame)]
+    assert [c for one in renders if isinstance(one, Render) for c in one.components] == [
+        *parts,
+        huge,
+    ]
+    assert [len(frame) > MOST for frame in frames] == [False] * (len(frames) - 1) + [True]
+    done = Commit(session_id="s", seq=1, usage={"x": "y" * 5000})
+    assert [one for frame in divided(done, MOST, encoding) for one in decoder.decode(frame)] == [
+        done
+    ]

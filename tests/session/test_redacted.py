@@ -13,9 +13,11 @@ from arp.protocol.errors import ArpError
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Update
 from arp.session.effects import ResolveQuestion
+from arp.session.emission import SAYING, THINKING
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.change import PatchChange, RenderChange
+from tests.ledger.test_redaction import SECRETS
 from tests.session.conversation import AT, begun, facts, new, send, text, user
 
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -121,6 +123,25 @@ def test_thinking_is_redacted() -> None:
     read = facts(session)
     assert session.screen.turns["t1"].thinking == f"it is {HIDDEN} so"
     without_secret(session, read)
+
+
+@pytest.mark.parametrize("kind", [SAYING, THINKING])
+@pytest.mark.parametrize(("whole", "cleaned"), [(whole, cleaned) for whole, cleaned, _ in SECRETS])
+def test_what_is_said_or_thought_in_two_writes_is_redacted_wherever_it_is_cut(
+    whole: str, cleaned: str, kind: str
+) -> None:
+    for place in range(len(whole) + 1):
+        session, read = new(), list[Fact]()
+        user(session, "hi")
+        for piece in (whole[:place], whole[place:]):
+            if piece:
+                session.say("t1", piece, kind)
+            read += facts(session)
+        session.end_turn("t1", "completed")
+        read += facts(session)
+        turn = session.screen.turns["t1"]
+        assert (session.screen.text("t1") if kind == SAYING else turn.thinking) == cleaned
+        assert "".join(fact.payload["text"] for fact in read if fact.type == kind) == cleaned
 
 
 def test_what_is_shown_is_redacted() -> None:

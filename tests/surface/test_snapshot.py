@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from arp.protocol.catalog import VERSIONS
+from arp.protocol.codec import encode_json
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.limits import RendererLimits
@@ -37,7 +38,15 @@ from arp.protocol.messages import (
 from arp.protocol.patch import PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.screen import Screen
 from arp.surface.profile import DRAFT, Profile, profile_of
-from arp.surface.snapshot import Place, SessionName, catch_up, snapshot
+from arp.surface.snapshot import (
+    LONG_PART,
+    Place,
+    SessionName,
+    catch_up,
+    snapshot,
+    snapshot_turns,
+    version_of,
+)
 
 
 def profile(*components: str, features: Sequence[str] = ("thinking",)) -> Profile:
@@ -448,6 +457,55 @@ def test_large_text_part_is_begun_and_told_by_deltas_behind_its_turn() -> None:
         said(SPOKEN, target="t1/1"),
         commit(None, seq=20),
     ]
+
+
+def test_text_part_that_is_very_long_goes_by_deltas_to_everybody() -> None:
+    """So that a snapshot can be sent in small pieces."""
+    for length, is_begun in ((LONG_PART, False), (LONG_PART + 1, True)):
+        told = snapshot(screen(said("x" * length), commit(final=True)), NAME, FULL)
+        deltas = [one.payload.delta for one in told if isinstance(one, Delta)]
+        assert deltas == (["x" * length] if is_begun else [])
+
+
+def test_version_of_turns_is_the_same_only_while_a_snapshot_tells_them_alike() -> None:
+    """Each of these changes what a snapshot says, so it changes the version."""
+    begun: list[tuple[int, AgentMessage]] = [
+        (1, said("a")),
+        (2, show(text("x"), group("g", "in"))),
+        (2, commit()),
+        (3, tool("c")),
+    ]
+    shown = screen(*begun)
+    turns = list(shown.turns.values())
+    version, before = version_of(shown, turns), encode_json(snapshot(shown, NAME, FULL))
+    shown.apply(echo("elsewhere", "t2"), 4)
+    assert version_of(shown, turns) == version
+    for number, message in enumerate(
+        [
+            said("b"),
+            said("hm", kind="thinking"),
+            done("c"),
+            patch(Update("in", "props.content", "y")),
+            patch(Remove("x")),
+            patch(Replace("g", text("g"))),
+            commit(final=True),
+        ]
+    ):
+        for one in [message] if not isinstance(message, Patch) else [message, commit()]:
+            shown.apply(one, 5 + number)
+        assert encode_json(snapshot(shown, NAME, FULL)) != before
+        assert version_of(shown, turns) != version
+        version, before = version_of(shown, turns), encode_json(snapshot(shown, NAME, FULL))
+
+
+def test_turns_that_are_over_stand_before_the_first_that_is_not() -> None:
+    shown = screen(
+        *(said("x", turn) for turn in ("t1", "t2", "t3")),
+        commit("t1", final=True),
+        commit("t3", final=True),
+    )
+    settled, others = snapshot_turns(shown)
+    assert [[turn.id for turn in some] for some in (settled, others)] == [["t1"], ["t2", "t3"]]
 
 
 def test_catch_up_that_would_begin_a_large_text_part_is_a_snapshot() -> None:

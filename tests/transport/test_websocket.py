@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from arp.hub.directory import Principal
 from arp.hub.peer import Peer
 from arp.hub.viewer import LOW_WATER_BYTES
 from arp.transport.websocket import SocketOutbox, talk
+from arp.transport.wire import PIECE_BYTES
 from tests.hub.rig import running
 from tests.transport.listener import Listener
 from tests.waiting import becomes
@@ -42,16 +44,21 @@ class Socket:
 class DirectWire:
     """Takes ready frames when it can."""
 
+    when_writable: Callable[[], None]
+
     def __init__(self) -> None:
         self.written: list[bytes] = []
         self.open = True
+        self.room = 1000
+        """How many pieces more it takes."""
 
     def can_write(self) -> bool:
         """Whether bytes may be written now."""
-        return self.open
+        return self.open and self.room > 0
 
     def write(self, data: bytes) -> None:
         """Takes them."""
+        self.room -= 1
         self.written.append(data)
 
 
@@ -177,25 +184,73 @@ async def test_close_does_not_wait_for_a_peer_that_reads_nothing(
 
 
 async def test_ready_frames_go_past_the_server_where_it_offers_that() -> None:
-    """And through it where the wire cannot take them now, without changing the order."""
-    socket, wire = Socket(), DirectWire()
+    """What the wire cannot take now goes when it can, without changing the order."""
+    socket, wire, listener = Socket(), DirectWire(), Listener()
     outbox = SocketOutbox(socket.send, "json", wire)
+    outbox.viewer = listener.viewer
     outbox.send([b"a"])
     wire.open = False
-    socket.free.clear()
     outbox.send([b"b"])
+    outbox.send([b"c", b"d"])
+    waited, waiting = outbox.buffered, outbox.waiting()
     wire.open = True
-    outbox.send([b"c"])
-    early = list(wire.written)
-    socket.free.set()
-    await becomes(lambda: len(socket.texts) == 2)
-    await becomes(lambda: outbox._task is None)
-    outbox.send([b"d"])
-    outbox.close(1000, "done")
+    wire.when_writable()
     outbox.send([b"e"])
-    assert early == [b"\x81\x01a"]
-    assert socket.texts == ["b", "c"]
-    assert wire.written == [b"\x81\x01a", b"\x81\x01d"]
+    outbox.close(1000, "done")
+    outbox.send([b"f"])
+    await becomes(lambda: len(socket.sent) == 1)
+    assert (waited, waiting) == (3, [b"b", b"c", b"d"])
+    assert (outbox.buffered, listener.told) == (0, 1)
+    assert wire.written == [b"\x81\x01a", b"\x81\x01b\x81\x01c\x81\x01d", b"\x81\x01e"]
+    assert socket.sent == [{"type": "websocket.close", "code": 1000, "reason": "done"}]
+
+
+async def test_large_message_goes_in_pieces_each_when_the_last_was_taken() -> None:
+    """So a socket that nobody reads holds one piece, whatever waits for it."""
+    socket, wire, listener = Socket(), DirectWire(), Listener()
+    outbox = SocketOutbox(socket.send, "json", wire)
+    outbox.viewer = listener.viewer
+    wire.room = 1
+    frames = [b"x" * (3 * PIECE_BYTES), b"last"]
+    outbox.send(frames)
+    held, waiting = [len(piece) for piece in wire.written], outbox.waiting()
+    counts = []
+    while outbox.buffered:
+        wire.room = 1
+        wire.when_writable()
+        counts.append(outbox.buffered)
+    assert held == [PIECE_BYTES + 10]
+    assert all(one is other for one, other in zip(waiting, frames, strict=True))
+    assert counts == [PIECE_BYTES + 4, 4, 0]
+    assert listener.told > 0
+
+
+async def test_close_waits_for_the_wire_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waited goes out before; of a peer that takes nothing it is dropped."""
+    monkeypatch.setattr("arp.transport.websocket.FLUSH_S", 0.05)
+    for takes in (True, False):
+        socket, wire = Socket(), DirectWire()
+        outbox = SocketOutbox(socket.send, "json", wire)
+        wire.open = False
+        outbox.send([b"a"])
+        outbox.close(1012, "restarting")
+        await asyncio.sleep(0)
+        wire.open = takes
+        wire.when_writable()
+        await becomes(lambda socket=socket: len(socket.sent) == 1)  # type: ignore[misc]
+        assert wire.written == ([b"\x81\x01a"] if takes else [])
+        assert outbox.waiting() == []
+
+
+async def test_ended_outbox_keeps_nothing_and_waits_for_nothing() -> None:
+    socket, wire = Socket(), DirectWire()
+    outbox = SocketOutbox(socket.send, "json", wire)
+    wire.open = False
+    outbox.send([b"a"])
+    outbox.end()
+    outbox.send([b"b"])
+    assert (outbox.buffered, outbox.waiting()) == (0, [])
+    assert not hasattr(wire, "when_writable")
 
 
 async def test_send_that_is_cancelled_while_it_waits_lets_go_of_its_place() -> None:

@@ -9,7 +9,7 @@ from websockets.protocol import OPEN
 from websockets.uri import parse_uri
 
 from arp.hub.frames import Frames
-from arp.transport.wire import BINARY, TEXT, wire_bytes
+from arp.transport.wire import BINARY, PIECE_BYTES, TEXT, Backlog, wire_bytes
 
 
 def read(data: bytes) -> list[tuple[Opcode, bytes]]:
@@ -41,3 +41,41 @@ def test_bytes_are_made_once_for_frames_that_are_shared() -> None:
     frames = Frames([b"a", b"b"])
     assert wire_bytes(frames, TEXT) is wire_bytes(frames, TEXT)
     assert read(wire_bytes(frames, TEXT)) == [(Opcode.TEXT, b"a"), (Opcode.TEXT, b"b")]
+
+
+@pytest.mark.parametrize("length", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES, 500_000])
+def test_backlog_gives_messages_in_pieces_that_join_to_the_same(length: int) -> None:
+    """RFC 6455, 5.4: between two pieces anything else may be sent, since each is whole frames."""
+    backlog = Backlog(TEXT)
+    messages = [b"first", b"x" * length, b"y" * (length // 2), b"last"]
+    backlog.add(messages)
+    sizes: list[int] = []
+    received: list[bytes] = []
+    parts = b""
+    protocol = ClientProtocol(parse_uri("ws://localhost/"), state=OPEN, max_size=None)
+    while backlog:
+        piece = backlog.take()
+        sizes.append(len(piece))
+        protocol.receive_data(piece)
+        for frame in protocol.events_received():
+            assert isinstance(frame, Frame)
+            assert frame.opcode in ((Opcode.CONT,) if parts else (Opcode.TEXT, Opcode.CONT))
+            parts += bytes(frame.data)
+            if frame.fin:
+                received.append(parts)
+                parts = b""
+    assert received == messages
+    assert backlog.size == 0
+    assert max(sizes) <= PIECE_BYTES + 100
+
+
+def test_backlog_that_is_cleared_in_the_middle_of_a_message_begins_anew() -> None:
+    backlog = Backlog(BINARY)
+    backlog.add([b"x" * (2 * PIECE_BYTES)])
+    backlog.take()
+    backlog.clear()
+    backlog.add([b"a", b"b"])
+    assert (backlog.frames(), backlog.size) == ([b"a", b"b"], 2)
+    assert backlog.next() == b"a"
+    assert backlog.take() == b"\x82\x01b"
+    assert (bool(backlog), backlog.size) == (False, 0)

@@ -30,7 +30,7 @@ export function parsePath(path: string): Path {
       throw new Refused(path);
     }
     if (!/^[0-9]+$/.test(name)) return name;
-    if (name.length > 9) throw new Refused(path);
+    if (name.length > 9 || String(Number(name)) !== name) throw new Refused(path);
     return Number(name);
   });
 }

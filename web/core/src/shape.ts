@@ -34,6 +34,10 @@ const PART_FIELDS = fieldsByTag(PARTS);
 export function readFrame(text: unknown): Frame {
   try {
     const plain: unknown = JSON.parse(text as string);
+    // Most frames are what JSON.stringify writes, which has no key twice; the others are counted.
+    if (JSON.stringify(plain) !== text && keysWritten(text as string) !== keysIn(plain)) {
+      return unread("frame");
+    }
     const items = Array.isArray(plain) ? plain : [plain];
     const messages: AgentMessage[] = [];
     for (const item of items) {
@@ -62,6 +66,18 @@ export function isComponent(value: unknown): value is Component {
 /** Tells whether a value is a JSON object. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** How many keys stand in a JSON text that can be read: each has a colon, and so have only they outside of texts. */
+function keysWritten(json: string): number {
+  return json.replace(/\\./gs, "").replace(/"[^"]*"/g, "").split(":").length - 1;
+}
+
+function keysIn(value: unknown): number {
+  let count = 0;
+  if (typeof value !== "object" || value === null) return count;
+  for (const item of Object.values(value)) count += keysIn(item) + (Array.isArray(value) ? 0 : 1);
+  return count;
 }
 
 function fieldsByTag(table: { readonly [tag: string]: string }): Map<string, Fields> {

@@ -1,0 +1,225 @@
+"""Texts in components that grow by appended pieces: secrets are taken out wherever they are cut.
+
+Theory of operation. What a piece ends with may be the beginning of a secret: that is *held*, and
+stands before the next piece of the same text, or is shown when the turn ends or asks. What stands
+in the text already tells where a secret goes on, so nothing else is kept; whatever changes the text
+in another way drops what is held of it. A commit that is refused takes all of that back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from arp.ledger.redaction import Found, Redactor
+from arp.ledger.redaction_stream import GROWN_CONTEXT, grow, let_go
+from arp.protocol.component import Component
+from arp.protocol.errors import InvalidPatch
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.node import Node
+from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
+from arp.protocol.tree import Tree
+from arp.protocol.validation import parse_path
+from arp.session.redacted import add_found
+from arp.surface.change import Change, PatchChange, RenderChange
+
+
+class TextName(NamedTuple):
+    """A text in a component."""
+
+    surface: str
+    target: str
+    path: str
+
+
+class Held(NamedTuple):
+    """What is held of a text."""
+
+    text: str
+    turn_id: str | None
+    """The turn that appended it."""
+
+
+class Growing:
+    """The texts of one session of which something is held."""
+
+    __slots__ = ("_before", "_held", "_redactor", "_written")
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held: dict[TextName, Held] = {}
+        self._before: dict[TextName, Held] = {}
+        """As it was before the commit that is under way."""
+        self._written: dict[TextName, str] = {}
+        """How texts end by what that commit does, as far as it was looked at."""
+
+    def admit(
+        self,
+        changes: Sequence[Change],
+        surface: str,
+        turn_id: str | None,
+        tree: Tree | None,
+        found: Found,
+    ) -> Sequence[Change]:
+        """Gives changes with what may be told of the texts that they append.
+
+        Args:
+            changes: Of one commit, in order; without secrets otherwise.
+            surface: What they change.
+            turn_id: The turn that makes them.
+            tree: The surface as it is; `None`: it is new.
+            found: Takes what was found.
+        """
+        self._before = dict(self._held)
+        self._written = {}
+        if not self._redactor.is_on:
+            return changes
+        shown: list[Component] = []
+        out: list[Change] = []
+        for change in changes:
+            if isinstance(change, RenderChange):
+                self._forget(surface, [one.id for one in change.components], change.replace)
+                shown += change.components
+                out.append(change)
+                continue
+            ops: list[PatchOp] = []
+            for op in change.ops:
+                if isinstance(op, Append) and isinstance(op.value, str):
+                    name = TextName(surface, op.target, op.path)
+                    before = self._end_of(name, tree, shown)
+                    ops.append(self._grown(op, name, before, turn_id, found))
+                    continue
+                ops.append(op)
+                if isinstance(op, Insert | Replace):
+                    shown.append(op.component)
+                if isinstance(op, Update | Append):
+                    self._overwrite(TextName(surface, op.target, op.path), op)
+                elif isinstance(op, Remove | Replace):
+                    self._forget(surface, [op.target])
+            same = all(map(_is_same, ops, change.ops))
+            out.append(change if same else PatchChange(ops))
+        return out
+
+    def keep(self) -> None:
+        """Takes note that the commit was made."""
+        self._written = {}
+
+    def take_back(self) -> None:
+        """Takes note that the commit was refused."""
+        self._held, self._written = self._before, {}
+
+    def let_go(
+        self, turn_id: str | None, trees: dict[str, Tree], found: Found
+    ) -> list[tuple[str, Append]]:
+        """Gives what is held for a turn, with its surfaces; it is not held any more.
+
+        Args:
+            turn_id: Of the turn.
+            trees: The surfaces by name.
+            found: Takes what was found.
+        """
+        out: list[tuple[str, Append]] = []
+        for name, held in list(self._held.items()):
+            if held.turn_id != turn_id:
+                continue
+            del self._held[name]
+            tree = trees.get(name.surface)
+            if tree is None or name.target not in tree.nodes:
+                continue
+            grown = let_go(self._redactor, held.text, self._end_of(name, tree, ()))
+            add_found(found, grown.found)
+            out.append((name.surface, Append(name.target, name.path, grown.out)))
+        return out
+
+    def _grown(
+        self, op: Append, name: TextName, before: str, turn_id: str | None, found: Found
+    ) -> Append:
+        held = self._held.pop(name, None)
+        grown = grow(self._redactor, held.text if held is not None else "", op.value, before)
+        if grown.held:
+            self._held[name] = Held(grown.held, turn_id)
+        self._written[name] = (before + grown.out)[-GROWN_CONTEXT:]
+        add_found(found, grown.found)
+        return op if grown.out == op.value else msgspec.structs.replace(op, value=grown.out)
+
+    def _overwrite(self, name: TextName, op: Update | Append) -> None:
+        """Forgets the texts that another value takes the place of."""
+        for other in [*self._held, *self._written]:
+            if other[:2] == name[:2] and f"{other.path}.".startswith(f"{name.path}."):
+                self._held.pop(other, None)
+                self._written.pop(other, None)
+        if isinstance(op.value, str):
+            self._written[name] = op.value[-GROWN_CONTEXT:]
+
+    def _forget(self, surface: str, targets: Sequence[str], everything: bool = False) -> None:
+        """Forgets the texts of components that are replaced, or go."""
+        for name in [*self._held, *self._written]:
+            if name.surface == surface and (everything or name.target in targets):
+                self._held.pop(name, None)
+                self._written.pop(name, None)
+
+    def _end_of(self, name: TextName, tree: Tree | None, shown: Sequence[Component]) -> str:
+        """Gives how a text ends now; nothing if there is none."""
+        written = self._written.get(name)
+        if written is not None:
+            return written
+        for component in reversed(shown):
+            found = _find(component.id, component.props, name.target)
+            if found is not None:
+                return _end_at(found, name.path)
+        node = tree.nodes.get(name.target) if tree is not None else None
+        if node is None:
+            return ""
+        if name.path == "props.content":
+            return end_of(node)
+        return _end_at(node.own, name.path)
+
+
+def end_of(node: Node) -> str:
+    """Gives the last `GROWN_CONTEXT` characters of a content, or more, without joining it."""
+    tail = "".join(node.tail[-GROWN_CONTEXT:])
+    content = node.own.get("content")
+    if len(tail) < GROWN_CONTEXT and isinstance(content, str):
+        tail = content[-GROWN_CONTEXT:] + tail
+    return tail
+
+
+def _end_at(props: JsonObject, path: str) -> str:
+    """Gives the end of the text at a path; nothing if there is none, which the commit will say."""
+    try:
+        segments = parse_path(path)
+    except InvalidPatch:
+        return ""
+    value: Json = props
+    for segment in segments:
+        if isinstance(value, dict):
+            value = value.get(str(segment))
+        elif isinstance(value, list) and isinstance(segment, int) and segment < len(value):
+            value = value[segment]
+        else:
+            return ""
+    return value[-GROWN_CONTEXT:] if isinstance(value, str) else ""
+
+
+def _find(component_id: str, props: Json, wanted: str) -> JsonObject | None:
+    """Gives the props of a component, or of one that stands in it."""
+    if component_id == wanted:
+        own: JsonObject = props
+        return own
+    rest: list[Json] = [props]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, list):
+            rest += value
+        elif isinstance(value, dict):
+            if value.get("id") == wanted and isinstance(value.get("props"), dict):
+                found: JsonObject = value["props"]
+                return found
+            rest += value.values()
+    return None
+
+
+def _is_same(one: PatchOp, other: PatchOp) -> bool:
+    return one is other
