@@ -48,9 +48,11 @@ class Mark(Struct):
 class Marks:
     """The marks of one tree, by the root component that they stand behind."""
 
-    __slots__ = ("_by_root", "_left")
+    __slots__ = ("_by_root", "_left", "handed")
 
     def __init__(self) -> None:
+        self.handed: set[str | None] = set()
+        """The roots to which the last change handed marks of those that it removed."""
         self._by_root: dict[str, list[Mark]] = {}
         self._left: list[tuple[Node, str | None]] = []
 
@@ -89,6 +91,7 @@ class Marks:
         Args:
             nodes: What is there after the change.
         """
+        self.handed = set()
         for root, heir in self._left:
             there = nodes.get(root.id)
             if there is not None and there.parent is None and there.turn == root.turn:
@@ -98,6 +101,7 @@ class Marks:
             for mark in self._by_root.pop(root.id, ()):
                 mark.behind = behind
                 self.add(mark)
+                self.handed.add(heir)
         self._left.clear()
 
 

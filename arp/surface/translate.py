@@ -145,6 +145,10 @@ class Translation:
             elif not passes:
                 stale += stood
                 places.append(root)
+        if not self._tree.marks.handed.isdisjoint(places):
+            # A renderer removes first and inserts then: at its removal the heir is not there yet,
+            # and the tools behind the removed root would go to what stands before that.
+            raise NeedsSnapshot
         passing = {r for r, passes in verdicts.items() if passes and not forced}
         ops = [*self._passing_ops(changes, passing)]
         if not forced:
