@@ -38,9 +38,9 @@ describe("start", () => {
   });
 
   test("W4 under a name that is no secure context it works, and copying falls back", async () => {
-    const named = await ArpServer.start(APP, "--allow-host", "other.test");
+    const named = await ArpServer.start(APP, "--allow-host", "other.test", "--token", "harbour");
     try {
-      const url = named.url.replace("127.0.0.1", "other.test");
+      const url = `${named.url.replace("127.0.0.1", "other.test")}#token=harbour`;
       await begin({ url });
       expect(await page.evaluate(() => isSecureContext)).toBe(false);
       await ask(page, "hello");
