@@ -5,8 +5,13 @@ import { badge, json, link, table, terms } from "./grid.js";
 import { mainThread } from "./story.js";
 import { brief, bytes, count, day, span } from "./words.js";
 
+/** The lists of an evidence summary that hold exports, by kind. */
+const EXPORTS = ["packs", "replays", "reviews", "benchmarks", "others"];
+
 export function evidence(snapshot, go) {
-  const gaps = snapshot.evidenceSummary?.knownGaps ?? [];
+  const summary = snapshot.evidenceSummary ?? {};
+  const gaps = summary.knownGaps ?? [];
+  const exports = EXPORTS.flatMap((kind) => summary[kind] ?? []);
   return [
     table(
       "Exports",
@@ -22,7 +27,7 @@ export function evidence(snapshot, go) {
         ["Id", (one) => one.evidenceId, "mono"],
         ["SHA-256", (one) => one.sha256, "mono cut"],
       ],
-      [...(snapshot.evidenceRefs ?? [])].reverse(),
+      exports.sort((one, other) => other.lastSequence - one.lastSequence),
     ),
     table(
       "Known gaps",
@@ -58,7 +63,7 @@ function benchmark(told, go) {
       ["Role", (one) => one.role],
       ["Task", (one) => one.taskId, "mono"],
       ["Reward", (one) => one.reward?.toString(), "number"],
-      ["Trajectory", (one) => one.refs?.trajectory, "mono"],
+      ["Trajectory", (one) => one.refs?.trajectoryRef, "mono"],
     ],
     told.trials,
     told.meanReward == null ? "" : `mean reward ${told.meanReward}`,
