@@ -89,7 +89,7 @@ class Delivery:
         self._groups: dict[Audience, list[Viewer]] = {}
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
-        self._settled: WeakValueDictionary[object, Frames] = WeakValueDictionary()
+        self._settled: WeakValueDictionary[object, Frames] | None = None
         """Frames of turns that are over, as long as some of them wait for somebody: so a hundred
         renderers that take a snapshot slowly cost the memory of one."""
 
@@ -312,6 +312,8 @@ class Delivery:
         end = turns_whole(screen, others, name, profile)
         end.append(Commit(session_id=name.session_id, seq=name.seq))
         key = (viewer.audience, self._session.branched_at, version_of(screen, settled))
+        if self._settled is None:
+            self._settled = WeakValueDictionary()
         shared = self._settled.get(key)
         if shared is None:
             told = turns_whole(screen, settled, name, profile)

@@ -115,7 +115,8 @@ def start_task(
 ) -> ServerTask[T]:
     """Starts a task of the server, or with an owner the one that runs a turn."""
     task = ServerTask(work, loop=asyncio.get_running_loop(), name=name)
-    task.owner = owner
+    if owner is not None:
+        task.owner = owner
     return task
 
 
@@ -131,7 +132,8 @@ def make_task(
     owner = CURRENT_TURN.get()
     kind = ServerTask if owner is None else OwnedTask
     task = kind(work, loop=loop, **options)
-    task.owner = owner
+    if owner is not None:  # an attribute of its own costs each connection a dict
+        task.owner = owner
     return task
 
 

@@ -22,11 +22,10 @@ from arp.protocol.codec import Encoding
 from arp.transport.wire import (
     BINARY,
     EXTENSION,
-    PIECE_BYTES,
     TEXT,
     Backlog,
     Wire,
-    wire_bytes,
+    one_piece,
 )
 
 logger = logging.getLogger(__name__)
@@ -87,11 +86,15 @@ class SocketOutbox:
         if wire is None:
             for frame in frames:
                 self._send_or_queue(frame)
-        elif not self._backlog and wire.can_write() and sum(map(len, frames)) <= PIECE_BYTES:
-            wire.write(wire_bytes(frames, self._opcode))
-        else:
-            self._backlog.add(frames)
-            self._feed()
+            return
+        # Once for each renderer and commit: no call here that a plain attribute can do.
+        if not self._backlog.size and wire.can_write():
+            piece = one_piece(frames, self._opcode)
+            if piece is not None:
+                wire.write(piece)
+                return
+        self._backlog.add(frames)
+        self._feed()
 
     def waiting(self) -> list[bytes]:
         """Gives the frames that wait."""

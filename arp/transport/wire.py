@@ -50,11 +50,14 @@ EXTENSION = "arp.wire"
 """Its name among the ASGI extensions of a scope."""
 
 
-def wire_bytes(frames: Sequence[bytes], opcode: int) -> bytes:
-    """Gives messages as they stand on the wire; remembered by `Frames`."""
+def one_piece(frames: Sequence[bytes], opcode: int) -> bytes | None:
+    """Return messages as they stand on the wire; `None` if they are too many for one piece.
+
+    `Frames` remember the bytes, so that all sockets of an audience send the same.
+    """
     if not isinstance(frames, Frames):
-        return _join(frames, opcode)
-    if frames.wire is None:
+        return _join(frames, opcode) if sum(map(len, frames)) <= PIECE_BYTES else None
+    if frames.wire is None and sum(map(len, frames)) <= PIECE_BYTES:
         frames.wire = _join(frames, opcode)
     return frames.wire
 
@@ -70,7 +73,8 @@ class Backlog:
 
     def __init__(self, opcode: int) -> None:
         self._opcode = opcode
-        self._frames: deque[bytes] = deque()
+        self._frames: deque[bytes] | None = None
+        """Made for the first message: an empty one has 760 bytes, and most sockets never wait."""
         self._place = 0
         """How much of the first one was taken."""
         self.size = 0
@@ -82,35 +86,42 @@ class Backlog:
 
     def add(self, frames: Sequence[bytes]) -> None:
         """Lets messages wait behind the others."""
+        if self._frames is None:
+            self._frames = deque()
         self._frames.extend(frames)
         self.size += sum(map(len, frames))
 
     def frames(self) -> list[bytes]:
         """Gives what waits, the first as if nothing of it had been taken."""
-        return list(self._frames)
+        return list(self._frames or ())
 
     def clear(self) -> None:
         """Drops what waits."""
-        self._frames.clear()
+        self._frames = None
         self._place = self.size = 0
 
     def next(self) -> bytes:
         """Gives the next message, as it is."""
-        frame = self._frames.popleft()
+        frame = self._waiting().popleft()
         self.size -= len(frame)
         return frame
 
     def take(self) -> bytes:
         """Gives the next piece, as it stands on the wire."""
-        first = self._frames[0]
+        waiting = self._waiting()
+        first = waiting[0]
         if self._place or len(first) > PIECE_BYTES:
             return self._fragment(first)
-        whole, size = [self._frames.popleft()], len(first)
-        while self._frames and size + len(self._frames[0]) <= PIECE_BYTES:
-            size += len(self._frames[0])
-            whole.append(self._frames.popleft())
+        whole, size = [waiting.popleft()], len(first)
+        while waiting and size + len(waiting[0]) <= PIECE_BYTES:
+            size += len(waiting[0])
+            whole.append(waiting.popleft())
         self.size -= size
         return _join(whole, self._opcode)
+
+    def _waiting(self) -> deque[bytes]:
+        assert self._frames is not None  # who takes has asked whether anything waits
+        return self._frames
 
     def _fragment(self, message: bytes) -> bytes:
         begin, end = self._place, self._place + PIECE_BYTES
@@ -119,7 +130,7 @@ class Backlog:
         head = _REST if begin else self._opcode & ~_LAST
         if end >= len(message):
             head |= _LAST
-            self._frames.popleft()
+            self._waiting().popleft()
             end = 0
         self._place = end
         return _head(len(piece), head) + piece
