@@ -10,8 +10,8 @@ CUSTOMER_BITS = 64
 """Of an IPv6 address: what one client has to itself, and may take any address of."""
 
 
-def client_address(scope: Scope) -> str:
-    """Gives the address of who asks; empty where there is none, as over a Unix socket."""
+def peer_address(scope: Scope) -> str:
+    """Return the address at the other end of the connection; empty over a Unix socket."""
     client = scope.get("client")
     return counted_address(client[0]) if client else ""
 

@@ -22,8 +22,7 @@ from typing import NamedTuple
 from arp.hub.directory import Principal
 from arp.hub.saved import PREFIX
 from arp.server.client_address import client_address, is_elsewhere, is_trusted, networks
-from arp.server.counted_address import client_address as peer_address
-from arp.server.counted_address import counted_address
+from arp.server.counted_address import counted_address, peer_address
 from arp.server.inspect_page import INSPECT
 from arp.server.served import Access
 from arp.transport.websocket import Scope

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.server.counted_address import client_address, counted_address
+from arp.server.counted_address import counted_address, peer_address
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from arp.server.counted_address import client_address, counted_address
 def test_address_of_version_six_counts_with_its_network(host: str, counted: str) -> None:
     """Whoever has one of these has all of them."""
     assert counted_address(host) == counted
-    assert client_address({"client": (host, 1)}) == counted
+    assert peer_address({"client": (host, 1)}) == counted
 
 
 def test_unix_socket_has_no_address() -> None:
-    assert client_address({"client": None}) == client_address({}) == ""
+    assert peer_address({"client": None}) == peer_address({}) == ""
