@@ -8,7 +8,8 @@ further request of it is taken.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import UNSET
@@ -29,6 +30,7 @@ from arp.control.methods import METHODS, asked_for, call
 from arp.control.refusals import rpc_error
 from arp.control.subscriptions import Subscribe, Subscriptions, Unsubscribe
 from arp.hub.directory import Principal
+from arp.hub.inbound import LARGE_BYTES, Read
 from arp.hub.viewer import Outbox
 from arp.ledger.fact import SCHEMA_VERSION
 from arp.protocol.errors import Unauthenticated
@@ -118,8 +120,15 @@ class Connection:
         """Takes one frame, when there is room. Never raises for what is in it."""
         await self._has_room()
         await self._free.acquire()
-        most = self._plane.hub.settings.limits.max_message_bytes
-        answering = self._answer(parse(data) if len(data) <= most else too_large(most))
+        hub = self._plane.hub
+        most = hub.settings.limits.max_message_bytes
+        if len(data) > most:
+            read = Read(too_large(most), [])
+        elif len(data) < LARGE_BYTES:
+            read = Read(parse(data), [])
+        else:
+            read = await hub.inbound.read(partial(parse, data), _kept)
+        answering = self._answer(read)
         task = asyncio.get_running_loop().create_task(answering, name="arp-control")
         self._tasks.add(task)
         task.add_done_callback(self._answered)
@@ -128,9 +137,11 @@ class Connection:
         self._tasks.discard(task)
         self._free.release()
 
-    async def _answer(self, frame: Frame) -> None:
+    async def _answer(self, read: Read[Frame]) -> None:
         begun: list[Callable[[], None]] = []
-        answers = await asyncio.gather(*(self._entry(entry, begun) for entry in frame.entries))
+        frame = read.value
+        with self._plane.hub.inbound.redactor.knowing(read.cleaned):
+            answers = await asyncio.gather(*(self._entry(entry, begun) for entry in frame.entries))
         told = [answer for answer in answers if answer is not None]
         if told:
             self._outbox.send([batch_frame(told)] if frame.is_batch else told)
@@ -179,3 +190,11 @@ class Connection:
             "methods": [*own, *METHODS],
             "notifications": ["agentSession/event", "agentSession/closed"],
         }
+
+
+def _kept(frame: Frame) -> Iterable[Json]:
+    """The data of inputs, and the parameters of other requests: what sessions may keep."""
+    for entry in frame.entries:
+        if isinstance(entry, Request):
+            asked = entry.params.get("input")
+            yield asked.get("data", asked) if isinstance(asked, dict) else entry.params

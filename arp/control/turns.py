@@ -15,7 +15,7 @@ from arp.control.task_graph import find, not_known
 from arp.control.task_steps import Steps
 from arp.hub.live import LiveSession
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType
 from arp.session.effects import Effect
 from arp.session.inputs import receive, submit
@@ -39,16 +39,19 @@ class TurnInput(Struct, frozen=True, forbid_unknown_fields=True):
 
     text: str | None = None
     input_type: InputType = "text"
-    data: JsonObject | None = None
+    data: Json = None
+    """An object: the caller's own, so that what a thread found out about it holds."""
 
     def content(self) -> JsonObject:
         """Gives `data`.
 
         Raises:
-            InvalidMessage: Both ways are taken, or neither.
+            InvalidMessage: Both ways are taken, or neither; or `data` is no object.
         """
-        if self.data is not None and self.text is None:
+        if isinstance(self.data, dict) and self.text is None:
             return self.data
+        if self.data is not None and not isinstance(self.data, dict):
+            raise InvalidMessage("input.data: expected an object", detail="input.data")
         if self.data is None and self.text is not None and self.input_type == "text":
             return {"text": self.text}
         raise InvalidMessage(

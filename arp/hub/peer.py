@@ -91,9 +91,9 @@ class Peer:
             await self._take(self._connection.receive(frame), len(frame))
             return
         inbound = self._hub.inbound
-        read = await inbound.read(self._connection, frame)
+        read = await inbound.events(self._connection, frame)
         with inbound.redactor.knowing(read.cleaned):
-            await self._take(read.events, len(frame))
+            await self._take(read.value, len(frame))
 
     async def _take(self, events: list[AgentEvent], size: int) -> None:
         if is_tracing():

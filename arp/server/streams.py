@@ -152,11 +152,11 @@ class _Inputs:
         if len(frame) < LARGE_BYTES:
             read = Read(connection.receive(frame), [])
         else:
-            read = await hub.inbound.read(connection, frame)
+            read = await hub.inbound.events(connection, frame)
         if is_tracing():
-            log_received("by POST", read.events, len(frame))
+            log_received("by POST", read.value, len(frame))
         with hub.inbound.redactor.knowing(read.cleaned):
-            for event in read.events:
+            for event in read.value:
                 if isinstance(event, Input):
                     principal = request.scope["arp"].principal
                     answer = await hub.submit(event, principal, workflow, files, traceparent)

@@ -8,18 +8,21 @@ stream` the answer streams; without, it comes when the turn is over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from arp.hub.hub import Hub
+from arp.hub.inbound import LARGE_BYTES
 from arp.hub.live import LiveSession
 from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage
-from arp.protocol.json_value import JsonObject, check_plain_json
+from arp.protocol.json_value import Json, JsonObject, check_plain_json
 from arp.protocol.messages import (
     FINAL_STATUSES,
     ErrorMessage,
@@ -70,43 +73,75 @@ class _Workflow:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "multipart/form-data":
             async with intake.form(request) as form:
-                return await self._begin(request, hub, workflow, dict(form.fields), form.files)
+                size = sum(map(len, form.fields.values()))
+                work = partial(_asked, dict(form.fields), form.files)
+                return await self._read(request, hub, workflow, work, size, form.files)
         if kind != "application/json":
             raise InvalidMessage("content-type: send application/json or multipart/form-data")
-        fields = _fields(await intake.body(request))
-        return await self._begin(request, hub, workflow, fields)
+        body = await intake.body(request)
+        return await self._read(request, hub, workflow, partial(_asked_by_json, body), len(body))
 
-    async def _begin(
+    async def _read(
         self,
         request: Request,
         hub: Hub,
         workflow: str,
-        fields: JsonObject,
+        work: Callable[[], _Asked],
+        size: int,
         files: Sequence[Upload] = (),
     ) -> tuple[LiveSession, str]:
+        if size < LARGE_BYTES:
+            return await self._begin(request, hub, workflow, work(), files)
+        read = await hub.inbound.read(work, _data_of)
+        with hub.inbound.redactor.knowing(read.cleaned):
+            return await self._begin(request, hub, workflow, read.value, files)
+
+    async def _begin(
+        self, request: Request, hub: Hub, workflow: str, asked: _Asked, files: Sequence[Upload]
+    ) -> tuple[LiveSession, str]:
         principal = request.scope["arp"].principal
-        asked = _session_id(fields.pop("session_id", None) or None)
-        text = fields.pop("message", None) or fields.pop("text", "")
-        data: JsonObject = {"text": text}
-        if fields:
-            data["params"] = fields
-        if files:
-            data["files"] = [msgspec.to_builtins(file.ref) for file in files]
-        check_plain_json(data, "body")
-        live = await hub.open(asked, principal, workflow)
+        live = await hub.open(asked.session_id, principal, workflow)
         if live.session.head.workflow != workflow:
             raise InvalidMessage(
                 f"session {live.id!r} is one of {live.session.head.workflow!r}; post it there",
                 detail="session_id",
             )
         kind: InputType = "file" if files else "text"
-        said = Input(input_type=kind, data=data, session_id=live.id)
+        said = Input(input_type=kind, data=asked.data, session_id=live.id)
         traceparent = request.headers.get("traceparent")
         answer = await hub.submit(said, principal, workflow, files, traceparent)
         if isinstance(answer, InputAck) and answer.turn_id is not None:
             return live, answer.turn_id
         assert isinstance(answer, ErrorMessage)
         raise _as_error(answer)
+
+
+class _Asked(Struct, frozen=True):
+    """What a body asks for."""
+
+    session_id: str | None
+    data: JsonObject
+    """Of the input that it becomes."""
+
+
+def _asked_by_json(body: bytes) -> _Asked:
+    return _asked(_fields(body), ())
+
+
+def _asked(fields: JsonObject, files: Sequence[Upload]) -> _Asked:
+    session_id = _session_id(fields.pop("session_id", None) or None)
+    text = fields.pop("message", None) or fields.pop("text", "")
+    data: JsonObject = {"text": text}
+    if fields:
+        data["params"] = fields
+    if files:
+        data["files"] = [msgspec.to_builtins(file.ref) for file in files]
+    check_plain_json(data, "body")
+    return _Asked(session_id, data)
+
+
+def _data_of(asked: _Asked) -> Iterable[Json]:
+    return (asked.data,)
 
 
 def _session_id(asked: object) -> str | None:

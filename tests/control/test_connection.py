@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
 
 from arp.control import connection as connections
+from arp.control.control import Control
 from arp.control.methods import METHODS
+from arp.hub.turn import Turn
 from tests.control.desk_rig import SECRET, Client, controlled, facts, said
 from tests.hub.rig import WAIT_S
 from tests.waiting import becomes
@@ -304,3 +307,39 @@ async def test_subscribing_to_what_is_somebody_elses_is_refused() -> None:
     async with controlled() as control:
         answer = await Client(control).answer("agentSession/subscribe", sessionId="hers")
         assert answer["error"]["code"] == -32008
+
+
+HOSTILE: dict[str, dict[str, Any]] = {
+    "wide": {"text": "x", **{f"k{n}": n for n in range(70_000)}},
+    "begins of keys": {"text": "sk-" * 300_000},
+    "begins of keys in fields": {"text": "x", **{f"k{n}": "sk-" * 14 for n in range(18_000)}},
+    "JSON in a text": {"text": json.dumps([{"a": "sk-"}] * 50_000)},
+}
+
+
+async def silent(_: Turn) -> None:
+    """An agent that costs nothing."""
+
+
+async def loop_s(control: Control, data: dict[str, Any]) -> float:
+    """CPU seconds of the loop's own thread for one request with data, the least of three."""
+    best = 1e9
+    for number in range(3):
+        params = {"input": {"data": data}, "turnId": f"n{number}"}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "agentSession/turn/start", "params": params}
+        frame = json.dumps(body, separators=(",", ":"))
+        client = Client(control)
+        began = time.thread_time()
+        await client.connection.receive(frame)
+        await client.connection.answered()
+        best = min(best, time.thread_time() - began)
+        (answer,) = client.messages
+        assert "result" in answer, answer
+    return best
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_large_request_costs_the_loop_little_more_than_text(name: str) -> None:
+    async with controlled(silent) as control:
+        text = await loop_s(control, {"text": "word " * 190_000})
+        assert await loop_s(control, HOSTILE[name]) <= 3 * max(text, 0.002)

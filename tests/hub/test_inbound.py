@@ -160,15 +160,15 @@ async def test_secret_in_a_large_input_is_taken_out_once_and_kept_for_the_agent(
 async def test_frame_that_comes_when_the_thread_is_gone_is_read_on_the_spot() -> None:
     inbound = Inbound(Redactor(Redaction()))
     inbound.close()
-    read = await inbound.read(AgentConnection("json", Limits()), TEXT)
-    assert len(read.events) == 1
+    read = await inbound.events(AgentConnection("json", Limits()), TEXT)
+    assert len(read.value) == 1
 
 
 async def test_reader_that_is_cancelled_leaves_the_thread_to_others() -> None:
     inbound = Inbound(Redactor(Redaction()))
-    first = asyncio.ensure_future(inbound.read(AgentConnection("json", Limits()), TEXT))
+    first = asyncio.ensure_future(inbound.events(AgentConnection("json", Limits()), TEXT))
     await asyncio.sleep(0)
     first.cancel()
-    read = await inbound.read(AgentConnection("json", Limits()), TEXT)
-    assert len(read.events) == 1
+    read = await inbound.events(AgentConnection("json", Limits()), TEXT)
+    assert len(read.value) == 1
     inbound.close()
