@@ -50,8 +50,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         """Serves the application."""
-        # The scope has the headers already; `websockets` keeps the request as long as the connection
-        # is open, which costs an idle one a kilobyte and a half.
+        # The scope has the headers already; `websockets` would keep the request as long as the
+        # connection is open, which costs an idle one a kilobyte and a half.
         self.request.headers.clear()
         if not self.config.ws_per_message_deflate:
             extensions = cast("dict[str, Wire]", self.scope["extensions"])
