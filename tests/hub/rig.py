@@ -87,6 +87,10 @@ class Box:
         self.frames.extend(frames)
         self._came.set()
 
+    def send_first(self, frame: bytes) -> None:
+        """Keeps a frame."""
+        self.send([frame])
+
     def waiting(self) -> list[bytes]:
         """Keeps none of them waiting."""
         return []
