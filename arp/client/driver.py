@@ -86,8 +86,9 @@ class Driver:
         """What is not applied before its commit, and so not told before it."""
         self._heard_at = 0.0
         """When the last frame came, on the loop's clock."""
-        self._patience_s = ANSWER_WITHIN_S
-        """How long an answer may take: twice as long after each connection that ended for that."""
+        self._patience_s = ANSWER_WITHIN_S / 2
+        """How long an answer may take, if that is more than `ANSWER_WITHIN_S`: twice as long after
+        each connection that ended without one, until one comes."""
 
     async def run(self, upload: Callable[[str], Awaitable[None]]) -> ArpError:
         """Connects, and comes back after every loss, until that makes no sense.
@@ -202,11 +203,12 @@ class Driver:
                 continue
             asked_at = clock()
             self._outbox.put(self.connection.ping(secrets.token_hex(8)))
-            await asyncio.sleep(self._patience_s)
+            wait_s = max(self._patience_s, ANSWER_WITHIN_S)
+            await asyncio.sleep(wait_s)
             if self._heard_at >= asked_at:
-                self._patience_s = ANSWER_WITHIN_S
+                self._patience_s = ANSWER_WITHIN_S / 2
             # Else the answer may be there unread: this loop was blocked, or the machine asleep.
-            elif clock() - asked_at < self._patience_s + LATE_S:
+            elif clock() - asked_at < wait_s + LATE_S:
                 # One large message on a slow way is silence too: it must get through some time.
                 self._patience_s = min(2 * self._patience_s, MOST_PATIENCE_S)
                 raise LinkLost(f"the server has been silent for {clock() - self._heard_at:.0f} s")

@@ -37,6 +37,7 @@ export const AR: Strings = {
   },
   notSent: "لم تُرسل: {error}",
   waitingToSend: "في انتظار الاتصال",
+  notDelivered: "لم تُسلَّم بعد",
   sendAgain: "إعادة الإرسال",
   discard: "تجاهل",
   commands: "الأوامر",

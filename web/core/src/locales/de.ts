@@ -30,6 +30,7 @@ export const DE: Strings = {
   queued: { one: "{count} Nachricht wartet", other: "{count} Nachrichten warten" },
   notSent: "Nicht gesendet: {error}",
   waitingToSend: "Wartet auf die Verbindung",
+  notDelivered: "Noch nicht zugestellt",
   sendAgain: "Erneut senden",
   discard: "Verwerfen",
   commands: "Befehle",

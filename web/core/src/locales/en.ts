@@ -31,6 +31,7 @@ export const EN = {
   queued: { one: "{count} message waiting", other: "{count} messages waiting" },
   notSent: "Not sent: {error}",
   waitingToSend: "Waiting for the connection",
+  notDelivered: "Not delivered yet",
   sendAgain: "Send again",
   discard: "Discard",
   commands: "Commands",

@@ -30,6 +30,7 @@ export const ES: Strings = {
   queued: { one: "{count} mensaje en espera", other: "{count} mensajes en espera" },
   notSent: "No enviado: {error}",
   waitingToSend: "Espera la conexión",
+  notDelivered: "Aún no entregado",
   sendAgain: "Enviar de nuevo",
   discard: "Descartar",
   commands: "Comandos",

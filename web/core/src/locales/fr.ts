@@ -30,6 +30,7 @@ export const FR: Strings = {
   queued: { one: "{count} message en attente", other: "{count} messages en attente" },
   notSent: "Non envoyé : {error}",
   waitingToSend: "En attente de la connexion",
+  notDelivered: "Pas encore remis",
   sendAgain: "Renvoyer",
   discard: "Supprimer",
   commands: "Commandes",

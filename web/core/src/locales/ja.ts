@@ -30,6 +30,7 @@ export const JA: Strings = {
   queued: { other: "{count} 件のメッセージが待機中" },
   notSent: "送信できませんでした: {error}",
   waitingToSend: "接続を待っています",
+  notDelivered: "まだ届いていません",
   sendAgain: "再送信",
   discard: "破棄",
   commands: "コマンド",

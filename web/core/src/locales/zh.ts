@@ -30,6 +30,7 @@ export const ZH: Strings = {
   queued: { other: "{count} 条消息等待发送" },
   notSent: "未发送:{error}",
   waitingToSend: "等待连接",
+  notDelivered: "尚未送达",
   sendAgain: "重新发送",
   discard: "放弃",
   commands: "命令",
