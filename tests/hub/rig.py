@@ -78,6 +78,8 @@ class Box:
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
+        self.first: list[bytes] = []
+        """Those among them that were to go before what waits."""
         self.buffered = 0
         self.closed: tuple[int, str] | None = None
         self._came = asyncio.Event()
@@ -89,6 +91,7 @@ class Box:
 
     def send_first(self, frame: bytes) -> None:
         """Keeps a frame."""
+        self.first.append(frame)
         self.send([frame])
 
     def waiting(self) -> list[bytes]:

@@ -79,7 +79,8 @@ describe.each([["WebSocket", true], ["SSE", false]] as const)("over %s", (name, 
     expect(await outgoing("meanwhile").getByText("Not delivered yet").isVisible()).toBe(true);
     await away().waitFor({ timeout: TRUTH_MS });
     const took = Date.now() - began;
-    console.log(`${name}: noticed after ${took} ms`);
+    const reason = await page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.store.status.get().reason);
+    console.log(`${name}: noticed after ${took} ms: ${reason}`);
     expect(took).toBeLessThan(TRUTH_MS);
     await page.locator("arp-banner .arp-banner").waitFor();
     await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();

@@ -11,6 +11,7 @@ export const DE: Strings = {
   offline: "Offline. Was Sie schreiben, bleibt erhalten.",
   refused: "Der Server hat diese Seite nicht zugelassen.",
   retry: "Erneut versuchen",
+  noConnection: "Keine Verbindung. Es wird versucht, sie wiederherzustellen. Ihr Text bleibt erhalten.",
   needsToken: "Dieser Server verlangt ein Token: Öffnen Sie die Adresse, die er ausgegeben hat, mit #token=… am Ende.",
   otherToken: "Ein anderes Token?",
   otherTokenAsked: "Die geöffnete Adresse bringt ein anderes Token mit. Damit sind Sie hier vielleicht jemand anderes, und was Sie schreiben, kann diese Person lesen.",

@@ -10,6 +10,7 @@ export const EN = {
   offline: "Offline. What you write is kept.",
   refused: "The server refused the connection.",
   retry: "Try again",
+  noConnection: "No connection. Trying to reconnect. Your text is safe.",
   needsToken: "This server needs a token. Open the address that it printed, the one that ends in #token=…",
   otherToken: "Another token?",
   otherTokenAsked: "This address brings another token. With it you may be somebody else here, who reads what you write.",

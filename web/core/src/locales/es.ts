@@ -11,6 +11,7 @@ export const ES: Strings = {
   offline: "Sin conexión. Lo que escribe se conserva.",
   refused: "El servidor no ha admitido esta página.",
   retry: "Reintentar",
+  noConnection: "Sin conexión. Intentando reconectar. Su texto se conserva.",
   needsToken: "Este servidor pide un token: abra la dirección que mostró, que termina en #token=…",
   otherToken: "¿Otro token?",
   otherTokenAsked: "La dirección que se abrió trae otro token. Con él puede que aquí sea otra persona, y lo que escriba podrá leerlo ella.",

@@ -11,6 +11,7 @@ export const FR: Strings = {
   offline: "Hors ligne. Ce que vous écrivez est conservé.",
   refused: "Le serveur a refusé cette page.",
   retry: "Réessayer",
+  noConnection: "Pas de connexion. Tentative de reconnexion en cours. Votre texte est conservé.",
   needsToken: "Ce serveur demande un jeton : ouvrez l’adresse qu’il a affichée, qui se termine par #token=…",
   otherToken: "Un autre jeton ?",
   otherTokenAsked: "L’adresse ouverte apporte un autre jeton. Avec lui, vous êtes peut-être ici quelqu’un d’autre, qui pourra lire ce que vous écrivez.",

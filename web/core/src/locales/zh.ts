@@ -11,6 +11,7 @@ export const ZH: Strings = {
   offline: "离线。您输入的内容会保留。",
   refused: "服务器拒绝了此页面。",
   retry: "重试",
+  noConnection: "没有连接。正在尝试重新连接。您输入的内容会保留。",
   needsToken: "此服务器需要令牌:请打开它显示的、以 #token=… 结尾的地址。",
   otherToken: "使用另一个令牌？",
   otherTokenAsked: "打开的地址带有另一个令牌。使用它后，您在这里可能是另一个人，您写的内容会被对方看到。",
