@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -75,19 +76,18 @@ class _Events:
         log_arrival(peer.viewer, "event stream", scope)
         peer.start()
         self._application.streams.add(outbox)
-        pulse = None
+        ping = Ping(id=secrets.token_hex(8))  # a secret of the two: the answer comes by POST
         try:
             await peer.receive(encode_json(hello))
             if peer.refusal is not None:  # a stream has no second hello: it would stay silent
                 raise peer.refusal
+            pulse = None
             if peer.viewer.profile.takes(PING):
-                pulse = Pulse()
-                self._application.pulses[pulse.id] = pulse
+                pulse = self._application.pulses[ping.id] = Pulse(encode_json(ping))
             await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
         finally:
             self._application.streams.discard(outbox)
-            if pulse is not None:
-                del self._application.pulses[pulse.id]
+            self._application.pulses.pop(ping.id, None)
             peer.closed()
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 from typing import Protocol
 
 from arp.protocol.codec import encode_json, place_of
-from arp.protocol.messages import Ping
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Send
 
@@ -93,15 +91,14 @@ def parse_place(last_event_id: str) -> tuple[str, int] | None:
 class Pulse:
     """Whether who reads an event stream is still there: it is asked now and then, and answers.
 
-    The answer comes by POST, so the id of the question is a secret of the two.
+    Args:
+        frame: What asks. The answer comes by another way, and `heard` is told of it.
     """
 
-    __slots__ = ("_asked_at", "frame", "id")
+    __slots__ = ("_asked_at", "frame")
 
-    def __init__(self) -> None:
-        self.id = secrets.token_hex(8)
-        self.frame = encode_json(Ping(id=self.id))
-        """What asks."""
+    def __init__(self, frame: bytes) -> None:
+        self.frame = frame
         self._asked_at: float | None = None
 
     def heard(self) -> None:

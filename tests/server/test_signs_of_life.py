@@ -171,6 +171,8 @@ async def test_event_stream_asks_who_answers_pings_and_ends_when_nobody_does(
                 if len(asked) < 12:  # for longer than it would wait
                     await posted(server, {"v": 1, "type": "pong", "id": message["id"]})
     assert len(asked) >= 12
+    assert len(set(asked)) == 1
+    assert len(asked[0]) == 16  # of a stream: nobody else can guess it
     await becomes(lambda: not server.application.pulses)
 
 
