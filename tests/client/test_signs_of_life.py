@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from arp.client.events import Disconnected, EventStream
 from tests.client import agent_messages as say
 from tests.client.loopback import Answer, Peer, Request, http_server, websocket_server
 from tests.client.talks import AT_ONCE
+from tests.holding import HoldingProxy
 from tests.serving import serving
 from tests.waiting import becomes
 
@@ -179,40 +179,6 @@ async def test_loop_that_was_blocked_asks_again_before_it_leaves(quick: None) ->
                 async with asyncio.timeout(0.5):
                     await ended(events)
             assert client.connected
-
-
-class HoldingProxy:
-    """A way to a server that one day holds all bytes, and closes nothing."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self.free = asyncio.Event()
-        self.free.set()
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[str]:
-        tasks: set[asyncio.Task[None]] = set()
-
-        async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with suppress(OSError):
-                while data := await reader.read(1 << 16):
-                    await self.free.wait()
-                    writer.write(data)
-                    await writer.drain()
-                writer.close()
-
-        async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            other, out = await asyncio.open_connection("127.0.0.1", self._port)
-            for pair in ((reader, out), (other, writer)):
-                tasks.add(asyncio.create_task(pump(*pair)))
-
-        server = await asyncio.start_server(take, "127.0.0.1", 0)
-        try:
-            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        finally:
-            server.close()
-            for task in tasks:
-                task.cancel()
 
 
 app = App(title="Echo")
