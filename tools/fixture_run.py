@@ -163,6 +163,10 @@ class Screen:
             self._messages += message if isinstance(message, list) else [message]
         self._came.set()
 
+    def send_first(self, frame: bytes) -> None:
+        """Keeps it as any other."""
+        self.send([frame])
+
     def waiting(self) -> list[bytes]:
         """Nothing waits."""
         return []

@@ -3,15 +3,16 @@
 Theory of operation. A *connection* is one link, from the `hello` to its loss. It is *ready* once
 the server has answered with `session`; then every input without an answer is sent (again), and new
 ones are sent as they come. While it is not ready, inputs only gather, with their ids, in the
-`RendererConnection`. Three tasks serve a connection: the reader, the writer and the uploads; what
-ends one of them ends all. Frames of a link that is lost are never read again, so that what the
-screen is told stays in order.
+`RendererConnection`. Four tasks serve a connection: the reader, the writer, the uploads and the
+watch for signs of life; what ends one of them ends all. Frames of a link that is lost are never
+read again, so that what the screen is told stays in order.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -21,15 +22,37 @@ from arp.client.errors import LinkLost, lost_by_refusal
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.link import Link
 from arp.client.outbox import Outbox
+from arp.protocol.capabilities import PING
 from arp.protocol.codec import recode
 from arp.protocol.errors import ArpError
-from arp.protocol.messages import AgentMessage, Commit, ErrorMessage, Patch, Render, SessionReady
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    ErrorMessage,
+    Patch,
+    Ping,
+    Pong,
+    Render,
+    SessionReady,
+)
 from arp.protocol.renderer_connection import RendererConnection
 
 _log = logging.getLogger(__name__)
 
 SHOWN_BYTES = 75
 """How much of a frame a line of the log repeats, at DEBUG only."""
+
+ASK_AFTER_S = 10.0
+"""A server that is silent for so long is asked for a sign of life, if it has the feature `ping`."""
+
+ANSWER_WITHIN_S = 10.0
+"""Without one for so long the connection is dead."""
+
+MOST_PATIENCE_S = 80.0
+"""How long it may take at most, when connections were lost for that again and again."""
+
+LATE_S = 1.0
+"""A wait that took so much longer says nothing about the server: it is asked again."""
 
 Dial = Callable[[bytes], Awaitable[Link]]
 Listen = Callable[[Event, int], None]
@@ -61,6 +84,11 @@ class Driver:
         """Whether this renderer says what it has displayed."""
         self._held: list[AgentMessage] = []
         """What is not applied before its commit, and so not told before it."""
+        self._heard_at = 0.0
+        """When the last frame came, on the loop's clock."""
+        self._patience_s = ANSWER_WITHIN_S / 2
+        """How long an answer may take, if that is more than `ANSWER_WITHIN_S`: twice as long after
+        each connection that ended without one, until one comes."""
 
     async def run(self, upload: Callable[[str], Awaitable[None]]) -> ArpError:
         """Connects, and comes back after every loss, until that makes no sense.
@@ -129,6 +157,7 @@ class Driver:
             asyncio.create_task(self._read(link)),
             asyncio.create_task(self._write(link)),
             asyncio.create_task(self._upload(upload)),
+            asyncio.create_task(self._watch(link)),
         ]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -161,6 +190,29 @@ class Driver:
                 if answer is not None:
                     self._receive(answer)
 
+    async def _watch(self, link: Link) -> None:
+        """Asks for a sign of life after a silence, and ends a link on which none comes."""
+        await self.ready.wait()
+        if not (link.is_remote and self._offers(PING)):
+            await asyncio.Event().wait()  # until another task ends the connection
+        clock = asyncio.get_running_loop().time
+        while True:
+            silent_s = clock() - self._heard_at
+            if silent_s < ASK_AFTER_S:
+                await asyncio.sleep(ASK_AFTER_S - silent_s)
+                continue
+            asked_at = clock()
+            self._outbox.put(self.connection.ping(secrets.token_hex(8)))
+            wait_s = max(self._patience_s, ANSWER_WITHIN_S)
+            await asyncio.sleep(wait_s)
+            if self._heard_at >= asked_at:
+                self._patience_s = ANSWER_WITHIN_S / 2
+            # Else the answer may be there unread: this loop was blocked, or the machine asleep.
+            elif clock() - asked_at < wait_s + LATE_S:
+                # One large message on a slow way is silence too: it must get through some time.
+                self._patience_s = min(2 * self._patience_s, MOST_PATIENCE_S)
+                raise LinkLost(f"the server has been silent for {clock() - self._heard_at:.0f} s")
+
     async def _upload(self, upload: Callable[[str], Awaitable[None]]) -> None:
         await self.ready.wait()
         session_id = self.connection.session_id
@@ -171,6 +223,7 @@ class Driver:
 
     def _receive(self, frame: bytes, acks: bool = False) -> None:
         _log.debug("< %r", frame[:SHOWN_BYTES])
+        self._heard_at = asyncio.get_running_loop().time()
         seq = self.connection.seq
         messages = self.connection.receive(frame)
         weight = len(frame) // max(1, len(messages))
@@ -199,6 +252,10 @@ class Driver:
                     self._listen(each, weight)
             case SessionReady():
                 self._begin(message)
+            case Ping():
+                self._outbox.put(self.connection.pong(message))
+            case Pong():
+                pass  # it was heard
             case ErrorMessage(payload=payload) if not self.ready.is_set() and payload.id is None:
                 self._listen(message, weight)
                 raise lost_by_refusal(payload)

@@ -21,6 +21,9 @@ class Link(Protocol):
     carries_acks: bool
     """Whether the server can tell whose `ack` of a frame it is."""
 
+    is_remote: bool
+    """Whether a network lies between, which may die without a word."""
+
     async def receive(self) -> bytes:
         """Gives the next frame.
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from arp.client.address import Transport
 from arp.client.backoff import Backoff
+from arp.protocol.capabilities import PING
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding, encode_json, renderer_decoder
 from arp.protocol.errors import InvalidMessage
@@ -24,6 +25,7 @@ FEATURES = (
     "patch-append",
     "thinking",
     "batch",
+    PING,
 )
 """What this client does by itself. `frame-ack` is done where it is asked for."""
 

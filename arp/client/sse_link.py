@@ -20,13 +20,13 @@ from arp.client.link import OPEN_TIMEOUT_S
 from arp.client.options import Access
 from arp.client.sse import EventTooLong, SseParser
 from arp.protocol.codec import encode_json
-from arp.protocol.messages import Input, RendererHello
+from arp.protocol.messages import RendererHello
 
 CLOSED = "close"
 """The name of the event with which the server says why it ends the stream."""
 
-READ_TIMEOUT_S = 45.0
-"""Three of the server's comments, of which one is due every 15 seconds."""
+READ_TIMEOUT_S = 25.0
+"""The server sends a comment every 15 seconds, or a ping before; 10 more mean a dead stream."""
 
 EVENT_STREAM = "text/event-stream"
 
@@ -34,6 +34,12 @@ MOST_ERROR_BYTES = 1 << 16
 """What is read of a page that is no event stream."""
 
 _TIMEOUT = httpx.Timeout(OPEN_TIMEOUT_S, read=READ_TIMEOUT_S)
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """What is read of a message that is posted."""
+
+    id: str | None = None
 
 
 class _Closing(msgspec.Struct, frozen=True):
@@ -47,6 +53,7 @@ class SseLink:
     """One event stream, and the client that posts beside it."""
 
     carries_acks = False
+    is_remote = True
 
     def __init__(
         self, client: httpx.AsyncClient, response: httpx.Response, address: Address
@@ -82,14 +89,14 @@ class SseLink:
         return self._frames.popleft()
 
     async def send(self, frame: bytes) -> bytes | None:
-        """Posts an input, and gives the server's answer to it."""
+        """Posts a message, and gives the server's answer to it."""
         request = self._client.build_request(
             "POST",
             self._address.input_url,
             content=frame,
             headers={"Content-Type": "application/json"},
         )
-        return await post(self._client, request, msgspec.json.decode(frame, type=Input).id)
+        return await post(self._client, request, msgspec.json.decode(frame, type=_Named).id)
 
     async def aclose(self) -> None:
         """Ends the stream."""

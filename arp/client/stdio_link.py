@@ -22,6 +22,7 @@ class StdioLink:
     """One child process."""
 
     carries_acks = True
+    is_remote = False
 
     def __init__(self, process: Process, name: str, grace_s: float) -> None:
         assert process.stdin is not None

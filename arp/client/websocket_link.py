@@ -39,6 +39,7 @@ class WebSocketLink:
     """One WebSocket connection."""
 
     carries_acks = True
+    is_remote = True
 
     def __init__(self, socket: ClientConnection, is_text: bool) -> None:
         self._socket = socket

@@ -20,9 +20,9 @@ from arp.hub.trace import is_tracing, log_received, traced
 from arp.hub.viewer import Outbox, Viewer
 from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, Rejected
 from arp.protocol.capabilities import hello_frame
-from arp.protocol.codec import Encoding
+from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
-from arp.protocol.messages import ErrorMessage, Input, RendererAck, RendererHello
+from arp.protocol.messages import ErrorMessage, Input, Ping, Pong, RendererAck, RendererHello
 from arp.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
@@ -110,8 +110,17 @@ class Peer:
                     await self._hub.receive(self.viewer, event, self.principal, self._workflow)
                 case RendererAck() if self.principal is not None:
                     self.viewer.acknowledge(event.seq, event.presented)
+                case Ping() if self.principal is not None:
+                    self._answer(event)
+                case Pong() if self.principal is not None:
+                    pass  # we ask only over event streams, where it comes by POST
                 case _:
                     self._refuse(Unauthenticated("say hello with a token first"))
+
+    def _answer(self, ping: Ping) -> None:
+        """Answers at once, before what waits; no session hears of it."""
+        frame = recode(encode_json(Pong(id=ping.id)), self.viewer.encoding)
+        self.viewer.outbox.send_first(frame)
 
     def closed(self) -> None:
         """Is called once, when the connection is gone."""

@@ -16,7 +16,7 @@ import msgspec
 from arp.hub.viewer import Outbox
 from arp.protocol.agent_connection import AgentEvent, Failed, Rejected
 from arp.protocol.codec import Encoding
-from arp.protocol.messages import Input, RendererAck, RendererHello
+from arp.protocol.messages import Input, Ping, Pong, RendererAck, RendererHello
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,10 @@ def _event(event: AgentEvent) -> str:
             return f"input {event.input_type}"
         case RendererAck():
             return f"ack seq={event.seq}"
+        case Ping():
+            return "ping"
+        case Pong():
+            return "pong"
         case Rejected():
             return f"refused, code {int(event.error.code)}"
         case Failed():
@@ -65,9 +69,17 @@ class _Traced:
     def send(self, frames: list[bytes]) -> None:
         """As `Outbox.send`."""
         for frame in frames:
-            shown = _names(_described(frame, self._encoding))
-            logger.debug("renderer %s > %s, %d bytes", self._viewer_id, shown, len(frame))
+            self._log(frame)
         self._outbox.send(frames)
+
+    def send_first(self, frame: bytes) -> None:
+        """As `Outbox.send_first`."""
+        self._log(frame)
+        self._outbox.send_first(frame)
+
+    def _log(self, frame: bytes) -> None:
+        shown = _names(_described(frame, self._encoding))
+        logger.debug("renderer %s > %s, %d bytes", self._viewer_id, shown, len(frame))
 
     @property
     def buffered(self) -> int:

@@ -34,6 +34,9 @@ class Outbox(Protocol):
     def send(self, frames: list[bytes]) -> None:
         """Sends frames in order, or keeps them until it can."""
 
+    def send_first(self, frame: bytes) -> None:
+        """Sends a frame before those that wait; of several such only the newest waits."""
+
     @property
     def buffered(self) -> int:
         """Bytes that wait, without those that the transport has."""

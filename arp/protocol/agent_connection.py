@@ -21,6 +21,8 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     VERSION,
     Input,
+    Ping,
+    Pong,
     RendererAck,
     RendererHello,
     RendererMessage,
@@ -50,7 +52,7 @@ class Failed(Struct, frozen=True):
     reason: str
 
 
-AgentEvent: TypeAlias = RendererHello | Input | RendererAck | Rejected | Failed
+AgentEvent: TypeAlias = RendererHello | Input | RendererAck | Ping | Pong | Rejected | Failed
 
 
 class AgentConnection:

@@ -11,6 +11,9 @@ from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentCapabilities, AgentHello, Command
 
+PING = "ping"
+"""The feature of a peer that answers `ping` with `pong`."""
+
 AGENT_FEATURES = (
     "streaming",
     "input",
@@ -23,6 +26,7 @@ AGENT_FEATURES = (
     "batch",
     "branches",
     "line-pause",
+    PING,
 )
 """What the agent side of this project does in the session dialect (protocol.md 2.2)."""
 

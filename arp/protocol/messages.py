@@ -105,6 +105,21 @@ class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
     v: int = field(default_factory=lambda: VERSION)
 
 
+# -- both directions -------------------------------------------------------------------------------
+
+
+class Ping(_Versioned, frozen=True, kw_only=True, tag="ping"):
+    """Asks for a sign of life, to a peer with the feature `ping`; never a fact."""
+
+    id: Identifier
+
+
+class Pong(_Versioned, frozen=True, kw_only=True, tag="pong"):
+    """The answer to the `ping` with this id, sent at once; never a fact."""
+
+    id: Identifier
+
+
 # -- agent side → renderer -------------------------------------------------------------------------
 
 
@@ -304,6 +319,8 @@ AgentMessage: TypeAlias = (
     | InputAck
     | InputEcho
     | TurnMessage
+    | Ping
+    | Pong
 )
 
 # -- renderer → agent side -------------------------------------------------------------------------
@@ -392,7 +409,7 @@ class RendererAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
     presented: dict[str, Presented] = {}
 
 
-RendererMessage: TypeAlias = RendererHello | Input | RendererAck
+RendererMessage: TypeAlias = RendererHello | Input | RendererAck | Ping | Pong
 
 
 class FileRef(Struct, frozen=True):

@@ -26,6 +26,8 @@ from arp.protocol.messages import (
     InputAck,
     InputType,
     Patch,
+    Ping,
+    Pong,
     Presented,
     Render,
     RendererAck,
@@ -118,6 +120,14 @@ class RendererConnection:
     def _encode(self, message: object) -> bytes:
         return recode(encode_json(message), self.encoding)
 
+    def ping(self, ping_id: str) -> bytes:
+        """The frame that asks the agent side for a sign of life."""
+        return self._encode(Ping(id=ping_id))
+
+    def pong(self, ping: Ping) -> bytes:
+        """The frame that answers a ping of the agent side."""
+        return self._encode(Pong(id=ping.id))
+
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, frame: bytes | str) -> list[AgentMessage]:
@@ -178,6 +188,8 @@ class RendererConnection:
                 self._session(message)
             case InputAck():
                 self.unacknowledged.pop(message.id, None)
+            case Ping() | Pong():
+                pass  # signs of life show nothing and stand nowhere
             case _:
                 if isinstance(message, ErrorMessage) and message.payload.id is not None:
                     self.unacknowledged.pop(message.payload.id, None)

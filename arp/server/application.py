@@ -60,6 +60,7 @@ from arp.server.workflows import workflow_routes
 from arp.store.errors import StoreError
 from arp.store.location import open_blobs, open_store
 from arp.telemetry.following import begin
+from arp.transport.event_stream import Pulse
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Event, Receive, Scope, Send
 
@@ -105,6 +106,8 @@ class Application:
         """Requests and WebSockets that are being served."""
         self.streams: set[QueueOutbox] = set()
         """Event streams that are open; they must be told when the server stops."""
+        self.pulses: dict[str, Pulse] = {}
+        """Of those whose readers answer pings, by the id of the ping."""
         self.unknown_peers: set[Peer | Connection] = set()
         """Connections that have not shown a token yet."""
         self.in_transports: Callable[[], int] = lambda: 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +23,15 @@ from arp.hub.inbound import LARGE_BYTES, Read
 from arp.hub.peer import Peer
 from arp.hub.trace import is_tracing, log_received
 from arp.protocol.agent_connection import AgentConnection, Rejected
+from arp.protocol.capabilities import PING
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
-from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck
+from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, Ping, Pong
 from arp.server.answers import status_of
 from arp.server.arrivals import log_arrival
 from arp.server.uploads import Form, Upload
-from arp.transport.event_stream import EventWriter, parse_place, stream
+from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
@@ -74,13 +76,18 @@ class _Events:
         log_arrival(peer.viewer, "event stream", scope)
         peer.start()
         self._application.streams.add(outbox)
+        ping = Ping(id=secrets.token_hex(8))  # a secret of the two: the answer comes by POST
         try:
             await peer.receive(encode_json(hello))
             if peer.refusal is not None:  # a stream has no second hello: it would stay silent
                 raise peer.refusal
-            await stream(receive, send, outbox, EventWriter(_epoch(hello)))
+            pulse = None
+            if peer.viewer.profile.takes(PING):
+                pulse = self._application.pulses[ping.id] = Pulse(encode_json(ping))
+            await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
         finally:
             self._application.streams.discard(outbox)
+            self._application.pulses.pop(ping.id, None)
             peer.closed()
 
 
@@ -161,11 +168,22 @@ class _Inputs:
                     principal = request.scope["arp"].principal
                     answer = await hub.submit(event, principal, workflow, files, traceparent)
                     answers.append(answer)
+                elif isinstance(event, Ping):
+                    answers.append(Pong(id=event.id))
+                elif isinstance(event, Pong):
+                    self._answered(event)
                 elif isinstance(event, Rejected):
                     answers.append(_error(event.error, event.input_id))
                 else:
-                    answers.append(_error(InvalidMessage("only inputs are taken here")))
+                    reason = "only inputs, pings and pongs are taken here"
+                    answers.append(_error(InvalidMessage(reason)))
         return _response(answers, _status(answers))
+
+    def _answered(self, pong: Pong) -> None:
+        """Takes note that who reads a stream has answered; one that has ended asks no more."""
+        pulse = self._application.pulses.get(pong.id)
+        if pulse is not None:
+            pulse.heard()
 
 
 def _frame_of_form(form: Form) -> bytes:
@@ -198,7 +216,7 @@ def _error(error: BaseException, input_id: str | None = None) -> ErrorMessage:
 
 
 def _status(answers: list[AgentMessage]) -> int:
-    if not answers or any(isinstance(answer, InputAck) for answer in answers):
+    if not answers or any(isinstance(answer, InputAck | Pong) for answer in answers):
         return 200
     first = answers[0]
     assert isinstance(first, ErrorMessage)

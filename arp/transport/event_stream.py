@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from typing import Protocol
 
 from arp.protocol.codec import encode_json, place_of
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Send
 
+logger = logging.getLogger(__name__)
+
 KEEP_ALIVE_S = 15.0
 """A comment this often keeps proxies from closing a silent stream."""
+
+PING_S = 9.0
+"""A reader that answers pings is asked after so long without a frame: a second before it would ask
+itself, so that one of the two does (protocol.md 2)."""
+
+PONG_S = 10.0
+"""After so long without an answer nobody is there any more."""
 
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -78,17 +88,68 @@ def parse_place(last_event_id: str) -> tuple[str, int] | None:
     return epoch, int(seq)
 
 
-async def stream(receive: Receive, send: Send, outbox: QueueOutbox, writer: FrameWriter) -> None:
-    """Writes what comes into the outbox, until the writer is done or either side ends it."""
+class Pulse:
+    """Whether who reads an event stream is still there: it is asked now and then, and answers.
+
+    Args:
+        frame: What asks. The answer comes by another way, and `heard` is told of it.
+    """
+
+    __slots__ = ("_asked_at", "frame")
+
+    def __init__(self, frame: bytes) -> None:
+        self.frame = frame
+        self._asked_at: float | None = None
+
+    def heard(self) -> None:
+        """Takes note of the answer."""
+        self._asked_at = None
+
+    def asked(self, now: float) -> None:
+        """Takes note that it is asked, unless it was and the answer is still due."""
+        if self._asked_at is None:
+            self._asked_at = now
+
+    def left_s(self, now: float) -> float:
+        """The seconds until the answer must be there; not above 0: it is too late."""
+        return PONG_S if self._asked_at is None else self._asked_at + PONG_S - now
+
+
+async def stream(
+    receive: Receive,
+    send: Send,
+    outbox: QueueOutbox,
+    writer: FrameWriter,
+    pulse: Pulse | None = None,
+) -> None:
+    """Writes what comes into the outbox, until the writer is done or either side ends it.
+
+    Args:
+        receive: Of ASGI.
+        send: Of ASGI.
+        outbox: Where frames come from.
+        writer: Makes events of them.
+        pulse: Of a reader that answers pings; a stream whose reader does not answer ends.
+    """
+    clock = asyncio.get_running_loop().time
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
     gone = asyncio.ensure_future(_wait_for_end(receive, outbox))
     try:
         await _body(send, writer.begin())
         while not writer.done:
             try:
-                frame = await outbox.take(KEEP_ALIVE_S)
+                pause_s = KEEP_ALIVE_S if pulse is None else min(PING_S, pulse.left_s(clock()))
+                frame = await outbox.take(pause_s)
             except TimeoutError:
-                await _body(send, b": \n\n")
+                if pulse is None:
+                    await _body(send, b": \n\n")
+                elif pulse.left_s(clock()) > 0:
+                    pulse.asked(clock())
+                    await _body(send, writer.event(pulse.frame))
+                else:
+                    logger.info("who reads an event stream does not answer; it ends")
+                    await _body(send, writer.end(1001, "no answer to a ping"))
+                    break
                 continue
             if frame is None:
                 if outbox.closed is not None:

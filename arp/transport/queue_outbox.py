@@ -17,6 +17,8 @@ class QueueOutbox:
         self.closed: tuple[int, str] | None = None
         """Close code and reason, once either side ended it."""
         self._frames: deque[bytes] = deque()
+        self._first: bytes | None = None
+        """Goes before the others."""
         self._ready = asyncio.Event()
 
     def send(self, frames: list[bytes]) -> None:
@@ -24,6 +26,13 @@ class QueueOutbox:
         if self.closed is None:
             self._frames.extend(frames)
             self.buffered += sum(map(len, frames))
+            self._ready.set()
+
+    def send_first(self, frame: bytes) -> None:
+        """Keeps a frame to be taken next, in place of one that was to be."""
+        if self.closed is None:
+            self.buffered += len(frame) - len(self._first or b"")
+            self._first = frame
             self._ready.set()
 
     def close(self, code: int, reason: str) -> None:
@@ -34,7 +43,7 @@ class QueueOutbox:
 
     def waiting(self) -> list[bytes]:
         """Gives the frames that wait."""
-        return list(self._frames)
+        return [*(() if self._first is None else (self._first,)), *self._frames]
 
     async def take(self, timeout_s: float | None = None) -> bytes | None:
         """Gives the next frame; `None` when the outbox is closed and empty.
@@ -42,13 +51,14 @@ class QueueOutbox:
         Raises:
             TimeoutError: Nothing came in time.
         """
-        while not self._frames:
+        while not self._frames and self._first is None:
             if self.closed is not None:
                 return None
             self._ready.clear()
             async with asyncio.timeout(timeout_s):
                 await self._ready.wait()
-        return self._frames.popleft()
+        first, self._first = self._first, None
+        return first if first is not None else self._frames.popleft()
 
     def sent(self, frame: bytes) -> None:
         """Takes note that a frame has left."""

@@ -96,6 +96,20 @@ class SocketOutbox:
         self._backlog.add(frames)
         self._feed()
 
+    def send_first(self, frame: bytes) -> None:
+        """Sends a frame now, or before what waits in place of one that waits there already."""
+        if self._closed:
+            return
+        if self._wire is None and self._task is None:
+            self._begin(self._event(frame), len(frame))
+            return
+        before = self._backlog.size
+        self._backlog.add_first(frame)
+        if self._wire is not None:
+            self._feed()
+        else:
+            self.buffered += self._backlog.size - before
+
     def waiting(self) -> list[bytes]:
         """Gives the frames that wait."""
         return self._backlog.frames()

@@ -69,20 +69,22 @@ class Backlog:
     takes it. A control frame may go between any two pieces.
     """
 
-    __slots__ = ("_frames", "_opcode", "_place", "size")
+    __slots__ = ("_first", "_frames", "_opcode", "_place", "size")
 
     def __init__(self, opcode: int) -> None:
         self._opcode = opcode
         self._frames: deque[bytes] | None = None
         """Made for the first message: an empty one has 760 bytes, and most sockets never wait."""
+        self._first: bytes | None = None
+        """Goes before the others."""
         self._place = 0
-        """How much of the first one was taken."""
+        """How much of the first of `_frames` was taken."""
         self.size = 0
         """Bytes that wait, without what the wire adds."""
 
     def __bool__(self) -> bool:
         """Tells whether anything waits."""
-        return bool(self._frames)
+        return self._first is not None or bool(self._frames)
 
     def add(self, frames: Sequence[bytes]) -> None:
         """Lets messages wait behind the others."""
@@ -91,23 +93,31 @@ class Backlog:
         self._frames.extend(frames)
         self.size += sum(map(len, frames))
 
+    def add_first(self, frame: bytes) -> None:
+        """Lets a message wait before the others, in place of one that did so already."""
+        self.size += len(frame) - len(self._first or b"")
+        self._first = frame
+
     def frames(self) -> list[bytes]:
         """Gives what waits, the first as if nothing of it had been taken."""
-        return list(self._frames or ())
+        return [*(() if self._first is None else (self._first,)), *(self._frames or ())]
 
     def clear(self) -> None:
         """Drops what waits."""
-        self._frames = None
+        self._frames = self._first = None
         self._place = self.size = 0
 
     def next(self) -> bytes:
         """Gives the next message, as it is."""
-        frame = self._waiting().popleft()
+        frame = self._take_first() or self._waiting().popleft()
         self.size -= len(frame)
         return frame
 
     def take(self) -> bytes:
         """Gives the next piece, as it stands on the wire."""
+        if not self._place and (ahead := self._take_first()):
+            self.size -= len(ahead)
+            return _join([ahead], self._opcode)
         waiting = self._waiting()
         first = waiting[0]
         if self._place or len(first) > PIECE_BYTES:
@@ -118,6 +128,10 @@ class Backlog:
             whole.append(waiting.popleft())
         self.size -= size
         return _join(whole, self._opcode)
+
+    def _take_first(self) -> bytes | None:
+        first, self._first = self._first, None
+        return first
 
     def _waiting(self) -> deque[bytes]:
         assert self._frames is not None  # who takes has asked whether anything waits

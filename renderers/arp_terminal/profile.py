@@ -8,10 +8,19 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from arp.protocol.capabilities import LEVELS
+from arp.protocol.capabilities import LEVELS, PING
 from arp.protocol.messages import RendererCapabilities, Viewport
 
-FEATURES = ("streaming", "input", "resume", "file-upload", "patch-append", "thinking", "batch")
+FEATURES = (
+    "streaming",
+    "input",
+    "resume",
+    "file-upload",
+    "patch-append",
+    "thinking",
+    "batch",
+    PING,
+)
 """What the terminal does (protocol.md 2.2)."""
 
 _ZONEINFO = "zoneinfo/"

@@ -132,6 +132,9 @@ class Heard:
         self._frames += frames
         self._came.set()
 
+    def send_first(self, frame: bytes) -> None:
+        self.send([frame])
+
     def waiting(self) -> list[bytes]:
         """Nothing waits."""
         return []

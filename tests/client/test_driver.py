@@ -66,6 +66,7 @@ class Link:
     """One connection to it."""
 
     carries_acks = True
+    is_remote = True
 
     def __init__(
         self, server: Server, told: list[Message], size: int, frames: int | None, end: LinkLost

@@ -78,6 +78,8 @@ class Box:
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
+        self.first: list[bytes] = []
+        """Those among them that were to go before what waits."""
         self.buffered = 0
         self.closed: tuple[int, str] | None = None
         self._came = asyncio.Event()
@@ -86,6 +88,11 @@ class Box:
         """Keeps frames."""
         self.frames.extend(frames)
         self._came.set()
+
+    def send_first(self, frame: bytes) -> None:
+        """Keeps a frame."""
+        self.first.append(frame)
+        self.send([frame])
 
     def waiting(self) -> list[bytes]:
         """Keeps none of them waiting."""

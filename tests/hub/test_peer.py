@@ -11,6 +11,8 @@ import pytest
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
+from arp.protocol.codec import Encoding, agent_decoder, recode
+from arp.protocol.messages import Pong
 from tests.hub.rig import Box, running
 
 HELLO = {"v": 1, "type": "hello", "session_id": "s", "capabilities": {"components": ["text"]}}
@@ -45,7 +47,9 @@ async def test_connection_begins_with_the_agents_hello() -> None:
     assert first["capabilities"]["encodings"] == ["json", "msgpack", "cbor"]
 
 
-@pytest.mark.parametrize("message", [SAID, {"v": 1, "type": "ack", "seq": 1}, HELLO])
+@pytest.mark.parametrize(
+    "message", [SAID, {"v": 1, "type": "ack", "seq": 1}, {"type": "ping", "id": "p"}, HELLO]
+)
 async def test_peer_without_a_token_is_not_heard(message: dict[str, Any]) -> None:
     """UNAUTHENTICATED, and nothing has happened."""
     async with running() as hub:
@@ -162,3 +166,56 @@ async def test_closed_peer_leaves_nothing_behind() -> None:
         watching = hub.sessions["s"].viewers
     assert watching == {}
     assert gone == ["gone"]
+
+
+@pytest.mark.parametrize("encoding", ["json", "msgpack", "cbor"])
+async def test_ping_is_answered_before_what_waits_and_is_nothing_else(encoding: Encoding) -> None:
+    """protocol.md 2: no fact, no input, no session, also before a `hello`."""
+    async with running() as hub:
+        box = Box()
+        peer = Peer(hub, box, encoding, "agent", Principal(), check)
+        peer.start()
+        asked = {"v": 1, "type": "ping", "id": "p1"}
+        await peer.receive(recode(json.dumps(asked).encode(), encoding))
+        (answer,) = agent_decoder(encoding).decode(box.first[0])
+        await peer.receive(recode(json.dumps({**asked, "type": "pong"}).encode(), encoding))
+        sessions, told = list(hub.sessions), len(box.frames)
+        peer.closed()
+    assert answer == Pong(id="p1")
+    assert sessions == []
+    assert told == 2  # the agent side's hello, and the pong
+
+
+async def test_ping_keeps_no_session_in_memory_and_brings_none_back() -> None:
+    """A session that nobody uses leaves the memory, whoever asks whether we live."""
+    async with running() as hub:
+        peer, box = peer_of(hub, Principal())
+        await told(peer, HELLO)
+        await box.has("session")
+        live = hub.sessions["s"]
+        before = (live.session.sequence, live.used_at)
+        await told(peer, *({"type": "ping", "id": f"p{number}"} for number in range(20)))
+        after = (live.session.sequence, live.used_at)
+        peer.closed()
+        await live.written()
+        hub.evict(float("inf"))
+        stranger, other = peer_of(hub, Principal())
+        await told(stranger, {"type": "ping", "id": "p"})
+        sessions = list(hub.sessions)
+        stranger.closed()
+    assert after == before
+    assert [one["id"] for one in box.of("pong")] == [f"p{number}" for number in range(20)]
+    assert sessions == []
+    assert len(other.of("pong")) == 1
+
+
+@pytest.mark.parametrize("wrong", [{}, {"id": ""}, {"id": 7}, {"id": "ä"}, {"id": "x" * 129}])
+async def test_ping_without_an_id_of_ours_is_refused(wrong: dict[str, Any]) -> None:
+    """What it says comes back in the answer."""
+    async with running() as hub:
+        peer, box = peer_of(hub, Principal())
+        await told(peer, {"type": "ping", **wrong})
+        codes = [one["payload"]["code"] for one in box.of("error")]
+        peer.closed()
+    assert codes == [11]
+    assert box.first == []

@@ -17,6 +17,8 @@ from arp.protocol.messages import (
     InputAck,
     InputEcho,
     Patch,
+    Ping,
+    Pong,
     Render,
     RendererAck,
     RendererCapabilities,
@@ -93,6 +95,8 @@ FROM_AGENT: list[AgentMessage] = [
     ),
     TurnMessage(session_id="s", turn_id="t1", status="running"),
     TurnMessage(session_id="s", turn_id="t2", status="queued", position=1),
+    Ping(id="p1"),
+    Pong(id="p1"),
 ]
 
 FROM_RENDERER: list[RendererMessage] = [
@@ -121,4 +125,6 @@ FROM_RENDERER: list[RendererMessage] = [
     ),
     RendererAck(seq=0),
     RendererAck(seq=5, presented={"a": "native", "b": "fallback", "c": "failed"}),
+    Ping(id="p1"),
+    Pong(id="p1"),
 ]

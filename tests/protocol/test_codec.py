@@ -113,7 +113,10 @@ def test_values_survive_every_encoding(text: str, number: float, whole: int) -> 
         (None, "message: expected object or array, got null"),
         ({}, "message.type: missing"),
         ({"type": 5}, "message.type: expected string, got number"),
-        ({"type": "explode"}, "message.type: 'explode' is not one of hello, input, ack"),
+        (
+            {"type": "explode"},
+            "message.type: 'explode' is not one of hello, input, ack, ping, pong",
+        ),
         ([INPUT, 7], "message[1]: expected object, got number"),
         ([INPUT, {"type": None}], "message[1].type: missing"),
         ({**INPUT, "data": []}, "message.data: expected object, got array"),

@@ -50,11 +50,15 @@ def test_types_are_those_of_the_protocol() -> None:
         "ack",
         "input",
         "turn",
+        "ping",
+        "pong",
     ]
     assert [struct.__struct_config__.tag for struct in get_args(RendererMessage)] == [
         "hello",
         "input",
         "ack",
+        "ping",
+        "pong",
     ]
 
 

@@ -24,6 +24,8 @@ from arp.protocol.messages import (
     Input,
     InputAck,
     Patch,
+    Ping,
+    Pong,
     Render,
     RendererAck,
     RendererCapabilities,
@@ -418,3 +420,23 @@ def test_any_bytes_end_in_messages_and_the_next_is_taken(
     feed(renderer, show("c"), commit(8))
     assert [part.id for part in renderer.screen.output("t1")] == ["t1/1", "c"]
     assert place(renderer) == ("e", 8)
+
+
+# -- signs of life ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_signs_of_life_are_asked_for_and_given_in_every_encoding(encoding: Encoding) -> None:
+    one = connection(encoding)
+    assert sent(one.ping("p1"), encoding) == Ping(id="p1")
+    assert sent(one.pong(Ping(id="p2")), encoding) == Pong(id="p2")
+
+
+def test_signs_of_life_stand_nowhere_and_show_nothing() -> None:
+    """Between the messages of a commit too."""
+    one = on_session(say("x", 4), show("a"))
+    before = one.screen.canonical()
+    assert feed(one, Ping(id="p1"), Pong(id="p2")) == [Ping(id="p1"), Pong(id="p2")]
+    assert (place(one), one.screen.canonical()) == (("e", 4), before)
+    feed(one, commit())
+    assert "a" in one.screen.surfaces["main"].nodes

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from arp.client.sse import SseParser
-from arp.transport.event_stream import EventWriter, parse_place, stream
+from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from tests.transport.listener import Listener
+from tests.waiting import becomes
 
 
 def event(message: Any, writer: EventWriter | None = None) -> bytes:
@@ -192,3 +193,60 @@ async def test_stream_that_is_cancelled_leaves_no_task() -> None:
     with pytest.raises(asyncio.CancelledError):
         await streaming
     assert len(asyncio.all_tasks()) == before
+
+
+QUICK_S = 0.02
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers are asked after 20 ms, and have 50 for the answer."""
+    monkeypatch.setattr("arp.transport.event_stream.PING_S", QUICK_S)
+    monkeypatch.setattr("arp.transport.event_stream.PONG_S", 0.05)
+
+
+async def test_reader_that_does_not_answer_pings_is_no_reader(quick: None) -> None:
+    """The stream says so, and ends; each ping shows meanwhile that we live."""
+    client, pulse = Client(), Pulse(b'{"type":"ping"}')
+    await stream(client.receive, client.send, QueueOutbox(), EventWriter(), pulse)
+    events = SseParser().feed(client.body)
+    assert client.ended
+    assert len(events) >= 3
+    assert {event.data for event in events[:-1]} == {'{"type":"ping"}'}
+    assert (events[-1].name, json.loads(events[-1].data)["code"]) == ("close", 1001)
+
+
+async def test_reader_that_answers_is_asked_for_as_long_as_it_does(quick: None) -> None:
+    """A ping is no place: it has no id, so that it resumes nowhere."""
+    client, pulse = Client(), Pulse(b'{"type":"ping"}')
+    outbox = QueueOutbox()
+    streaming = asyncio.ensure_future(
+        stream(client.receive, client.send, outbox, EventWriter("e1"), pulse)
+    )
+    for count in range(1, 12):
+        await becomes(lambda: client.body.count(b"ping") >= count)  # noqa: B023 - at once
+        pulse.heard()
+    assert not client.ended
+    outbox.send([b'{"type":"delta","seq":3}'])
+    await becomes(lambda: b"delta" in client.body)
+    client.gone.set()
+    await streaming
+    assert b"id:" not in client.body.partition(b"delta")[0].replace(b"id: e1-3", b"")
+
+
+async def test_reader_that_died_while_much_came_is_found_when_it_is_silent_again(
+    quick: None,
+) -> None:
+    """Frames that go out are no answer."""
+    client, pulse = Client(), Pulse(b'{"type":"ping"}')
+    outbox = QueueOutbox()
+    streaming = asyncio.ensure_future(
+        stream(client.receive, client.send, outbox, EventWriter(), pulse)
+    )
+    await becomes(lambda: b"ping" in client.body)
+    for number in range(20):
+        outbox.send([b'{"type":"delta","seq":%d}' % number])
+        await asyncio.sleep(QUICK_S / 4)
+    async with asyncio.timeout(5):
+        await streaming
+    assert client.ended

@@ -80,3 +80,30 @@ async def test_taker_that_waits_learns_of_the_close() -> None:
     await asyncio.sleep(0)
     outbox.close(1000, "done")
     assert await taking is None
+
+
+async def test_frame_that_goes_first_is_taken_next_and_only_the_newest_waits() -> None:
+    """A pong does not wait behind a backlog, and many pings do not make one."""
+    outbox = QueueOutbox()
+    outbox.send([b"a", b"b"])
+    for number in range(1000):
+        outbox.send_first(b"%03d" % number)
+    assert outbox.buffered == len(b"ab999")
+    assert outbox.waiting() == [b"999", b"a", b"b"]
+    taken = [await outbox.take() for _ in range(3)]
+    for frame in taken:
+        outbox.sent(frame or b"")
+    assert taken == [b"999", b"a", b"b"]
+    assert outbox.buffered == 0
+
+
+async def test_taker_waits_for_a_frame_that_goes_first_too() -> None:
+    """And a closed outbox takes none."""
+    outbox = QueueOutbox()
+    taking = asyncio.ensure_future(outbox.take())
+    await asyncio.sleep(0)
+    outbox.send_first(b"pong")
+    assert await taking == b"pong"
+    outbox.close(1000, "done")
+    outbox.send_first(b"late")
+    assert await outbox.take() is None

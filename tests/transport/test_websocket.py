@@ -314,3 +314,52 @@ async def test_one_message_is_one_frame_until_either_side_ends_it(key: str) -> N
     assert socket.sent[0] == accepted
     assert types == ["hello", "turn", "commit"]
     assert seen["watching"] == 0
+
+
+async def test_frame_that_goes_first_leaves_at_once_if_nothing_waits() -> None:
+    """With a wire and without."""
+    socket, wire = Socket(), DirectWire()
+    SocketOutbox(socket.send, "json").send_first(b"pong")
+    SocketOutbox(socket.send, "json", wire).send_first(b"pong")
+    assert socket.texts == ["pong"]
+    assert wire.written == [b"\x81\x04pong"]
+
+
+async def test_frame_that_goes_first_overtakes_what_waits_for_the_wire() -> None:
+    """Of a thousand the newest alone."""
+    wire = DirectWire()
+    outbox = SocketOutbox(Socket().send, "json", wire)
+    wire.open = False
+    outbox.send([b"a", b"b"])
+    for number in range(1000):
+        outbox.send_first(b"%03d" % number)
+    assert outbox.buffered == len(b"ab999")
+    assert outbox.waiting() == [b"999", b"a", b"b"]
+    wire.open = True
+    wire.when_writable()
+    assert b"".join(wire.written) == b"\x81\x03999\x81\x01a\x81\x01b"
+    assert outbox.buffered == 0
+
+
+async def test_frame_that_goes_first_overtakes_what_waits_for_another_server() -> None:
+    """What is on its way already goes before it."""
+    socket = Socket()
+    outbox = SocketOutbox(socket.send, "json")
+    socket.free.clear()
+    outbox.send([b"on its way", b"a"])
+    for number in range(1000):
+        outbox.send_first(b"%03d" % number)
+    buffered = outbox.buffered
+    socket.free.set()
+    await becomes(lambda: outbox.buffered == 0)
+    assert buffered == len(b"on its way" + b"a" + b"999")
+    assert socket.texts == ["on its way", "999", "a"]
+
+
+async def test_ended_outbox_sends_nothing_first() -> None:
+    """The connection is gone."""
+    socket = Socket()
+    outbox = SocketOutbox(socket.send, "json")
+    outbox.end()
+    outbox.send_first(b"pong")
+    assert socket.sent == []

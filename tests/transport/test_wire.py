@@ -86,3 +86,41 @@ def test_backlog_that_is_cleared_in_the_middle_of_a_message_begins_anew() -> Non
     assert backlog.next() == b"a"
     assert backlog.take() == b"\x82\x01b"
     assert (bool(backlog), backlog.size) == (False, 0)
+
+
+def test_message_that_goes_first_overtakes_whole_messages_and_no_part_of_one() -> None:
+    """A data message may not stand between two fragments of another (RFC 6455, 5.4)."""
+    backlog = Backlog(TEXT)
+    backlog.add([b"x" * (PIECE_BYTES + 1), b"second"])
+    begun = backlog.take()
+    backlog.add_first(b"pong")
+    rest = [backlog.take(), backlog.take(), backlog.take()]
+    assert begun[0] == TEXT & 0x7F
+    assert rest[0][0] == 0x80  # the end of the first message
+    assert [data for piece in rest[1:] for _, data in read(piece)] == [b"pong", b"second"]
+    assert not backlog
+    assert backlog.size == 0
+
+
+def test_of_messages_that_go_first_only_the_newest_waits() -> None:
+    """However many come, as much waits as before."""
+    backlog = Backlog(TEXT)
+    backlog.add([b"waits"])
+    for number in range(1000):
+        backlog.add_first(b"%03d" % number)
+    assert backlog.size == len(b"waits") + 3
+    assert backlog.frames() == [b"999", b"waits"]
+    assert [backlog.next(), backlog.next()] == [b"999", b"waits"]
+    assert backlog.size == 0
+
+
+def test_message_that_goes_first_alone_is_something_that_waits() -> None:
+    """And is forgotten with the rest."""
+    backlog = Backlog(TEXT)
+    backlog.add_first(b"pong")
+    assert backlog
+    assert read(backlog.take()) == [(Opcode.TEXT, b"pong")]
+    backlog.add_first(b"pong")
+    backlog.clear()
+    assert not backlog
+    assert backlog.size == 0

@@ -111,6 +111,13 @@ async def tools(turn: Turn, _: str) -> None:
     await turn.say("Both are done.")
 
 
+async def toil(turn: Turn, rest: str) -> None:
+    """Uses a tool for so many seconds, and says nothing meanwhile."""
+    async with turn.tool("dig", {"deep": True}):
+        await asyncio.sleep(float(rest))
+    await turn.say("Found it.")
+
+
 async def confirm(turn: Turn, _: str) -> None:
     """Asks yes or no."""
     sure = await turn.confirm("Really?", confirm_label="Do it", deny_label="Leave it")
@@ -275,6 +282,7 @@ DOES: dict[str, Does] = {
     "sources": sources,
     "swap": swap,
     "table": table,
+    "toil": toil,
     "tides": tides,
     "tools": tools,
 }

@@ -104,6 +104,7 @@ export class ArpClient {
       maxAttempts: resolved.maxReconnectAttempts,
       hello: () => this.#connection.hello(),
       token: resolved.token,
+      answers: () => this.capabilities?.features?.includes("ping") ?? false,
       frame: (text) => this.#receive(text),
       changed: (state) => {
         this.#changed();
@@ -151,7 +152,7 @@ export class ArpClient {
    * refusal, it tries at once; while there is a connection this does nothing.
    */
   connect(): void {
-    this.#stopListening ??= onWake(() => this.#driver.wake(), () => this.#driver.resume());
+    this.#stopListening ??= onWake(this.#driver);
     this.#driver.connect();
   }
 
@@ -344,6 +345,11 @@ export class ArpClient {
       case "error":
         this.#wrong(message.payload, message.session_id == null);
         break;
+      case "ping":
+        this.#driver.send({ ...message, type: "pong" });
+        return;
+      case "pong":
+        return;
     }
     this.#calls.hear(message);
   }

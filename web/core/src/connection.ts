@@ -119,7 +119,7 @@ export class RendererConnection {
   #apply(message: AgentMessage): string | null {
     if (message.type === "hello") this.agent = message;
     else if (message.type === "session") this.#session(message);
-    else if (message.type !== "ack") return this.#show(message);
+    else if (message.type !== "ack" && message.type !== "ping" && message.type !== "pong") return this.#show(message);
     return null;
   }
 
@@ -135,7 +135,7 @@ export class RendererConnection {
     else if (resume === "replay") this.#swap(0); // of all that there is: we named no place
   }
 
-  #show(message: Exclude<AgentMessage, { type: "hello" | "session" | "ack" }>): string | null {
+  #show(message: Exclude<AgentMessage, { type: "hello" | "session" | "ack" | "ping" | "pong" }>): string | null {
     const { type, seq, turn_id } = message;
     const refused = (this.#aside ?? this.screen).apply(message);
     if (type === "render" || type === "patch") return refused;

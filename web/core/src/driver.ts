@@ -13,6 +13,7 @@
 import type { Address, Transport } from "./address.js";
 import type { ErrorPayload, RendererHello, RendererMessage } from "./generated/wire.js";
 import type { Link, Listener, Loss, Surroundings } from "./link.js";
+import { newId } from "./options.js";
 import { openSocket } from "./websocket_link.js";
 
 export type Phase = "idle" | "connecting" | "online" | "waiting" | "refused";
@@ -40,6 +41,8 @@ export interface DriverOptions {
   /** The first message of a link: asked for at each try, since it names the place to go on from. */
   hello(): RendererHello;
   token(): string | null | Promise<string | null>;
+  /** Whether the server answers pings. */
+  answers(): boolean;
   /** Takes a frame. */
   frame(text: unknown): void;
   changed(state: LinkState): void;
@@ -49,8 +52,17 @@ const FIRST_STEP_MS = 1000;
 const LAST_STEP_MS = 16_000;
 const HANDSHAKE_MS = 10_000;
 const STABLE_MS = 5000;
-/** A connection that was silent for so long may be dead without our knowing. */
+/** A server that answers pings is asked for a sign of life after a silence of so long. */
+const ASK_MS = 10_000;
+/** Without one for so long the link is dead. */
+const ANSWER_MS = 10_000;
+const MOST_ANSWER_MS = 80_000;
+/** A timer that is so much too late says nothing of the server: the machine slept, or the page is in the background. */
+const LATE_MS = 2000;
+/** A connection that was silent for so long when the machine woke up may be dead without our knowing. */
 const QUIET_MS = 30_000;
+/** Then somebody waits in front of it. */
+const WAKE_MS = 3000;
 
 const IDLE: LinkState = {
   phase: "idle",
@@ -80,9 +92,11 @@ export interface Driver {
   resume(): void;
   /**
    * The machine woke up or the network is back: a wait ends, and a connection that was silent for
-   * long may have died unseen, so it is made anew.
+   * long may have died unseen, so the server is asked; one that knows no pings is left for a new one.
    */
   wake(): void;
+  /** The network is gone, as the browser says; tries go on, since a server on this machine needs none. */
+  unplug(): void;
   /** Sends if the session is up; `false` if it is not, and then nothing has been sent. */
   send(message: RendererMessage): boolean;
 }
@@ -103,6 +117,10 @@ export function createDriver(options: DriverOptions): Driver {
   const worked = new Set<Transport>();
   let onlineSince = 0;
   let heardAt = 0;
+  /** It was asked for a sign of life, and none has come. */
+  let isAsked = false;
+  /** How long that may take, if it is more than `ANSWER_MS`: twice as long after each link that died so, until one answers. */
+  let patience = ANSWER_MS / 2;
 
   const enter = (change: Partial<LinkState>) => {
     state = { ...state, ...change };
@@ -154,6 +172,7 @@ export function createDriver(options: DriverOptions): Driver {
       },
       alive() {
         heardAt = Date.now();
+        isAsked = false;
       },
       lost(loss) {
         if (ours === round) lose(loss);
@@ -185,6 +204,41 @@ export function createDriver(options: DriverOptions): Driver {
     connect();
   };
 
+  const send = (message: RendererMessage) => {
+    if (state.phase !== "online" || link === null) return false;
+    try {
+      link.send(message);
+      return true;
+    } catch (error) {
+      lose({ reason: String(error) });
+      return false;
+    }
+  };
+
+  /** Waits for a silence, and asks then; one timer for all frames, of which there may be many. */
+  const listen = () => {
+    const silent = Math.abs(Date.now() - heardAt); // clocks are set back, too
+    if (silent >= ASK_MS) ask(Math.max(ANSWER_MS, patience));
+    else after(ASK_MS - silent, listen);
+  };
+
+  const ask = (wait: number) => {
+    const due = Date.now() + wait;
+    isAsked = true;
+    if (!send({ type: "ping", v: 1, id: newId() })) return;
+    after(wait, () => {
+      if (!isAsked) {
+        patience = ANSWER_MS / 2;
+        listen();
+      } else if (Math.abs(Date.now() - due) > LATE_MS) ask(wait);
+      else {
+        // One large message on a slow way is silence too: it must get through some time.
+        patience = Math.min(MOST_ANSWER_MS, 2 * patience);
+        lose({ reason: "no sign of life" });
+      }
+    });
+  };
+
   const isLost = () => state.phase === "waiting" || (state.phase === "idle" && state.reason !== null);
 
   return {
@@ -208,23 +262,20 @@ export function createDriver(options: DriverOptions): Driver {
       worked.add(transport);
       onlineSince = Date.now();
       enter({ phase: "online", reason: null, refusal: null });
+      if (options.answers()) listen();
     },
     resume() {
       if (isLost()) connect();
     },
     wake() {
       if (isLost()) connect();
-      else if (Date.now() - heardAt > QUIET_MS) restart();
+      else if (Date.now() - heardAt <= QUIET_MS) return;
+      else if (state.phase === "online" && options.answers()) ask(WAKE_MS);
+      else restart();
     },
-    send(message) {
-      if (state.phase !== "online" || link === null) return false;
-      try {
-        link.send(message);
-        return true;
-      } catch (error) {
-        lose({ reason: String(error) });
-        return false;
-      }
+    unplug() {
+      if (state.phase === "online" || state.phase === "connecting") lose({ reason: "offline" });
     },
+    send,
   };
 }

@@ -60,6 +60,7 @@ const FEATURES = [
   "thinking",
   "batch",
   "branches",
+  "ping",
 ];
 
 /** Fills in what is not said. */

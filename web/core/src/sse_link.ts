@@ -8,8 +8,9 @@ import type { RendererHello, RendererMessage } from "./generated/wire.js";
 import { answerOf, authorization, errorOf, isPassing, lossByClose, type Link, type Loss, type Opening } from "./link.js";
 import { readEvents } from "./sse_parser.js";
 
-/** Three of the server's comments, of which one is due every 15 s. */
-const SILENCE_MS = 45_000;
+/** A comment of the server is due every 15 s, or a ping before; 10 more mean a dead stream. */
+const SILENCE_MS = 25_000;
+const LATE_MS = 1000;
 
 /** Opens a stream that begins with a hello. */
 export function openEvents({ address, hello, token, world, listener }: Opening): Link {
@@ -25,10 +26,17 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
     clearTimeout(watchdog);
     abort.abort();
   };
+  const watch = () => {
+    const due = Date.now() + SILENCE_MS;
+    watchdog = setTimeout(() => {
+      if (Date.now() - due > LATE_MS) watch(); // the machine slept: what came is yet to be read
+      else lose({ reason: "the server fell silent" });
+    }, SILENCE_MS);
+  };
   const heard = () => {
     clearTimeout(watchdog);
     if (abort.signal.aborted) return;
-    watchdog = setTimeout(() => lose({ reason: "the server fell silent" }), SILENCE_MS);
+    watch();
     listener.alive();
   };
   const headers = authorization(token);

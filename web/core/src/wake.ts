@@ -1,18 +1,21 @@
-/** When the network is back, or the page is looked at again; nothing outside of browsers. */
+/** When the network goes and comes back, or the page is looked at again; nothing outside of browsers. */
+
+import type { Driver } from "./driver.js";
 
 /**
- * Calls `wake` when the network is back or the page shows again, and `turn` when somebody turns to
- * its window; gives the way to stop.
+ * Wakes a driver when the network is back or the page shows again, ends its wait when somebody turns
+ * to its window, and tells it when the network is gone; gives the way to stop.
  */
-export function onWake(wake: () => void, turn: () => void): () => void {
+export function onWake(driver: Pick<Driver, "wake" | "resume" | "unplug">): () => void {
   const { document, addEventListener } = globalThis as Partial<typeof globalThis>;
   const listening = new AbortController();
   const options = { signal: listening.signal };
   const seen = () => {
-    if (document?.visibilityState !== "hidden") wake();
+    if (document?.visibilityState !== "hidden") driver.wake();
   };
-  addEventListener?.("online", wake, options);
-  addEventListener?.("focus", turn, options);
+  addEventListener?.("online", driver.wake, options);
+  addEventListener?.("offline", driver.unplug, options);
+  addEventListener?.("focus", driver.resume, options);
   document?.addEventListener("visibilitychange", seen, options);
   return () => listening.abort();
 }

@@ -1,4 +1,4 @@
-/** A way to a server that breaks off again and again, at moments that the test draws. */
+/** A way to a server that breaks off again and again, at moments that the test draws, or holds all that goes over it. */
 
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -17,6 +17,7 @@ export class CuttingProxy {
   readonly #sockets = new Set<Socket>();
   #port = 0;
   #isResting = false;
+  #isHolding = false;
 
   /** `draw` gives the moment for a connection on which the protocol is spoken; `null` = none. */
   constructor(target: string, draw: () => Moment | null) {
@@ -57,6 +58,7 @@ export class CuttingProxy {
           left -= data.length;
         } else cut(data.subarray(0, left));
       });
+      if (this.#isHolding) for (const socket of [inner, outer]) socket.pause();
     });
   }
 
@@ -70,6 +72,18 @@ export class CuttingProxy {
   /** Cuts nothing any more. */
   rest(): void {
     this.#isResting = true;
+  }
+
+  /** Keeps every byte of both directions, also of new connections, and closes none: a network that died without a word. */
+  hold(): void {
+    this.#isHolding = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  /** Gives out what was kept, and goes on. */
+  letGo(): void {
+    this.#isHolding = false;
+    for (const socket of this.#sockets) socket.resume();
   }
 
   /** Nobody is there any more. */

@@ -1,7 +1,7 @@
 /** Questions: answered once, also while the agent writes; what was answered shows now and later. */
 
 import { ArpClient, type Component } from "@agent-rendering/core";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { FakeSocket, HELLO, SESSION } from "../../core/tests/fakes.js";
 import { loadComponents } from "../src/index.js";
 import { component, drawn, noting, ready, words } from "./context.js";
@@ -73,6 +73,26 @@ test("W50 offline the answer waits in the client, and the question says so", asy
   await ready(place);
   expect(client.store.outgoing.get().map(({ message, phase }) => [message.source_component, phase])).toEqual([[asked.id, "waiting"]]);
   expect(words(place.querySelector(".arp-standing"))).toBe("Your answer will be sent when the connection is back.");
+});
+
+test("W50 an answer that is sent and not acknowledged says after a second that it is not delivered", async () => {
+  const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
+  client.connect();
+  await Promise.resolve();
+  FakeSocket.last.welcome();
+  const asked = component("confirm", ASKED);
+  const { context } = noting({ client });
+  const place = await drawn(asked, { ...context, answer: (one, value) => client.answer(one, value) });
+  buttons(place)[0]?.click();
+  await ready(place);
+  const late = () => place.querySelector<HTMLElement>(".arp-standing arp-late");
+  expect([words(place.querySelector(".arp-standing")), late()?.hidden]).toEqual(["Answer sent · Not delivered yet", true]);
+  await vi.waitFor(() => expect(late()?.hidden).toBe(false), { timeout: 3000 });
+  FakeSocket.last.tell({ type: "ack", v: 1, id: FakeSocket.last.of("input")[0]?.id });
+  client.store.flush();
+  await ready(place);
+  expect(words(place.querySelector(".arp-standing"))).toBe("Answer sent");
+  client.disconnect();
 });
 
 test("W50 an answer from before a reload is still on its way", async () => {

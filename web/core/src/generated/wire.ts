@@ -302,6 +302,20 @@ export interface TurnMessage {
   paused?: boolean;
 }
 
+/** Asks for a sign of life, to a peer with the feature `ping`; never a fact. */
+export interface Ping {
+  type: "ping";
+  v?: number;
+  id: string;
+}
+
+/** The answer to the `ping` with this id, sent at once; never a fact. */
+export interface Pong {
+  type: "pong";
+  v?: number;
+  id: string;
+}
+
 /** What a renderer can take, from its `hello`; `null` means no limit of its own. */
 export interface RendererLimits {
   max_commits_per_s?: number | null;
@@ -634,9 +648,9 @@ export interface SplitProps {
 
 export type PatchOp = Update | Append | Insert | Remove | Replace | Reorder;
 
-export type AgentMessage = AgentHello | SessionReady | Delta | ToolStart | ToolEnd | Render | Patch | Commit | ErrorMessage | InputAck | InputEcho | TurnMessage;
+export type AgentMessage = AgentHello | SessionReady | Delta | ToolStart | ToolEnd | Render | Patch | Commit | ErrorMessage | InputAck | InputEcho | TurnMessage | Ping | Pong;
 
-export type RendererMessage = RendererHello | Input | RendererAck;
+export type RendererMessage = RendererHello | Input | RendererAck | Ping | Pong;
 
 /** The props of every core component. */
 export interface CoreProps {

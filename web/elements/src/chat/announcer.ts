@@ -12,6 +12,8 @@ const KEPT_LINES = 5;
 
 export class Announcer {
   t: Translator;
+  /** Nobody knows whether the agent works: there is no connection. */
+  isBlind = false;
   #status: HTMLElement | null = null;
   #urgent: HTMLElement | null = null;
   #spoken: HTMLElement | null = null;
@@ -39,7 +41,7 @@ export class Announcer {
   working(): void {
     if (this.#timer !== null) return;
     this.say(this.t("answering"));
-    this.#timer = setInterval(() => this.say(this.t("stillWorking")), WORKING_MS);
+    this.#timer = setInterval(() => this.isBlind || this.say(this.t("stillWorking")), WORKING_MS);
   }
 
   /** The agent is done; the answer is read once. */

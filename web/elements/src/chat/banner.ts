@@ -58,8 +58,9 @@ export class ArpBanner extends ArpElement {
       return t("connectionLost", { attempt, seconds });
     }
     if (phase === "idle" && reason !== null) return t("offline"); // after the last try
-    const isSlow = attempt > 0 || Date.now() - this.#since > PATIENCE_MS;
-    return phase === "connecting" && isSlow ? t("connecting") : null;
+    if (phase !== "connecting") return null;
+    if (attempt > 0) return t("noConnection"); // there was one, or a try has failed
+    return Date.now() - this.#since > PATIENCE_MS ? t("connecting") : null;
   }
 
   #tick(wanted: boolean): void {

@@ -374,6 +374,8 @@ export class ArpChat extends ArpElement {
     if (sessionId !== this.#shownSession) this.#sessionChanged(status);
     if (phase !== before) {
       this.#spokenPhase = phase;
+      this.#announcer.isBlind = phase !== "online";
+      this.classList.toggle("arp-blind", phase !== "online");
       if (phase === "online") {
         if (before === "waiting" || this.#wasLost) this.#announcer.say(this.words("connectedAgain"));
         this.#wasLost = false;

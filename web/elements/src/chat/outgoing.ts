@@ -5,6 +5,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
 import type { ArpContext } from "../context.js";
+import "../late.js";
 import { wrong } from "../wrong.js";
 import { fileChip } from "./file_chip.js";
 import { icon } from "./icons.js";
@@ -60,7 +61,8 @@ function bubble(item: Outgoing, client: ArpClient, context: ArpContext, back: (t
 
 function state({ phase, files, progress }: Outgoing, { t }: ArpContext): unknown {
   if (phase === "waiting") return html`<p class="arp-caption">${t("waitingToSend")}</p>`;
-  if (files.length === 0 || phase !== "sent") return nothing;
+  if (phase !== "sent") return nothing;
+  if (files.length === 0) return html`<arp-late class="arp-caption">${t("notDelivered")}</arp-late>`;
   const percent = t.number(progress, { style: "percent" });
   return html`<div class="arp-uploading">
     <progress max="1" .value=${progress} aria-label=${t("uploading", { percent })}></progress>

@@ -8,6 +8,7 @@ import { html, nothing, type PropertyDeclarations, type PropertyValues, type Tem
 import type { AnswerFile } from "../context.js";
 import { ComponentElement } from "../element.js";
 import { icon } from "../icons.js";
+import "../late.js";
 import { freshId, text } from "../values.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/questions.css?inline";
@@ -101,7 +102,8 @@ export abstract class QuestionElement extends ComponentElement {
     if (state === "expired" || state === "cancelled") return note("cross", t(state));
     if (pending?.phase === "refused") return html`<p class="arp-note arp-error" role="alert">${icon("error")}<span>${pending.error ? wrong(pending.error, t, (text) => t("notSent", { error: text })) : nothing}</span></p>`;
     if (pending === null && this.sent === null) return nothing;
-    return note("check", t(this.#isOffline() ? "answerQueued" : "answerSent"));
+    const late = pending?.phase === "sent" ? html`<arp-late>· ${t("notDelivered")}</arp-late>` : nothing;
+    return note("check", t(this.#isOffline() ? "answerQueued" : "answerSent"), late);
   }
 
   /** The frame of a question: title, text, controls, standing. */
@@ -118,7 +120,7 @@ export abstract class QuestionElement extends ComponentElement {
   }
 }
 
-function note(sign: "check" | "cross", words: string): TemplateResult {
-  return html`<p class="arp-note arp-standing">${icon(sign)}<span>${words}</span></p>`;
+function note(sign: "check" | "cross", words: string, more: unknown = nothing): TemplateResult {
+  return html`<p class="arp-note arp-standing">${icon(sign)}<span>${words} ${more}</span></p>`;
 }
 

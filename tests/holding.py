@@ -1,0 +1,41 @@
+"""A network that dies without a word: a proxy that one day holds all bytes, and closes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+
+class HoldingProxy:
+    """A way to a server that one day holds all bytes, and closes nothing."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.free = asyncio.Event()
+        self.free.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[str]:
+        tasks: set[asyncio.Task[None]] = set()
+
+        async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(OSError):
+                while data := await reader.read(1 << 16):
+                    await self.free.wait()
+                    writer.write(data)
+                    await writer.drain()
+                writer.close()
+
+        async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            other, out = await asyncio.open_connection("127.0.0.1", self._port)
+            for pair in ((reader, out), (other, writer)):
+                tasks.add(asyncio.create_task(pump(*pair)))
+
+        server = await asyncio.start_server(take, "127.0.0.1", 0)
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        finally:
+            server.close()
+            for task in tasks:
+                task.cancel()

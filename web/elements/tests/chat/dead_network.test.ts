@@ -1,0 +1,84 @@
+/** What a chat says while nobody knows whether the agent works: there is no connection. */
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { FakeSocket, HELLO, message } from "../../../core/tests/fakes.js";
+import type { ArpChat } from "../../src/chat/chat.js";
+import { entered, left, tell } from "./stage.js";
+
+let chat: ArpChat;
+
+const text = (selector: string) => chat.querySelector(selector)?.textContent?.replace(/\s+/g, " ").trim();
+
+/** Lets time pass, and what it changed be drawn. */
+async function pass(ms: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+  chat.activeClient?.store.flush();
+  await chat.updateComplete;
+  await Promise.all([...chat.querySelectorAll("arp-banner")].map((banner) => (banner as unknown as { updateComplete: Promise<void> }).updateComplete));
+}
+
+beforeEach(async () => {
+  chat = await entered();
+  await tell(chat);
+  vi.useFakeTimers();
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await left(chat);
+});
+
+test("a message that is not acknowledged for a second says so, until it is", async () => {
+  const id = chat.activeClient?.sendText("hello?") as string;
+  await pass(100);
+  const mark = () => chat.querySelector<HTMLElement>(".arp-outgoing arp-late");
+  expect([mark()?.textContent, mark()?.hidden]).toEqual(["Not delivered yet", true]);
+  await pass(1000);
+  expect(mark()?.hidden).toBe(false);
+  FakeSocket.last.tell({ type: "ack", v: 1, id });
+  await pass(200);
+  expect([text(".arp-outgoing .arp-bubble"), mark()]).toEqual(["hello?", null]);
+});
+
+test("one that waits for a connection says that instead", async () => {
+  chat.activeClient?.sendText("hello?");
+  await pass(2000);
+  FakeSocket.isReachable = false;
+  FakeSocket.last.close(1006);
+  await pass(200);
+  expect(text(".arp-outgoing .arp-caption")).toBe("Waiting for the connection");
+  expect(chat.querySelector("arp-late")).toBeNull();
+});
+
+test("without a connection nothing says that the agent still works", async () => {
+  FakeSocket.last.tell(message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), message("turn", 2, { status: "running" }));
+  await pass(200);
+  expect(text(".arp-status")).toBe("Answering");
+  await pass(8000);
+  expect(text(".arp-status")).toBe("Still working");
+  FakeSocket.isReachable = false;
+  FakeSocket.last.close(1006);
+  await pass(200);
+  expect([text(".arp-urgent"), chat.classList.contains("arp-blind")]).toEqual(["Reconnecting", true]);
+  (chat.querySelector(".arp-status") as HTMLElement).textContent = "";
+  await pass(30_000);
+  expect(text(".arp-status")).toBe("");
+  FakeSocket.isReachable = true;
+  chat.activeClient?.connect();
+  await pass(0);
+  FakeSocket.last.welcome({ resume: "replay" });
+  await pass(8000);
+  expect([text(".arp-status"), chat.classList.contains("arp-blind")]).toEqual(["Still working", false]);
+});
+
+test("while it tries again it says that there is no connection, not only that it connects", async () => {
+  FakeSocket.last.tell({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["input", "resume", "ping"] } });
+  FakeSocket.last.close(1006);
+  await pass(200);
+  expect(text("arp-banner")).toMatch(/^Connection lost|Reconnecting/);
+  vi.spyOn(Math, "random").mockReturnValue(0);
+  chat.activeClient?.connect(); // it opens, and nobody answers
+  await pass(200);
+  expect(chat.activeClient?.store.status.get().phase).toBe("connecting");
+  expect(text("arp-banner")).toBe("No connection. Trying to reconnect. Your text is safe.");
+});
