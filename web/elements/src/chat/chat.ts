@@ -423,13 +423,11 @@ export class ArpChat extends ArpElement {
   #turned(turn: TurnState): void {
     const { t } = this.context;
     const { id, status, errors } = turn;
-    this.#lookForAsked();
+    this.requestUpdate(); // what it is to the view, and to the way to the newest
     if (status === "running") this.#announcer.working();
     if (turn.permissions.length > 0) void import("./permissions.js"); // the place of its windows is there
-    else if (status === "waiting") {
-      this.#announcer.say(t("yourTurn"));
-      this.requestUpdate(); // the way to the newest says it too
-    } else if (status === "completed" || status === "failed" || status === "cancelled") {
+    else if (status === "waiting") this.#announcer.say(t("yourTurn"));
+    else if (status === "completed" || status === "failed" || status === "cancelled") {
       void this.#read(turn, endLine(turn, this.#active as ArpClient, t));
       this.#tell("arp-done", { turnId: id, status });
       const error = errors.at(-1);

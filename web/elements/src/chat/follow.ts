@@ -8,19 +8,19 @@
  * things above change; following, that would only cost time. Coming back to the end, by whatever way, follows again. Sizes are watched
  * by a ResizeObserver, which is told before the frame is painted.
  *
- * What the user asks stands at the top of the view, and the answer fills what is below. To that end
- * the question has *room*: it reaches at least as far down as the view does (chat.css), so the end
- * that is followed is where the question stands at the top. Nothing scrolls before the answer has
- * filled the view. The room takes no place in the layout and stays until the next question, so nothing
- * moves when the answer is complete either.
+ * The message that the user sent last, the question here, stands at the top of the view, and the answer
+ * fills what is below. To that end it has *room*: it reaches at least as far down as the view does
+ * (chat.css), so the end that is followed is where the question stands at the top. Nothing scrolls before
+ * the answer has filled the view. The room takes no place in the layout and stays until the next question,
+ * so nothing moves when the answer is complete either.
  *
- * In a full view only what is being written (text, uses of tools, in a turn that runs) pushes the
- * question out at the top: that is read as it comes. What comes as a whole (a chart, a table, a question
- * of the agent, an answer that is complete at once) does not: it would hide what nobody has seen yet. Where
- * it does not fit, following ends, and the button that leads to the newest shows.
+ * In a full view only what is being written (text, uses of tools, in a turn that runs) pushes the question
+ * out at the top: that is read as it comes. What comes as a whole (a chart, a table, a form, an answer that
+ * is complete at once) does not: it would hide what nobody has seen yet. Where it does not fit, following
+ * ends, and the button that leads to the newest shows.
  */
 
-/** As near to the bottom counts as at it. */
+/** As near to the end counts as at it. */
 const NEAR_PX = 4;
 /** What opens, closes or turns something in its place. */
 const OPENERS = "summary, [aria-expanded], [aria-pressed]";
@@ -102,6 +102,7 @@ export class Follow {
     this.#asked?.classList.remove("arp-asked");
     this.#asked = message;
     message?.classList.toggle("arp-asked", this.#hasRoom);
+    this.#makeRoom();
     this.keep();
   }
 
