@@ -168,6 +168,11 @@ async def show(turn: Turn, rest: str) -> None:
         turn.show(Component(f"{turn.id}-c{at}", given["type"], given["props"]))
 
 
+async def cards(turn: Turn, rest: str) -> None:
+    """Shows so many cards, all at once."""
+    turn.show(*(ui.status_card("info", f"card {at}") for at in range(int(rest))))
+
+
 async def board(turn: Turn, rest: str) -> None:
     """Shows a card that later turns change."""
     if rest:
@@ -264,6 +269,7 @@ SQUARE = b64decode(
 DOES: dict[str, Does] = {
     "board": board,
     "burst": burst,
+    "cards": cards,
     "choices": choices,
     "confirm": confirm,
     "count": count,

@@ -21,6 +21,7 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { componentsOf, createContext, showsRecording, type ArpContext, type ComponentFactory } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import { Announcer } from "./announcer.js";
+import { Asked } from "./asked.js";
 import "./banner.js";
 import type { ArpComposer, ComposerHost } from "./composer.js";
 import "./composer.js";
@@ -123,6 +124,7 @@ export class ArpChat extends ArpElement {
   #actions: MessageActions = {};
   #spokenPhase: Status["phase"] = "idle";
   readonly #moments = new Moments((turn) => this.#turned(turn));
+  readonly #asked = new Asked();
   readonly #announcer: Announcer;
   readonly #older = new Older(() => this.requestUpdate());
   readonly #recent = new Recent(() => void this.#drawMore());
@@ -165,8 +167,9 @@ export class ArpChat extends ArpElement {
   say(text: string, files: readonly File[] = []): void {
     const event = new CustomEvent("arp-send", { detail: { text, files }, bubbles: true, composed: true, cancelable: true });
     if (!this.dispatchEvent(event)) return;
-    this.#active?.sendText(text, { files });
+    const id = this.#active?.sendText(text, { files });
     this.#follow?.jump();
+    if (id !== undefined) this.#asks(id);
   }
 
   /** Stops what runs. */
@@ -259,6 +262,7 @@ export class ArpChat extends ArpElement {
     else delete this.dataset.theme;
     if (this.accent) this.style.setProperty("--arp-accent", this.accent);
     else this.style.removeProperty("--arp-accent");
+    this.#lookForAsked();
   }
 
   /** Begins with the client that the properties ask for. */
@@ -268,7 +272,7 @@ export class ArpChat extends ArpElement {
     const client = this.client ?? this.#newClient();
     if (client === null) return;
     this.#active = client;
-    this.#actions = turnActions(client, (error) => this.#note(error));
+    this.#actions = turnActions(client, (error) => this.#note(error), (id) => this.#asks(id));
     this.#context = null;
     this.#drafts = new Drafts(this.storage, client.address.base);
     this.#shownSession = client.sessionId;
@@ -310,6 +314,7 @@ export class ArpChat extends ArpElement {
     this.#announcer.clear();
     this.#older.clear();
     this.#recent.clear();
+    this.#leaveAsked();
     this.#seenErrors = [];
     this.notices = [];
   }
@@ -335,7 +340,10 @@ export class ArpChat extends ArpElement {
       pictureFrame: this.pictureFrame ?? null,
       answer: (component, value, files = []) => {
         this.#tell("arp-action", { component, name: "answer", payload: value });
-        return this.#active?.answer(component, value, { files });
+        const id = this.#active?.answer(component, value, { files });
+        // What nobody waits for, as a choice below an answer, asks for the next one.
+        if (id !== undefined && this.#active?.store.status.get().activeTurn === null) this.#asks(id);
+        return id;
       },
       action: (component, name, payload) => void this.#active?.sendAction(component.id, name, payload),
       announce: (text) => this.#announcer.say(text),
@@ -400,10 +408,10 @@ export class ArpChat extends ArpElement {
     this.#announcer.clear();
     this.#older.clear();
     this.#recent.clear();
-    this.missed = null;
-    if (before === null && sessionId !== null && !loading) this.#drafts.name(sessionId); // the same chat
+    const isSame = before === null && sessionId !== null && !loading; // the server has named it
+    if (isSame) this.#drafts.name(sessionId);
+    else this.#leaveAsked();
     void this.#restoreDraft();
-    this.#follow?.jump();
     this.#tell("arp-session", { sessionId });
   }
 
@@ -417,6 +425,7 @@ export class ArpChat extends ArpElement {
   #turned(turn: TurnState): void {
     const { t } = this.context;
     const { id, status, errors } = turn;
+    this.requestUpdate(); // what it is to the view, and to the way to the newest
     if (status === "running") this.#announcer.working();
     if (turn.permissions.length > 0) void import("./permissions.js"); // the place of its windows is there
     else if (status === "waiting") this.#announcer.say(t("yourTurn"));
@@ -525,6 +534,21 @@ export class ArpChat extends ArpElement {
     await keepPlace(this, this.#scroller, before);
   }
 
+  /** An input of the user was sent that may begin a turn. */
+  #asks(id: string): void {
+    void this.#asked.sent(this.#active as ArpClient, id, () => this.#lookForAsked());
+  }
+
+  #lookForAsked(): void {
+    if (this.#active && this.#follow) this.#asked.look(this.#active, this, this.#follow);
+  }
+
+  /** Another conversation begins at its end. */
+  #leaveAsked(): void {
+    this.#asked.clear();
+    this.#follow?.ask(null);
+  }
+
   get #scroller(): HTMLElement {
     return this.querySelector<HTMLElement>(".arp-scroller") as HTMLElement;
   }
@@ -555,7 +579,7 @@ export class ArpChat extends ArpElement {
       </div>
       <div class="arp-dock">
         <div class="arp-dock-column">
-          ${jumpButton(this.missed, context, () => {
+          ${jumpButton(this.missed, this.#isAwaited(status), context, () => {
             this.jump();
             this.focus();
           })}
@@ -581,6 +605,12 @@ export class ArpChat extends ArpElement {
       <p class="arp-hidden arp-urgent" role="alert"></p>
       <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${t("agent")}></div>
     `;
+  }
+
+  /** Whether the agent waits for an answer that is given in the conversation. */
+  #isAwaited(status: Status | null): boolean {
+    const turn = status?.activeTurn == null ? undefined : this.#active?.store.turn(status.activeTurn).get();
+    return turn?.status === "waiting" && turn.permissions.length === 0;
   }
 
   #timeline(client: ArpClient, status: Status): TemplateResult {

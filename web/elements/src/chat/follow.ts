@@ -1,26 +1,52 @@
 /**
- * Keeps the newest in view while the reader is at the bottom, and never otherwise.
+ * Keeps the newest in view while the reader is at the end, and never otherwise.
  *
  * Theory of operation. Two states. *Following*: whenever the content or the window changes its size,
- * the view goes to the bottom at once (a smooth scroll would be overtaken by the next text). One
+ * the view goes to the end at once (a smooth scroll would be overtaken by the next text). One
  * gesture upward ends that, and so does opening something: what was clicked must not run away.
  * *Reading*, the view stays where it is: the browser's scroll anchoring holds what is read while
- * things above change; following, that would only cost time. Coming back to the bottom, by whatever way, follows again. Sizes are watched
+ * things above change; following, that would only cost time. Coming back to the end, by whatever way, follows again. Sizes are watched
  * by a ResizeObserver, which is told before the frame is painted.
+ *
+ * The message that the user sent last, the question here, stands at the top of the view, and the answer
+ * fills what is below. To that end it has *room*: it reaches at least as far down as the view does
+ * (chat.css), so the end that is followed is where the question stands at the top. Nothing scrolls before
+ * the answer has filled the view. The room takes no place in the layout and stays until the next question,
+ * so nothing moves when the answer is complete either.
+ *
+ * In a full view only what is being written (text, uses of tools, in a turn that runs) pushes the question
+ * out at the top: that is read as it comes. What comes as a whole (a chart, a table, a form, an answer that
+ * is complete at once) does not: it would hide what nobody has seen yet. Where it does not fit, following
+ * ends, and the button that leads to the newest shows.
  */
 
-/** As near to the bottom counts as at it. */
+/** As near to the end counts as at it. */
 const NEAR_PX = 4;
 /** What opens, closes or turns something in its place. */
 const OPENERS = "summary, [aria-expanded], [aria-pressed]";
 const UP_KEYS = new Set(["ArrowUp", "PageUp", "Home"]);
+/** How much of the view a question takes at most; of a longer one the end shows. */
+const MOST_OF_VIEW = 0.5;
+const ROOM = "--_arp-room";
 
 export class Follow {
   #following = true;
   #top = 0;
   /** Something was opened just now, and its size is not known yet. */
   #isHeld = false;
+  /** The question that has room. */
+  #asked: HTMLElement | null = null;
+  /** Whether it is in view still, and only what is written may push it out. */
+  #isKept = false;
+  #hasRoom = false;
+  /** How far below the top of the view the question begins, in pixels; of a long one, how far above. */
+  #inset = 0;
+  /** Of the view, in pixels. */
+  #height = 0;
+  /** Above the first message, in pixels. */
+  #padding = 0;
   readonly #scroller: HTMLElement;
+  readonly #content: HTMLElement;
   readonly #changed: (following: boolean) => void;
   readonly #sizes: ResizeObserver;
   readonly #listening = new AbortController();
@@ -28,6 +54,7 @@ export class Follow {
   /** `changed` is told whenever following begins or ends. */
   constructor(scroller: HTMLElement, content: HTMLElement, changed: (following: boolean) => void) {
     this.#scroller = scroller;
+    this.#content = content;
     this.#changed = changed;
     this.#anchor();
     this.#sizes = new ResizeObserver(() => this.keep());
@@ -51,22 +78,89 @@ export class Follow {
     return this.#following;
   }
 
-  /** Goes to the bottom and follows from now on. */
+  /** Goes to the end and follows from now on. */
   jump(): void {
+    this.#isKept = false;
     this.#set(true);
     this.keep();
   }
 
-  /** Goes to the bottom, if it follows. */
+  /**
+   * A message of the user is the question from now on; `null`: none is. It follows then.
+   *
+   * @param hasRoom Whether it goes to the top of the view. Without, it stays where it stands, and is kept in view all the same.
+   */
+  ask(message: HTMLElement | null, hasRoom = true): void {
+    this.#isKept = message !== null;
+    this.#hasRoom = hasRoom;
+    this.#set(true);
+    this.redrawn(message);
+  }
+
+  /** The question is drawn by another element now. */
+  redrawn(message: HTMLElement | null): void {
+    this.#asked?.classList.remove("arp-asked");
+    this.#asked = message;
+    message?.classList.toggle("arp-asked", this.#hasRoom);
+    this.#makeRoom();
+    this.keep();
+  }
+
+  /** Goes to the end, if it follows, but not past a question that is to be kept in view. */
   keep(): void {
-    if (!this.#following || this.#isHeld) return;
-    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+    const { clientHeight } = this.#scroller;
+    const isResized = clientHeight !== this.#height;
+    if (isResized) {
+      this.#height = clientHeight;
+      this.#padding = Number.parseFloat(getComputedStyle(this.#content).paddingTop) || 0;
+    }
+    this.#isKept &&= this.#asked?.isConnected === true;
+    if (isResized || this.#isKept) this.#makeRoom();
+    if (this.#isHeld || !(this.#following || this.#isKept)) return;
+    let to = this.#scroller.scrollHeight - clientHeight;
+    const top = this.#isKept ? this.#topOfAsked() : Infinity;
+    const fits = to <= top + NEAR_PX;
+    if (!this.#following) {
+      if (!fits) return;
+      this.#set(true); // there was more than the view holds, and there no longer is
+    } else if (!fits) {
+      // Where the view gets smaller, as by the keyboard of a phone, what is at its end stays in it.
+      if (isResized || this.#isWritten()) this.#isKept = false;
+      else to = top;
+    }
+    this.#scroller.scrollTop = to;
     this.#top = this.#scroller.scrollTop;
+    if (!fits && this.#isKept && this.#hidesMore()) this.#set(false);
   }
 
   stop(): void {
     this.#sizes.disconnect();
     this.#listening.abort();
+  }
+
+  /** The question reaches as far down as the view does when it stands at its top. */
+  #makeRoom(): void {
+    const { offsetHeight = 0 } = this.#asked?.querySelector("article") ?? {};
+    this.#inset = Math.min(this.#padding, this.#height * MOST_OF_VIEW - offsetHeight);
+    const room = `${this.#height - this.#inset}px`;
+    if (this.#asked?.style.getPropertyValue(ROOM) !== room) this.#asked?.style.setProperty(ROOM, room);
+  }
+
+  /** Where the view is when the question stands at its top. */
+  #topOfAsked(): number {
+    const { top = 0 } = this.#asked?.getBoundingClientRect() ?? {};
+    return this.#scroller.scrollTop + top - this.#scroller.getBoundingClientRect().top - this.#inset;
+  }
+
+  /** Whether what comes now is being written, and not there at once. */
+  #isWritten(): boolean {
+    return this.#content.querySelector("[data-written]") !== null;
+  }
+
+  /** Whether something of what was said lies below the view; the buttons and the space under it do not count. */
+  #hidesMore(): boolean {
+    const last = [...this.#content.querySelectorAll("article")].at(-1);
+    return (last?.getBoundingClientRect().bottom ?? 0) > this.#scroller.getBoundingClientRect().bottom + NEAR_PX;
   }
 
   #gap(): number {
@@ -90,7 +184,9 @@ export class Follow {
 
   /** A gesture upward: without anything to scroll it means nothing. */
   #rest(): void {
-    if (this.#scroller.scrollHeight > this.#scroller.clientHeight + NEAR_PX) this.#set(false);
+    if (this.#scroller.scrollHeight <= this.#scroller.clientHeight + NEAR_PX) return;
+    this.#isKept = false;
+    this.#set(false);
   }
 
   #scrolled(): void {
@@ -98,8 +194,13 @@ export class Follow {
     if (this.#following && !this.#isHeld && top === this.#top) return; // it was us
     const isUpward = top < this.#top - 1;
     this.#top = top;
-    if (this.#gap() <= NEAR_PX) this.#set(true);
-    else if (isUpward) this.#set(false);
+    if (this.#gap() <= NEAR_PX) {
+      this.#isKept = this.#asked?.isConnected === true && top <= this.#topOfAsked() + NEAR_PX;
+      this.#set(true);
+    } else if (isUpward) {
+      this.#isKept = false;
+      this.#set(false);
+    }
   }
 
   #set(following: boolean): void {

@@ -137,7 +137,10 @@ export class ArpMessage extends ArpElement {
     this.dataset.status = turn.status ?? "";
     const sections = sectionsOf(turn, this.activity);
     const isRunning = !turn.final && turn.status !== "queued";
-    const isSilent = isRunning && sections.at(-1)?.kind !== "answer" && turn.status !== "waiting";
+    const last = sections.at(-1);
+    const end = last?.kind === "answer" ? last.blocks.at(-1)?.kind : null;
+    this.toggleAttribute("data-written", isRunning && (end === "prose" || end === "activity")); // for `follow.ts`
+    const isSilent = isRunning && last?.kind !== "answer" && turn.status !== "waiting";
     return html`${repeat(
       sections,
       ({ key }) => key,

@@ -13,10 +13,13 @@ export interface Notice {
   readonly error: ErrorPayload;
 }
 
-/** The way to the newest; `missed` turns came since the reader left it, `null` while it is in view. */
-export function jumpButton(missed: number | null, { t }: ArpContext, jump: () => void): unknown {
+/**
+ * The way to the newest; `missed` turns came since the reader left it, `null` while it is in view.
+ * `isAwaited`: what is there is a question of the agent.
+ */
+export function jumpButton(missed: number | null, isAwaited: boolean, { t }: ArpContext, jump: () => void): unknown {
   if (missed === null) return nothing;
-  const news = missed === 0 ? "" : t("newMessages", { count: missed });
+  const news = isAwaited ? t("yourTurn") : missed === 0 ? "" : t("newMessages", { count: missed });
   const name = news === "" ? t("jumpToLatest") : `${t("jumpToLatest")}, ${news}`;
   return html`<button type="button" class="arp-jump" aria-label=${name} @click=${jump}>
     ${icon("down")}<span>${news || t("jumpToLatest")}</span>

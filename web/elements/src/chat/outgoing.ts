@@ -39,7 +39,7 @@ function bubble(item: Outgoing, client: ArpClient, context: ArpContext, back: (t
     const given = client.discard(id);
     if (given) back(String(given.message.data.text ?? ""), given.files.map(({ file }) => file));
   };
-  return html`<div class="arp-message arp-outgoing" data-phase=${phase}>
+  return html`<div class="arp-message arp-outgoing" data-input=${id} data-phase=${phase}>
     <article class="arp-said" aria-label=${t("saidBy", { name: t("you") })}>
       ${said(message, context)}
       ${files.length === 0

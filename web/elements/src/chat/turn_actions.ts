@@ -7,9 +7,10 @@ import type { MessageActions } from "./message.js";
 /** Of what takes no input. */
 export const NO_ACTIONS: MessageActions = {};
 
-/** The actions of a client's turns. `complain` is told why one was refused. */
-export function turnActions(client: ArpClient, complain: (error: ErrorPayload) => void): MessageActions {
-  const heard = (id: string) => {
+/** The actions of a client's turns. `complain` is told why one was refused, `asked` which input has a turn answered anew. */
+export function turnActions(client: ArpClient, complain: (error: ErrorPayload) => void, asked: (id: string) => void = () => {}): MessageActions {
+  const heard = (id: string, isAsked = false) => {
+    if (isAsked) asked(id);
     client.acknowledged(id).catch((error: unknown) => {
       client.discard(id); // what was refused is not kept for later: it was meant for now
       complain(error instanceof ArpError ? error.payload : { error: String(error), code: 0 });
@@ -22,9 +23,9 @@ export function turnActions(client: ArpClient, complain: (error: ErrorPayload) =
     giveUp = whenStopped(client, change);
   };
   return {
-    regenerate: ({ id }) => instead(() => heard(client.regenerate(id))),
+    regenerate: ({ id }) => instead(() => heard(client.regenerate(id), true)),
     edit: ({ id, final }, text) => {
-      const edit = () => heard(client.edit(id, text));
+      const edit = () => heard(client.edit(id, text), true);
       if (final) instead(edit);
       else edit(); // it waits in line, and goes on waiting
     },

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Follow } from "../../src/chat/follow.js";
 
 let scroller: HTMLElement;
+let content: HTMLElement;
 let follow: Follow;
 let told: boolean[];
 /** What the observer of sizes calls. */
@@ -30,19 +31,30 @@ beforeEach(() => {
   told = [];
   scroller = document.createElement("div");
   Object.defineProperties(scroller, {
-    scrollHeight: { get: () => sizes.content },
+    scrollHeight: { get: height },
     clientHeight: { get: () => sizes.window },
     // As browsers do it: no further than there is something.
-    scrollTop: { get: () => sizes.top, set: (top: number) => (sizes.top = Math.max(0, Math.min(top, sizes.content - sizes.window))) },
+    scrollTop: { get: () => sizes.top, set: (top: number) => (sizes.top = Math.max(0, Math.min(top, height() - sizes.window))) },
   });
-  follow = new Follow(scroller, document.createElement("div"), (following) => told.push(following));
+  scroller.getBoundingClientRect = () => ({ top: 0, bottom: sizes.window }) as DOMRect;
+  content = document.createElement("div");
+  content.style.paddingTop = "20px";
+  document.body.append(content);
+  follow = new Follow(scroller, content, (following) => told.push(following));
   resized(); // as browsers do it when one begins to observe
 });
 
 afterEach(() => {
   follow.stop();
+  content.remove();
   vi.unstubAllGlobals();
 });
+
+/** Of what is scrolled, with the room of what was asked. */
+function height(): number {
+  const asked = content.querySelector<HTMLElement>(".arp-asked");
+  return Math.max(sizes.content, asked ? Number(asked.dataset.at) + Number.parseFloat(asked.style.getPropertyValue("--_arp-room")) : 0);
+}
 
 /** The text grows, and the observer of sizes tells it. */
 function grow(by: number): void {
@@ -135,4 +147,126 @@ test("W88 when it is over it hears nothing more", () => {
   scrollTo(100);
   grow(10);
   expect([sizes.top, told]).toEqual([100, []]);
+});
+
+/** A message of so many pixels that stands at a place in the content; with room it reaches as far down as that says. */
+function message(at: number, height = 40): HTMLElement {
+  const made = document.createElement("div");
+  const said = made.appendChild(document.createElement("article"));
+  const rect = () => ({ top: at - sizes.top, bottom: at - sizes.top + height }) as DOMRect;
+  made.getBoundingClientRect = said.getBoundingClientRect = rect;
+  Object.defineProperty(said, "offsetHeight", { value: height });
+  made.dataset.at = String(at);
+  content.append(made);
+  return made;
+}
+
+/** What is said last ends there. */
+function answer(to: number): void {
+  const reply = content.appendChild(document.createElement("article"));
+  reply.getBoundingClientRect = () => ({ top: 0, bottom: to - sizes.top }) as DOMRect;
+}
+
+/** The content ends there now, and the observer tells it. */
+function end(at: number, how: "written" | "whole"): void {
+  content.toggleAttribute("data-written", false);
+  content.firstElementChild?.toggleAttribute("data-written", how === "written");
+  sizes.content = at;
+  answer(at - 10);
+  resized();
+}
+
+test("W15 what is asked goes to the top, and nothing scrolls until the answer has filled the view", () => {
+  follow.ask(message(960));
+  expect([height(), sizes.top]).toEqual([1340, 940]);
+  end(1200, "written");
+  end(1340, "whole");
+  expect([sizes.top, follow.following]).toEqual([940, true]);
+  end(1400, "written");
+  expect([sizes.top, follow.following]).toEqual([1000, true]);
+  end(2000, "whole"); // it is out of view: the end alone counts
+  expect([sizes.top, told]).toEqual([1600, []]);
+});
+
+test("W15 what comes whole and does not fit leaves it at the top, and following ends", () => {
+  follow.ask(message(960));
+  end(2000, "whole");
+  expect([sizes.top, follow.following, told]).toEqual([940, false, [false]]);
+  end(2100, "written"); // nobody has seen what stands between
+  expect(sizes.top).toBe(940);
+  follow.jump();
+  end(2200, "whole");
+  expect([sizes.top, told]).toEqual([1800, [false, true]]);
+});
+
+test("W15 a line of buttons or space below the view ends nothing", () => {
+  follow.ask(message(960));
+  answer(1330);
+  sizes.content = 1370;
+  resized();
+  expect([sizes.top, follow.following, told]).toEqual([940, true, []]);
+});
+
+test("W15 when there is no more than the view holds, as after a fold, it follows again", () => {
+  follow.ask(message(960));
+  end(2000, "whole");
+  end(1300, "whole");
+  expect([sizes.top, told]).toEqual([940, [false, true]]);
+});
+
+test("W15 a smaller window takes the room first, then keeps the end in view; a larger one gives it back", () => {
+  const asked = message(960);
+  follow.ask(asked);
+  end(1250, "written");
+  sizes.window = 320;
+  resized();
+  expect([sizes.top, asked.style.getPropertyValue("--_arp-room")]).toEqual([940, "300px"]);
+  sizes.window = 200;
+  resized();
+  expect(sizes.top).toBe(1050);
+  sizes.window = 400;
+  resized();
+  expect([sizes.top, follow.following]).toEqual([940, true]);
+});
+
+test("W17 a reader who leaves it is not taken back, and back at the end it is kept again", () => {
+  follow.ask(message(960));
+  scrollTo(500);
+  end(1100, "whole");
+  expect([sizes.top, follow.following]).toEqual([500, false]);
+  scrollTo(940);
+  end(2000, "whole");
+  expect([sizes.top, told]).toEqual([940, [false, true, false]]);
+});
+
+test("W17 drawn by another element it stays where it is, and where the reader is too", () => {
+  follow.ask(message(960));
+  const first = content.querySelector(".arp-asked") as HTMLElement;
+  follow.redrawn(message(960));
+  expect([sizes.top, first.classList.contains("arp-asked"), content.querySelectorAll(".arp-asked").length]).toEqual([940, false, 1]);
+  scrollTo(300);
+  follow.redrawn(message(960));
+  resized();
+  expect([sizes.top, follow.following]).toEqual([300, false]);
+});
+
+test("W15 without room it stays where it is, and is not pushed out of view", () => {
+  follow.ask(message(960), false);
+  expect([height(), sizes.top]).toEqual([1000, 600]);
+  end(1200, "whole");
+  expect(sizes.top).toBe(800);
+  end(2000, "whole");
+  expect([sizes.top, follow.following]).toEqual([940, false]);
+});
+
+test("W15 of one that is longer than half of the view the end shows in its upper half", () => {
+  follow.ask(message(700, 900));
+  expect(sizes.top).toBe(1400); // it ends at 1600, and the view is 400 high
+});
+
+test("W15 without a question any more, the end is followed", () => {
+  follow.ask(message(960));
+  end(2000, "whole");
+  follow.ask(null);
+  expect([sizes.top, follow.following, content.querySelector(".arp-asked")]).toEqual([1600, true, null]);
 });
