@@ -44,6 +44,7 @@ import { lastSaid, NO_ACTIONS, turnActions } from "./turn_actions.js";
 import { walk } from "./walk.js";
 import { introduced, welcome, type Introduction } from "./welcome.js";
 import { wordsFor, wordsNow } from "./words.js";
+import { sentence } from "../wrong.js";
 
 export class ArpChat extends ArpElement {
   static override properties = {
@@ -448,7 +449,7 @@ export class ArpChat extends ArpElement {
     if (error.id != null && this.notices.some(({ error: { id } }) => id === error.id)) return; // told by the store, and to who asked
     this.#noticeCount += 1;
     this.notices = [...this.notices.slice(-2), { id: this.#noticeCount, error }];
-    this.#announcer.say(this.words.problem(error.code) ?? error.error, true);
+    this.#announcer.say(this.words.problem(error.code) ?? sentence(error.error), true);
   }
 
   // -- the message box ---------------------------------------------------------------------------
