@@ -153,8 +153,10 @@ def test_option_that_there_is_not_is_named(run: Run) -> None:
     [
         (
             "x = 1",
-            'No App object in bad.py; write "app = App(…)" or name it, '
-            'as in "arp serve bad.py:NAME".',
+            (
+                'No App object in bad.py; write "app = App(…)" or name it, '
+                'as in "arp serve bad.py:NAME".'
+            ),
         ),
         (
             "from arp import App\none = App()\ntwo = App()",

@@ -38,7 +38,7 @@ import { showsItsError } from "./outgoing.js";
 import { endLine, openFiles } from "./outcome.js";
 import { Recent } from "./recent.js";
 import { adoptChatStyles } from "./styles.js";
-import { surfacePanels } from "./surfaces.js";
+import { sidePanel } from "./surfaces.js";
 import { loadMessages, timeline } from "./timeline.js";
 import { lastSaid, NO_ACTIONS, turnActions } from "./turn_actions.js";
 import { walk } from "./walk.js";
@@ -549,7 +549,6 @@ export class ArpChat extends ArpElement {
         <div class="arp-scroller" tabindex="0" role="region" aria-label=${t("conversation")}>
           <div class="arp-column">${client === null ? nothing : this.#timeline(client, status as Status)}</div>
         </div>
-        ${client === null ? nothing : surfacePanels(client, context)}
         ${this.dropping ? html`<div class="arp-drop" aria-hidden="true"><p>${icon("attach")} ${t("dropFiles")}</p></div>` : nothing}
       </div>
       <div class="arp-dock">
@@ -576,6 +575,7 @@ export class ArpChat extends ArpElement {
           ></arp-composer>
         </div>
       </div>
+      ${sidePanel(client, context, this.storage)}
       <p class="arp-hidden arp-status" role="status"></p>
       <p class="arp-hidden arp-urgent" role="alert"></p>
       <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${t("agent")}></div>
