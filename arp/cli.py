@@ -59,7 +59,7 @@ class _Commands(click.Group):
         except click.UsageError as error:
             place = error.ctx.command_path if error.ctx is not None else "arp"
             text = error.format_message().rstrip(".")
-            fail(f"{text[:1].lower()}{text[1:]}; see {place} --help", error.exit_code)
+            fail(f"{text}. See {place} --help.", error.exit_code)
         except click.ClickException as error:
             fail(error.format_message(), error.exit_code)
         except click.Abort:
@@ -297,7 +297,7 @@ def _application(target: str, serving: Serving) -> Application:
     if serving.debug and app.access.hosts:
         fail(
             "--debug shows tracebacks to whoever is connected, so it does not go with "
-            "App(access=Access(hosts=…)); leave one of the two out"
+            "App(access=Access(hosts=…)). Leave one of the two out."
         )
     served = app.served(ledger=ledger, access=access, settings=settings, debug=serving.debug)
     try:
@@ -376,7 +376,7 @@ def _serve_http(application: Application, serving: Serving) -> None:
     def ready() -> None:
         redact_logs(application.redaction())  # the HTTP server has its own handlers by now
         if serving.port is None and port != DEFAULT_PORT:
-            click.echo(f"arp: port {DEFAULT_PORT} is taken, so this is {port}", err=True)
+            click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
         click.echo(f"ARP on http://{_in_address(host)}:{port}")
         sys.stdout.flush()
         for line in _hints(host, port, access):
@@ -396,11 +396,11 @@ def _in_address(host: str) -> str:
 def _hints(host: str, port: int, access: Access) -> Iterator[str]:
     """Says what must be known to get in; never the token itself."""
     if host in EVERYWHERE and not access.hosts:
-        yield "from other machines it answers only to names that you give: --allow-host NAME"
+        yield "From other machines it answers only to names that you give with --allow-host NAME."
     if access.token is not None:
         here = "127.0.0.1" if host in EVERYWHERE else _in_address(host)
         page = f"http://{here}:{port}/#token=…"
-        yield f"it wants the token: open {page} with the token in place of …"
+        yield f"It wants the token: open {page} with the token in place of the dots."
 
 
 def _bind(host: str, port: int | None) -> socket.socket:
@@ -416,7 +416,7 @@ def _bind(host: str, port: int | None) -> socket.socket:
             continue
         return listener
     return fail(
-        f"port {ports[0]} is taken; name another: --port 8090, or --port 0 for any that is free"
+        f"Port {ports[0]} is taken. Name another with --port, or take any free one with --port 0."
     )
 
 

@@ -78,7 +78,10 @@ def said(result: Result) -> str:
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("arp: ")
     assert result.exit_code in (1, 2)
-    return lines[0].removeprefix("arp: ")
+    told = lines[0].removeprefix("arp: ")
+    assert not re.match(r"[a-z]+ ", told), "it begins with a capital, or with a name"
+    assert told.endswith(".")
+    return told
 
 
 # -- errors --------------------------------------------------------------------------------------
@@ -87,13 +90,13 @@ def said(result: Result) -> str:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["nothing.py"], "there is no file nothing.py"),
-        (["nothing"], "there is no file and no module 'nothing'"),
-        (["nothing.deep"], "there is no file and no module 'nothing.deep'"),
+        (["nothing.py"], "There is no file nothing.py."),
+        (["nothing"], "There is no file and no module 'nothing'."),
+        (["nothing.deep"], "There is no file and no module 'nothing.deep'."),
         (["."], ". is a directory; name a file: ./app.py"),
-        (["app.py:other"], "app.py has no App object named 'other'"),
-        (["app.py:agent"], "app.py has no App object named 'agent'"),
-        ([], "missing argument 'TARGET'; see arp serve --help"),
+        (["app.py:other"], "No App object named 'other' in app.py."),
+        (["app.py:agent"], "No App object named 'agent' in app.py."),
+        ([], "Missing argument 'TARGET'. See arp serve --help."),
         (["app.py", "--port", "x"], "'x' is not a valid integer"),
         (["app.py", "--port", "70000"], "70000 is not in the range 0<=x<=65535"),
         (["app.py", "--host", "0.0.0.0"], "0.0.0.0 can be reached by others: set --token"),
@@ -141,7 +144,7 @@ def test_wrong_argument_is_told_in_one_line(run: Run, arguments: list[str], says
 def test_option_that_there_is_not_is_named(run: Run) -> None:
     """What stands between the words differs by click's version."""
     told = said(run("app.py", "--bogus"))
-    assert "no such option" in told
+    assert "No such option" in told
     assert "--bogus" in told
 
 
@@ -150,15 +153,18 @@ def test_option_that_there_is_not_is_named(run: Run) -> None:
     [
         (
             "x = 1",
-            'bad.py has no App object; write "app = App(…)" or name it: arp serve bad.py:NAME',
+            (
+                'No App object in bad.py; write "app = App(…)" or name it, '
+                'as in "arp serve bad.py:NAME".'
+            ),
         ),
         (
             "from arp import App\none = App()\ntwo = App()",
-            "bad.py has several: one, two; name one: arp serve bad.py:NAME",
+            'Several App objects in bad.py (one, two); name one, as in "arp serve bad.py:NAME".',
         ),
         (
             "from arp import App\napp = App()",
-            "the App in bad.py has no agent; write @app.agent above",
+            "The App in bad.py has no agent; write @app.agent above",
         ),
         ("1 / 0", "bad.py cannot be loaded: ZeroDivisionError: division by zero ("),
         ("def f(:\n  pass", "bad.py cannot be loaded: SyntaxError: invalid syntax ("),
@@ -177,7 +183,7 @@ def test_file_that_cannot_be_served_is_told_in_one_line(run: Run, text: str, say
     line = said(run("bad.py", bad=text))
     assert says in line
     if "(" in says[-1]:
-        assert re.search(r"bad\.py:\d+\)$", line)
+        assert re.search(r"bad\.py:\d+\)\.$", line)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +244,7 @@ def test_tracebacks_are_not_shown_where_others_can_come_in(
         monkeypatch.setenv(name, value)
     assert said(run("app.py", "--config", "arp.toml", *arguments)) == (
         f"--debug shows tracebacks to whoever is connected, so it does not go with {named}; "
-        "leave one of the two out"
+        "leave one of the two out."
     )
 
 
@@ -254,19 +260,19 @@ def test_wrong_environment_is_told_in_one_line(
 ) -> None:
     """With the variable's name."""
     monkeypatch.setenv("ARP_PORT", port)
-    assert said(run("app.py")) == f"ARP_PORT: expected a number from 0 to 65535, got '{port}'"
+    assert said(run("app.py")) == f"ARP_PORT: expected a number from 0 to 65535, got '{port}'."
 
 
 @pytest.mark.parametrize("token", ["two words", "line\nbreak", "\t", "nul\x00"])
 def test_token_that_no_header_carries_is_refused_without_repeating_it(run: Run, token: str) -> None:
     """A refusal may end in a log; the token must not."""
     line = said(run("app.py", "--token", token))
-    assert line == "--token: expected a text without spaces and control characters"
+    assert line == "--token: expected a text without spaces and control characters."
 
 
 def test_unknown_command_is_told_in_one_line(run: Run) -> None:
     """With where to look."""
-    assert said(run(command="fly")) == "no such command 'fly'; see arp --help"
+    assert said(run(command="fly")) == "No such command 'fly'. See arp --help."
 
 
 def test_busy_port_that_was_named_is_told_with_a_way_out(run: Run) -> None:
@@ -275,14 +281,14 @@ def test_busy_port_that_was_named_is_told_with_a_way_out(run: Run) -> None:
         port = taken.getsockname()[1]
         line = said(run("app.py", "--port", str(port)))
     assert line == (
-        f"port {port} is taken; name another: --port 8090, or --port 0 for any that is free"
+        f"Port {port} is taken. Name another with --port, or take any free one with --port 0."
     )
 
 
 def test_address_that_is_not_here_is_told(run: Run) -> None:
     """The system's own word for it."""
     line = said(run("app.py", "--host", "192.0.2.1", "--token", "t", "--port", "0"))
-    assert line.startswith("cannot listen on 192.0.2.1:0: ")
+    assert line.startswith("Cannot listen on 192.0.2.1:0: ")
 
 
 # -- settings ------------------------------------------------------------------------------------
@@ -299,7 +305,7 @@ def test_next_port_is_taken_where_none_was_named(
     assert result.exit_code == 0
     assert served.address is not None
     assert port < served.address[1] <= port + 19
-    assert f"port {port} is taken, so this is {served.address[1]}" in result.stderr
+    assert f"Port {port} is taken, so this is port {served.address[1]}" in result.stderr
     assert result.stdout == f"ARP on http://127.0.0.1:{served.address[1]}\n"
 
 
@@ -309,7 +315,7 @@ def test_no_free_port_at_all_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) 
         port = taken.getsockname()[1]
         monkeypatch.setattr("arp.cli.DEFAULT_PORT", port)
         monkeypatch.setattr("arp.cli.PORTS_TRIED", 1)
-        assert said(run("app.py")).startswith(f"port {port} is taken; name another")
+        assert said(run("app.py")).startswith(f"Port {port} is taken. Name another")
 
 
 def ledger_of(served: Served) -> str:
@@ -338,8 +344,10 @@ def test_file_is_less_than_environment_is_less_than_flag(
     assert from_flags == ("sqlite:flag.db", "flag")
 
 
-TOKEN = "it wants the token: open http://127.0.0.1:PORT/#token=… with the token in place of …"
-NAMES = "from other machines it answers only to names that you give: --allow-host NAME"
+TOKEN = (
+    "It wants the token: open http://127.0.0.1:PORT/#token=… with the token in place of the dots."
+)
+NAMES = "From other machines it answers only to names that you give with --allow-host NAME."
 
 
 @pytest.mark.parametrize(
@@ -605,8 +613,8 @@ def test_terminal_that_is_not_installed_is_told_with_what_to_install(
     result = CliRunner().invoke(main, ["connect", "http://127.0.0.1:1"], prog_name="arp")
     assert result.exit_code == 1
     assert result.stderr == (
-        "arp: the terminal needs rich; install it: "
-        'pip install "agent-rendering-protocol[terminal]"\n'
+        "arp: The terminal needs rich; install it: "
+        'pip install "agent-rendering-protocol[terminal]".\n'
     )
 
 
@@ -649,7 +657,7 @@ def test_telemetry_that_is_asked_for_and_not_installed_says_what_to_install(
     assert result.exit_code != 0
     assert result.stderr == (
         "arp: --otel needs OpenTelemetry; install it: "
-        'pip install "agent-rendering-protocol[otel]"\n'
+        'pip install "agent-rendering-protocol[otel]".\n'
     )
 
 
@@ -692,4 +700,4 @@ def test_redaction_is_on_and_can_be_set_or_switched_off(
 def test_wrong_redaction_is_named(run: Run, tmp_path: Path, text: str, wrong: str) -> None:
     config = tmp_path / "arp.toml"
     config.write_text(text if text.startswith("[") else f"[serve]\n{text}")
-    assert said(run("app.py", "--config", str(config))).endswith(f"[serve] {wrong}")
+    assert said(run("app.py", "--config", str(config))).endswith(f"[serve] {wrong}.")

@@ -50,7 +50,7 @@ def recorded(place: Path, session: str | None, stack: ExitStack) -> Iterator[Fac
         pack = stack.enter_context(Pack(place))
         first = pack.manifest.chain.first
         if first > 1:
-            told = "what stood on the screen before is not in it"
+            told = "what was on the screen before is not in it."
             click.echo(f"arp: {printable(str(place))} begins at fact {first}; {told}", err=True)
         return (decode(split_line(line)[1]) for line in pack.lines(FACTS))
     ledger = stack.enter_context(closing(FileLedger(f"sqlite:{place}")))

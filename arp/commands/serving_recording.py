@@ -21,7 +21,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.ledger.fact import Fact
 from arp.ledger.redaction_settings import Redaction
-from arp.protocol.errors import ArpError
+from arp.protocol.errors import ArpError, sentence
 from arp.server.application import Application
 from arp.server.serve import bind, serve
 from arp.server.served import Served, Workflow
@@ -95,6 +95,6 @@ async def _play(
         await live.written()
         await live.beyond(live.session.log.stored)  # the next fact is that somebody watches
         await player.play(facts, speed)
-        click.echo("arp: that was all; Ctrl-C ends it", err=True)
+        click.echo("arp: That was all. Ctrl-C ends it.", err=True)
     except ArpError as error:
-        click.echo(f"arp: {printable(error.message)}", err=True)
+        click.echo(f"arp: {sentence(printable(error.message))}", err=True)

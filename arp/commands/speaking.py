@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from arp.protocol.errors import sentence
 from arp.protocol.safe_text import escaped_json, sanitise_line
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -21,7 +22,7 @@ _SPACES = re.compile(r"(?:[ \t\n]|\r\n)+")
 
 def fail(text: str, code: int = 1) -> NoReturn:
     """Ends with a sentence for the person at the keyboard."""
-    click.echo(f"arp: {printable(text)}", err=True)
+    click.echo(f"arp: {sentence(printable(text))}", err=True)
     raise SystemExit(code)
 
 

@@ -16,23 +16,21 @@ from arp.protocol.messages import ErrorMessage
 MAX_DETAILS = 16_000
 """Characters of a traceback that are shown, the newest; deep ones repeat themselves."""
 
-MAX_TITLE = 500
 
-
-def told_by(error: BaseException) -> tuple[str, str]:
-    """Gives an exception in a line, and its traceback from the author's first line on."""
+def traceback_of(error: BaseException) -> str:
+    """Return an exception's traceback from the author's first line on; the exception is last."""
     place = first = error.__traceback__
     while place is not None and not is_authors(place.tb_frame.f_code.co_filename):
         place = place.tb_next
     lines = traceback.format_exception(type(error), error, place or first)
-    title = " ".join(traceback.format_exception_only(error)).strip()
-    return title[:MAX_TITLE], "".join(lines).rstrip()[-MAX_DETAILS:]
+    return "".join(lines).rstrip()[-MAX_DETAILS:]
 
 
 def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> None:
-    """Sends an `error` with details to whoever is connected to a session now.
+    """Send an `error` with details to whoever is connected to a session now.
 
-    It goes out behind what the turn has shown until now.
+    It goes out behind what the turn has shown until now. Where `what` is the text of an error that
+    the turn has too, renderers show the details with that one.
     """
     clean = live.session.log.redactor.clean
     payload = ErrorPayload(

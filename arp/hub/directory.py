@@ -228,7 +228,7 @@ class Directory:
             # Facts that make no sense to this version must not keep the others from being served.
             logger.exception("session %s cannot be made from its facts", meta.id)
             raise InternalError(
-                "the session cannot be read; the server's log has it", detail=meta.id
+                "The session cannot be read. The server's log has the reason.", detail=meta.id
             ) from None
 
     def _head(self, meta: SessionMeta) -> Head:

@@ -633,7 +633,7 @@ class Hub:
     def _fault(self, live: LiveSession) -> None:
         """Lets a session go that cannot go on as it is in memory."""
         if not live.gone.done():
-            self._write_failed([live], InternalError("internal error; the server's log has it"))
+            self._write_failed([live], InternalError("Internal error. The server's log has it."))
 
     async def _come_back(self, session_id: str) -> None:
         try:

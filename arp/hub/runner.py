@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from functools import partial
 from typing import Any, TypeAlias
 
-from arp.hub.details import show_details, told_by
+from arp.hub.details import show_details, traceback_of
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch
 from arp.hub.saved import save
@@ -32,6 +32,9 @@ Handler: TypeAlias = Callable[[Turn], Coroutine[Any, Any, None]]
 
 CarryOut: TypeAlias = Callable[[LiveSession, Sequence[Effect]], None]
 
+
+FAILED = "The agent failed. The server's log has the reason."
+"""All that renderers are told of an exception, unless they see tracebacks too."""
 
 DEAF_S = 1.0
 """How long an agent has to end once the server stops; then its turn is closed over its head."""
@@ -126,7 +129,7 @@ class Runner:
         CURRENT_TURN.set(owner)
         task = asyncio.current_task()
         status: Any = "failed"
-        failed = AgentFailed("the agent failed; the server's log has the reason")
+        failed = AgentFailed(FAILED)
         try:
             await self._work(live.session.head.workflow, turn)
             status = "completed"
@@ -145,7 +148,7 @@ class Runner:
             # turn and nothing else.
             logger.exception("agent %r failed in turn %s", live.session.head.workflow, turn.id)
             if self.debug:
-                owner.show_details(*told_by(error))
+                owner.show_details(FAILED, traceback_of(error))
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(live, turn.id)
         else:

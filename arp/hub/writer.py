@@ -221,4 +221,4 @@ def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | Non
 
 
 def _fault() -> InternalError:
-    return InternalError("internal error; the server's log has it")
+    return InternalError("Internal error. The server's log has it.")

@@ -23,12 +23,18 @@ ArpError(code, retryable)
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import ClassVar
 
 import msgspec
 
 from arp.protocol.plain_text import well_formed
+
+_FIRST_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*(?=[,;.…!?]*(?:\s|$))")
+_AFTER_LATIN = "\u0700"
+"""From here on stand scripts with a full stop of their own, such as Chinese, or with none."""
+_CLOSERS = frozenset(")]}>\"'”’»%`")
 
 
 class ErrorCode(IntEnum):
@@ -199,4 +205,19 @@ def error_payload(error: BaseException, input_id: str | None = None) -> ErrorPay
         return ErrorPayload(
             error.message, int(error.code), error.detail, input_id, retryable=error.retryable
         )
-    return ErrorPayload("internal error; the server's log has it", 19, None, input_id)
+    return ErrorPayload("Internal error. The server's log has it.", 19, None, input_id)
+
+
+def sentence(text: str) -> str:
+    """Return an error's text as a screen shows it: with a capital and a full stop.
+
+    A first word that is no plain word stays as it is, since it names something: `props.rows: …`,
+    `app.py has …`, `token: …`. So does the end of a text in a script without our full stop.
+    """
+    told = text.strip()
+    first = _FIRST_WORD.match(told)
+    if first is not None and first[0].islower():
+        told = told[0].upper() + told[1:]
+    last = told[-1:]
+    ends_open = last in _CLOSERS or (last.isalnum() and last < _AFTER_LATIN)
+    return f"{told}." if ends_open else told

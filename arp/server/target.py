@@ -28,7 +28,7 @@ def find(target: str, kind: type[A]) -> A:
     if name:
         found = getattr(module, name, None)
         if not isinstance(found, kind):
-            raise TargetError(f"{place} has no {kind.__name__} object named {name!r}")
+            raise TargetError(f"no {kind.__name__} object named {name!r} in {place}")
         return found
     candidates = {
         key: value
@@ -37,14 +37,17 @@ def find(target: str, kind: type[A]) -> A:
     }
     if not candidates:
         raise TargetError(
-            f'{place} has no {kind.__name__} object; write "app = {kind.__name__}(…)" '
-            f"or name it: arp serve {place}:NAME"
+            f'no {kind.__name__} object in {place}; write "app = {kind.__name__}(…)" '
+            f'or name it, as in "arp serve {place}:NAME"'
         )
     if "app" in candidates:
         return candidates["app"]
     if len({id(value) for value in candidates.values()}) > 1:
         names = ", ".join(sorted(candidates))
-        raise TargetError(f"{place} has several: {names}; name one: arp serve {place}:NAME")
+        raise TargetError(
+            f"several {kind.__name__} objects in {place} ({names}); "
+            f'name one, as in "arp serve {place}:NAME"'
+        )
     return next(iter(candidates.values()))
 
 

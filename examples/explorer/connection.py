@@ -181,7 +181,7 @@ class Query:
                 f"A value is larger than {MAX_VALUE_BYTES // 2**20} MiB.",
                 "Name the columns that you need; length(column) tells which one it is.",
             )
-        return QueryFailed(f"SQLite says: {text}.", _did_you_mean(text, connection))
+        return QueryFailed(_not_found(text, connection) or f"SQLite says: {text}.")
 
 
 def plain_cell(value: object) -> Cell:
@@ -193,21 +193,23 @@ def plain_cell(value: object) -> Cell:
     return value if isinstance(value, (str, int, float)) else None
 
 
-def _did_you_mean(message: str, connection: sqlite3.Connection) -> str:
-    """Returns a hint with names that resemble the one that SQLite did not find, or ""."""
+def _not_found(message: str, connection: sqlite3.Connection) -> str:
+    """Returns which name SQLite did not find and what else there is, or "" for another message."""
     missing = re.match(r"no such (table|column): (?:\w+\.)?(.+)", message)
     if missing is None:
         return ""
+    kind, name = missing.groups()
+    told = f"No {kind} named {name}."
     listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') LIMIT 500"
-    if missing[1] == "column":
+    if kind == "column":
         listing = (
             "SELECT DISTINCT c.name FROM sqlite_master m, pragma_table_info(m.name) c LIMIT 500"
         )
     try:
         names = [str(row[0]) for row in connection.execute(listing)]
     except sqlite3.Error:  # a schema that is broken elsewhere has no names to offer
-        return ""
-    close = difflib.get_close_matches(missing[2], names, n=3, cutoff=0.5)
+        return told
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
-        return f"Did you mean {' or '.join(close)}?"
-    return f"There is {', '.join(sorted(names)[:12])}." if names else ""
+        return f"{told} Did you mean {' or '.join(close)}?"
+    return f"{told} Available: {', '.join(sorted(names)[:12])}." if names else told

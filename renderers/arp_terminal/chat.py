@@ -287,8 +287,8 @@ class ScreenChat:
         text = next((text for turn in reversed(screen.turns) if (text := screen.text(turn))), "")
         sequence = copy_sequence(text, os.environ)
         if sequence is None:
-            self._conversation.notes.append(Note("bad", "nothing to copy, or too much"))
+            self._conversation.notes.append(Note("bad", "Nothing to copy, or too much."))
             return
         self._app.output.write_raw(sequence)
         self._app.output.flush()
-        self._conversation.notes.append(Note("good", f"copied {len(text):,} characters"))
+        self._conversation.notes.append(Note("good", f"Copied {len(text):,} characters."))

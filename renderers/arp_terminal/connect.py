@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from arp.client.client import connect
 from arp.client.options import Options
-from arp.protocol.errors import ArpError
+from arp.protocol.errors import ArpError, sentence
 from arp.protocol.safe_text import sanitise_line
 from arp_terminal.chat import chat
 from arp_terminal.profile import capabilities, locale_tag, time_zone, viewport
@@ -67,5 +67,5 @@ async def _run(url: str, session: str | None, level: str, token: str | None) -> 
 
 
 def _failed(message: str) -> int:
-    print(f"arp connect: {sanitise_line(message)}", file=sys.stderr)  # noqa: T201
+    print(f"arp connect: {sentence(sanitise_line(message))}", file=sys.stderr)  # noqa: T201
     return 1

@@ -171,15 +171,15 @@ class Conversation:
 
     def _connected(self) -> None:
         if self._is_lost:
-            self.notes.append(Note("good", "connected again", lasting=True))
+            self.notes.append(Note("good", "Connected again.", lasting=True))
         self._is_lost = False
 
     def _disconnected(self, event: Disconnected) -> None:
         if event.retry_in_s is None:
             self.leave = self.leave or "lost"
-            self.notes.append(Note("bad", f"connection lost: {event.reason}", lasting=True))
+            self.notes.append(Note("bad", f"Connection lost: {event.reason}", lasting=True))
         elif not self._is_lost:
-            lost = f"connection lost: {event.reason}; trying again…"
+            lost = f"Connection lost: {event.reason.rstrip('.')}. Reconnecting…"
             self.notes.append(Note("warning", lost, lasting=True))
         self._is_lost = True
 
@@ -217,9 +217,9 @@ class Conversation:
         component = find(self.client.screen, asking.id)
         state = component.props.get("state") if component is not None else None
         if state == "answered":
-            self.notes.append(Note("info", "answered on another screen"))
+            self.notes.append(Note("info", "Answered on another screen."))
         elif state == "expired":
-            self.notes.append(Note("info", f"the question is over: {STATES['expired']}"))
+            self.notes.append(Note("info", f"The question is over: {STATES['expired']}."))
 
     # -- what the user does ----------------------------------------------------------------------
 
@@ -238,7 +238,10 @@ class Conversation:
                 await self._answer(asking, typed)
             elif is_misspelt(typed):
                 self.notes.append(
-                    Note("bad", f"no command {typed.strip()}; /help shows all, //… sends it")
+                    Note(
+                        "bad",
+                        f"No command {typed.strip()}. /help lists them all; //… sends it as text.",
+                    )
                 )
             elif typed.strip():
                 await self._say(typed)
@@ -257,16 +260,18 @@ class Conversation:
             return
         self._interrupted_at = now
         if self.running is None:
-            self.notes.append(Note("info", "Ctrl-C again leaves, so does Ctrl-D", brief=True))
+            self.notes.append(Note("info", "Press Ctrl-C again or Ctrl-D to leave.", brief=True))
             return
-        self.notes.append(Note("info", "stopping; Ctrl-C again leaves", brief=True))
+        self.notes.append(Note("info", "Stopping. Press Ctrl-C again to leave.", brief=True))
         await self.enter("/cancel")
 
     async def _say(self, typed: str) -> None:
         text = typed.removeprefix("/") if typed.startswith("//") else typed
         self._in_flight.add(await self.client.send_text(text))
         if not self.client.connected:
-            self.notes.append(Note("info", "no connection; this is sent as soon as there is one"))
+            self.notes.append(
+                Note("info", "No connection. This will be sent as soon as there is one.")
+            )
 
     async def _answer(self, asking: Asking, typed: str) -> None:
         result = asking.dialogue.take(typed)
@@ -307,7 +312,7 @@ class Conversation:
                 paths, text = file_arguments(command.rest)
                 self._in_flight.add(await self.client.send_files(paths, text))
             case "/back":
-                self.notes.append(Note("bad", "/back goes back in a form; none is asked now"))
+                self.notes.append(Note("bad", "/back goes back in a form. No form is open now."))
             case _:
                 return command
         return None

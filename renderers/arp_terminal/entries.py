@@ -55,8 +55,9 @@ def entry_of(item: Item, telling: Telling, *, last: bool) -> Entry:
         case "text":
             return _text(item, telling)
         case "error":
-            error = telling.turn.errors[int(item.ref)]
-            return _fixed(item, telling, lambda options: draw_error(error, options))
+            errors = telling.turn.errors
+            error = errors[int(item.ref)]
+            return _fixed(item, telling, lambda options: draw_error(error, options, errors))
         case "end":
             turn = telling.turn
             return _fixed(item, telling, lambda options: draw_end(turn, options) or Text(""))

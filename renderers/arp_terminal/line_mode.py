@@ -135,7 +135,7 @@ class LineChat:
         self._asked = None
         command = await self._conversation.enter(line)
         if command is not None:
-            note = Note("bad", f"{command.name} needs a terminal with a cursor")
+            note = Note("bad", f"{command.name} needs a terminal with a cursor.")
             self._conversation.notes.append(note)
         self._show()
 
@@ -149,7 +149,7 @@ class LineChat:
     def _is_over(self) -> Literal["quit", "unanswered"] | None:
         conversation = self._conversation
         if conversation.is_awaited:
-            conversation.notes.append(Note("bad", "the input ended; the question stays open"))
+            conversation.notes.append(Note("bad", "The input ended. The question stays open."))
             return "unanswered"
         return "quit" if conversation.is_idle else None
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from rich.console import RenderableType
 from rich.text import Text
 
+from arp.protocol.errors import sentence
 from arp.protocol.safe_text import sanitise
 from arp_terminal.blocks import Hanging
 from arp_terminal.options import Options
@@ -36,5 +37,6 @@ class Note(Struct, frozen=True):
 def draw_note(note: Note, options: Options) -> RenderableType:
     """Draws a note."""
     sign, ascii_sign, style = _SIGNS[note.tone]
-    words = Text(sanitise(note.text), style=DIM if note.tone == "info" else style)
+    told = note.text if note.tone == "info" else sentence(note.text)
+    words = Text(sanitise(told), style=DIM if note.tone == "info" else style)
     return Hanging(f"{sign if options.unicode else ascii_sign} ", words, style=style)

@@ -9,7 +9,7 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from arp.protocol.codec import agent_decoder
-from arp.protocol.errors import InvalidMessage
+from arp.protocol.errors import InvalidMessage, sentence
 from arp.protocol.messages import AgentMessage
 from arp.protocol.safe_text import sanitise_line
 from arp.protocol.screen import Screen
@@ -59,7 +59,9 @@ def draw(stream: Iterable[str | bytes], out: TextIO, errors: TextIO, options: Op
             messages = _decoded(decoder.decode, raw)
         except InvalidMessage as error:
             failed = True
-            print(f"arp render: line {number}: {sanitise_line(error.message)}", file=errors)
+            print(
+                f"arp render: line {number}: {sentence(sanitise_line(error.message))}", file=errors
+            )
             continue
         for message in messages:
             screen.apply(message)

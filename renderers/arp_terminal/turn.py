@@ -12,14 +12,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.component import Component
-from arp.protocol.errors import ErrorPayload
-from arp.protocol.json_value import JsonObject
+from arp.protocol.errors import ErrorPayload, sentence
+from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import InputEcho
 from arp.protocol.screen import ToolRun, TurnScreen
 from arp_terminal.blocks import Hanging, cut, indented, stack
 from arp_terminal.options import Options
 from arp_terminal.palette import BAD, BOLD, DIM, GOOD, ITALIC, PROMPT_SIGN, USER, WARN
-from arp_terminal.props import items, label, line, lines, objects
+from arp_terminal.props import items, label, line, lines, number, objects
 from arp_terminal.render import render
 
 INDENT = 2
@@ -27,6 +27,8 @@ INDENT = 2
 
 MAX_ARGS = 100
 """Characters of a tool's arguments that are shown."""
+
+SIZE_UNITS = ("kB", "MB", "GB")
 
 THOUGHT_LINES = 3
 """Of what is being thought, the last lines are shown."""
@@ -46,7 +48,7 @@ def render_turn(turn: TurnScreen, output: Sequence[Component], options: Options)
     if turn.tools:
         parts.append(stack(draw_tool(run, options) for run in turn.tools))
     parts.extend(indented(render(component, options), INDENT) for component in output)
-    parts.extend(draw_error(error, options) for error in turn.errors)
+    parts.extend(draw_error(error, options, turn.errors) for error in turn.errors)
     parts.append(draw_end(turn, options))
     return stack(parts, gap=1)
 
@@ -93,11 +95,22 @@ def input_words(echo: InputEcho) -> str:
 
 def _files(data: JsonObject) -> str:
     names = [
-        f"{line(file.get('name'))} ({line(file.get('size'))} B)"
+        f"{line(file.get('name'))} ({_size(file.get('size'))})"
         for file in objects(data.get("files"))
     ]
     text = lines(data.get("text"))
     return "\n".join([*([text] if text else []), *(f"+ {name}" for name in names)])
+
+
+def _size(given: Json) -> str:
+    """Return a number of bytes as people read it: 78 bytes, 3.4 kB."""
+    size = number(given)
+    if size is None or size < 1000:
+        return f"{line(given)} {'byte' if size == 1 else 'bytes'}"
+    power = min((len(str(int(size))) - 1) // 3, len(SIZE_UNITS))
+    scaled = size / 1000**power
+    shown = f"{scaled:.1f}".removesuffix(".0") if scaled < 10 else f"{scaled:.0f}"
+    return f"{shown} {SIZE_UNITS[power - 1]}"
 
 
 def draw_thought(thinking: str, options: Options, *, live: bool = False) -> RenderableType:
@@ -130,22 +143,33 @@ def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableTy
     text = cut(text, max(8, options.width - 2 * INDENT), options.unicode)
     parts: list[RenderableType | None] = [text]
     if run.error:
-        parts.append(label(run.error, BAD))
+        parts.append(label(sentence(run.error), BAD))
     return indented(Hanging(f"{sign} ", stack(parts), style=style), INDENT)
 
 
-def draw_error(error: ErrorPayload, options: Options) -> RenderableType:
-    """Draws an error that the agent side told."""
-    text = Text(lines(error.error), style=BAD)
+def draw_error(
+    error: ErrorPayload, options: Options, errors: Sequence[ErrorPayload] = ()
+) -> RenderableType:
+    """Draw an error that the agent side told.
+
+    Args:
+        error: The error; its `debug` is drawn as details below it.
+        options: How to draw.
+        errors: All of its turn: where one of them says the same, only the details are drawn.
+    """
+    sign = "✗ " if options.unicode else "! "
+    text = Text(sentence(lines(error.error)), style=BAD)
     if error.debug is not None:
+        if any(other.debug is None and other.error == error.error for other in errors):
+            sign, text = "  ", Text("Details:", style=DIM)
         text.append(f"\n{lines(error.debug)}", style=DIM)
-    return indented(Hanging("✗ " if options.unicode else "! ", text, style=BAD), INDENT)
+    return indented(Hanging(sign, text, style=BAD), INDENT)
 
 
 def draw_end(turn: TurnScreen, options: Options) -> RenderableType | None:
     """Draws how a turn ended, unless all is well or its errors say it."""
     if turn.status == "cancelled":
-        return indented(Text("■ stopped" if options.unicode else "# stopped", style=DIM), INDENT)
+        return indented(Text("■ Stopped" if options.unicode else "# Stopped", style=DIM), INDENT)
     if turn.status == "failed" and not turn.errors:
-        return indented(Text("✗ failed" if options.unicode else "! failed", style=BAD), INDENT)
+        return indented(Text("✗ Failed" if options.unicode else "! Failed", style=BAD), INDENT)
     return None

@@ -97,7 +97,7 @@ def test_a_turn_alone_is_exported(ledger: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("export", "nobody"), "no session 'nobody'"),
+        (("export", "nobody"), "No session 'nobody'"),
         (("export", "s", "--turn", "t9"), "no fact of turnId t9"),
     ],
 )
@@ -114,7 +114,7 @@ def test_what_is_not_there_is_one_sentence(
 def test_verify_of_what_is_no_pack_is_one_sentence(tmp_path: Path) -> None:
     failed = run("verify", str(tmp_path / "nothing"))
     assert failed.exit_code == 1
-    assert "there is no pack" in failed.stderr
+    assert "There is no pack" in failed.stderr
 
 
 # -- forged, with every hash mended ----------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_a_session_with_a_forged_fact_is_not_exported(
     target = tmp_path / "s"
     failed = run("export", "s", "--ledger", ledger, "-o", str(target), "--as", form)
     assert failed.exit_code == 1
-    assert "one of the facts 1 to 18 is not what it was when its hash was kept" in failed.stderr
+    assert "One of the facts 1 to 18 is not what it was when its hash was kept" in failed.stderr
     assert not target.exists()
 
 

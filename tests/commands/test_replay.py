@@ -66,7 +66,7 @@ def test_a_pack_of_a_part_says_that_it_begins_in_the_middle(file: Path) -> None:
     assert CliRunner().invoke(main, [*words, "-o", str(target)]).exit_code == 0
     drawn = run(str(target), "--speed", "0", "--json")
     assert drawn.exit_code == 0
-    assert "begins at fact 2; what stood on the screen before is not in it" in drawn.stderr
+    assert "begins at fact 2; what was on the screen before is not in it." in drawn.stderr
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_pack_of_a_part_says_that_it_begins_in_the_middle(file: Path) -> None:
     [
         (("nothing.zip",), "there is no pack nothing.zip"),
         (("FILE",), "is no pack"),
-        (("FILE", "--session", "z"), "no session 'z'"),
+        (("FILE", "--session", "z"), "No session 'z'"),
         (("nothing.db", "--session", "s"), "nothing.db"),
         (("FILE", "--agent", "app.py"), "no replay case"),
         (("nothing.json", "--agent", "app.py"), "nothing.json: No such file or directory"),

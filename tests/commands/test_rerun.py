@@ -76,7 +76,7 @@ def test_it_is_told_as_json(case: Path) -> None:
 def test_a_program_that_is_no_app_is_one_sentence(case: Path) -> None:
     done = again(case, "app = 1")
     assert done.exit_code == 1
-    assert "app.py has no App object" in done.stderr
+    assert "No App object in" in done.stderr
 
 
 def test_one_that_hangs_differs_after_its_time(case: Path) -> None:

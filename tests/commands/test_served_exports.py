@@ -113,7 +113,7 @@ def test_what_is_there_already_is_not_touched(server: Serving, tmp_path: Path) -
 def test_without_a_server_or_its_token_there_is_a_hint(server: Serving, tmp_path: Path) -> None:
     target = str(tmp_path / "s.zip")
     nobody = run("http://127.0.0.1:9", "export", "s", "-o", target)
-    assert "no server answers at http://127.0.0.1:9" in nobody.stderr
+    assert "No server answers at http://127.0.0.1:9" in nobody.stderr
     stranger = run(server, "export", "s", "-o", target, token="wrong")
     assert stranger.exit_code == 1
     assert stranger.stderr.startswith("arp: ")

@@ -92,4 +92,4 @@ def test_a_port_that_is_taken_and_a_pack_with_nothing_in_it_are_one_sentence(pac
         port = listener.getsockname()[1]
         failed = CliRunner().invoke(main, ["replay", str(pack), "--serve", "--port", str(port)])
     assert failed.exit_code == 1
-    assert f"arp: cannot listen on 127.0.0.1:{port}: " in failed.stderr
+    assert f"arp: Cannot listen on 127.0.0.1:{port}: " in failed.stderr

@@ -234,7 +234,7 @@ async def test_with_several_tables_the_form_asks_for_one() -> None:
         ("DROP TABLE fruit", "warning", "I only read", "DROP does not just read"),
         ("SELECT 1; SELECT 2", "warning", "I only read", "more than one statement"),
         ("ATTACH 'x' AS y", "warning", "I only read", "ATTACH does not just read"),
-        ("SELECT nope FROM fruit", "error", "The query failed", "no such column: nope"),
+        ("SELECT nope FROM fruit", "error", "The query failed", "No column named nope."),
         ("SELECT FROM", "error", "The query failed", "syntax error"),
         ("SELECT ?", "warning", "I only read", "has no name"),
         ("as a pie chart", "error", "That did not work", "no result to draw"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arp import Turn
-from arp.hub.details import MAX_DETAILS, told_by
+from arp.hub.details import MAX_DETAILS, traceback_of
 from arp.hub.hub import Hub
 from arp.hub.runner import Handler
 from arp.hub.settings import HubSettings
@@ -61,7 +61,8 @@ async def test_traceback_is_shown_to_who_is_connected_behind_what_the_turn_has_s
         late = await Renderer(hub).join()
         resumed = await Renderer(hub).join(hub.sessions["s"].session.head.epoch, 1)
     payload = shown["payload"]
-    assert payload["error"] == "ValueError: no row for ghp_[redacted]"
+    (plain,) = [one["payload"] for one in one.box.of("error") if "debug" not in one["payload"]]
+    assert (payload["error"], payload["code"]) == (plain["error"], plain["code"])
     assert payload["code"] == 18
     first, place, *_, last = payload["debug"].splitlines()
     assert first == "Traceback (most recent call last):"
@@ -121,10 +122,8 @@ def test_deep_traceback_is_cut_to_its_newest_part() -> None:
         except ValueError as error:
             return error
 
-    title, text = told_by(raised())
-    assert len(title) < 1000
-    assert len(text) == MAX_DETAILS
+    assert traceback_of(raised()) == "x" * MAX_DETAILS
 
 
 def test_error_without_an_authors_line_is_told_whole() -> None:
-    assert told_by(ValueError("x")) == ("ValueError: x", "ValueError: x")
+    assert traceback_of(ValueError("x")) == "ValueError: x"

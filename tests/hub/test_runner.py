@@ -16,7 +16,7 @@ from arp.protocol.errors import SurfaceDestroyed
 from arp.store.memory import MemoryStore
 from tests.hub.rig import HeldStore, Renderer, running, settled, started
 
-FAILED = "the agent failed; the server's log has the reason"
+FAILED = "The agent failed. The server's log has the reason."
 
 
 async def forever(turn: Turn) -> None:

@@ -48,7 +48,7 @@ def test_the_page_shows_the_conversation_again_and_can_add_nothing(
     page.locator(".arp-log").get_by_text("it failed").wait_for()
     page.locator(".arp-log").get_by_text("hello").wait_for()
     expect(page.locator(".arp-bubble")).to_have_text(["read\x07 it"])
-    page.get_by_placeholder("This is a recording: it takes no input.").wait_for()
+    page.get_by_placeholder("This is a recording. It takes no input.").wait_for()
     expect(page.locator("arp-composer textarea")).to_be_disabled()
     expect(page.locator("arp-composer button:visible")).to_have_count(0)
     expect(page.locator(".arp-log").get_by_role("button", name="Try again")).to_have_count(0)

@@ -108,7 +108,7 @@ def test_address_with_another_token_changes_nobody_without_asking(
     his = owners(server, "bob")
     page.goto("about:blank")
     open_as(page, f"{server.http}/?session=trap#%74oken=bob")
-    asked = page.get_by_role("dialog", name="Another token?")
+    asked = page.get_by_role("dialog", name="Use another token?")
     asked.wait_for()
     expect(page).to_have_url(f"{server.http}/?session=trap")
     asked.get_by_role("button", name="Keep mine").click()

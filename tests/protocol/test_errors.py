@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from arp.protocol import errors
@@ -12,7 +15,10 @@ from arp.protocol.errors import (
     LocalError,
     RemoteError,
     error_payload,
+    sentence,
 )
+
+SENTENCES = Path(__file__).parents[2] / "schemas/cases/sentences.json"
 
 CODES = {
     "INVALID_OBJECT": 1,
@@ -78,7 +84,7 @@ def test_a_peer_sees_what_was_wrong_and_where() -> None:
 def test_a_peer_sees_nothing_of_a_foreign_exception() -> None:
     """style.md: an unknown one goes out as INTERNAL without text."""
     payload = error_payload(RuntimeError("password=hunter2"))
-    assert payload == ErrorPayload("internal error; the server's log has it", 19)
+    assert payload == ErrorPayload("Internal error. The server's log has it.", 19)
 
 
 def test_what_can_be_tried_again_says_so() -> None:
@@ -99,3 +105,9 @@ def test_what_an_error_says_is_plain_text() -> None:
 def test_an_error_without_a_text_is_a_mistake_of_who_raises_it() -> None:
     with pytest.raises(TypeError, match="expected str, got KeyError"):
         errors.AgentFailed(KeyError("x"))  # type: ignore[arg-type]  # the mistake
+
+
+@pytest.mark.parametrize(("text", "shown"), json.loads(SENTENCES.read_text()))
+def test_an_error_shows_as_a_sentence(text: str, shown: str) -> None:
+    """The page runs the same cases."""
+    assert sentence(text) == shown

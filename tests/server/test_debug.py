@@ -85,12 +85,13 @@ async def test_traceback_is_told_once_and_is_in_no_file(tmp_path: Path) -> None:
         finally:
             await server.aclose()
     (shown,) = errors(there)
-    assert shown["error"] == "LookupError: a remarkable reason"
+    assert shown["error"] == "The agent failed. The server's log has the reason."
+    assert shown["debug"].endswith("\nLookupError: a remarkable reason")
     assert "wrong.py" in shown["debug"]
     assert "unmistakable_name(turn)" in shown["debug"]
     assert errors(late) == []
     kept = ledger_in(tmp_path)
-    assert b"the agent failed" in kept
+    assert b"The agent failed" in kept
     for part in (b"remarkable", b"unmistakable", b"Traceback", b"LookupError"):
         assert part not in kept
 

@@ -153,7 +153,7 @@ def test_turn_that_fails_says_why_without_internals() -> None:
     _, _, error, _ = facts(session)
     assert error.type == "runtime.error"
     assert error.payload == {
-        "error": "internal error; the server's log has it",
+        "error": "Internal error. The server's log has it.",
         "code": 19,
         "retryable": False,
     }

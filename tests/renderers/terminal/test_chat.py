@@ -110,7 +110,7 @@ def test_a_confirmation_is_asked_and_answered(state: Path) -> None:
         assert "  ┃ [y] Write   [n] No" in terminal.shown
         assert "waiting for your answer" in terminal.shown
         terminal.type("\r")
-        terminal.until_shown("✗ type y or n")
+        terminal.until_shown("✗ Type y or n.")
         terminal.type("y\r")
         terminal.until_at_rest("Got ('action', {'action': 'confirm'}, 'ok')")
         assert "  ✓ Write out.csv? → Write" in terminal.paper
@@ -135,7 +135,7 @@ def test_ctrl_c_stops_the_turn_and_twice_leaves(state: Path) -> None:
     with chat("endless", state) as terminal:
         terminal.begin("count").until_shown("7 8 9 10")
         terminal.type("\x03")
-        terminal.until_shown("■ stopped")
+        terminal.until_shown("■ Stopped")
         # Two, since a loaded machine may need longer to stop than the two seconds that count.
         terminal.type("\x03\x03")
         terminal.until_ended()
@@ -146,8 +146,8 @@ def test_the_word_of_how_to_leave_goes_when_it_is_no_longer_true(streaming: Chat
     """A second Ctrl-C leaves within two seconds only."""
     streaming.until(lambda: streaming.shown.endswith(PROMPT))
     streaming.type("\x03")
-    streaming.until_shown("Ctrl-C again leaves")
-    streaming.until(lambda: "Ctrl-C again leaves" not in streaming.shown)
+    streaming.until_shown("Press Ctrl-C again or Ctrl-D to leave.")
+    streaming.until(lambda: "Press Ctrl-C again or Ctrl-D to leave." not in streaming.shown)
     assert streaming.process.poll() is None
 
 

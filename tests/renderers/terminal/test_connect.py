@@ -84,7 +84,7 @@ def test_rows_of_a_table_are_selected_by_the_numbers_before_them(
         terminal.until_shown(f"? People [1–3] {PROMPT}")
         assert "  ┃ 2  Bob     5" in terminal.shown
         terminal.type("4\r")
-        terminal.until_shown("there is no row 4; type a number from 1 to 3")
+        terminal.until_shown("There is no row 4; type a number from 1 to 3.")
         terminal.type("1,3\r")
         terminal.until_at_rest("Rows [0, 2].")
         assert "  ✓ People → 1 Ann, 3 Cem" in terminal.paper
@@ -104,11 +104,11 @@ def test_an_answer_on_one_terminal_closes_the_question_on_the_other(
         other.until_shown("? Write out.csv?")
         assert f"{PROMPT} export" in other.shown
         other.type("n\r")
-        one.until_shown("answered on another screen")
+        one.until_shown("Answered on another screen.")
         one.until_at_rest("Left.")
         other.until_at_rest("Left.")
         assert "  ✗ Write out.csv? → No" in one.paper
-        assert "answered on another screen" not in other.shown
+        assert "Answered on another screen." not in other.shown
 
 
 def test_a_session_that_is_joined_later_shows_what_was_said(
@@ -155,7 +155,7 @@ def test_a_minimal_terminal_answers_in_words(server: Serving) -> None:
 def test_a_server_that_is_not_there_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert connect.run("http://127.0.0.1:9", session=None, level="basic", token=None) == 1
     error = capsys.readouterr().err
-    assert error.startswith("arp connect: cannot connect: ")
+    assert error.startswith("arp connect: Cannot connect: ")
     assert error.count("\n") == 1
 
 
@@ -167,7 +167,7 @@ def test_an_address_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) 
 def test_a_level_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert connect.run("http://127.0.0.1:9", session=None, level="full", token=None) == 1
     assert capsys.readouterr().err == (
-        "arp connect: no level 'full'; there are minimal, basic, standard\n"
+        "arp connect: No level 'full'; there are minimal, basic, standard.\n"
     )
 
 

@@ -52,7 +52,7 @@ async def test_two_slashes_send_a_line_that_begins_with_one() -> None:
     assert [data["text"] for _, data, _ in talk.sent] == ["/help me", "/usr/bin is full"]
     await talk.conversation.enter("/hlep")
     assert len(talk.sent) == 2
-    assert talk.notes() == ["no command /hlep; /help shows all, //… sends it"]
+    assert talk.notes() == ["No command /hlep. /help lists them all; //… sends it as text."]
 
 
 async def test_a_question_is_asked_when_it_appears_and_answered_with_its_id() -> None:
@@ -97,12 +97,12 @@ async def test_a_question_answered_on_another_screen_closes_with_a_note() -> Non
     talk.question()
     talk.answer("q-t1", True)
     assert talk.conversation.prompt == Prompt("")
-    assert talk.notes() == ["answered on another screen"]
+    assert talk.notes() == ["Answered on another screen."]
 
 
 async def test_a_question_that_has_expired_says_so_and_a_withdrawn_one_just_goes() -> None:
     for state, notes in (
-        ("expired", ["the question is over: not answered in time"]),
+        ("expired", ["The question is over: not answered in time."]),
         ("cancelled", []),
     ):
         talk = Talk()
@@ -186,7 +186,7 @@ async def test_ctrl_c_while_nothing_runs_only_warns() -> None:
     talk = Talk()
     await talk.conversation.interrupt(10.0)
     assert talk.sent == []
-    assert talk.notes() == ["Ctrl-C again leaves, so does Ctrl-D"]
+    assert talk.notes() == ["Press Ctrl-C again or Ctrl-D to leave."]
 
 
 async def test_commands() -> None:
@@ -202,7 +202,7 @@ async def test_commands() -> None:
     await talk.conversation.enter("/file 'open")
     assert talk.notes() == ["No closing quotation"]
     await talk.conversation.enter("/back")
-    assert talk.notes() == ["/back goes back in a form; none is asked now"]
+    assert talk.notes() == ["/back goes back in a form. No form is open now."]
     assert await talk.conversation.enter("/copy") == Command("/copy")
     await talk.conversation.enter("/new")
     assert talk.conversation.leave == "new"
@@ -233,8 +233,8 @@ async def test_a_lost_connection_is_told_once_and_its_return_too() -> None:
     conversation.hear(Disconnected("refused", 2.0))
     conversation.hear(Connected("s1", "replay"))
     assert [note.text for note in conversation.notes] == [
-        "connection lost: closed with 1006; trying again…",
-        "connected again",
+        "Connection lost: closed with 1006. Reconnecting…",
+        "Connected again.",
     ]
     assert all(note.lasting for note in conversation.notes)
     assert conversation.leave is None
@@ -244,14 +244,14 @@ async def test_a_connection_that_is_gone_for_good_ends_the_conversation() -> Non
     talk = Talk()
     talk.conversation.hear(Disconnected("not let in", None))
     assert talk.conversation.leave == "lost"
-    assert talk.notes() == ["connection lost: not let in"]
+    assert talk.notes() == ["Connection lost: not let in"]
 
 
 async def test_words_typed_without_a_connection_are_said_to_wait() -> None:
     talk = Talk()
     talk.connected = False
     await talk.conversation.enter("hello")
-    assert talk.notes() == ["no connection; this is sent as soon as there is one"]
+    assert talk.notes() == ["No connection. This will be sent as soon as there is one."]
 
 
 async def test_a_new_screen_is_taken_over_with_its_questions() -> None:

@@ -106,7 +106,7 @@ async def test_questions_are_asked_with_their_hints_and_the_next_line_answers() 
           ┃ [y] Write   [n] No
 
         ? Write? [y/n]  (y = Write, n = No)
-        ✗ type y or n
+        ✗ Type y or n.
         ? Write? [y/n]  (y = Write, n = No)
 
           ✓ Write? → Write
@@ -159,7 +159,7 @@ async def test_input_that_ends_at_a_question_leaves_it_open() -> None:
 
     why, printed = await talk(client, agent(), "export\n")
     assert why == "unanswered"
-    assert printed.endswith("✗ the input ended; the question stays open\n")
+    assert printed.endswith("✗ The input ended. The question stays open.\n")
 
 
 async def test_a_connection_that_is_gone_for_good_ends_it() -> None:
@@ -203,7 +203,7 @@ async def test_a_command_ends_it() -> None:
     why, printed = await talk(client, echo(client), "/copy\n/quit\nnever said\n")
     assert why == "quit"
     assert client.sent == []
-    assert printed == "✗ /copy needs a terminal with a cursor\n"
+    assert printed == "✗ /copy needs a terminal with a cursor.\n"
 
 
 async def test_text_is_printed_line_by_line_while_it_streams() -> None:

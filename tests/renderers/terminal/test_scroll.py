@@ -105,7 +105,7 @@ def test_a_tool_stands_between_what_was_said_before_and_after_it() -> None:
           Found it.
 
           ✗ plot
-            no data
+            No data.
 
           shown
 
@@ -271,9 +271,9 @@ def test_errors_and_the_end_of_a_stopped_turn_are_told() -> None:
     paper = Paper()
     paper.say("half")
     paper.end("cancelled")
-    assert paper.frame().printed == "  half\n\n  ■ stopped"
+    assert paper.frame().printed == "  half\n\n  ■ Stopped"
     paper.end("failed", turn="t2")
-    assert paper.frame().printed.endswith("\n\n  ✗ failed")
+    assert paper.frame().printed.endswith("\n\n  ✗ Failed")
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_errors_of_a_turn_are_told_but_not_those_that_answer_an_input() -> None:
     for payload in (ErrorPayload("the agent failed", 18), ErrorPayload("bad answer", 11, id="i1")):
         paper.tell(ErrorMessage(payload=payload, session_id="s", turn_id="t1"))
     paper.end("failed")
-    assert paper.frame().printed == "  ✗ the agent failed"
+    assert paper.frame().printed == "  ✗ The agent failed."
 
 
 def test_a_session_that_is_joined_shows_its_tools_where_they_ran() -> None:

@@ -50,12 +50,12 @@ def test_a_turn_tells_who_said_did_and_showed_what() -> None:
 
           ✓ query  {{"sql": "SELECT 1"}}
           ✗ plot
-            no data
+            No data.
           ◌ slow
 
           Here:
 
-          ✗ the agent failed
+          ✗ The agent failed.
         """
     )
 
@@ -66,11 +66,45 @@ def test_an_error_with_details_shows_them_as_they_are() -> None:
         "ValueError: x", 18, debug="Traceback:\n  at app.py:3\x1b[2J\nValueError: x"
     )
     assert shown(TurnScreen("t", status="failed", errors=[error])).splitlines() == [
-        "  ✗ ValueError: x",
+        "  ✗ ValueError: x.",
         "    Traceback:",
         "      at app.py:3␛[2J",
         "    ValueError: x",
     ]
+
+
+def test_details_of_an_error_that_is_told_stand_below_it_and_do_not_repeat_it() -> None:
+    """Under `arp serve --debug` the same error comes once more, with its traceback."""
+    error = ErrorPayload("The agent failed.", 18)
+    details = ErrorPayload(
+        "The agent failed.", 18, debug="Traceback:\n  at app.py:3\nValueError: x"
+    )
+    turn = TurnScreen("t", status="failed", errors=[error, details])
+    assert [line for line in shown(turn).splitlines() if line.strip()] == [
+        "  ✗ The agent failed.",
+        "    Details:",
+        "    Traceback:",
+        "      at app.py:3",
+        "    ValueError: x",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (78, "78 bytes"),
+        (999, "999 bytes"),
+        (1000, "1 kB"),
+        (3_400, "3.4 kB"),
+        (25_000_000, "25 MB"),
+        (7_000_000_000_000, "7000 GB"),
+    ],
+)
+def test_a_file_is_told_with_its_size(size: int, told: str) -> None:
+    echo = said("file", {"text": "see", "files": [{"name": "a.csv", "size": size}]})
+    assert shown(TurnScreen("t", inputs=[echo])) == f"{PROMPT} see\n  + a.csv ({told})"
 
 
 def test_a_turn_in_ascii() -> None:
@@ -83,10 +117,10 @@ def test_a_turn_in_ascii() -> None:
 
           + query  {"sql": "SELECT 1"}
           ! plot
-            no data
+            No data.
           * slow
 
-          # stopped
+          # Stopped
         """
     )
 
@@ -103,7 +137,7 @@ def test_a_turn_in_ascii() -> None:
         (
             "file",
             {"files": [{"name": "a.csv", "size": 12}], "text": "see"},
-            "see\n  + a.csv (12 B)",
+            "see\n  + a.csv (12 bytes)",
         ),
     ],
 )

@@ -330,7 +330,7 @@ describe("questions", () => {
     await page.keyboard.press("Space");
     await page.keyboard.press("Tab");
     await page.keyboard.press("Space");
-    await card.getByText("2 chosen").waitFor();
+    await card.getByText("2 selected").waitFor();
     await card.getByRole("searchbox").fill("zür");
     await expect.poll(() => card.getByRole("checkbox").count()).toBe(1);
     await submit.focus();
@@ -434,7 +434,7 @@ describe("chats", () => {
   });
 
   async function menu(chat: string, item: string): Promise<void> {
-    await page.getByRole("button", { name: `Options of this chat: ${chat}` }).click();
+    await page.getByRole("button", { name: `Chat options: ${chat}` }).click();
     await page.getByRole("menuitem", { name: item, exact: true }).click();
   }
 

@@ -38,7 +38,7 @@ export async function copyFrom(button: HTMLElement, content: string, { t, announ
 
 /** Where the clipboard refuses, the text is selected so that the keyboard can copy it. */
 function selectBeside(button: HTMLElement): void {
-  const code = button.closest(".arp-code, .arp-card, figure")?.querySelector("pre, table, dl");
+  const code = button.closest(".arp-code, .arp-card, .arp-trouble, figure")?.querySelector("pre, table, dl");
   const selection = getSelection();
   if (code && selection) selection.selectAllChildren(code);
 }

@@ -7,10 +7,19 @@ import type { Translate } from "./context.js";
 import { visible } from "./values.js";
 
 /**
+ * An error as a sentence: with a capital and a full stop. A first word that is no plain word names something (`props.rows: …`,
+ * `app.py has …`) and stays as it is; so does the end of a text in a script without our full stop. `sentence` in `errors.py` is its twin.
+ */
+export function sentence(text: string): string {
+  const told = text.trim().replace(/^\p{Ll}(?=\p{Ll}*(['’]\p{Ll}+)?[,;.…!?]*(\s|$))/u, (first) => first.toUpperCase());
+  return /(?:[\p{L}\p{N}](?<=[\0-\u06ff])|[)\]}>"'”’»%`])$/u.test(told) ? `${told}.` : told;
+}
+
+/**
  * The words for the error's code in the reader's language, and behind them the server's own, which are English or the agent's;
  * these alone where there are no others. `line` may put them into a sentence.
  */
 export function wrong({ error, code }: Pick<ErrorPayload, "error" | "code">, t: Translate, line = (text: string) => text): unknown {
   const known = t.problem(code);
-  return html`${visible(line(known ?? error))}${known === null ? nothing : html` <span class="arp-caption" dir="auto">${visible(error)}</span>`}`;
+  return html`${visible(line(known ?? sentence(error)))}${known === null ? nothing : html` <span class="arp-caption" dir="auto">${visible(sentence(error))}</span>`}`;
 }

@@ -121,7 +121,7 @@ test("choices: several are sent in the order of the options", async () => {
   boxes[2]?.click();
   boxes[0]?.click();
   await ready(place);
-  expect(words(place.querySelector("[role=status]"))).toBe("2 chosen");
+  expect(words(place.querySelector("[role=status]"))).toBe("2 selected");
   buttons(place)[0]?.click();
   expect(answers).toEqual([[asked.id, ["a", "c"]]]);
 });
@@ -239,7 +239,7 @@ test("rows of a table are selected by their numbers as they came, sorted and fil
   filter.dispatchEvent(new Event("input", { bubbles: true }));
   await ready(place);
   expect(Object.keys(boxes(place))).toEqual(["Ann"]);
-  expect(words(place.querySelector(".arp-actions [role=status]"))).toBe("2 chosen");
+  expect(words(place.querySelector(".arp-actions [role=status]"))).toBe("2 selected");
   submit().click();
   submit().click();
   await ready(place);

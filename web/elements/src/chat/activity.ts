@@ -13,6 +13,7 @@ import "./elapsed.js";
 import { icon } from "./icons.js";
 import type { Step } from "./sections.js";
 import { visible } from "../values.js";
+import { sentence } from "../wrong.js";
 
 interface Span {
   readonly since: number;
@@ -64,7 +65,7 @@ export class Activity {
       </summary>
       <div class="arp-step-body">
         ${said === "" ? nothing : html`<p class="arp-caption">${t("toolArguments")}</p><pre dir="ltr" tabindex="0" aria-label=${t("toolArguments")}>${visible(said)}</pre>`}
-        ${error ? html`<p class="arp-bad" dir="auto">${visible(error)}</p>` : nothing}
+        ${error ? html`<p class="arp-bad" dir="auto">${visible(sentence(error))}</p>` : nothing}
       </div>
     </details>`;
   }

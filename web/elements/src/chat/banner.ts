@@ -5,6 +5,7 @@ import { html, nothing } from "lit";
 
 import { createContext, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
+import { sentence } from "../wrong.js";
 import { icon } from "./icons.js";
 
 /** A connection that is being made for the first time is no news for so long. */
@@ -51,7 +52,7 @@ export class ArpBanner extends ArpElement {
     if (phase === "refused") {
       if (refusal?.code === UNAUTHENTICATED) return t("needsToken");
       if (refusal?.code === SESSION_NOT_FOUND) return t("noSuchChat");
-      return `${t("refused")} ${(refusal && t.problem(refusal.code)) ?? ""} ${refusal?.error ?? ""}`;
+      return `${t("refused")} ${(refusal && t.problem(refusal.code)) ?? ""} ${sentence(refusal?.error ?? "")}`;
     }
     if (phase === "waiting") {
       const seconds = Math.max(0, Math.ceil(((retryAt ?? Date.now()) - Date.now()) / 1000));

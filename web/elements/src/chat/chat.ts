@@ -39,12 +39,13 @@ import { showsItsError } from "./outgoing.js";
 import { endLine, openFiles } from "./outcome.js";
 import { Recent } from "./recent.js";
 import { adoptChatStyles } from "./styles.js";
-import { surfacePanels } from "./surfaces.js";
+import { sidePanel } from "./surfaces.js";
 import { loadMessages, timeline } from "./timeline.js";
 import { lastSaid, NO_ACTIONS, turnActions } from "./turn_actions.js";
 import { walk } from "./walk.js";
 import { introduced, welcome, type Introduction } from "./welcome.js";
 import { wordsFor, wordsNow } from "./words.js";
+import { sentence } from "../wrong.js";
 
 export class ArpChat extends ArpElement {
   static override properties = {
@@ -459,7 +460,7 @@ export class ArpChat extends ArpElement {
     if (error.id != null && this.notices.some(({ error: { id } }) => id === error.id)) return; // told by the store, and to who asked
     this.#noticeCount += 1;
     this.notices = [...this.notices.slice(-2), { id: this.#noticeCount, error }];
-    this.#announcer.say(this.words.problem(error.code) ?? error.error, true);
+    this.#announcer.say(this.words.problem(error.code) ?? sentence(error.error), true);
   }
 
   // -- the message box ---------------------------------------------------------------------------
@@ -574,7 +575,6 @@ export class ArpChat extends ArpElement {
         <div class="arp-scroller" tabindex="0" role="region" aria-label=${t("conversation")}>
           <div class="arp-column">${client === null ? nothing : this.#timeline(client, status as Status)}</div>
         </div>
-        ${client === null ? nothing : surfacePanels(client, context)}
         ${this.dropping ? html`<div class="arp-drop" aria-hidden="true"><p>${icon("attach")} ${t("dropFiles")}</p></div>` : nothing}
       </div>
       <div class="arp-dock">
@@ -601,6 +601,7 @@ export class ArpChat extends ArpElement {
           ></arp-composer>
         </div>
       </div>
+      ${sidePanel(client, context, this.storage)}
       <p class="arp-hidden arp-status" role="status"></p>
       <p class="arp-hidden arp-urgent" role="alert"></p>
       <div class="arp-hidden arp-spoken" role="log" aria-live="polite" aria-label=${t("agent")}></div>

@@ -1,26 +1,35 @@
-/** What went wrong, in one quiet card, with a way to go on. */
+/** What went wrong, in one quiet card, with a way to go on; under `arp serve --debug` also where, folded away. */
 
-import type { ErrorPayload } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
 
 import type { ArpContext } from "../context.js";
-import { icon } from "./icons.js";
+import { copyButton } from "../toolbar.js";
 import { visible } from "../values.js";
 import { wrong } from "../wrong.js";
+import { icon } from "./icons.js";
+import type { Block } from "./sections.js";
 
-export function errorCard(error: ErrorPayload, context: ArpContext, retry: (() => void) | null = null): TemplateResult {
+/** The card; `retry` asks again, unless the error is no failure of the turn but a hint for the agent's author. */
+export function errorCard(
+  { error, details }: Extract<Block, { kind: "error" }>,
+  context: ArpContext,
+  retry: (() => void) | null = null,
+): TemplateResult {
   const { t } = context;
   const { detail, debug } = error;
   const more = detail == null ? "" : typeof detail === "string" ? detail : JSON.stringify(detail);
   return html`<div class="arp-trouble" role="group" aria-label=${t("error")}>
     ${icon("alert")}
     <p dir="auto">${wrong(error, t)}${more ? html` <span class="arp-caption">${visible(more)}</span>` : nothing}</p>
-    ${debug == null
+    ${retry && debug == null ? html`<button type="button" class="arp-button arp-soft" @click=${retry}>${t("retry")}</button>` : nothing}
+    ${details === null
       ? nothing
       : html`<details>
           <summary>${t("details")}</summary>
-          <pre tabindex="0" dir="ltr" aria-label=${t("details")}>${visible(debug)}</pre>
+          <div class="arp-trouble-details">
+            <pre tabindex="0" dir="ltr" role="region" aria-label=${t("details")}>${visible(details)}</pre>
+            ${copyButton(context, t("copy"), () => details)}
+          </div>
         </details>`}
-    ${retry && debug == null ? html`<button type="button" class="arp-button arp-soft" @click=${retry}>${t("retry")}</button>` : nothing}
   </div>`;
 }

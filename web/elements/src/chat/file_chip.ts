@@ -8,7 +8,7 @@ import { visible } from "../values.js";
 
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
 
-/** A size as people read it: 3.4 kB. */
+/** A size as people read it: 78 bytes, 3.4 kB. */
 export function sizeText(bytes: number, t: Translator): string {
   let size = Number.isFinite(bytes) ? bytes : 0;
   let unit = 0;
@@ -17,7 +17,7 @@ export function sizeText(bytes: number, t: Translator): string {
     unit += 1;
   }
   const maximumFractionDigits = size < 10 && unit > 0 ? 1 : 0;
-  return t.number(size, { style: "unit", unit: UNITS[unit] as string, unitDisplay: "short", maximumFractionDigits });
+  return t.number(size, { style: "unit", unit: UNITS[unit] as string, unitDisplay: unit === 0 ? "long" : "short", maximumFractionDigits });
 }
 
 /** The chip; `preview` is an address of a small picture of it. */

@@ -173,7 +173,7 @@ export class ArpMessage extends ArpElement {
       case "activity":
         return this.#activity.draw(block.steps, turn, this.context, isOpen);
       case "error":
-        return errorCard(block.error, this.context, this.#retry(turn));
+        return errorCard(block, this.context, this.#retry(turn));
     }
   }
 

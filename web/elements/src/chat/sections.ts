@@ -12,7 +12,7 @@ export type Block =
   | { readonly kind: "prose"; readonly key: string; readonly text: string }
   | { readonly kind: "component"; readonly key: string; readonly component: Component }
   | { readonly kind: "activity"; readonly key: string; readonly steps: readonly Step[] }
-  | { readonly kind: "error"; readonly key: string; readonly error: ErrorPayload };
+  | { readonly kind: "error"; readonly key: string; readonly error: ErrorPayload; readonly details: string | null };
 
 export type Section =
   | { readonly kind: "said"; readonly key: string; readonly input: Wire.InputEcho; readonly first: boolean }
@@ -66,7 +66,10 @@ export function sectionsOf(turn: TurnState, withActivity = true): Section[] {
       }
       case "error": {
         const error = turn.errors[number];
-        if (error) add({ kind: "error", key: `error:${number}`, error });
+        if (error === undefined) break;
+        const twin = turn.errors.find((other) => (other.debug == null) !== (error.debug == null) && other.code === error.code && other.error === error.error);
+        // Details of an error that is told besides are shown with that one.
+        if (twin === undefined || error.debug == null) add({ kind: "error", key: `error:${number}`, error, details: error.debug ?? twin?.debug ?? null });
         break;
       }
     }
@@ -99,7 +102,8 @@ function isShownElsewhere({ source_component: source }: Wire.InputEcho, { output
   return output.some(holds);
 }
 
-function childrenOf({ props }: Component): Component[] {
+/** The components within a component, of whatever type. */
+export function childrenOf({ props }: Component): Component[] {
   const { children, tabs, left, right } = props as { [name: string]: unknown };
   const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
   const given = [...list(children), ...list(tabs).map((tab) => (tab as { component?: unknown } | null)?.component), left, right];

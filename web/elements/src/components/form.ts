@@ -9,6 +9,7 @@ import { icon } from "../icons.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/form.css?inline";
 import { isObject, objects, text } from "../values.js";
+import { sentence } from "../wrong.js";
 import { faultOf, fieldOf, fieldRow, saidOf, valueOf, type FormField } from "./field.js";
 import { QuestionElement } from "./question.js";
 
@@ -48,7 +49,7 @@ export class ArpForm extends QuestionElement {
     const own = this.faults.get(name);
     if (own !== undefined) return own;
     const error = this.pending?.error;
-    return error?.detail === `fields.${name}` ? error.error : "";
+    return error?.detail === `fields.${name}` ? sentence(error.error) : "";
   }
 
   #control(field: FormField): HTMLInputElement | null {
