@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from arp.server.serving import Serving
 
 DEFAULT_PORT = 8080
-DEFAULT_LEDGER = "sqlite:.arp/ledger.db"
 PORTS_TRIED = 20
 """Ports after the default one that `serve` tries when that is taken and none was named."""
 INTERRUPTED = 130
@@ -83,7 +82,9 @@ def main() -> None:
     "--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one.  [default: 8080]"
 )
 @click.option(
-    "--ledger", help=f"Where facts live: memory: or sqlite:PATH.  [default: {DEFAULT_LEDGER}]"
+    "--ledger",
+    help="Where facts live: memory: or sqlite:PATH.  [default: .arp/ and TARGET's name; app.py has "
+    "sqlite:.arp/app.db]",
 )
 @click.option("--token", help="Whoever connects must have it.  [env: ARP_TOKEN]")
 @click.option(
@@ -124,6 +125,9 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
       arp serve app.py:explorer --port 0
       arp serve mypackage.agents --ledger sqlite:/var/lib/arp/ledger.db
 
+    Several agents can be served side by side: each TARGET has a ledger of its own, and a server
+    takes the next free port if 8080 is taken.
+
     Settings come from the file, then from ARP_HOST, ARP_PORT, ARP_LEDGER, ARP_TOKEN,
     ARP_RUNTIME_ID, then from flags.
     """
@@ -137,7 +141,7 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
     if serving.stdio:
         _serve_stdio(target, serving)
     else:
-        _serve_http(_application(target, serving), serving)
+        _serve_http(target, serving)
 
 
 def _is_given(name: str, flags: dict[str, Any]) -> bool:
@@ -283,7 +287,9 @@ def _application(target: str, serving: Serving) -> Application:
         access = msgspec.structs.replace(access, hosts=())
     ledger = serving.ledger or app.ledger
     if ledger == "memory:" and serving.ledger is None and not serving.stdio:
-        ledger = DEFAULT_LEDGER
+        from arp.store.default_ledger import default_ledger
+
+        ledger = f"sqlite:{default_ledger(target, app.handlers)}"
     redaction = serving.redaction or app.settings.redaction
     if not serving.redact:
         redaction = msgspec.structs.replace(redaction, enabled=False)
@@ -356,13 +362,16 @@ def _last_line(error: BaseException) -> str:
     return f"{said} ({frames[-1].filename}:{frames[-1].lineno})" if frames else said
 
 
-def _serve_http(application: Application, serving: Serving) -> None:
+def _serve_http(target: str, serving: Serving) -> None:
     from arp.server.ending import leave
     from arp.server.own_secrets import redact_logs
     from arp.server.serve import is_private
     from arp.server.serve import serve as run
-    from arp.store.errors import StoreError
+    from arp.store.default_ledger import SHARED, ledger_of
+    from arp.store.errors import StoreError, StoreLocked
 
+    application = _application(target, serving)
+    place = application.served.ledger if serving.ledger is None else ""
     host = serving.host
     access = application.served.access
     if not is_private(host) and access.is_open:
@@ -379,11 +388,20 @@ def _serve_http(application: Application, serving: Serving) -> None:
             click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
         click.echo(f"ARP on http://{_in_address(host)}:{port}")
         sys.stdout.flush()
+        if place.startswith("sqlite:"):
+            click.echo(f"arp: Sessions are kept in {place.removeprefix('sqlite:')}.", err=True)
         for line in _hints(host, port, access):
             click.echo(f"arp: {line}", err=True)
 
     try:
         served = run(application, listener, ready)
+    except StoreLocked as error:
+        if place != f"sqlite:{SHARED}":
+            fail(str(error))
+        fail(  # once that file exists, it is the default of this target
+            f"another server uses {SHARED}, where this app has sessions too; stop that one, or "
+            f"give this one a ledger of its own, now and later: --ledger sqlite:{ledger_of(target)}"
+        )
     except StoreError as error:
         fail(str(error))
     leave(0 if served else 1)
@@ -515,7 +533,7 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
     r"""Serve an agent's control plane to one program: JSON-RPC 2.0, a message a line.
 
     \b
-      arp app-server app.py --ledger sqlite:.arp/ledger.db
+      arp app-server app.py --ledger sqlite:.arp/app.db
     """
     from arp.server.ending import leave
     from arp.server.pipes import serve_control, take_stdout

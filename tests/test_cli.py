@@ -347,16 +347,22 @@ def test_file_is_less_than_environment_is_less_than_flag(
 TOKEN = (
     "It wants the token: open http://127.0.0.1:PORT/#token=… with the token in place of the dots."
 )
+KEPT = "Sessions are kept in .arp/app.db."
 NAMES = "From other machines it answers only to names that you give with --allow-host NAME."
 
 
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        ([], []),
-        (["--token", "sesame"], [TOKEN]),
-        (["--token", "sesame", "--host", "0.0.0.0"], [NAMES, TOKEN]),
-        (["--token", "sesame", "--host", "0.0.0.0", "--allow-host", "a.example.org"], [TOKEN]),
+        ([], [KEPT]),
+        (["--ledger", "memory:"], []),
+        (["--ledger", "sqlite:mine.db"], []),
+        (["--token", "sesame"], [KEPT, TOKEN]),
+        (["--token", "sesame", "--host", "0.0.0.0"], [KEPT, NAMES, TOKEN]),
+        (
+            ["--token", "sesame", "--host", "0.0.0.0", "--allow-host", "a.example.org"],
+            [KEPT, TOKEN],
+        ),
     ],
 )
 def test_who_starts_it_is_told_how_to_get_in_and_never_the_token(
@@ -388,7 +394,7 @@ def test_empty_variable_of_the_environment_says_nothing(
     """As if it were not set."""
     monkeypatch.setenv("ARP_LEDGER", "")
     run("app.py", "--port", "0")
-    assert ledger_of(served) == "sqlite:.arp/ledger.db"
+    assert ledger_of(served) == "sqlite:.arp/app.db"
 
 
 def test_the_runtime_is_named_by_file_environment_and_flag(
@@ -420,7 +426,7 @@ def test_a_name_of_a_runtime_that_is_none_is_refused(run: Run, name: str) -> Non
 @pytest.mark.parametrize(
     ("app", "flags", "ledger"),
     [
-        ("App()", [], "sqlite:.arp/ledger.db"),
+        ("App()", [], "sqlite:.arp/mine.db"),
         ("App(ledger='sqlite:own.db')", [], "sqlite:own.db"),
         ("App(ledger='sqlite:own.db')", ["--ledger", "memory:"], "memory:"),
         ("App()", ["--ledger", "memory:"], "memory:"),

@@ -49,8 +49,8 @@ def events(
     \b
       arp events my-session --follow
       arp events my-session --type tool --type turn.failed
-      arp events my-session --ledger sqlite:.arp/ledger.db --json
-      arp events my-session --ledger sqlite:.arp/ledger.db --verify
+      arp events my-session --ledger app.py --json
+      arp events my-session --ledger app.py --verify
     """
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     try:

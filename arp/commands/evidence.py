@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from arp.commands.reading import reading_options
+from arp.commands.reading import ledger_place, reading_options
 from arp.commands.source import SourceError
 from arp.commands.speaking import CONTEXT, fail
 from arp.protocol.errors import LocalError
@@ -55,7 +55,7 @@ def export(
 
     \b
       arp evidence export my-session --to my-session.zip
-      arp evidence export my-session --ledger sqlite:.arp/ledger.db --turn t3
+      arp evidence export my-session --ledger app.py --turn t3
     """
     from msgspec import convert
 
@@ -72,14 +72,18 @@ def export(
 @evidence.command(context_settings=CONTEXT)
 @click.argument("pack", type=click.Path(path_type=Path))
 @click.option("--sha256", "expected", help="Of its manifest, as the ledger or the exporter told.")
-@click.option("--ledger", help="Compare with the session in this ledger file (sqlite:PATH).")
+@click.option(
+    "--ledger",
+    callback=ledger_place,
+    help="Compare with the session in this ledger file: sqlite:PATH, or a target (app.py).",
+)
 @click.option("--json", "as_json", is_flag=True, help="What was found, as JSON.")
 def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) -> None:
     r"""Check that PACK is what was exported; name the first fact that is not.
 
     \b
       arp evidence verify my-session.zip
-      arp evidence verify my-session.zip --ledger sqlite:.arp/ledger.db
+      arp evidence verify my-session.zip --ledger app.py
     """
     from arp.commands.verifying import tell, verified
 

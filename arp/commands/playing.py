@@ -21,6 +21,7 @@ from arp.ledger.exports.pacing import Pacing
 from arp.ledger.fact import Fact, decode
 from arp.protocol.codec import encode_json
 from arp.session.recovery import messages_of
+from arp.store.default_ledger import ledger_to_read
 
 
 def play(place: Path, session: str | None, speed: float, *, as_json: bool) -> int:
@@ -53,7 +54,7 @@ def recorded(place: Path, session: str | None, stack: ExitStack) -> Iterator[Fac
             told = "what was on the screen before is not in it."
             click.echo(f"arp: {printable(str(place))} begins at fact {first}; {told}", err=True)
         return (decode(split_line(line)[1]) for line in pack.lines(FACTS))
-    ledger = stack.enter_context(closing(FileLedger(f"sqlite:{place}")))
+    ledger = stack.enter_context(closing(FileLedger(ledger_to_read(str(place)))))
     epoch_of(ledger, session)
     return map(decode, ledger.events(session, 0, ()))
 

@@ -18,7 +18,12 @@ def reading_options(command: F) -> F:
     """Gives a command `--url`, `--ledger` and `--token`."""
     for option in (
         click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]"),
-        click.option("--ledger", help="Read this ledger file (sqlite:PATH), not a server."),
+        click.option(
+            "--ledger",
+            callback=ledger_place,
+            help="Read this ledger file, not a server: sqlite:PATH, or the target that was served "
+            "(app.py).",
+        ),
         click.option(
             "--url",
             envvar="ARP_URL",
@@ -29,6 +34,15 @@ def reading_options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+def ledger_place(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return the location of a ledger that is named by its place or by a target, as click asks."""
+    if value is None:
+        return None
+    from arp.store.default_ledger import ledger_to_read
+
+    return ledger_to_read(value)
 
 
 def open_source(url: str, ledger: str | None, token: str | None) -> Source:

@@ -14,7 +14,7 @@ from arp.protocol.errors import ArpError
 @click.command(context_settings=CONTEXT)
 @click.argument("recorded", type=click.Path(path_type=Path))
 @click.option("--agent", help="Run the case RECORDED again with this app (app.py, app.py:NAME).")
-@click.option("--session", help="Of the ledger file RECORDED; a pack has only one.")
+@click.option("--session", help="Of the ledger RECORDED (a file, or app.py); a pack has only one.")
 @click.option(
     "--speed",
     type=click.FloatRange(0),
@@ -41,7 +41,7 @@ def replay(
 
     \b
       arp replay my-session.zip --speed 4
-      arp replay .arp/ledger.db --session my-session --json | arp render
+      arp replay .arp/app.db --session my-session --json | arp render
       arp replay my-session.zip --serve
       arp replay case.json --agent app.py
     """

@@ -66,7 +66,7 @@ def ask(url: str, token: str | None, method: str, params: JsonObject) -> ServedE
     except (OSError, TimeoutError, WebSocketException, msgspec.DecodeError) as error:
         raise SourceError(
             f"no server answers at {url} ({printable(str(error))}); name another with --url, give "
-            "--token, or read its file: --ledger sqlite:.arp/ledger.db"
+            "--token, or read the ledger of a target: --ledger app.py"
         ) from error
     if "error" in answer:
         raise SourceError(f"{url}: {printable(str(answer['error'].get('message')))}")

@@ -115,7 +115,7 @@ class ServedLedger:
         except httpx.TransportError as error:
             raise SourceError(
                 f"no server answers at {self._url} ({printable(str(error))}); name another with "
-                "--url, or read its file: --ledger sqlite:.arp/ledger.db"
+                "--url, or read the ledger of a target: --ledger app.py"
             ) from error
         if response.status_code != 200:
             self._refuse(response)

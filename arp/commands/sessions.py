@@ -27,7 +27,7 @@ def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_jso
     \b
       arp sessions
       arp sessions --url http://127.0.0.1:8090 --json
-      arp sessions --ledger sqlite:.arp/ledger.db
+      arp sessions --ledger app.py
     """
     try:
         with closing(open_source(url, ledger, token)) as source:

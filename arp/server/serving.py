@@ -19,7 +19,7 @@ class Serving(Struct, frozen=True):
     port: Annotated[int, Meta(ge=0, le=65535)] | None = None
     """`None`: the default port, or the next one that is free; 0: any that is free."""
     ledger: Annotated[str, Meta(min_length=1)] | None = None
-    """Where facts live; `None`: as the app says, or in a file beside."""
+    """Where facts live; `None`: as the app says, or in a file of the target in `.arp`."""
     token: Token | None = None
     """Whoever connects must have it."""
     origins: list[Origin] = []

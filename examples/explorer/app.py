@@ -21,6 +21,7 @@ from asks import (
     OpenForm,
     Redraw,
     RunQuery,
+    SmallTalk,
     UseDataset,
 )
 from commands import understand_command
@@ -29,8 +30,17 @@ from dataset import Dataset
 from errors import ExplorerError, ModelFailed
 from model_settings import settings_from
 from offers import export_last, offer_export, suggest_next
+from pace import say
 from questions import understand_question
-from replies import describe_table, error_card, show_help, show_tables
+from replies import (
+    COMMANDS,
+    describe_table,
+    error_card,
+    not_understood,
+    show_help,
+    show_tables,
+    small_talk,
+)
 from uploads import receive_files
 from workspace import Workspace, new_workspace
 
@@ -60,6 +70,10 @@ async def explore(turn: Turn) -> None:
         turn.show(error_card(error))
 
 
+for name, description, hint in COMMANDS:  # renderers list them behind a slash
+    app.command(name, description=description, hint=hint)(explore)
+
+
 async def respond(turn: Turn, workspace: Workspace) -> None:
     """Chooses who answers: an import, a command, else the model or the rules for questions."""
     if turn.files:
@@ -79,11 +93,14 @@ async def respond(turn: Turn, workspace: Workspace) -> None:
 
 
 def said(turn: Turn) -> str:
-    """Returns what the user wrote, or the choice that they clicked: it reads like a command."""
+    """Returns what the user wrote, or the choice that they clicked: it reads like a command.
+
+    `/help` is `help`: what is a command behind a slash is one without it.
+    """
     if turn.input.input_type == "selection":
         selected = turn.input.data.get("selected") or [""]
         return str(selected[0])
-    return turn.text.strip()
+    return turn.text.strip().removeprefix("/")
 
 
 async def _answered_by_model(turn: Turn, workspace: Workspace, text: str) -> bool:
@@ -112,8 +129,7 @@ async def _answer_by_rules(turn: Turn, workspace: Workspace, text: str) -> None:
                 await offer_export(turn, workspace)
             suggest_next(turn, chart)
             return
-    await turn.say("I could not make a query of that. ")
-    show_help(turn, workspace)
+    await not_understood(turn, workspace)
 
 
 async def follow(turn: Turn, workspace: Workspace, dataset: Dataset, ask: Ask) -> None:
@@ -125,6 +141,8 @@ async def follow(turn: Turn, workspace: Workspace, dataset: Dataset, ask: Ask) -
     match ask:
         case Help():
             show_help(turn, workspace)
+        case SmallTalk(kind):
+            await small_talk(turn, workspace, kind)
         case ListTables():
             await show_tables(turn, workspace)
             turn.show(ui.choices(_describes(dataset), title="Look into one"))
@@ -156,4 +174,4 @@ async def _use(turn: Turn, workspace: Workspace, name: str) -> None:
         workspace.current = name
     else:
         workspace.current = workspace.find_table(name)[0].name
-    await turn.say(f"From now on I ask **{workspace.current}** first.")
+    await say(turn, f"From now on I ask **{workspace.current}** first.")

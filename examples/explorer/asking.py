@@ -12,6 +12,7 @@ from connection import QueryLimits, Result, quote_name
 from dataset import Dataset
 from errors import ExplorerError
 from findings import size_of, summary
+from pace import say
 from query_form import ask_parameters, ask_query
 from replies import show_differences, show_result
 from schema import Table
@@ -34,8 +35,8 @@ async def run_query(turn: Turn, workspace: Workspace, ask: RunQuery) -> ChartPla
     parameters = await ask_parameters(turn, parameters_of(sql))
     if ask.leftover:
         unknown = ", ".join(f"“{word}”" for word in ask.leftover)
-        await turn.say(f"I know nothing called {unknown} in this data, so I left that out. ")
-    await turn.say(f"Looking up the {_lowered(ask.title)}. " if ask.title else "Running it. ")
+        await say(turn, f"I know nothing called {unknown} in this data, so I left that out. ")
+    await say(turn, f"Looking up the {_lowered(ask.title)}. " if ask.title else "Running it. ")
     dataset = workspace.dataset_for(sql)
     question = Question(dataset, sql, parameters, ask.title, ask.wish, ask.focus)
     return await answer(turn, workspace, question)
@@ -58,9 +59,9 @@ async def answer(turn: Turn, workspace: Workspace, question: Question) -> ChartP
         result = await question.dataset.ask(question.sql, question.parameters)
         tool.result(f"{size_of(result)} in {result.elapsed_s * 1000:.0f} ms")
     chart = choose_chart(result, question.wish, question.focus)
-    show_result(turn, question.title, result, chart)
+    await show_result(turn, question.title, result, chart)
     workspace.last = Answer(question, result)
-    await turn.say(summary(result, chart))
+    await say(turn, summary(result, chart))
     return chart
 
 
@@ -77,8 +78,8 @@ async def redraw(turn: Turn, workspace: Workspace, wish: ChartWish) -> None:
     if chart is None:
         raise ExplorerError("The last result has no numbers to draw.", "Ask for numbers by group.")
     if chart.kind != wish:
-        await turn.say(f"This cannot be drawn as {wish}, so here is a {chart.kind} chart. ")
-    show_result(turn, last.question.title, Result("", (), [], False, 0.0), chart)
+        await say(turn, f"This cannot be drawn as {wish}, so here is a {chart.kind} chart. ")
+    await show_result(turn, last.question.title, Result("", (), [], False, 0.0), chart)
 
 
 async def run_form(
@@ -90,7 +91,7 @@ async def run_form(
         ExplorerError: There is no table to query, or the query failed.
     """
     form = await ask_query(turn, await _table_for_form(turn, dataset, name))
-    await turn.say(f"Looking up the {_lowered(form.plan.title)}. ")
+    await say(turn, f"Looking up the {_lowered(form.plan.title)}. ")
     question = Question(dataset, form.plan.sql, form.parameters, form.plan.title, form.wish)
     return await answer(turn, workspace, question)
 
@@ -115,7 +116,7 @@ async def compare_tables(turn: Turn, workspace: Workspace, old: str, new: str) -
     """
     old_dataset, old_table = workspace.find_table(old)
     new_dataset, new_table = workspace.find_table(new)
-    await turn.say(f"Comparing {old_table.name} with {new_table.name}. ")
+    await say(turn, f"Comparing {old_table.name} with {new_table.name}. ")
     async with turn.tool("compare", {"old": old_table.name, "new": new_table.name}) as tool:
         before = await _all_rows(old_dataset, old_table)
         after = await _all_rows(new_dataset, new_table)
@@ -123,8 +124,8 @@ async def compare_tables(turn: Turn, workspace: Workspace, old: str, new: str) -
         tool.result(differences.sentence)
     show_differences(turn, differences, old_table.name, new_table.name)
     if before.truncated or after.truncated:
-        await turn.say(f"Only the first {COMPARE_LIMITS.max_rows:,} rows of each were compared. ")
-    await turn.say(differences.sentence)
+        await say(turn, f"Only the first {COMPARE_LIMITS.max_rows:,} rows of each were compared. ")
+    await say(turn, differences.sentence)
 
 
 async def _all_rows(dataset: Dataset, table: Table) -> Result:

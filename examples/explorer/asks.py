@@ -14,6 +14,13 @@ class Help:
 
 
 @dataclass(frozen=True)
+class SmallTalk:
+    """Hello, or thanks; nothing about the data."""
+
+    kind: Literal["greeting", "thanks"]
+
+
+@dataclass(frozen=True)
 class ListTables:
     """Which tables are there?"""
 
@@ -77,6 +84,7 @@ class UseDataset:
 
 Ask: TypeAlias = (
     Help
+    | SmallTalk
     | ListTables
     | Describe
     | RunQuery

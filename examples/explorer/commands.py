@@ -20,6 +20,7 @@ from asks import (
     OpenForm,
     Redraw,
     RunQuery,
+    SmallTalk,
     UseDataset,
 )
 from query_plan import Plan
@@ -95,6 +96,18 @@ def _form(match: re.Match[str], schema: Schema) -> Ask | None:
     return OpenForm(table.name if table else "")
 
 
+_HELP = (
+    r"(?:please )?help(?: me)?|start|commands|what can (?:i|you) (?:do|ask).*|who are you"
+    r"|what are you|how does this work|how do i (?:start|begin|use this)"
+)
+_GREETING = (
+    r"(?:hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day))"
+    r"(?:,? (?:there|you|all|everyone))?"
+)
+_THANKS = (
+    r"(?:ok(?:ay)?,? |great,? )?(?:thanks|thank you|thx|cheers)(?:,? (?:a lot|so much|very much))?"
+    r"|ok(?:ay)?|great|cool|nice|perfect|wonderful|well done|good job|bye|goodbye"
+)
 _CHART = r"(?P<kind>bar|column|line|pie|scatter|area)s?(?:\s*(?:chart|plot|graph))?"
 _SHOW = r"(?:show|open|preview|list|display|see|browse|give)?\s*(?:me\s+)?(?:the\s+)?"
 _COUNT = r"(?:first\s+|top\s+)?(?P<count>\d{1,4})?\s*(?:all\s+)?(?:rows?\s+(?:of|from|in)\s+)?"
@@ -105,7 +118,8 @@ _DESCRIBE = (
 _DRAW = r"(?:(?:show|draw|make|chart|plot|redraw)\s+)?(?:it|that|this|the (?:last )?result)?\s*"
 _TABLES = (
     r"(?:(?:show|list|which|what|give|show me|give me)\s+)?(?:(?:all|the)\s+)*tables"
-    r"(?: are there| do you have)?|what(?: data)? (?:is|do you have)(?: here| there)?|schema"
+    r"(?: are there| do you have)?|what(?: data)? (?:is|do you have)(?: here| there)?"
+    r"|schema|describe"
 )
 _FORM = (
     r"(?:open\s+)?(?:the\s+|a\s+)?(?:query\s+)?(?:form|builder|build a query)"
@@ -122,7 +136,9 @@ _COMPARE = (
 _REDRAW = _DRAW + r"(?:again\s+)?(?:now\s+)?(?:as|into)\s+(?:an?\s+)?" + _CHART
 
 _RULES: tuple[tuple[str, Callable[[re.Match[str], Schema], Ask | None]], ...] = (
-    (r"help|hi|hello|hey|start|what can (i|you) (do|ask).*|how does this work", lambda *_: Help()),
+    (_HELP, lambda *_: Help()),
+    (_GREETING, lambda *_: SmallTalk("greeting")),
+    (_THANKS, lambda *_: SmallTalk("thanks")),
     (_TABLES, lambda *_: ListTables()),
     (_DESCRIBE + r"\s+" + _NAMED, _describe),
     (_REDRAW, lambda match, _: Redraw(chart_kind(match["kind"]))),

@@ -11,6 +11,7 @@ from charts import ChartPlan
 from errors import ExplorerError
 from export import EXPORT_LIMITS, export_directory, free_path, write_csv
 from findings import size_of
+from pace import say
 from workspace import Answer, Workspace
 
 
@@ -33,7 +34,7 @@ async def export_last(turn: Turn, workspace: Workspace, name: str) -> None:
     if workspace.last is None:
         raise ExplorerError("There is no result to export yet.", "Ask something first.")
     if not await export(turn, workspace.last, name):
-        await turn.say("Nothing was written.")
+        await say(turn, "Nothing was written.")
 
 
 async def export(turn: Turn, answer: Answer, name: str) -> bool:

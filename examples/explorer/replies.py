@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from arp import Component, Turn, ui
 from bars import chart_in_letters
 from charts import ChartPlan
@@ -9,6 +11,7 @@ from compare import MAX_ROWS_IN_DIFF, Differences, as_texts
 from connection import Cell, Result
 from dataset import Dataset
 from errors import ExplorerError
+from pace import say, show_chart
 from schema import Table
 from workspace import Workspace
 
@@ -36,12 +39,65 @@ EXAMPLES = (
 """What the help shows."""
 
 
+COMMANDS = (
+    ("help", "What you can ask, with examples", ""),
+    ("tables", "The tables that there are", ""),
+    ("describe", "The columns of a table", "table"),
+    ("form", "A query without SQL", "for table"),
+    ("export", "Write the last result, or a table, to a CSV file", "table, as name"),
+)
+"""What a message may begin with behind a slash: name, description, and what may follow.
+
+Each is also understood without the slash.
+"""
+
+MAX_TRIES = 4
+"""Questions that are offered to somebody who does not know what to ask."""
+
+
+async def small_talk(turn: Turn, workspace: Workspace, kind: Literal["greeting", "thanks"]) -> None:
+    """Answers a greeting with what can be asked here, and thanks with a word."""
+    if kind == "thanks":
+        await say(turn, "You are welcome. Ask me anything else about the data.")
+        return
+    about = _names(workspace)
+    await say(turn, f"Hello! Ask me about {about}: I answer with charts and tables. ")
+    turn.show(ui.choices(_tries(workspace), title="Try one of these"))
+
+
+async def not_understood(turn: Turn, workspace: Workspace) -> None:
+    """Says in one sentence what is understood here, and offers questions that fit the data."""
+    about = _names(workspace)
+    await say(
+        turn,
+        f"I did not understand that, but I can count, compare and chart what is in {about}: "
+        "try one of these, or type `/help`. ",
+    )
+    turn.show(ui.choices(_tries(workspace), title="Try one of these"))
+
+
+def _names(workspace: Workspace) -> str:
+    """Returns the names of the tables as a part of a sentence."""
+    tables = [table.name for dataset in workspace.in_order() for table in dataset.schema.tables]
+    shown = [f"**{name}**" for name in tables[:3]]
+    if len(tables) > len(shown):
+        shown.append(f"{len(tables) - len(shown)} more tables" if tables[4:] else "one more table")
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown) or "your files"
+
+
+def _tries(workspace: Workspace) -> list[str]:
+    """Returns questions that the current data can answer, a few of each table."""
+    tables = workspace.dataset.schema.tables[:2]
+    asked = [question for table in tables for question in questions_about(table)[: MAX_TRIES // 2]]
+    return [*asked, "tables", "help"]
+
+
 async def show_tables(turn: Turn, workspace: Workspace) -> None:
     """Shows every table of every data set, with its rows and columns."""
     for dataset in workspace.in_order():
         items: dict[str, Cell] = {table.name: _size(table) for table in dataset.schema.tables}
         turn.show(ui.key_value(items or {"(no table)": ""}, title=f"Tables in {dataset.name}"))
-    await turn.say("Say *describe* and a table's name to see its columns, or just ask.")
+    await say(turn, "Say *describe* and a table's name to see its columns, or just ask.")
 
 
 def _size(table: Table) -> str:
@@ -59,7 +115,7 @@ async def describe_table(turn: Turn, dataset: Dataset, name: str) -> None:
         [column.name, column.declared or "–", column.kind, ", ".join(column.values[:8])]
         for column in table.columns
     ]
-    await turn.say(f"**{table.name}** has {_size(table).partition(':')[0]}.")
+    await say(turn, f"**{table.name}** has {_size(table).partition(':')[0]}.")
     turn.show(ui.table(["column", "type", "looks like", "values"], rows, title=table.name))
     turn.show(ui.choices([f"show {name}", *questions_about(table)], title="Ask, for instance"))
 
@@ -92,10 +148,10 @@ def show_help(turn: Turn, workspace: Workspace) -> None:
     turn.show(ui.choices(["tables", *asked, "form"], title="Try one"))
 
 
-def show_result(turn: Turn, title: str, result: Result, chart: ChartPlan | None) -> None:
+async def show_result(turn: Turn, title: str, result: Result, chart: ChartPlan | None) -> None:
     """Shows the rows of a result, and above them the chart if there is one."""
     if chart is not None:
-        turn.show(chart_of(chart, title))
+        await show_chart(turn, chart_of(chart, title))
     if result.columns and (len(result.rows) > 1 or len(result.columns) > 4):
         turn.show(table_of(result, title if chart is None else "The numbers"))
 

@@ -48,6 +48,21 @@ def ledger(tmp_path: Path) -> str:
     return written(tmp_path / "ledger.db", [encode(fact) for fact in told.facts])
 
 
+def test_the_target_that_was_served_names_the_ledger(
+    ledger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`app.py` is its file in `.arp`, for both commands."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".arp").mkdir()
+    Path(ledger.removeprefix("sqlite:")).rename(tmp_path / ".arp" / "app.db")
+    (tmp_path / "ledger.blobs").rename(tmp_path / ".arp" / "app.blobs")
+    made = run("export", "s", "--ledger", "app.py", "--to", "s.zip")
+    assert made.exit_code == 0, made.output
+    checked = run("verify", "s.zip", "--ledger", "app.py:app", "--json")
+    assert checked.exit_code == 0, checked.output
+    assert json.loads(checked.stdout)["broken"] == []
+
+
 def test_a_session_is_exported_checked_and_shown(ledger: str, tmp_path: Path) -> None:
     pack = str(tmp_path / "s.zip")
     made = run("export", "s", "--ledger", ledger, "--to", pack)

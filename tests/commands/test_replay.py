@@ -34,6 +34,14 @@ def pack(file: Path) -> Path:
     return target
 
 
+def test_the_ledger_of_a_target_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger(Path(".arp/app.db"), "s")
+    drawn = run("app.py", "--session", "s", "--speed", "0")
+    assert drawn.exit_code == 0, drawn.output
+    assert "hello" in drawn.output
+
+
 def test_a_session_of_a_ledger_is_drawn_as_it_was(file: Path) -> None:
     drawn = run(str(file), "--session", "s", "--speed", "0")
     assert drawn.exit_code == 0, drawn.output

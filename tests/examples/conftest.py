@@ -29,10 +29,14 @@ FRUIT = b"""day,kind,weight,price
 
 @pytest.fixture(autouse=True)
 def explorer_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Nothing of the machine gets into a test: no key, home or proxy; returns where exports go."""
+    """Nothing of the machine gets into a test: no key, home or proxy; returns where exports go.
+
+    The explorer says everything at once.
+    """
     for name in [*MODEL_VARIABLES, *PROXY_VARIABLES, "EXPLORER_DATA"]:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("EXPLORER_PACE_MS", "0")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("EXPLORER_EXPORT", str(tmp_path / "exports"))
     return tmp_path / "exports"

@@ -71,6 +71,7 @@ class Recorder:
         self.asked: list[Component] = []
         self.tools: list[ToolRun] = []
         self.patches: list[tuple[str, Any]] = []
+        self.appended: list[tuple[str, Any]] = []
         self.tool_started = asyncio.Event()
         self._answers = deque(self.answers)
 
@@ -106,6 +107,11 @@ class Recorder:
         """As `Turn.patch`; only what is patched is kept."""
         assert target == f"c{len(self.shown)}", "patches something that is not the last shown"
         self.patches.append((path, value))
+
+    def append(self, target: str, path: str, value: Any) -> None:
+        """As `Turn.append`; only what is appended is kept."""
+        assert target == f"c{len(self.shown)}", "extends something that is not the last shown"
+        self.appended.append((path, value))
 
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
         """As `Turn.history`."""

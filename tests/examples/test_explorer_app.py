@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from app import app, explore
 from connection import QueryLimits
-from dataset import Dataset
+from dataset import Dataset, dataset_of_csv
 from workspace import Workspace
 
 from tests.examples.conftest import FRUIT
@@ -145,7 +145,7 @@ async def test_everything_that_is_suggested_is_understood(text: str) -> None:
         answers = ["cars", {}] if suggested == "form" else [False]
         after_it = await after(Recorder(selected=suggested, answers=answers, state=dict(state)))
         assert "status-card" not in after_it.types(), suggested
-        assert "could not make a query" not in after_it.said, suggested
+        assert "did not understand" not in after_it.said, suggested
 
 
 async def test_sql_runs_as_it_was_typed(state: dict[str, Any]) -> None:
@@ -289,9 +289,80 @@ async def test_what_is_unknown_in_a_question_is_told(state: dict[str, Any]) -> N
 
 
 async def test_what_is_not_understood_gets_help(state: dict[str, Any]) -> None:
+    """One sentence that says what is there, and questions that fit it."""
     turn = await after(Recorder("what is the meaning of life?", state=state))
-    assert turn.said == "I could not make a query of that. "
+    assert turn.said == (
+        "I did not understand that, but I can count, compare and chart what is in **fruit**: "
+        "try one of these, or type `/help`. "
+    )
+    assert turn.types() == ["choices"]
+    options = ["number of rows by kind", "average weight by month", "tables", "help"]
+    assert turn.only("choices")["options"] == options
+
+
+@pytest.mark.parametrize("text", ["help", "/help", "/help ", "Help!", "what can you do?"])
+async def test_help_is_shown_with_and_without_a_slash(state: dict[str, Any], text: str) -> None:
+    turn = await after(Recorder(text, state=state))
     assert turn.types() == ["markdown", "choices"]
+    assert "plain questions" in turn.only("markdown")["content"]
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("/tables", ["key-value", "choices"]),
+        ("/describe", ["key-value", "choices"]),
+        ("/describe fruit", ["table", "choices"]),
+        ("/form for fruit", ["choices"]),
+        ("/export fruit as mine", ["table", "status-card"]),
+    ],
+)
+async def test_each_command_does_what_the_words_without_a_slash_do(
+    state: dict[str, Any], text: str, types: list[str]
+) -> None:
+    answer: Any = True if "export" in text else {"function": "number of rows"}
+    turn = await after(Recorder(text, answers=[answer], state=dict(state)))
+    plain = await after(Recorder(text[1:], answers=[answer], state=dict(state)))
+    assert turn.types() == plain.types() == types
+
+
+def test_every_command_is_listed_for_renderers() -> None:
+    listed = {command.name: command.hint for command in app.commands()}
+    assert listed == {
+        "help": "",
+        "tables": "",
+        "describe": "table",
+        "form": "for table",
+        "export": "table, as name",
+    }
+    assert all(command.description for command in app.commands())
+
+
+@pytest.mark.parametrize("text", ["hi", "Hello!", "hey there", "Good morning."])
+async def test_a_greeting_is_answered_with_what_can_be_asked(
+    state: dict[str, Any], text: str
+) -> None:
+    turn = await after(Recorder(text, state=state))
+    assert turn.said == "Hello! Ask me about **fruit**: I answer with charts and tables. "
+    assert turn.only("choices")["options"][0] == "number of rows by kind"
+
+
+@pytest.mark.parametrize("text", ["thanks", "Thank you very much!", "ok, thanks", "great"])
+async def test_thanks_are_answered_with_a_word(state: dict[str, Any], text: str) -> None:
+    turn = await after(Recorder(text, state=state))
+    assert turn.said == "You are welcome. Ask me anything else about the data."
+    assert turn.types() == []
+
+
+async def test_many_tables_are_told_in_one_sentence(tmp_path: Path) -> None:
+    names = ["a", "b", "c", "d", "e"]
+    wanted = ["**a**", "**a** and **b**", "**a**, **b** and **c**"]
+    wanted += [f"**a**, **b**, **c** and {more}" for more in ("one more table", "2 more tables")]
+    for count, told in enumerate(wanted, 1):
+        files = [(f"{name}.csv", FRUIT) for name in names[:count]]
+        state = {"workspace": Workspace({"many": dataset_of_csv("many", files)}, "many")}
+        turn = await after(Recorder("hi", state=state))
+        assert turn.said.startswith(f"Hello! Ask me about {told}: I answer")
 
 
 async def test_an_empty_input_gets_help(state: dict[str, Any]) -> None:

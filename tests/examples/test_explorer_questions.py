@@ -13,6 +13,7 @@ from asks import (
     OpenForm,
     Redraw,
     RunQuery,
+    SmallTalk,
     UseDataset,
 )
 from commands import understand_command
@@ -26,7 +27,8 @@ from vocabulary import columns_named, related, score, stem, value_named, words_o
     ("text", "ask"),
     [
         ("help", Help()),
-        ("Hello!", Help()),
+        ("Hello!", SmallTalk("greeting")),
+        ("Thanks a lot!", SmallTalk("thanks")),
         ("what can you do?", Help()),
         ("tables", ListTables()),
         ("Tables", ListTables()),

@@ -10,7 +10,7 @@ import pytest
 from app import app
 
 from arp.client.client import ArpClient, connect
-from tests.examples.conversation import question, shown, tool_runs
+from tests.examples.conversation import WAIT_S, question, shown, tool_runs
 from tests.serving import Serving, serving
 
 ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
@@ -55,6 +55,59 @@ async def test_the_demo(server: Serving, explorer_environment: Path) -> None:
         assert exported(explorer_environment) == [
             "Average-temp_max-and-average-temp_min-by-month.csv"
         ]
+
+
+async def test_the_answer_streams_and_its_chart_grows(
+    server: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a screen shows at each moment is the beginning of what it shows at the end."""
+    monkeypatch.setenv("EXPLORER_PACE_MS", "20")
+    async with connect(server.http) as client:
+        events = client.events()
+        turn_id = await asked(client, "Show the average temperature by month")
+        texts, points = {""}, {0}
+        async with asyncio.timeout(WAIT_S):
+            while not any(each.type == "confirm" for each in client.screen.output(turn_id)):
+                await anext(events)
+                texts.add(client.screen.text(turn_id))
+                points.add(points_of(client, turn_id))
+        whole = client.screen.text(turn_id)
+        beginnings = [text for text in texts if whole.startswith(text)]
+        assert len(beginnings) > 8
+        assert len(points) > 4
+        assert max(points) == 12
+
+
+async def test_a_cancel_while_the_chart_grows_leaves_all_of_it(
+    server: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_PACE_MS", "200")
+    async with connect(server.http) as client:
+        events = client.events()
+        turn_id = await asked(client, "Show the average temperature by month")
+        async with asyncio.timeout(WAIT_S):
+            while not points_of(client, turn_id):
+                await anext(events)
+        assert points_of(client, turn_id) < 12
+        await client.cancel()
+        turn = await client.turn_done(turn_id)
+        assert turn.status == "cancelled"
+        assert points_of(client, turn_id) == 12
+
+
+def points_of(client: ArpClient, turn_id: str) -> int:
+    """How many points the chart of a turn has now."""
+    charts = [each for each in client.screen.output(turn_id) if each.type == "chart"]
+    return len(charts[0].props["datasets"][0]["data"]) if charts else 0
+
+
+async def test_help_is_a_command_that_renderers_can_list(server: Serving) -> None:
+    async with connect(server.http) as client:
+        await client.ready()
+        assert client.agent is not None
+        assert "help" in [command.name for command in client.agent.capabilities.commands]
+        turn = await client.ask("/help")
+        assert shown(client, turn.id) == ["markdown", "choices"]
 
 
 async def test_a_suggestion_that_is_clicked_begins_a_turn(server: Serving) -> None:

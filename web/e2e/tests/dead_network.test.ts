@@ -43,7 +43,7 @@ test("W8 offline by the browser's word: it says so at once, keeps what is said, 
   await ask(page, "before");
   await page.context().setOffline(true);
   await away().waitFor({ timeout: 1000 });
-  await page.locator("arp-banner", { hasText: "Connection lost" }).waitFor({ timeout: 2000 });
+  await page.locator("arp-banner", { hasText: "Reconnecting" }).waitFor({ timeout: 2000 });
   await say(page, "meanwhile");
   await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();
   await page.waitForTimeout(3000); // it is still not there
