@@ -230,6 +230,9 @@ def chart(
     datasets: Iterable[Part],
     title: str | None = None,
     height: float | None = None,
+    x_title: str | None = None,
+    y_title: str | None = None,
+    unit: str | None = None,
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
@@ -241,6 +244,9 @@ def chart(
         datasets: As many values each as there are labels.
         title: Above the chart.
         height: In CSS pixels, up to 10,000.
+        x_title: What the labels are, such as "Month".
+        y_title: What the values are, such as "Sales".
+        unit: What the values are counted in, such as "%", "USD" or "°C"; stands behind them.
         id: For patches.
         fallback: Where charts are not known; without it they become a table.
     """
@@ -250,6 +256,9 @@ def chart(
         "labels": labels,
         "datasets": datasets,
         "height": height,
+        "x_title": x_title,
+        "y_title": y_title,
+        "unit": unit,
     }
     return _built("chart", props, id, fallback)
 

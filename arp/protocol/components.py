@@ -167,6 +167,12 @@ class ChartProps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     datasets: tuple[Dataset, ...]
     title: str | None = None
     height: Size | None = None
+    x_title: str | None = None
+    """What the labels are."""
+    y_title: str | None = None
+    """What the values are."""
+    unit: str | None = None
+    """What the values are counted in: %, USD, °C."""
 
 
 class ImageProps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -9,6 +10,8 @@ from arp.protocol.prop_types import Cell
 
 GAP = "  "
 """Between two columns."""
+
+_PLAIN_NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(\.?[0-9]*)")
 
 
 def cell_text(value: Cell) -> str:
@@ -38,16 +41,19 @@ def padded(text: str, columns: int, *, right: bool = False) -> str:
 def aligned(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:
     """Sets a table in lines: the headers, a rule, then a line for each row.
 
-    Columns of numbers stand to the right. Rows may be longer or shorter than the headers. Without
-    any header that says something, the headers and the rule are left out.
+    Columns of numbers stand under each other by their decimal points. Rows may be longer or
+    shorter than the headers. Without any header that says something, the headers and the rule are
+    left out.
     """
     body = [list(row) for row in rows]
     count = max([len(headers), *map(len, body)])
     numeric = [_is_numeric([row[n] for row in body if n < len(row)]) for n in range(count)]
-    lines = [[cell_text(value) for value in row] for row in body]
+    lines = [[*map(cell_text, row), *[""] * (count - len(row))] for row in body]
+    for n in (n for n in range(count) if numeric[n]):
+        for line, number in zip(lines, at_one_point([line[n] for line in lines]), strict=True):
+            line[n] = number
     if any(headers):
-        lines.insert(0, [cell_text(header) for header in headers])
-    lines = [[*line, *[""] * (count - len(line))] for line in lines]
+        lines.insert(0, [*map(cell_text, headers), *[""] * (count - len(headers))])
     widths = [max((width(line[n]) for line in lines), default=0) for n in range(count)]
     if any(headers):
         lines.insert(1, ["-" * columns for columns in widths])
@@ -58,6 +64,25 @@ def aligned(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]
         ).rstrip()
         for line in lines
     ]
+
+
+def at_one_point(numbers: Sequence[str]) -> list[str]:
+    """Fill numbers up with spaces behind, so that their decimal points meet at the right side.
+
+    What has an exponent, or is no number, stays as it is.
+    """
+    tails = [_tail(number) for number in numbers]
+    most = max((tail for tail in tails if tail is not None), default=0)
+    return [
+        number if tail is None else number + " " * (most - tail)
+        for number, tail in zip(numbers, tails, strict=True)
+    ]
+
+
+def _tail(number: str) -> int | None:
+    """Count the characters from the decimal point on; `None` where there is no plain number."""
+    found = _PLAIN_NUMBER.fullmatch(number)
+    return None if found is None else len(found[1])
 
 
 def _is_numeric(column: Sequence[Cell]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from arp.protocol.catalog import asks
-from arp.protocol.components import ChartProps, Dataset, ProductCardsProps
+from arp.protocol.components import ChartProps, ProductCardsProps
 from arp.protocol.json_value import Json, JsonObject
 
 _CARD_COLUMNS = ("name", "price", "brand", "description", "badge", "url", "image")
@@ -22,8 +22,8 @@ def chart_as_table(props: JsonObject) -> JsonObject:
         [_at(chart.labels, n, ""), *(_at(dataset.data, n, None) for dataset in chart.datasets)]
         for n in range(count)
     ]
-    first = "x" if chart.type == "scatter" else ""
-    headers = [first, *(_header(dataset, n) for n, dataset in enumerate(chart.datasets, 1))]
+    first = chart.x_title or ("x" if chart.type == "scatter" else "")
+    headers = [first, *(_header(chart, n) for n in range(len(chart.datasets)))]
     return _titled(chart.title, {"headers": headers, "rows": rows})
 
 
@@ -85,8 +85,17 @@ def _cut(table: JsonObject, most: int) -> JsonObject:
     return cut
 
 
-def _header(dataset: Dataset, number: int) -> str:
-    return dataset.label or f"#{number}"
+def _header(chart: ChartProps, place: int) -> str:
+    """Name a column by what its values are, which dataset it is, and the unit: `Sales: 2025 (USD)`.
+
+    What another part says already is not said again.
+    """
+    values, label = chart.y_title or "", chart.datasets[place].label
+    if not label and not (values and len(chart.datasets) == 1):
+        label = f"#{place + 1}"
+    named = ": ".join(dict.fromkeys(part for part in (values, label) if part))
+    unit = f"({chart.unit})" if chart.unit else ""
+    return named if named.endswith(unit) else f"{named} {unit}"
 
 
 def _at(values: tuple[Json, ...], index: int, missing: Json) -> Json:

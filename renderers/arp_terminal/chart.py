@@ -35,6 +35,30 @@ LARGEST = 1e100
 """Numbers beyond it are drawn as gaps: their differences would not be numbers."""
 
 
+MAX_UNIT = 8
+"""Cells of a unit that stands behind each value; a longer one stands with the title."""
+
+
+class Axes(Struct, frozen=True):
+    """What the axes say, each one harmless line that may be empty."""
+
+    x: str
+    y: str
+    unit: str
+
+    def figure(self, value: float) -> str:
+        """Write a value with its unit: `12 USD`, `5%`."""
+        if not self.unit or cell_len(self.unit) > MAX_UNIT:
+            return amount(value)
+        return f"{amount(value)}{'' if self.unit in ('%', '°') else ' '}{self.unit}"
+
+    def values(self, *, shown: bool) -> str:
+        """Name what the values are; with the unit, unless it is `shown` behind each of them."""
+        if not self.unit or (shown and cell_len(self.unit) <= MAX_UNIT):
+            return self.y
+        return f"{self.y} ({self.unit})" if self.y else self.unit
+
+
 class Series(Struct, frozen=True):
     """One dataset, read without trust."""
 
@@ -53,15 +77,16 @@ def chart(props: JsonObject, options: Options) -> RenderableType:
     title = line(props.get("title"))
     kind = line(props.get("type"))
     labels = items(props.get("labels"))
+    axes = Axes(*(line(props.get(name)) for name in ("x_title", "y_title", "unit")))
     drawing: RenderableType
     if not any(value is not None for one in found for value in one.values):
         drawing = Text("no data", style=DIM)
     elif kind == "pie":
-        drawing = _shares(labels, found, options)
+        drawing = _shares(labels, found, axes, options)
     elif kind in ("line", "area", "scatter"):
-        drawing = _plotted(kind, labels, found, props, options)
+        drawing = _plotted(kind, labels, found, props, axes, options)
     else:
-        drawing = _bars(labels, found, options)
+        drawing = _bars(labels, found, axes, options)
     head = label(title, HEADING) if title else None
     return stack([head, _legend(kind, found, options), drawing])
 
@@ -125,30 +150,44 @@ def _fill(place: int, options: Options) -> str:
 # -- bars ------------------------------------------------------------------------------------
 
 
-def _bars(labels: list[Json], found: list[Series], options: Options) -> RenderableType:
+def _bars(labels: list[Json], found: list[Series], axes: Axes, options: Options) -> RenderableType:
     count = max(len(one.values) for one in found)
     names = [
         label(labels[row]) if row < len(labels) else Text(str(row + 1)) for row in range(count)
     ]
     names = names[:MAX_BARS]
-    width = min(MAX_LABEL, max(1, options.width // 3), max(cell_len(name.plain) for name in names))
-    figures = [amount(value) for one in found for value in one.values if value is not None]
+    widest = max(cell_len(axes.x), *(cell_len(name.plain) for name in names))
+    width = min(MAX_LABEL, max(1, options.width // 3), widest)
+    figures = [axes.figure(value) for one in found for value in one.values if value is not None]
     room = options.width - width - 2 - max(map(cell_len, figures)) - 1
     room = max(4, min(MAX_BAR, room))
     scale = Scale([value for one in found for value in one.values if value is not None], room)
-    drawn = []
+    drawn = _heads(axes, width, options)
     for row, name in enumerate(names):
         for place, one in enumerate(found):
             text = cut(name, width, options.unicode) if place == 0 else Text()
             text.append(" " * (width - cell_len(text.plain) + 2))
             value = one.values[row] if row < len(one.values) else None
             text.append_text(scale.bar(value, _fill(place, options), one.style))
-            text.append(f" {amount(value)}" if value is not None else " –", style=PLAIN)
+            text.append(f" {axes.figure(value)}" if value is not None else " –", style=PLAIN)
             text.no_wrap, text.overflow = True, "crop"
             drawn.append(text)
     if count > MAX_BARS:
         drawn.append(Text(f"… {count - MAX_BARS:,} more", style=DIM))
     return stack(drawn)
+
+
+def _heads(axes: Axes, width: int, options: Options) -> list[RenderableType]:
+    """Write over labels and bars what they are, if that is known."""
+    values = axes.values(shown=True)
+    if not axes.x and not values:
+        return []
+    head = cut(Text(axes.x), width, options.unicode)
+    head.append(" " * (width - cell_len(head.plain) + 2) + values)
+    head.rstrip()
+    head.stylize(DIM)
+    head.no_wrap, head.overflow = True, "ellipsis" if options.unicode else "crop"
+    return [head]
 
 
 class Scale:
@@ -178,9 +217,12 @@ class Scale:
         return text.append(fill * full + sign, style=style)
 
 
-def _shares(labels: list[Json], found: list[Series], options: Options) -> RenderableType:
+def _shares(
+    labels: list[Json], found: list[Series], axes: Axes, options: Options
+) -> RenderableType:
     """Draws each dataset of a pie as bars of per cent."""
-    parts: list[RenderableType | None] = []
+    about = ": ".join(filter(None, (axes.x, axes.values(shown=True))))
+    parts: list[RenderableType | None] = [Text(about, style=DIM) if about else None]
     for one in found:
         values = [max(0.0, value or 0.0) for value in one.values][:MAX_BARS]
         whole = sum(values) or 1.0
@@ -188,7 +230,7 @@ def _shares(labels: list[Json], found: list[Series], options: Options) -> Render
             line(labels[row]) if row < len(labels) else str(row + 1) for row in range(len(values))
         ]
         width = min(MAX_LABEL, max(1, options.width // 3), max(map(cell_len, names), default=1))
-        figures = [f"{100 * value / whole:5.1f} %  {amount(value)}" for value in values]
+        figures = [f"{100 * value / whole:5.1f} %  {axes.figure(value)}" for value in values]
         room = max(4, min(40, options.width - width - 3 - max(map(len, figures), default=0)))
         parts.append(Text(one.label, style=DIM) if one.label else None)
         for row, (name, value, share) in enumerate(zip(names, values, figures, strict=True)):
@@ -207,7 +249,12 @@ def _shares(labels: list[Json], found: list[Series], options: Options) -> Render
 
 
 def _plotted(
-    kind: str, labels: list[Json], found: list[Series], props: JsonObject, options: Options
+    kind: str,
+    labels: list[Json],
+    found: list[Series],
+    props: JsonObject,
+    axes: Axes,
+    options: Options,
 ) -> RenderableType:
     marks = MARKS if options.unicode else ASCII_MARKS
     if kind == "scatter":
@@ -226,6 +273,8 @@ def _plotted(
         rows=_rows(props.get("height")),
         unicode=options.unicode,
         name=amount,
+        x_title=axes.x,
+        y_title=axes.values(shown=False),
     )
     return draw_plot(plot)
 

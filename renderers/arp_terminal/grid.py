@@ -6,6 +6,7 @@ Drawn as lines of text and not as a `rich.table.Table`, which measures every cel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -24,6 +25,9 @@ MIN_COLUMN = 5
 
 Row = Sequence[Text]
 
+_PLAIN_NUMBER = re.compile(r"[-+]?[0-9]+(\.?[0-9]*)")
+"""A number without an exponent; the group is what stands from its decimal point on."""
+
 
 class Grid:
     """Headers over rows, in aligned columns; as records where the columns do not fit."""
@@ -39,7 +43,8 @@ class Grid:
     ) -> None:
         columns = max([len(headers), *(len(row) for row in rows)], default=0)
         self._headers = _filled(headers, columns)
-        self._rows = [_filled(row, columns) for row in rows]
+        self._plain = [_filled(row, columns) for row in rows]
+        self._rows = _at_their_points(self._plain, right)
         self._options = options
         self._right = right
         self._marked = marked
@@ -78,6 +83,9 @@ class Grid:
         )
         last = len(widths) - 1
         for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            if cell_len(cell.plain) > width:  # then rather the number than the blanks behind it
+                cell = cell.copy()
+                cell.rstrip()
             shown = cut(cell, width, self._options.unicode)
             blanks = " " * (width - cell_len(shown.plain))
             if place in self._right:
@@ -95,7 +103,7 @@ class Grid:
         """Gives each row as lines `header  value`, with a rule between two rows."""
         names = [header.plain or f"#{place + 1}" for place, header in enumerate(self._headers)]
         room = min(max(map(cell_len, names)), max(4, width // 3))
-        for place, row in enumerate(self._rows):
+        for place, row in enumerate(self._plain):
             if place:
                 yield Text(self._rule(min(width, 20)), style=DIM)
             for name, cell in zip(names, row, strict=True):
@@ -141,6 +149,18 @@ def fitted(wanted: list[int], room: int) -> list[int] | None:
             widths[place] += 1
             spare -= 1
     return widths
+
+
+def _at_their_points(rows: list[list[Text]], columns: frozenset[int]) -> list[list[Text]]:
+    """Fill the numbers of some columns up with blanks, so that their decimal points meet."""
+    shown = [[*row] for row in rows]
+    for place in columns:
+        tails = [_PLAIN_NUMBER.fullmatch(row[place].plain) for row in rows]
+        most = max((len(tail[1]) for tail in tails if tail), default=0)
+        for row, tail in zip(shown, tails, strict=True):
+            if tail and len(tail[1]) < most:
+                row[place] = row[place].copy().append(" " * (most - len(tail[1])))
+    return shown
 
 
 def _filled(row: Row, columns: int) -> list[Text]:

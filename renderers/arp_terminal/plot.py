@@ -21,6 +21,9 @@ _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 MAX_POINTS = 20_000
 """Points of a series that are drawn; of more, evenly chosen ones."""
 
+CELLS_A_TICK = 9
+"""Of the x axis of points, for each number under it."""
+
 SMALLEST_STEP = 1e-200
 """Between two ticks; below it floats run out of places."""
 
@@ -44,6 +47,10 @@ class Plot(Struct, frozen=True):
     unicode: bool
     name: Callable[[float], str]
     """Writes a number at an axis."""
+    x_title: str = ""
+    """Stands in the middle under the axis."""
+    y_title: str = ""
+    """Stands over the axis."""
 
 
 class Canvas:
@@ -88,7 +95,7 @@ def draw_plot(plot: Plot) -> RenderableType:
     """Draws axes, ticks and series."""
     values = [value for line in plot.lines for value in line if value is not None]
     low, high = _bounds(values, with_zero=plot.kind == "area")
-    ticks = _ticks(low, high, plot.rows)
+    ticks = _ticks(low, high, max(2, plot.rows // 3))
     low, high = min(low, ticks[0]), max(high, ticks[-1])
     names = {_row(tick, low, high, plot.rows): plot.name(tick) for tick in ticks}
     margin = max(map(cell_len, names.values()))
@@ -96,7 +103,7 @@ def draw_plot(plot: Plot) -> RenderableType:
     for owner, line in enumerate(plot.lines):
         _draw_series(canvas, plot, owner, line, (low, high))
     side, tick_sign, corner, bottom = "│┤└─" if plot.unicode else "|++-"
-    rows: list[RenderableType] = []
+    rows: list[RenderableType] = [_dim(plot.y_title)] if plot.y_title else []
     for row in range(plot.rows):
         name = names.get(row, "")
         text = canvas.line(row, plot.styles, plot.marks)
@@ -104,6 +111,9 @@ def draw_plot(plot: Plot) -> RenderableType:
         rows.append(Text.assemble(axis, text, no_wrap=True, overflow="crop"))
     rows.append(_dim(" " * (margin + 1) + corner + bottom * canvas.columns))
     rows.append(_dim(" " * (margin + 2) + _axis(plot, canvas.columns)))
+    if plot.x_title:
+        spare = max(0, canvas.columns - cell_len(plot.x_title)) // 2
+        rows.append(_dim(" " * (margin + 2 + spare) + plot.x_title))
     return stack(rows)
 
 
@@ -153,8 +163,8 @@ def _positions(
         if count == 1:
             return [(width // 2, line[0])]
         return [(round(place * (width - 1) / (count - 1)), line[place]) for place in places]
-    low, high = _x_bounds(plot)
-    span = high - low or 1.0
+    ticks = _x_ticks(plot, width // 2)
+    low, span = ticks[0], ticks[-1] - ticks[0] or 1.0
     found = []
     for place in places:
         x = own[place] if place < len(own) else None
@@ -164,9 +174,11 @@ def _positions(
     return found
 
 
-def _x_bounds(plot: Plot) -> tuple[float, float]:
+def _x_ticks(plot: Plot, columns: int) -> list[float]:
+    """Return round x values from below the first point to behind the last."""
     known = [x for xs in plot.xs for x in xs if x is not None]
-    return min(known), max(known)
+    low, high = _bounds(known, with_zero=False)
+    return _ticks(low, high, max(2, columns // CELLS_A_TICK))
 
 
 def _bounds(values: list[float], *, with_zero: bool) -> tuple[float, float]:
@@ -178,14 +190,13 @@ def _bounds(values: list[float], *, with_zero: bool) -> tuple[float, float]:
     return low, high
 
 
-def _ticks(low: float, high: float, rows: int) -> list[float]:
-    """Gives round numbers from below `low` to above `high`, about one in three rows."""
-    wanted = max(2, rows // 3)
+def _ticks(low: float, high: float, wanted: int) -> list[float]:
+    """Gives round numbers from below `low` to above `high`, about so many."""
     rough = (high - low) / wanted
     if rough < SMALLEST_STEP:
         return [low, high]
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
 
@@ -199,16 +210,17 @@ def _row(value: float, low: float, high: float, rows: int) -> int:
 
 def _axis(plot: Plot, columns: int) -> str:
     """Writes as many names under the axis as have room, the first and the last among them."""
-    if any(plot.xs):
-        low, high = _x_bounds(plot)
-        names = [plot.name(low), plot.name((low + high) / 2), plot.name(high)]
-    else:
-        names = plot.labels
+    numbers = _x_ticks(plot, columns) if any(plot.xs) else []
+    names = [f"{x:.12g}" for x in numbers] or plot.labels
     if not names:
         return ""
     widest = max(map(cell_len, names[:1000]))
     count = max(1, min(len(names), columns // (widest + 2)))
-    chosen = sorted({round(place * (len(names) - 1) / max(1, count - 1)) for place in range(count)})
+    if numbers:  # at even distances, as numbers are
+        chosen = list(range(0, len(names), math.ceil((len(names) - 1) / max(1, count - 1)) or 1))
+    else:
+        last = len(names) - 1
+        chosen = sorted({round(place * last / max(1, count - 1)) for place in range(count)})
     line = ""
     for place in chosen:
         at = columns // 2 if len(names) == 1 else round(place * (columns - 1) / (len(names) - 1))

@@ -40,9 +40,23 @@ def test_text_stands_left_and_numbers_right_under_a_rule() -> None:
     assert aligned(["Month", "Sales"], [["Jan", 1], ["二月", 2.5], ["Mar", None]]) == [
         "Month  Sales",
         "-----  -----",
-        "Jan        1",
+        "Jan      1",
         "二月     2.5",
         "Mar",
+    ]
+
+
+def test_numbers_meet_at_their_decimal_points() -> None:
+    rows = [[1.5, "a"], [12.25, "b"], [3, "c"], [None, "d"], [-1e-07, "e"], [1000, "f"]]
+    assert aligned(["n", "t"], rows) == [
+        "      n  t",
+        "-------  -",
+        "   1.5   a",
+        "  12.25  b",
+        "   3     c",
+        "         d",
+        " -1e-07  e",
+        "1000     f",
     ]
 
 

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from arp.surface.as_table import cards_as_table, chart_as_table, cut_table, not_shown
 
-
-def test_a_chart_becomes_a_row_for_each_label_and_a_column_for_each_dataset() -> None:
-    chart = {
-        "type": "bar",
-        "title": "Sales",
-        "labels": ["Jan", 2],
-        "datasets": [{"label": "2025", "data": [1, None]}, {"data": [2.5, 3]}],
-        "height": 300,
-    }
-    assert chart_as_table(chart) == {
-        "title": "Sales",
-        "headers": ["", "2025", "#2"],
-        "rows": [["Jan", 1, 2.5], [2, None, 3]],
-    }
+CHARTS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[2] / "schemas" / "cases" / "chart_tables.json").read_text("utf-8")
+)
 
 
-def test_a_chart_with_more_values_than_labels_loses_none() -> None:
-    chart = {"type": "scatter", "labels": [0.5], "datasets": [{"label": "y", "data": [1, 2]}]}
-    assert chart_as_table(chart) == {"headers": ["x", "y"], "rows": [[0.5, 1], ["", 2]]}
-    longer = {"type": "line", "labels": ["a", "b"], "datasets": [{"label": "y", "data": [1]}]}
-    assert chart_as_table(longer) == {"headers": ["", "y"], "rows": [["a", 1], ["b", None]]}
+@pytest.mark.parametrize("case", CHARTS, ids=[case["name"] for case in CHARTS])
+def test_a_chart_becomes_the_table_of_the_shared_case(case: dict[str, Any]) -> None:
+    table = {"headers": case["headers"], "rows": case["rows"]}
+    assert chart_as_table(case["props"]) == table
+    titled = {**case["props"], "title": "Sales", "height": 300}
+    assert chart_as_table(titled) == {"title": "Sales", **table}
 
 
 def test_an_empty_chart_becomes_an_empty_table() -> None:

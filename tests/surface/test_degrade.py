@@ -74,7 +74,7 @@ def test_a_chart_becomes_its_table_and_then_its_text() -> None:
             "c",
             "text",
             {
-                "content": "     Sales\n---  -----\nJan      1\nFeb    2.5",
+                "content": "     Sales\n---  -----\nJan    1\nFeb    2.5",
                 "format": "plain",
             },
         )

@@ -123,7 +123,7 @@ def test_points_stand_at_their_x_values() -> None:
           |*
         0 +
           +---------------------------
-           1           2.5           4
+           1        2       3        4
         """
     )
 
@@ -132,6 +132,59 @@ def test_points_may_bring_their_own_x() -> None:
     pairs = chart("scatter", [], [[1, 1], [2, 2], [4, 4]], unicode=False)
     named = chart("scatter", [], [{"x": x, "y": x} for x in (1, 2, 4)], unicode=False)
     assert pairs == named == chart("scatter", [1, 2, 4], [1, 2, 4], unicode=False)
+
+
+def test_the_numbers_under_points_are_round_and_ungrouped() -> None:
+    drawing = chart("scatter", [1953, 1962, 2001.5], [1, 2, 4], cells=60, unicode=False)
+    assert drawing.split("\n")[-1].split() == [
+        *("1950", "1960", "1970", "1980", "1990", "2000", "2010")
+    ]
+    tiny = chart("scatter", [0.00012, 0.00043], [1, 2], cells=60, unicode=False)
+    assert tiny.split("\n")[-1].split()[:3] == ["0.0001", "0.0002", "0.0003"]
+
+
+def test_titles_and_unit_of_bars_stand_over_labels_and_behind_values() -> None:
+    data = {"label": "2025", "data": [120.5, 95]}
+    titles: dict[str, Json] = {"x_title": "Month", "y_title": "Sales", "unit": "USD"}
+    assert chart("bar", ["January", "May"], data, cells=40, **titles) == picture(
+        """
+        █ 2025
+        Month    Sales
+        January  █████████████████████ 120.5 USD
+        May      ████████████████▌ 95 USD
+        """
+    )
+    assert chart("bar", ["a"], [5], unit="%").endswith(" 5%")
+    long = chart("bar", ["a"], [5], y_title="Way", unit="light years").split("\n")
+    assert long == ["   Way (light years)", "a  █████████████████████████ 5"]
+
+
+def test_titles_and_unit_of_a_plot_stand_over_and_under_it() -> None:
+    titles: dict[str, Json] = {"x_title": "Month", "y_title": "Sales", "unit": "USD"}
+    lines = chart("line", ["Jan", "Feb"], [0, 10], unicode=False, **titles).split("\n")
+    assert lines[0] == "Sales (USD)"
+    assert lines[1].startswith("10 +")
+    assert lines[-1] == " " * 14 + "Month"
+    assert chart("line", ["Jan", "Feb"], [0, 10], unit="kg").startswith("kg\n10 ┤")
+
+
+def test_titles_and_unit_of_a_pie_stand_over_it_and_behind_values() -> None:
+    titles: dict[str, Json] = {"x_title": "Browser", "y_title": "Visits", "unit": "M"}
+    assert chart("pie", ["Chrome", "Safari"], [3, 1], cells=40, **titles) == picture(
+        """
+        Browser: Visits
+        Chrome  ██████████████▎      75.0 %  3 M
+        Safari  ████▊                25.0 %  1 M
+        """
+    )
+
+
+@pytest.mark.parametrize("kind", ["line", "bar", "pie", "scatter", "area"])
+def test_titles_of_any_shape_and_length_stay_on_their_line(kind: str) -> None:
+    for odd in ("x" * 200, "日" * 90, "a\nb\x1b[31m", 7, None, ["x"], {}):
+        lines = chart(kind, ["a", "b"], [1, 2], x_title=odd, y_title=odd, unit=odd).split("\n")
+        assert widest(lines) <= 30
+        assert "\x1b" not in "".join(lines)
 
 
 @pytest.mark.parametrize("kind", ["line", "bar", "pie", "scatter", "area"])

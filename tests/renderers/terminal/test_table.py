@@ -18,9 +18,36 @@ def test_numbers_stand_right_wide_characters_keep_the_columns_and_a_marked_row_h
         Cars
           name        mpg    年
           ─────────  ────  ────
-          chevrolet    18  1970
+          chevrolet  18    1970
         ▸ 日本車     15.5     –
-          👨‍👩‍👧 x         -3     2
+          👨‍👩‍👧 x       -3       2
+        """
+    )
+
+
+def test_numbers_meet_at_their_decimal_points() -> None:
+    rows = [["a", 1.5], ["b", 12.25], ["c", 3], ["d", None], ["e", 1e-7]]
+    assert drawn("table", headers=["", "kg"], rows=rows) == picture(
+        """
+              kg
+        ─  ─────
+        a   1.5
+        b  12.25
+        c   3
+        d      –
+        e  1e-07
+        """
+    )
+
+
+def test_a_column_too_narrow_for_the_blanks_shows_the_number_without_them() -> None:
+    rows = [["word " * 4, 123456], ["word " * 4, 1.123456]]
+    assert drawn("table", 20, headers=["", "n"], rows=rows) == picture(
+        """
+                           n
+        ─────────  ─────────
+        word wor…     123456
+        word wor…   1.123456
         """
     )
 
@@ -127,7 +154,7 @@ def test_ten_thousand_rows_are_paged() -> None:
     component = Component("t", "table", {"headers": ["n", "name", "x"], "rows": rows})
     lines = painted(component, width=80, colour=False)
     assert len(lines) == 103
-    assert lines[2] == " 0  name 0       0"
+    assert lines[2] == " 0  name 0     0"
     assert lines[101] == "99  name 99  148.5"
     assert lines[102] == "… 9,900 more rows"
 

@@ -176,6 +176,9 @@ export interface ChartProps {
   labels: string[];
   datasets: ChartDataset[];
   height?: number;
+  x_title?: string;
+  y_title?: string;
+  unit?: string;
 }
 
 export interface ProductCardItem {

@@ -175,14 +175,26 @@ export function tables(props: JsonObject): TableData[] {
   }));
 }
 
-/** A chart's data as a table. */
+/** A chart's data as a table: the one that the agent side makes of it for renderers without charts. */
 export function chartTable(props: JsonObject): TableData {
-  const sets = objects(props.datasets);
+  const [sets, labels] = [objects(props.datasets), list(props.labels)];
+  const count = sets.reduce((most, { data }) => Math.max(most, list(data).length), labels.length);
   return {
     name: text(props.title),
-    headers: ["", ...sets.map(({ label }) => text(label))],
-    rows: list(props.labels).map((label, at) => [cell(label), ...sets.map(({ data }) => cell(list(data)[at]))]),
+    headers: chartHeaders(props),
+    rows: Array.from({ length: count }, (_, at) => [cell(labels[at] ?? ""), ...sets.map(({ data }) => cell(list(data)[at]))]),
   };
+}
+
+/** What the labels are, then each dataset by what its values are, its name and the unit: `Sales: 2025 (USD)`. */
+function chartHeaders({ type, datasets, x_title, y_title, unit }: JsonObject): string[] {
+  const [sets, values, end] = [objects(datasets), text(y_title), text(unit) && `(${text(unit)})`];
+  const named = sets.map(({ label }, at) => {
+    const own = text(label) || (values !== "" && sets.length === 1 ? "" : `#${at + 1}`);
+    const name = [...new Set([values, own].filter(Boolean))].join(": ");
+    return name.endsWith(end) ? name : `${name} ${end}`;
+  });
+  return [text(x_title) || (type === "scatter" ? "x" : ""), ...named];
 }
 
 /**

@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { componentToMarkdown, fromJson, toCsv, toJson, toMarkdown, toMarkdownTable, toTsv } from "../src/export.js";
+import { chartTable, componentToMarkdown, fromJson, toCsv, toJson, toMarkdown, toMarkdownTable, toTsv, type Cell } from "../src/export.js";
 import { BUILT_IN_COMPONENTS, type TurnState } from "../src/index.js";
 import type { Json, JsonObject } from "../src/index.js";
 import { text } from "./fakes.js";
@@ -113,6 +114,12 @@ const SAMPLES: { [type: string]: [JsonObject, string] } = {
   split: [{ left: text("a", "L") as never, right: text("b", "R") as never }, "L\n\nR"],
   tabs: [{ tabs: [{ label: "One", component: text("a", "A") as never }] }, "**One**\n\nA"],
 };
+
+const CHARTS = JSON.parse(readFileSync(new URL("../../../schemas/cases/chart_tables.json", import.meta.url), "utf8")) as { name: string; props: JsonObject; headers: string[]; rows: Cell[][] }[];
+
+test.each(CHARTS.map((one) => [one.name, one] as const))("a chart is the table of the shared case: %s", (_, { props, headers, rows }) => {
+  expect(chartTable({ ...props, title: "Sales" })).toEqual({ name: "Sales", headers, rows });
+});
 
 test.each(Object.entries(SAMPLES))("a %s as Markdown", (type, [props, expected]) => {
   expect(componentToMarkdown({ id: "x", type, props })).toBe(expected);

@@ -505,6 +505,12 @@ export interface ChartProps {
   datasets: Dataset[];
   title?: string | null;
   height?: number | null;
+  /** What the labels are. */
+  x_title?: string | null;
+  /** What the values are. */
+  y_title?: string | null;
+  /** What the values are counted in: %, USD, °C. */
+  unit?: string | null;
 }
 
 /** `image`: `alt` says what it shows. */

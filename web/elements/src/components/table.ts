@@ -6,6 +6,8 @@ import { fileName, saveFile } from "../clipboard.js";
 import { define } from "../element.js";
 import { exportMenu, type Offer } from "../export_menu.js";
 import { icon } from "../icons.js";
+import { missing, tailOf, type Tail } from "../table/decimals.js";
+import { watchEdges } from "../table/edges.js";
 import { columnKind, sorted, type CellValue, type ColumnKind, type Direction, type Row } from "../table/sort.js";
 import { TableRows, WINDOWED } from "../table/rows.js";
 import { tabList } from "../tablist.js";
@@ -22,6 +24,7 @@ interface Sheet {
   readonly rows: readonly Row[];
   /** Of each column; there may be more than headers. */
   readonly kinds: readonly ColumnKind[];
+  readonly tails: readonly (Tail | null)[];
   readonly marked: ReadonlySet<number>;
 }
 
@@ -35,6 +38,10 @@ type Format = "CSV" | "TSV" | "Markdown";
 const exporters = () => import("@agent-rendering/core/export");
 /** A column is at least and at most so wide, in characters, where only rows in sight are drawn. */
 const [NARROWEST, WIDEST] = [6, 34];
+/** Elsewhere columns share the room: words up to so many characters stay on one line, others on lines of at least so many. */
+const [WORDS, LEAST_LINE, LONGEST_LINE] = [16, 14, 28];
+/** With fewer columns than this, long texts may become narrower. */
+const MANY = 4;
 
 /** `<arp-table>`: to sort, to filter, to take along; and to select rows, where the agent wants some. */
 export class ArpTable extends QuestionElement {
@@ -55,6 +62,7 @@ export class ArpTable extends QuestionElement {
   declare picked: ReadonlySet<number>;
   readonly #id = freshId("table");
   #rows: TableRows | null = null;
+  #unwatch: (() => void) | null = null;
   #sheets: readonly Sheet[] = [];
   /** The numbers of the rows that are shown, in order. */
   #shown: readonly number[] = [];
@@ -71,12 +79,22 @@ export class ArpTable extends QuestionElement {
     super.connectedCallback();
     addEventListener("beforeprint", this.#beforePrint);
     addEventListener("afterprint", this.#afterPrint);
+    this.#watch();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("beforeprint", this.#beforePrint);
     removeEventListener("afterprint", this.#afterPrint);
+    this.#unwatch?.();
+    this.#unwatch = null;
+  }
+
+  /** Watches the sides of the box, once it is there. */
+  #watch(): void {
+    const box = this.querySelector<HTMLElement>(".arp-table-scroll");
+    const table = box?.querySelector("table");
+    if (box?.parentElement && table) this.#unwatch ??= watchEdges(box.parentElement, box, table);
   }
 
   readonly #beforePrint = (): void => this.#rows?.showAll(true);
@@ -106,6 +124,7 @@ export class ArpTable extends QuestionElement {
     const sheet = this.#sheet;
     const isLong = sheet.rows.length > WINDOWED;
     const wide = isLong ? widths(sheet) : [];
+    const least = isLong ? [] : leastWidths(sheet);
     const heading = text(title);
     const hasTabs = this.#sheets.length > 1 || sheet.name !== "";
     const name = heading || sheet.name || this.t("tableName");
@@ -117,15 +136,15 @@ export class ArpTable extends QuestionElement {
         ${this.#menu(name)}
       </header>
       ${hasTabs ? tabList({ id: this.#id, label: name, tabs: this.#sheets.map((one) => one.name), active: Math.min(this.chosen, this.#sheets.length - 1), choose: (at) => this.#choose(at) }) : nothing}
-      <div class="arp-table-scroll" tabindex="0" role=${hasTabs ? "tabpanel" : "group"} id=${hasTabs ? `${this.#id}-panel` : nothing} aria-label=${name}>
+      <div class="arp-table-frame"><div class="arp-table-scroll" tabindex="0" role=${hasTabs ? "tabpanel" : "group"} id=${hasTabs ? `${this.#id}-panel` : nothing} aria-label=${name}>
         <table aria-rowcount=${isLong ? sheet.rows.length + 1 : nothing} class=${isLong ? "arp-long" : ""} ${styled(isLong ? { "--_arp-wide": String(wide.reduce((sum, one) => sum + one, this.#picks ? 5 : 0)) } : {})}>
           <caption class="arp-hidden">${name}, ${this.t("rows", { count: sheet.rows.length })}</caption>
           ${isLong ? html`<colgroup>${this.#picks ? html`<col ${styled({ width: "5ch" })} />` : nothing}${wide.map((width, at) => html`<col ${styled(this.#picks && at === wide.length - 1 ? {} : { width: `${width}ch` })} />`)}</colgroup>` : nothing}
-          <thead><tr aria-rowindex=${isLong ? 1 : nothing}>${this.#picks ? html`<th scope="col" class="arp-pick"><span class="arp-hidden">${this.t("choose")}</span></th>` : nothing}${sheet.headers.map((header, at) => this.#header(header, at, sortable === true || isLong))}</tr></thead>
+          <thead><tr aria-rowindex=${isLong ? 1 : nothing}>${this.#picks ? html`<th scope="col" class="arp-pick"><span class="arp-hidden">${this.t("choose")}</span></th>` : nothing}${sheet.headers.map((header, at) => this.#header(header, at, sortable === true || isLong, least[at]))}</tr></thead>
           <tbody @change=${(event: Event) => this.#pick(event.target as HTMLInputElement)}></tbody>
         </table>
         ${sheet.rows.length === 0 ? html`<p class="arp-note arp-empty">${this.t("noRows")}</p>` : nothing}
-      </div>
+      </div></div>
       <p class="arp-note arp-count" role="status">${this.#count()}</p>
       ${state === null ? nothing : this.#submit()}
     </section>`;
@@ -183,14 +202,15 @@ export class ArpTable extends QuestionElement {
     return rows.length > WINDOWED ? this.t("rows", { count: rows.length }) : nothing;
   }
 
-  #header(header: string, column: number, isSortable: boolean): unknown {
+  #header(header: string, column: number, isSortable: boolean, least: number | undefined): unknown {
     const { t, sorting } = this;
     const isNumber = this.#sheet.kinds[column] === "number";
-    if (!isSortable) return html`<th scope="col" class=${isNumber ? "arp-number" : ""}>${header}</th>`;
+    const room = styled(least === undefined ? {} : { "--_arp-least": String(least) });
+    if (!isSortable) return html`<th scope="col" class=${isNumber ? "arp-number" : ""} ${room}>${header}</th>`;
     const direction = sorting?.column === column ? sorting.direction : null;
     const next: Direction = direction === "ascending" ? "descending" : "ascending";
     const label = t(next === "ascending" ? "sortAscending" : "sortDescending", { column: header });
-    return html`<th scope="col" class=${isNumber ? "arp-number" : ""} aria-sort=${direction ?? "none"}>
+    return html`<th scope="col" class=${isNumber ? "arp-number" : ""} aria-sort=${direction ?? "none"} ${room}>
       <button type="button" class="arp-sort" title=${label} @click=${() => void this.#sort({ column, direction: next }, true)}>
         <span dir="auto">${header}</span>${icon(direction === null ? "both" : direction === "ascending" ? "up" : "down")}
       </button></th>`;
@@ -268,13 +288,15 @@ export class ArpTable extends QuestionElement {
     const body = this.querySelector("tbody");
     const box = this.querySelector<HTMLElement>(".arp-table-scroll");
     if (body === null || box === null) return;
+    this.#watch(); // before the rows listen: it asks the box, they change it
     if (this.#rows === null || !body.hasChildNodes()) this.#rows = new TableRows(body, box);
-    const { rows, kinds, marked } = this.#sheet;
+    const { rows, kinds, tails, marked } = this.#sheet;
     const { open } = this;
     const taken = this.#taken;
     this.#rows.show(rows, this.#shown, {
       ...(this.#picks && { lead: (row: HTMLTableRowElement, at: number) => this.#box(row, at, taken, open) }),
       classes: kinds.map((kind) => ({ number: "arp-number", date: "arp-date", text: "" })[kind]),
+      tails,
       text: (cell) => this.#told(cell),
       isMarked: (at) => marked.has(at),
     });
@@ -286,11 +308,13 @@ function sheetOf({ name, headers, rows, highlight }: JsonObject): Sheet {
   // Rows as they are stay the same arrays, by which their nodes are known again.
   const cells = list(rows).map((row) => (Array.isArray(row) && row.every(isCell) ? (row as Row) : list(row).map((cell) => (isCell(cell) ? cell : JSON.stringify(cell)))));
   const columns = cells.slice(0, 1000).reduce((most, row) => Math.max(most, row.length), names.length);
+  const kinds = Array.from({ length: columns }, (_, column) => columnKind(cells, column));
   return {
     name: text(name),
     headers: names,
     rows: cells,
-    kinds: Array.from({ length: columns }, (_, column) => columnKind(cells, column)),
+    kinds,
+    tails: kinds.map((kind, column) => (kind === "number" ? tailOf(cells, column) : null)),
     marked: new Set(list(highlight).flatMap((at) => number(at) ?? [])),
   };
 }
@@ -300,12 +324,27 @@ function isCell(value: Json): value is CellValue {
 }
 
 /** How wide columns are, in characters, by what stands in them. */
-function widths({ headers, rows }: Sheet): number[] {
-  return headers.map((header, at) => {
-    let most = [...header].length + 4;
-    for (let row = 0; row < rows.length; row += Math.ceil(rows.length / 500)) most = Math.max(most, String(rows[row]?.[at] ?? "").length + 3);
-    return Math.min(WIDEST, Math.max(NARROWEST, most));
+function widths(sheet: Sheet): number[] {
+  return sheet.headers.map((header, at) => Math.min(WIDEST, Math.max(NARROWEST, [...header].length + 4, longest(sheet, at) + 3)));
+}
+
+/** How wide columns of words must be at least, in characters, so that none is squeezed to a word a line. */
+function leastWidths(sheet: Sheet): number[] {
+  return sheet.headers.map((_, at) => {
+    const most = sheet.kinds[at] === "text" ? longest(sheet, at) : 0;
+    return most <= WORDS ? most : Math.min(LONGEST_LINE, LEAST_LINE + (sheet.headers.length < MANY ? 0 : Math.round(most / 10)));
   });
+}
+
+/** The longest cell of a column in characters, looking at 500 rows. */
+function longest({ rows, tails }: Sheet, column: number): number {
+  const tail = tails[column];
+  let most = 0;
+  for (let row = 0; row < rows.length; row += Math.ceil(rows.length / 500)) {
+    const shown = String(rows[row]?.[column] ?? "");
+    most = Math.max(most, shown.length + (tail ? missing(shown, tail).length : 0));
+  }
+  return most;
 }
 
 addStyles(styles);

@@ -7,6 +7,7 @@
  * scrolls fast those beyond go unseen. They come when scrolling rests.
  */
 
+import { missing, type Tail } from "./decimals.js";
 import type { Row } from "./sort.js";
 
 /** From so many rows on, only those in sight are drawn. */
@@ -22,6 +23,8 @@ const MARKED = "arp-marked";
 export interface RowLook {
   /** The class of each column's cells. */
   readonly classes: readonly string[];
+  /** How the numbers of each column end; `null` where there are others than numbers. */
+  readonly tails?: readonly (Tail | null)[];
   text(value: Row[number] | undefined): string;
   isMarked(number: number): boolean;
   /** Draws the cell that stands before the others, and draws it anew in a row that is there. */
@@ -56,7 +59,7 @@ export class TableRows {
 
   /** Shows rows in an order; those that are shown already and did not change keep their nodes. */
   show(rows: readonly Row[], order: ArrayLike<number>, look: RowLook): void {
-    const isSameLook = this.#look?.classes.join() === look.classes.join() && !this.#look.lead === !look.lead;
+    const isSameLook = JSON.stringify(this.#look) === JSON.stringify(look) && !this.#look?.lead === !look.lead;
     for (const [number, node] of this.#made) {
       if (isSameLook && rows[number] === this.#rows[number] && node.classList.contains(MARKED) === look.isMarked(number)) continue;
       node.remove();
@@ -152,6 +155,10 @@ export class TableRows {
       const shown = look.text(row[column]);
       const cell = node.children[column + before] ?? node.appendChild(document.createElement("td"));
       if (!old) cell.className = name;
+      const tail = look.tails?.[column];
+      const lack = tail ? missing(shown, tail) : "";
+      if (lack !== "") cell.setAttribute("data-lack", lack);
+      else if (old) cell.removeAttribute("data-lack");
       if (isMarked && column === 0) cell.append(Object.assign(document.createElement("strong"), { textContent: shown }));
       else say(cell, shown);
     }
