@@ -100,8 +100,8 @@ async def test_two_agents_run_side_by_side_each_with_a_port_and_a_ledger(tmp_pat
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(served(tmp_path, "first.py"))
         second = await stack.enter_async_context(served(tmp_path, "second.py"))
-        assert await first.said_line("arp: sessions are kept in ") == ".arp/first.db"
-        assert await second.said_line("arp: sessions are kept in ") == ".arp/second.db"
+        assert await first.said_line("arp: Sessions are kept in ") == ".arp/first.db."
+        assert await second.said_line("arp: Sessions are kept in ") == ".arp/second.db."
         port = second.address.rpartition(":")[2]
         assert f"arp: port 8080 is taken, so this is {port}\n" in second.said
         assert await answer(first.address, "one") == "first: one"
@@ -130,7 +130,7 @@ async def test_an_app_with_sessions_in_the_shared_ledger_is_told_how_to_get_its_
         (tmp_path / f"{name}.py").write_text(AGENT.format(name="agent"))
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(served(tmp_path, "first.py"))
-        assert await first.said_line("arp: sessions are kept in ") == ".arp/ledger.db"
+        assert await first.said_line("arp: Sessions are kept in ") == ".arp/ledger.db."
         code, _, errors = await output(tmp_path, "serve", "second.py")
         assert code == 1
         assert "another server uses .arp/ledger.db, where this app has sessions too" in errors
@@ -142,4 +142,4 @@ async def test_an_app_with_sessions_in_the_shared_ledger_is_told_how_to_get_its_
         assert second.stdout is not None
         assert (await second.stdout.readline()).startswith(b"ARP on ")
     async with served(tmp_path, "second.py") as again:
-        assert await again.said_line("arp: sessions are kept in ") == ".arp/second.db"
+        assert await again.said_line("arp: Sessions are kept in ") == ".arp/second.db."
