@@ -125,7 +125,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     const frames = await seen();
     const top = await padding();
     const room = frames.slice(0, frames.findIndex(({ below }) => below < 60)); // of which some is the space below the answer
-    expect(room.length).toBeGreaterThan(3);
+    expect(room.length).toBeGreaterThan(1);
     expect(range(room.map(({ asked }) => asked - top))).toEqual([0, 0]);
     expect(Math.max(...frames.map(({ gap }) => gap))).toBeLessThanOrEqual(2);
     expect(frames.at(-1)?.asked).toBeLessThan(-500);
@@ -189,7 +189,7 @@ test("W15 of a question that is longer than the view the end shows, and the answ
 
 test("W15 W24 what waits in line stays below what runs, also when its turn comes, and is answered there", async () => {
   await begin();
-  await say(page, "count 60");
+  await say(page, "count 300"); // which takes three seconds at least
   await log(page).getByText("5", { exact: true }).waitFor();
   await say(page, "count 3");
   await log(page).getByText("Number 1 in the queue").waitFor();
