@@ -1,6 +1,6 @@
 """Takes the pictures of the README: one session, in a browser and in a terminal.
 
-    python tools/screenshots.py
+    python -m tools.screenshots
 
 Needs what the tests of the page and of the terminal need: Chromium and tmux. What it shows is real:
 it serves the data explorer, joins the session from both sides, asks in the browser, and stops at
@@ -10,13 +10,15 @@ the question that both show then.
 from __future__ import annotations
 
 import html
+import io
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,11 +80,15 @@ def main() -> int:
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """Serves the explorer on a free port; what it would export goes into a folder of its own."""
+def served(environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Serves the explorer on a free port; what `environment` has counts for more than ours.
+
+    Gives its address.
+    """
     command = [sys.executable, "-m", "arp.cli", "serve", "examples/explorer/app.py"]
     command += ["--port", "0", "--ledger", "memory:"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    env = {**os.environ, **(environment or {})}
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=env) as process:
         assert process.stdout is not None
         try:
             yield process.stdout.readline().removeprefix("ARP on ").strip()
@@ -91,11 +97,11 @@ def served() -> Iterator[str]:
 
 
 @contextmanager
-def terminal(address: str) -> Iterator[list[str]]:
+def terminal(address: str, columns: int = COLUMNS, rows: int = ROWS) -> Iterator[list[str]]:
     """Runs `arp connect` in a terminal of its own; gives the command that talks to that."""
     with tempfile.TemporaryDirectory() as folder:
         tmux = ["tmux", "-f", "/dev/null", "-S", str(Path(folder) / "socket")]
-        size = ["-x", str(COLUMNS), "-y", str(ROWS)]
+        size = ["-x", str(columns), "-y", str(rows)]
         connect = [sys.executable, "-m", "arp.cli", "connect", address, "--session", SESSION]
         surroundings = ["env", f"HOME={folder}", "LC_ALL=C.UTF-8", "COLORTERM=truecolor"]
         subprocess.run(
@@ -125,11 +131,17 @@ def ask(page: Page, address: str) -> None:
 
 def picture(browser: Browser, screen: str, path: Path) -> None:
     """Writes what a terminal shows as an image."""
-    console = Console(record=True, width=COLUMNS, file=open("/dev/null", "w"))  # noqa: SIM115
-    lines = [as_html(Text.from_ansi(line), console) for line in screen.rstrip().splitlines()]
     page = browser.new_page(viewport={"width": 900, "height": 400})
-    page.set_content(FRAME.format("\n".join(lines)))
+    page.set_content(FRAME.format(lines_of(screen)))
     page.locator("body").screenshot(path=path)
+
+
+def lines_of(screen: str) -> str:
+    """Gives what a terminal shows, with its colours, as lines of HTML."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
+    return "\n".join(
+        as_html(Text.from_ansi(line), console) for line in screen.rstrip().splitlines()
+    )
 
 
 def as_html(line: Text, console: Console) -> str:

@@ -16,11 +16,11 @@ import msgspec
 from arp import Component, Turn
 from arp.protocol.json_value import Json
 
-WORD_MS = 25.0
+WORD_MS = 30.0
 """Between two words; about the speed of a fast model, and faster than anyone reads."""
 
-LONGEST_S = 1.2
-"""The most that one text takes: the words of a longer one come faster."""
+MAX_PAUSES = 40
+"""A text of more words takes no longer than one of so many: its words come faster."""
 
 CHART_STEPS = 12
 """Parts in which a chart comes; each takes as long as two words."""
@@ -36,7 +36,7 @@ async def say(turn: Turn, text: str) -> None:
     if not pause_s or len(words) < 2:
         await turn.say(text)
         return
-    pause_s = min(pause_s, LONGEST_S / len(words))
+    pause_s *= min(1, MAX_PAUSES / len(words))
     for word in words:
         await turn.say(word)
         await asyncio.sleep(pause_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -115,9 +116,28 @@ def test_speed_is_told_in_ratios_alone() -> None:
     assert not [unit for unit in (" ms", " µs", "/s ", " MiB") if unit in told]
 
 
+EXAMPLES = "examples.md"
+
+
 @pytest.mark.parametrize("name", ["browser.png", "terminal.png"])
 def test_the_pictures_are_small_and_described(name: str) -> None:
     picture = ROOT / "docs/images" / name
     assert 10_000 < picture.stat().st_size < 200_000
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert f'<img src="docs/images/{name}" alt="The ' in text_of(README.name)
+    assert f'<img src="images/{name}" alt="The ' in text_of(EXAMPLES)
+
+
+@pytest.mark.parametrize(("page", "place"), [("README.md", "docs/images"), (EXAMPLES, "images")])
+def test_the_first_minute_is_shown_and_described(page: str, place: str) -> None:
+    """Who wants less motion gets a still picture."""
+    text = text_of(page)
+    assert re.search(rf'<img src="{place}/demo\.webp"[^>]* alt="The first minute of ', text)
+    assert f'(prefers-reduced-motion: reduce)" srcset="{place}/browser.png"' in text
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["/_inspect", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "EXPLORER_DATA"],
+)
+def test_the_readme_names_the_inspector_and_the_variables_of_a_model(word: str) -> None:
+    assert word in text_of(README.name)

@@ -6,7 +6,7 @@ import asyncio
 from typing import Literal, TypeAlias
 
 import pytest
-from pace import CHART_STEPS, LONGEST_S, say, show_chart, word_pause_s
+from pace import CHART_STEPS, MAX_PAUSES, say, show_chart, word_pause_s
 
 from arp import Component, ui
 from tests.examples.recorder import Recorder
@@ -36,7 +36,7 @@ def line(count: int, kind: ChartType = "line") -> Component:
 
 @pytest.mark.parametrize(
     ("value", "pause_s"),
-    [(None, 0.025), ("", 0.025), ("40", 0.04), ("0", 0.0), ("-1", 0.0), ("fast", 0.025)],
+    [(None, 0.03), ("", 0.03), ("40", 0.04), ("0", 0.0), ("-1", 0.0), ("fast", 0.03)],
 )
 def test_the_pace_is_read_from_the_environment(value: str | None, pause_s: float) -> None:
     """`EXPLORER_PACE_MS`: milliseconds between two words."""
@@ -73,7 +73,7 @@ async def test_a_long_text_takes_no_longer_than_the_bound(
 ) -> None:
     monkeypatch.delenv("EXPLORER_PACE_MS")
     await say(Recorder().turn, "word " * 1000)
-    assert sum(waits) == pytest.approx(LONGEST_S)
+    assert sum(waits) == pytest.approx(MAX_PAUSES * 0.03)
 
 
 async def test_a_chart_grows_to_all_its_points(

@@ -1,0 +1,256 @@
+"""Records the first minute of the demo: one session in a browser and in a terminal, as a picture.
+
+    make pictures
+
+Writes `docs/images/demo.webp`. It needs what `tools.screenshots` needs: Chromium and tmux. What it
+shows is real: the data explorer is served, both join one session, the question is asked in the
+browser and answered in the terminal.
+
+A machine cannot take pictures of two screens as fast as the answer streams. So the agent speaks
+`SLOWER` times as slowly while it is recorded, and the picture plays it as much faster: its pace is
+the same on every machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+from tools.screenshots import (
+    ASKED,
+    IMAGES,
+    PATIENCE_S,
+    QUESTION,
+    SESSION,
+    lines_of,
+    screen_of,
+    served,
+    terminal,
+    wait_until,
+)
+
+TARGET = IMAGES / "demo.webp"
+PAGE = ViewportSize(width=600, height=760)
+TERMINAL = ViewportSize(width=520, height=760)
+"""Pixels of the two halves, side by side."""
+COLUMNS, ROWS = 60, 39
+WORD_MS = 60
+"""As `EXPLORER_PACE_MS` in the picture. The demo is twice as fast; here are two screens to see."""
+SLOWER = 5
+ANSWER = "y"
+ANSWERED = "Exported"
+"""On the card that both show when the file is written."""
+
+KEY_MS = 45
+LOOK_MS = 1200
+"""How long something new stands before the next thing happens."""
+END_MS = 4500
+"""The pause before the picture begins again."""
+LONGEST_MS = 400
+"""The most that a frame of a running answer stands: waiting for the machine is cut out."""
+QUALITY = 62
+FRAME = """<!doctype html><meta charset="utf-8"><style>
+body {{ margin: 0; background: #181a1f; color: #dde0e5; padding: 14px 16px; overflow: hidden;
+  font: 13.2px/1.42 "DejaVu Sans Mono", Menlo, monospace }}
+pre {{ margin: 0; font: inherit }}
+i {{ display: inline-block; font-style: normal; width: 1ch; text-align: center }}
+</style><pre>{}</pre>"""
+SECONDS = re.compile(r"\d+(?= s · Ctrl-C stops)")
+"""How long the turn has run, as the terminal tells it while the agent works."""
+BAR_HEIGHT = 30
+BAR = """<!doctype html><meta charset="utf-8"><style>
+body {{ margin: 0; display: flex; background: #2b2f38; color: #dde0e5; overflow: hidden;
+  font: 600 13px/30px "DejaVu Sans", system-ui, sans-serif }}
+span {{ padding: 0 16px; box-sizing: border-box }}
+code {{ font: 13px "DejaVu Sans Mono", Menlo, monospace; color: #9aa2b1 }}
+</style><span style="width: {}px">Browser</span><span>Terminal <code>arp connect</code></span>"""
+"""What stands above the two screens."""
+
+
+@dataclass
+class Film:
+    """Frames, each with the milliseconds that it stands; equal ones in a row are one."""
+
+    frames: list[Image.Image] = field(default_factory=list)
+    durations_ms: list[int] = field(default_factory=list)
+
+    def add(self, frame: Image.Image, duration_ms: float) -> None:
+        """Adds a frame, or makes the last one stand longer if it looks the same."""
+        if self.frames and self.frames[-1].tobytes() == frame.tobytes():
+            self.durations_ms[-1] += round(duration_ms)
+        else:
+            self.frames.append(frame)
+            self.durations_ms.append(max(round(duration_ms), 20))
+
+    def write(self, path: Path) -> None:
+        """Writes an animated WebP that begins again for ever."""
+        first, *rest = self.frames
+        first.save(
+            path,
+            save_all=True,
+            append_images=rest,
+            duration=self.durations_ms,
+            loop=0,
+            quality=QUALITY,
+            method=4,
+        )
+
+
+class Stage:
+    """The two screens side by side.
+
+    Args:
+        browser: Draws both.
+        address: Of the server.
+        tmux: The command that talks to the terminal.
+    """
+
+    def __init__(self, browser: Browser, address: str, tmux: list[str]) -> None:
+        self.page = browser.new_page(viewport=PAGE, color_scheme="light")
+        self.film = Film()
+        self._tmux = tmux
+        self._drawn = browser.new_page(viewport=TERMINAL)
+        self._terminal: tuple[str, Image.Image] | None = None
+        self._drawn.set_viewport_size(
+            ViewportSize(width=PAGE["width"] + TERMINAL["width"], height=BAR_HEIGHT)
+        )
+        self._drawn.set_content(BAR.format(PAGE["width"]))
+        self._bar = _picture(self._drawn)
+        self._drawn.set_viewport_size(TERMINAL)
+        self.page.goto(f"{address}/?session={SESSION}")
+        self.page.get_by_text("Connected", exact=True).wait_for()
+
+    def frame(self) -> Image.Image:
+        """Takes a picture of both."""
+        whole = Image.new("RGB", (self._bar.width, BAR_HEIGHT + PAGE["height"]))
+        whole.paste(self._bar, (0, 0))
+        whole.paste(_picture(self.page), (0, BAR_HEIGHT))
+        screen = screen_of(self._tmux, "-e")
+        if self._terminal is None or self._terminal[0] != screen:
+            self._drawn.set_content(FRAME.format(lines_of(SECONDS.sub(_played, screen))))
+            self._terminal = (screen, _picture(self._drawn))
+        whole.paste(self._terminal[1], (PAGE["width"], BAR_HEIGHT))
+        return whole
+
+    def hold(self, duration_ms: float) -> None:
+        """Lets what is shown now stand for a while."""
+        self.film.add(self.frame(), duration_ms)
+
+    def type(self, text: str, step: int, press: Callable[[str], None]) -> None:
+        """Types a text, a few keys a frame."""
+        for start in range(0, len(text), step):
+            press(text[start : start + step])
+            self.hold(KEY_MS * step)
+
+    def press_in_terminal(self, *keys: str) -> None:
+        """Presses keys in the terminal, by tmux's names or as they are."""
+        subprocess.run([*self._tmux, "send-keys", *keys], check=True)
+
+    def until(self, is_done: Callable[[], bool]) -> None:
+        """Takes pictures until something is there; their times are divided by `SLOWER`."""
+        deadline, since = time.monotonic() + SLOWER * PATIENCE_S, time.monotonic()
+        is_last = False
+        while not is_last:
+            is_last = is_done()
+            frame = self.frame()
+            now = time.monotonic()
+            self.film.add(frame, min((now - since) * 1000 / SLOWER, LONGEST_MS))
+            since = now
+            if now > deadline:
+                raise TimeoutError("the demo does not show what it should")
+
+
+def _played(seconds: re.Match[str]) -> str:
+    """Returns how many seconds of the picture have passed where so many were recorded."""
+    return str(int(seconds[0]) // SLOWER)
+
+
+def _picture(page: Page) -> Image.Image:
+    """Takes a picture of a page; its cursor does not blink."""
+    return Image.open(io.BytesIO(page.screenshot(caret="initial"))).convert("RGB")
+
+
+def record(browser: Browser, address: str, tmux: list[str], step: int) -> Film:
+    """Plays the first minute and returns it.
+
+    Args:
+        browser: Draws both screens.
+        address: Of the server.
+        tmux: The command that talks to the terminal.
+        step: Keys a frame, where something is typed.
+    """
+    wait_until(lambda: SESSION in screen_of(tmux))
+    stage = Stage(browser, address, tmux)
+    stage.page.wait_for_timeout(500)  # what fades in has faded in
+    stage.hold(LOOK_MS)
+    box = stage.page.get_by_role("textbox", name="Message")
+    box.click()
+    stage.type(QUESTION, step, box.press_sequentially)
+    stage.hold(KEY_MS * 8)
+    box.press("Enter")
+    stage.until(
+        lambda: (
+            stage.page.get_by_role("button", name=ASKED).is_visible() and ASKED in screen_of(tmux)
+        )
+    )
+    stage.page.wait_for_timeout(600)
+    stage.hold(2 * LOOK_MS)
+    asked = screen_of(tmux)
+    stage.press_in_terminal("-l", ANSWER)
+    wait_until(lambda: screen_of(tmux) != asked)
+    stage.hold(LOOK_MS / 2)
+    stage.press_in_terminal("Enter")
+    stage.until(
+        lambda: (
+            stage.page.get_by_text(ANSWERED, exact=True).is_visible()
+            and ANSWERED in screen_of(tmux)
+        )
+    )
+    stage.page.wait_for_timeout(600)
+    stage.hold(END_MS)
+    return stage.film
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes the picture; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="record_demo", description="Records docs/images/demo.webp."
+    )
+    parser.add_argument("--to", type=Path, default=TARGET, help="The file to write.")
+    parser.add_argument("--quick", action="store_true", help="Fewer frames, for a test.")
+    options = parser.parse_args(arguments)
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None or shutil.which("tmux") is None:
+        print("record_demo: needs chromium and tmux on PATH", file=sys.stderr)
+        return 1
+    pace_ms = WORD_MS * (1 if options.quick else SLOWER)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {"EXPLORER_PACE_MS": str(pace_ms), "EXPLORER_EXPORT": f"{folder}/exports"}
+        with (
+            served(environment) as address,
+            terminal(address, COLUMNS, ROWS) as tmux,
+            sync_playwright() as runner,
+        ):
+            browser = runner.chromium.launch(executable_path=chromium)
+            film = record(browser, address, tmux, step=20 if options.quick else 2)
+            browser.close()
+    film.write(options.to)
+    seconds, size = sum(film.durations_ms) / 1000, options.to.stat().st_size >> 10
+    print(f"{options.to.name}: {len(film.frames)} frames, {seconds:.1f} s, {size} KiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
