@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from arp.protocol.component import Component
@@ -181,7 +183,8 @@ def test_titles_and_unit_of_a_pie_stand_over_it_and_behind_values() -> None:
 
 @pytest.mark.parametrize("kind", ["line", "bar", "pie", "scatter", "area"])
 def test_titles_of_any_shape_and_length_stay_on_their_line(kind: str) -> None:
-    for odd in ("x" * 200, "日" * 90, "a\nb\x1b[31m", 7, None, ["x"], {}):
+    odds: list[Any] = ["x" * 200, "日" * 90, "a\nb\x1b[31m", 7, None, ["x"], {}]
+    for odd in odds:
         lines = chart(kind, ["a", "b"], [1, 2], x_title=odd, y_title=odd, unit=odd).split("\n")
         assert widest(lines) <= 30
         assert "\x1b" not in "".join(lines)
