@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.surface.aligned import Cell, aligned, cell_text, padded, width
+from arp.protocol.prop_types import Cell
+from arp.surface.aligned import aligned, cell_text, padded, width
 
 
 def test_a_cell_is_one_line_with_numbers_in_full() -> None:
@@ -48,6 +49,13 @@ def test_text_stands_left_and_numbers_right_under_a_rule() -> None:
 
 def test_numbers_meet_at_their_decimal_points() -> None:
     rows: list[list[Cell]] = [
+        [1.5, "a"],
+        [12.25, "b"],
+        [3, "c"],
+        [None, "d"],
+        [-1e-07, "e"],
+        [1000, "f"],
+    ]
         [1.5, "a"],
         [12.25, "b"],
         [3, "c"],
