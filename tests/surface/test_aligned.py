@@ -56,13 +56,6 @@ def test_numbers_meet_at_their_decimal_points() -> None:
         [-1e-07, "e"],
         [1000, "f"],
     ]
-        [1.5, "a"],
-        [12.25, "b"],
-        [3, "c"],
-        [None, "d"],
-        [-1e-07, "e"],
-        [1000, "f"],
-    ]
     assert aligned(["n", "t"], rows) == [
         "      n  t",
         "-------  -",
