@@ -98,7 +98,7 @@ def test_a_table_is_live_until_its_turn_ends(state: Path) -> None:
             "  ───────  ─────",
             "  January  173.3",
             "  July      26.3",
-            "  August      21",
+            "  August    21",
             "",
             PROMPT,
         ]
