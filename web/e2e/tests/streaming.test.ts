@@ -184,7 +184,7 @@ describe("the connection", () => {
     await log(page).getByText("20", { exact: true }).waitFor();
     isDark = true;
     await held.at(-1)?.close({ code: 1012 });
-    const banner = page.locator("arp-banner", { hasText: /Connection lost\. Try \d+ in \d+ s/ });
+    const banner = page.locator("arp-banner", { hasText: /Reconnecting in \d+ s \(attempt \d+\)/ });
     await banner.waitFor({ timeout: 3000 });
     await log(page).getByText("20", { exact: true }).waitFor();
     await box(page).fill("still here");
