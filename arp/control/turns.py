@@ -40,18 +40,22 @@ class TurnInput(Struct, frozen=True, forbid_unknown_fields=True):
     text: str | None = None
     input_type: InputType = "text"
     data: Json = None
-    """An object: the caller's own, so that what a thread found out about it holds."""
+    """An object or `None`. Its type says less, so that it stays the very object that was looked
+    through for secrets in a thread: a typed one would be copied."""
+
+    def __post_init__(self) -> None:
+        if self.data is not None and not isinstance(self.data, dict):
+            raise ValueError("data: expected an object")
 
     def content(self) -> JsonObject:
         """Gives `data`.
 
         Raises:
-            InvalidMessage: Both ways are taken, or neither; or `data` is no object.
+            InvalidMessage: Both ways are taken, or neither.
         """
-        if isinstance(self.data, dict) and self.text is None:
-            return self.data
-        if self.data is not None and not isinstance(self.data, dict):
-            raise InvalidMessage("input.data: expected an object", detail="input.data")
+        if self.data is not None and self.text is None:
+            content: JsonObject = self.data
+            return content
         if self.data is None and self.text is not None and self.input_type == "text":
             return {"text": self.text}
         raise InvalidMessage(

@@ -33,6 +33,12 @@ async def test_initialize_lists_every_method() -> None:
         ("task/get", {"sessionId": "s"}, -32602, "task/get: params.taskId: missing"),
         ("task/get", {"sessionId": 3, "taskId": "t"}, -32602, "params.sessionId: expected string"),
         ("agentSession/read", {"sessionId": "s", "vue": 1}, -32602, "params.vue: unknown"),
+        (
+            "agentSession/turn/start",
+            {"input": {"data": [5]}},
+            -32602,
+            "params.input: data: expected an object",
+        ),
         ("agentSession/read", {"sessionId": "none"}, -32008, "no session 'none'"),
     ],
 )
