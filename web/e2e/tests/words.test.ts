@@ -34,9 +34,8 @@ const rings = () =>
   page.evaluate(() => {
     const found: string[] = [];
     for (let element = document.activeElement; element !== null; element = element.parentElement) {
-      const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element);
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
       if (outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0) found.push(element.className || element.localName);
-      if (element === document.activeElement && boxShadow !== "none") found.push(`shadow of ${element.className}`);
     }
     return found;
   });
