@@ -20,15 +20,15 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("a traceback is folded behind Details, beside the error that everyone gets; a reload does not bring it back", async () => {
+test("a traceback is folded behind Details, with the error that everyone gets; a reload does not bring it back", async () => {
   await ask(page, "fail");
-  const card = page.locator(".arp-trouble", { hasText: "RuntimeError: a secret of the server" });
-  await card.waitFor();
+  const card = page.locator(".arp-trouble", { hasText: "The agent failed. The server's log has the reason." });
+  await card.locator("summary").waitFor();
+  expect(await card.count()).toBe(1);
   expect(await card.locator("pre").isVisible()).toBe(false);
-  expect(await card.getByRole("button", { name: "Try again" }).count()).toBe(0);
   await card.locator("summary", { hasText: "Details" }).click();
   expect(await card.locator("pre").innerText()).toMatch(/^Traceback \(most recent call last\):\n {2}File ".+app\.py", line \d+, in agent\n/);
-  await page.locator(".arp-trouble", { hasText: "the agent failed" }).getByRole("button", { name: "Try again" }).waitFor();
+  await card.getByRole("button", { name: "Try again" }).waitFor();
   await page.reload();
   await online(page);
   await page.locator(".arp-trouble", { hasText: "the agent failed" }).waitFor();

@@ -47,7 +47,7 @@ test("W8 after the last try it says so, and keeps what is said; network, focus a
   for (const [text, act] of hopes) {
     if (text === "by the network") await page.context().setOffline(true);
     await proxy.stop();
-    await banner("Offline. What you write is kept.").waitFor();
+    await banner("Offline. Your text is safe.").waitFor();
     expect(await page.locator(".page-link").innerText()).toBe("Not connected");
     await say(page, text);
     await page.locator(".arp-outgoing", { hasText: text }).getByText("Waiting for the connection").waitFor();
@@ -65,7 +65,7 @@ test("W8 a wait of many seconds ends at once when the network is back or the pag
   await ask(page, "before");
   for (const event of ["online", "focus", "visibilitychange"]) {
     await proxy.stop();
-    await banner(/Try (?:[2-9]|\d\d) in/).waitFor({ timeout: 20_000 });
+    await banner(/\(attempt (?:[2-9]|\d\d)\)/).waitFor({ timeout: 20_000 });
     await proxy.start();
     const took = await page.evaluate(async (name) => {
       const began = performance.now();

@@ -188,7 +188,7 @@ describe("the connection", () => {
     await banner.waitFor({ timeout: 3000 });
     await log(page).getByText("20", { exact: true }).waitFor();
     await box(page).fill("still here");
-    await banner.getByText(/Try (?:[3-9]|\d\d) in/).waitFor(); // some seconds, in which it does not come back by itself
+    await banner.getByText(/\(attempt (?:[3-9]|\d\d)\)/).waitFor(); // some seconds, in which it does not come back by itself
     isDark = false;
     await banner.getByRole("button", { name: "Try again" }).click();
     await banner.waitFor({ state: "hidden" });

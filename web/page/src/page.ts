@@ -296,7 +296,7 @@ export class ArpPage extends LitElement {
   }
 
   #nextRegion(step: number): void {
-    const places = [".page-side", ".page-head", ".arp-scroller", ".arp-permission", "arp-composer"]
+    const places = [".page-side", ".page-head", ".arp-scroller", ".arp-side-body", ".arp-permission", "arp-composer"]
       .map((name) => this.querySelector<HTMLElement>(name))
       .filter((place) => place !== null && place.checkVisibility());
     const here = places.findIndex((place) => place?.contains(document.activeElement));

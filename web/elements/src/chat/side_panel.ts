@@ -62,6 +62,8 @@ export class ArpSidePanel extends ArpElement {
   #session: string | null = null;
   #stop: (() => void) | null = null;
   #sizes: ResizeObserver | null = null;
+  /** What it stands in: known still when it has been taken out. */
+  #chat: HTMLElement | null = null;
 
   constructor() {
     super();
@@ -74,11 +76,11 @@ export class ArpSidePanel extends ArpElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.width = readWidth(this.storage);
+    this.#chat = this.parentElement;
     this.#measure();
-    if (this.parentElement !== null && typeof ResizeObserver !== "undefined") {
+    if (this.#chat !== null && typeof ResizeObserver !== "undefined") {
       this.#sizes = new ResizeObserver(() => this.#measure());
-      this.#sizes.observe(this.parentElement);
+      this.#sizes.observe(this.#chat);
     }
     this.addEventListener("keydown", this.#key);
   }
@@ -90,6 +92,8 @@ export class ArpSidePanel extends ArpElement {
     this.#stop?.();
     this.#stop = null;
     this.#cover(false);
+    this.#chat?.style.removeProperty("--_arp-gutter");
+    this.#chat = null;
   }
 
   /** Opens it, with the focus in it. */
@@ -122,6 +126,7 @@ export class ArpSidePanel extends ArpElement {
   }
 
   protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
+    if (this.width === 0) this.width = readWidth(this.storage);
     if (changed.has("client") || this.#stop === null) this.#listen();
     if (this.#isOpen) this.#seen = new Set(this.#shown);
   }
@@ -187,11 +192,11 @@ export class ArpSidePanel extends ArpElement {
   // -- its size ----------------------------------------------------------------------------------
 
   #measure(): void {
-    const chat = this.parentElement;
+    const chat = this.#chat;
     if (chat === null) return;
     this.room = chat.clientWidth;
-    // What the conversation gives its scroll bar, the message box leaves free too, so that their edges are in line.
-    const scroller = chat.querySelector<HTMLElement>(".arp-scroller");
+    // What the conversation leaves free for its scroll bar, the message box leaves free too, so that their edges are in line.
+    const scroller = this.#isOver ? null : chat.querySelector<HTMLElement>(".arp-scroller");
     const gutter = scroller === null ? 0 : (scroller.offsetWidth - scroller.clientWidth) / 2;
     chat.style.setProperty("--_arp-gutter", `${gutter}px`);
   }
@@ -209,7 +214,7 @@ export class ArpSidePanel extends ArpElement {
 
   /** Makes what lies below the open panel unreachable, or reachable again. */
   #cover(isCovered: boolean): void {
-    for (const part of this.parentElement?.querySelectorAll<HTMLElement>(":scope > :is(.arp-body, .arp-dock)") ?? []) part.inert = isCovered;
+    for (const part of this.#chat?.querySelectorAll<HTMLElement>(":scope > :is(.arp-body, .arp-dock)") ?? []) part.inert = isCovered;
   }
 
   #key = (event: KeyboardEvent): void => {
@@ -245,7 +250,7 @@ export class ArpSidePanel extends ArpElement {
     return html`<button
       type="button" class="arp-icon-button arp-side-open" aria-expanded="false" aria-label=${told ? `${label}. ${told}` : label} title=${label}
       @click=${() => this.open()}
-    >${icon("panel")}${this.#isOver ? html`<span dir="auto">${title}</span>` : nothing}${hasMark
+    >${icon("panel")}${this.#isOver && !told ? html`<span dir="auto">${title}</span>` : nothing}${hasMark
       ? html`<span class="arp-side-mark"></span>`
       : nothing}${this.#isOver && told ? html`<span class="arp-side-told">${told}</span>` : nothing}</button>`;
   }
@@ -268,15 +273,16 @@ export class ArpSidePanel extends ArpElement {
         <button type="button" class="arp-icon-button" aria-label=${label} title=${label} aria-controls=${this.#id} @click=${() => this.close()}>${icon("close")}</button>
       </header>
       <section class="arp-side-body" id=${this.#id} tabindex="0" aria-labelledby="${this.#id}-title">
-        ${repeat(names, (name) => name, (name) => this.#surface(name, names.length > 1))}
+        ${repeat(names, (name) => name, (name) => this.#surface(name, title))}
       </section>
     </div>`;
   }
 
-  #surface(name: string, hasTitle: boolean): TemplateResult {
+  #surface(name: string, above: string): TemplateResult {
     const cell = (this.client as ArpClient).store.surface(name);
     const drawn = { get: () => renderComponents(cell.get(), this.context), subscribe: cell.subscribe };
     const title = titleOf(name, this.context.t("sidePanel"));
+    const hasTitle = title !== above;
     return html`<div class="arp-surface" role=${hasTitle ? "group" : nothing} aria-label=${hasTitle ? title : nothing}>
       ${hasTitle ? html`<h3 dir="auto">${title}</h3>` : nothing}${watch(drawn)}
     </div>`;

@@ -63,7 +63,7 @@ export class Border {
   readonly grab = (event: PointerEvent): void => {
     if (event.button !== 0) return;
     const border = event.currentTarget as HTMLElement;
-    const { left, right } = this.#panel.getBoundingClientRect();
+    const { left, right } = (border.parentElement as HTMLElement).getBoundingClientRect();
     const widthAt = (x: number) => (this.#isMirrored ? x - left : right - x);
     // The border stays under the pointer where it was grabbed.
     const off = right - left - widthAt(event.clientX);

@@ -36,11 +36,22 @@ test("an error without details has nothing to unfold", async () => {
   expect(chat.querySelector(".arp-trouble details")).toBeNull();
 });
 
-test("an error with details has them folded, as plain text in which nothing deceives", async () => {
-  await tell(chat, message("error", null, { payload: { error: "ValueError: x", code: 18, debug: TRACEBACK } }));
+test("details of another error stand with that one, folded, as plain text in which nothing deceives", async () => {
+  await tell(chat, message("error", null, { payload: { error: "a hint", code: 18, debug: TRACEBACK } }));
   const details = (await cards(2))[1]?.querySelector("details");
   expect(details?.open).toBe(false);
   expect(details?.querySelector("summary")?.textContent).toBe("Details");
   expect(details?.querySelector("pre")?.textContent).toBe(TRACEBACK.replace("\u202e", "⟨U+202E⟩"));
   expect(details?.querySelector("b")).toBeNull();
+});
+
+test("details of the error itself make no second card, and leave it its way to go on", async () => {
+  await tell(chat, message("error", null, { payload: { error: "the agent failed", code: 18, debug: TRACEBACK } }));
+  const [card] = await vi.waitFor(() => {
+    expect(chat.querySelector(".arp-trouble details")).not.toBeNull();
+    return cards(1);
+  });
+  expect(card?.querySelector("p")?.textContent).toBe("The agent failed.");
+  expect(card?.querySelector("pre")?.textContent).toContain("ValueError");
+  expect(card?.querySelector(".arp-button")?.textContent).toBe("Try again");
 });
