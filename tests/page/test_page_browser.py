@@ -176,7 +176,9 @@ def test_a_lost_connection_loses_and_doubles_nothing(page: Page) -> None:
     page.locator(".arp-reply p", has_text="20").first.wait_for()
     dark = True
     sockets[-1].close(code=1012)
-    page.locator("arp-banner").get_by_text(re.compile("No connection|Reconnecting|Connecting")).wait_for()
+    page.locator("arp-banner").get_by_text(
+        re.compile("No connection|Reconnecting|Connecting")
+    ).wait_for()
     say(page, "kept")
     dark = False
     page.unroute("**/_arp/v1/events")
