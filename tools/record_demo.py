@@ -53,6 +53,8 @@ ANSWER = "y"
 ANSWERED = "Exported"
 """On the card that both show when the file is written."""
 
+NEWEST = "Jump to latest"
+
 KEY_MS = 45
 LOOK_MS = 1200
 """How long something new stands before the next thing happens."""
@@ -158,6 +160,13 @@ class Stage:
         """Presses keys in the terminal, by tmux's names or as they are."""
         subprocess.run([*self._tmux, "send-keys", *keys], check=True)
 
+    def go_to_the_end(self) -> None:
+        """Presses what leads to the newest, as the user does whose question stands at the top."""
+        button = self.page.get_by_role("button", name=NEWEST)
+        if button.is_visible():
+            button.click()
+            self.page.wait_for_timeout(600)
+
     def until(self, is_done: Callable[[], bool]) -> None:
         """Takes pictures until something is there; their times are divided by `SLOWER`."""
         deadline, since = time.monotonic() + SLOWER * PATIENCE_S, time.monotonic()
@@ -206,6 +215,8 @@ def record(browser: Browser, address: str, tmux: list[str], step: int) -> Film:
         )
     )
     stage.page.wait_for_timeout(600)
+    stage.hold(LOOK_MS)
+    stage.go_to_the_end()
     stage.hold(2 * LOOK_MS)
     asked = screen_of(tmux)
     stage.press_in_terminal("-l", ANSWER)

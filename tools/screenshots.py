@@ -35,7 +35,7 @@ SESSION = "demo"
 QUESTION = "Show the average temperature by month"
 ASKED = "Write the file"
 """On the button, and in the terminal, when the agent waits for an answer."""
-PAGE = {"width": 1040, "height": 1440}
+PAGE = {"width": 1040, "height": 1600}
 COLUMNS, ROWS = 92, 54
 PATIENCE_S = 20.0
 NORMAL = "181a1f e06c75 7ec380 deb86f 68a4ed c684de 58bec8 dde0e5"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 
 from msgspec import Struct
+
+from arp.protocol.messages import Command as Offered
+from arp.protocol.safe_text import sanitise
 
 COMMANDS = {
     "/help": "shows this",
@@ -20,8 +24,8 @@ COMMANDS = {
 }
 """Every command and what it does."""
 
-HELP = "\n".join(f"{name:<9} {does}" for name, does in COMMANDS.items())
-"""Shown by `/help`."""
+MAX_SHOWN = 60
+"""Characters of an agent's command that `/help` shows, name and hint; of its description too."""
 
 _LOOKS_LIKE_COMMAND = re.compile(r"/[a-z]+")
 
@@ -33,6 +37,28 @@ class Command(Struct, frozen=True):
     rest: str = ""
 
 
+def help_text(offered: Sequence[Offered]) -> str:
+    """Return what `/help` shows: the commands of this program, then those of the agent.
+
+    Args:
+        offered: The agent's, as its `hello` lists them. One whose name is taken here is shown with
+            two slashes, which send it.
+    """
+    rows = list(COMMANDS.items())
+    for each in offered:
+        name = _short(f"//{each.name}" if f"/{each.name}" in COMMANDS else f"/{each.name}")
+        hint = f" {_short(each.hint)}" if each.hint else ""
+        rows.append((f"{name}{hint}", _short(each.description)))
+    wide = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{wide}} {does}".rstrip() for name, does in rows)
+
+
+def _short(text: str) -> str:
+    """Return what an agent says of itself in one line, with no control characters."""
+    plain = " ".join(sanitise(text).split())
+    return plain if len(plain) <= MAX_SHOWN else f"{plain[: MAX_SHOWN - 1]}…"
+
+
 def parse_command(typed: str) -> Command | None:
     """Reads a line as a command; `None` if it is none."""
     name, _, rest = typed.strip().partition(" ")
@@ -41,9 +67,16 @@ def parse_command(typed: str) -> Command | None:
     return Command(name, rest.strip()) if name in COMMANDS else None
 
 
-def is_misspelt(typed: str) -> bool:
-    """Tells whether a line looks like a command that there is not; two slashes send it as it is."""
-    return _LOOKS_LIKE_COMMAND.fullmatch(typed.strip()) is not None
+def is_misspelt(typed: str, offered: Sequence[Offered]) -> bool:
+    """Tells whether a line looks like a command that there is not; two slashes send it as it is.
+
+    Args:
+        typed: A line that is no command of this program.
+        offered: The commands of the agent.
+    """
+    name = typed.strip()
+    is_offered = any(name == f"/{each.name}" for each in offered)
+    return not is_offered and _LOOKS_LIKE_COMMAND.fullmatch(name) is not None
 
 
 def file_arguments(rest: str) -> tuple[list[str], str | None]:

@@ -19,9 +19,10 @@ from msgspec import Struct
 from arp.client.events import Connected, Disconnected, Event, Skipped
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import Delta, ErrorMessage
+from arp.protocol.messages import AgentHello, Delta, ErrorMessage
+from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen, TurnScreen
-from arp_terminal.commands import HELP, Command, file_arguments, is_misspelt, parse_command
+from arp_terminal.commands import Command, file_arguments, help_text, is_misspelt, parse_command
 from arp_terminal.dialogue import Dialogue, dialogue_for
 from arp_terminal.form_dialogue import FormDialogue
 from arp_terminal.in_flight import InFlight
@@ -53,6 +54,8 @@ class Client(Protocol):
     def screen(self) -> Screen: ...  # noqa: D102
     @property
     def session_id(self) -> str | None: ...  # noqa: D102
+    @property
+    def agent(self) -> AgentHello | None: ...  # noqa: D102
     @property
     def connected(self) -> bool: ...  # noqa: D102
     def events(self) -> AsyncIterator[Event]: ...  # noqa: D102
@@ -236,7 +239,7 @@ class Conversation:
                 return await self._obey(command)
             if asking is not None:
                 await self._answer(asking, typed)
-            elif is_misspelt(typed):
+            elif is_misspelt(typed, self._offered()):
                 self.notes.append(
                     Note(
                         "bad",
@@ -264,6 +267,11 @@ class Conversation:
             return
         self.notes.append(Note("info", "Stopping. Press Ctrl-C again to leave.", brief=True))
         await self.enter("/cancel")
+
+    def _offered(self) -> Sequence[Offered]:
+        """Return the commands of the agent; none before it has said its `hello`."""
+        agent = self.client.agent
+        return agent.capabilities.commands if agent is not None else ()
 
     async def _say(self, typed: str) -> None:
         text = typed.removeprefix("/") if typed.startswith("//") else typed
@@ -299,7 +307,7 @@ class Conversation:
     async def _obey(self, command: Command) -> Command | None:
         match command.name:
             case "/help":
-                self.notes.append(Note("info", HELP))
+                self.notes.append(Note("info", help_text(self._offered())))
             case "/quit":
                 self.leave = "quit"
             case "/new":

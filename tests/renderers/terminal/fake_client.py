@@ -11,6 +11,7 @@ from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
+    AgentHello,
     Commit,
     Delta,
     DeltaPayload,
@@ -39,6 +40,7 @@ class FakeClient:
         self.screen = Screen()
         self.session_id: str | None = SESSION
         self.connected = True
+        self.agent: AgentHello | None = None
         self.sent: list[tuple[str, JsonObject, str | None]] = []
         """Type, data and source of each input, in order."""
         self.arrived: asyncio.Queue[str] = asyncio.Queue()

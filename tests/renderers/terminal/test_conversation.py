@@ -5,7 +5,8 @@ from __future__ import annotations
 from arp.client.events import Connected, Disconnected, Event, Skipped
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, ResourceLimit
-from arp.protocol.messages import Commit, ErrorMessage
+from arp.protocol.messages import AgentCapabilities, AgentHello, Commit, ErrorMessage
+from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen
 from arp_terminal.commands import Command
 from arp_terminal.conversation import Conversation
@@ -53,6 +54,37 @@ async def test_two_slashes_send_a_line_that_begins_with_one() -> None:
     await talk.conversation.enter("/hlep")
     assert len(talk.sent) == 2
     assert talk.notes() == ["No command /hlep. /help lists them all; //… sends it as text."]
+
+
+async def test_commands_of_the_agent_are_sent_and_listed() -> None:
+    """One that this program has too goes with two slashes."""
+    talk = Talk()
+    commands = [
+        Offered("tables", "The tables\nthat there \x1b[31mare"),
+        Offered("describe", "The columns", "table"),
+        Offered("help", "What you can ask"),
+    ]
+    talk.agent = AgentHello(capabilities=AgentCapabilities([], commands=commands))
+    for typed in ("/tables", "/describe cars", "//help", "/table"):
+        await talk.conversation.enter(typed)
+    sent = [data["text"] for _, data, _ in talk.sent]
+    assert sent == ["/tables", "/describe cars", "/help"]
+    assert talk.notes() == ["No command /table. /help lists them all; //… sends it as text."]
+    await talk.conversation.enter("/help")
+    (shown,) = talk.notes()
+    lines = shown.splitlines()
+    assert lines[0] == "/help           shows this"
+    assert lines[-2:] == ["/describe table The columns", "//help          What you can ask"]
+    assert lines[-3].startswith("/tables         The tables that there ")
+    assert "\x1b" not in shown
+
+
+async def test_help_without_commands_of_the_agent_lists_those_of_this_program() -> None:
+    talk = Talk()
+    await talk.conversation.enter("/help")
+    (shown,) = talk.notes()
+    assert shown.splitlines()[0] == "/help   shows this"
+    assert len(shown.splitlines()) == 9
 
 
 async def test_a_question_is_asked_when_it_appears_and_answered_with_its_id() -> None:
