@@ -65,7 +65,7 @@ function turned(labels: readonly string[], columns: readonly number[], bottom: n
   let longest = 0;
   const drawing = labels.map((label, at) => {
     const [x, y] = [(columns[at] as number) + 4, bottom + 14];
-    const shown = cut(label, Math.min(LONGEST_TURNED_PX, x / RUN)); // to the left there is only so much room
+    const shown = cut(label, Math.min(LONGEST_TURNED_PX, (x - 6) / RUN)); // to the left there is only so much room
     longest = Math.max(longest, widthOf(shown));
     return svg`<text x=${x} y=${y} text-anchor="end" transform="rotate(${-ANGLE} ${x} ${y})">${shown}</text>`;
   });

@@ -2,8 +2,7 @@
 
 import type { Translate } from "../context.js";
 
-/** Units and currencies for which languages have signs, places and spaces of their own. */
-const UNITS = new Map([["%", "percent"], ["°C", "celsius"], ["°F", "fahrenheit"]]);
+/** Currencies by their signs, for which, as for per cent, languages have places and spaces of their own. */
 const CURRENCIES = new Map([["$", "USD"], ["€", "EUR"], ["£", "GBP"], ["¥", "JPY"]]);
 const LONGEST_SHORT = 4;
 
@@ -15,8 +14,8 @@ export function isShort(unit: string): boolean {
 /** A number and its unit. Without a format it is told as exactly as is of use: 1,234.568, 0.0001235. */
 export function figure(value: number, unit: string, t: Translate, format?: Intl.NumberFormatOptions): string {
   const options = format ?? exactly(Math.abs(value));
-  const [own, currency] = [UNITS.get(unit), CURRENCIES.get(unit)];
-  if (own) return t.number(value, { ...options, style: "unit", unit: own });
+  const currency = CURRENCIES.get(unit);
+  if (unit === "%") return t.number(value, { ...options, style: "unit", unit: "percent" });
   if (currency) return t.number(value, { trailingZeroDisplay: "stripIfInteger", ...options, style: "currency", currency, currencyDisplay: "narrowSymbol" });
   return t.number(value, options) + (unit && `\u00a0${unit}`);
 }

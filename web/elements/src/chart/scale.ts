@@ -10,7 +10,7 @@ export interface Scale {
 
 /** Values beyond it have no room between them that a number can tell. */
 const LARGEST = 1e307;
-const SMALLEST_STEP = 1e-300;
+const SMALLEST_STEP = 1e-98;
 /** The least part of a value that a step can be: numbers have some 15 places. */
 const LEAST_PART = 1e-13;
 
@@ -47,7 +47,7 @@ export function scaleOver(values: readonly number[], withZero: boolean, count: n
   const step = wanted < finest ? stepFor(finest, 1) : areWhole && wanted === 2.5 ? 2 : wanted;
   const first = Math.floor(least / step + 1e-9);
   const last = Math.max(first + 1, Math.ceil(most / step - 1e-9));
-  const places = Math.min(100, placesOf(step));
+  const places = placesOf(step);
   const ticks = Array.from({ length: Math.min(50, last - first + 1) }, (_, at) => Number(((first + at) * step).toFixed(places)));
   const [low, high] = [first * step, last * step];
   return { least: low, most: high, ticks, at: (value) => from + ((value - low) / (high - low)) * (to - from) };

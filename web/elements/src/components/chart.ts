@@ -159,9 +159,7 @@ export class ArpChart extends ComponentElement {
         const slice = slices.get(at);
         const value = series[0]?.values[at];
         const look = () => isPie && (this.looked = slice ? { at: slice.at, series: 0 } : null);
-        return html`<button type="button" class="arp-legend-item" aria-pressed=${String(!this.dropped.has(at))} data-picked=${slice && slice.at === looked?.at ? "" : nothing} @click=${() => this.#toggle(at)} @pointerenter=${look}>
-          ${this.#swatch(at)}<span dir="auto">${name || t.number(at + 1)}</span>${isPie && series.length === 1 ? html`<b dir="ltr">${value == null ? "–" : figure(value, yTitle ? "" : unit, t)}</b><b class="arp-part">${slice ? percent(slice.part, t) : "–"}</b>` : nothing}
-        </button>`;
+        return html`<button type="button" class="arp-legend-item" aria-pressed=${String(!this.dropped.has(at))} data-picked=${slice && slice.at === looked?.at ? "" : nothing} @click=${() => this.#toggle(at)} @pointerenter=${look}>${this.#swatch(at)}<span dir="auto">${name || t.number(at + 1)}</span>${isPie && series.length === 1 ? html`<b dir="ltr">${value == null ? "–" : figure(value, yTitle ? "" : unit, t)}</b><b class="arp-part">${slice ? percent(slice.part, t) : "–"}</b>` : nothing}</button>`;
       })}${names.length > MOST_ITEMS ? html`<p class="arp-note">… ${t.number(names.length - MOST_ITEMS)}</p>` : nothing}</div>`;
   }
 
