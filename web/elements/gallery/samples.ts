@@ -55,6 +55,28 @@ Energy is $$E = mc^2$$ and the mean is \\(\\bar x = \\frac{1}{n}\\sum_i x_i\\); 
 
 <script>alert(1)</script> stays what it is, and so does [this](javascript:alert(1)).`;
 
+/** More columns than fit, numbers with different places, long texts. */
+const WIDE: JsonObject = {
+  title: "Orders of the quarter",
+  headers: ["Customer", "Region", "What was ordered", "Status", "Pieces", "Price", "Discount", "Total", "Delivered"],
+  rows: [
+    ["Nordic Shipping & Logistics AB", "North", "Twelve replacement bearings for the main conveyor, before the end of the quarter", "open", 12, 18.5, "5 %", 222, "2026-01-10"],
+    ["Café Zentral", "Central Europe", "Coffee machine", "shipped", 1, 1249, "12.5 %", 1249, "2026-02-11"],
+    ["Müller Maschinenbau GmbH & Co. KG", "Asia-Pacific", "Hydraulic press, refurbished, with two days of training on site", "paid", 2.5, 310.125, "0 %", 775.31, "2026-03-12"],
+  ],
+};
+
+/** A pie of more parts than there are colours, with long names. */
+const PARTS: JsonObject = {
+  type: "pie",
+  title: "Revenue by source",
+  labels: ["Enterprise subscriptions (annual, prepaid)", "Team plans", "Professional services and on-site training", "Marketplace commissions", "Hardware", "Support contracts, 24 × 7", "Education and non-profit discounts", "Partner resales in Asia-Pacific", "Licences from the old price list", "Events", "API usage above the included quota", "Other"],
+  datasets: [{ label: "2025", data: [412_300, 288_450, 176_020, 143_900, 98_310, 74_200, 61_840, 45_010, 32_750, 21_400, 9_800, 210] }],
+  x_title: "Source",
+  y_title: "Revenue",
+  unit: "USD",
+};
+
 const CITIES: JsonObject = {
   title: "Cities of Norway",
   headers: ["City", "People", "Share", "Founded", "Capital"],
@@ -131,6 +153,7 @@ export const SAMPLES: readonly Sample[] = [
   sample("status warning", "status-card", { status: "warning", title: "3 rows have no date" }),
   sample("status info", "status-card", { status: "info", title: "The data is from 2015", sections: [{ label: "Source", content: "NOAA" }] }),
   sample("table", "table", CITIES),
+  sample("table wide", "table", WIDE),
   sample("table tabs", "table", { headers: [], rows: [], tabs: [{ name: "North", headers: ["City", "°C"], rows: [["Tromsø", -3.8], ["Bodø", 0.2]], highlight: [1] }, { name: "South", headers: ["City", "°C"], rows: [["Oslo", -1.5]] }] }),
   sample("table empty", "table", { title: "Nothing found", headers: ["City", "People"], rows: [] }),
   sample("table long", "table", { title: "Ten thousand", headers: ["#", "Name", "Value"], rows: Array.from({ length: 10_000 }, (_, at) => [at + 1, `Row number ${at + 1}`, (at * 7919) % 1000]), sortable: true }),
@@ -145,6 +168,8 @@ export const SAMPLES: readonly Sample[] = [
   sample("chart line", "chart", { type: "line", title: "Warmest hour", labels: MONTHS, datasets: [{ label: "2012", data: WARM }, { label: "2013", data: WARM.map((value) => (value === null ? 7.5 : value - 1.8)) }, { label: "2014", data: WARM.map((value, at) => (at === 4 ? null : (value ?? 8) + 1.2)) }] }),
   sample("chart area", "chart", { type: "area", title: "Balance", labels: MONTHS, datasets: [{ label: "Balance", data: [12, 18, 7, -4, -16, -9, 2, 8, 21, 30, 24, 19] }], height: 220 }),
   sample("chart pie", "chart", { type: "pie", title: "Kinds of weather", labels: ["sun", "rain", "fog", "drizzle", "snow"], datasets: [{ data: [640, 641, 101, 53, 26] }] }),
+  sample("chart parts", "chart", PARTS),
+  sample("chart titles", "chart", { type: "bar", title: "Open orders", labels: ["North and the islands", "Central Europe", "Asia-Pacific", "South America", "Middle East and Africa", "Everything else"], datasets: [{ label: "Open", data: [12.5, 30, 17.5, 8, 4, 1] }], x_title: "Region", y_title: "Orders", unit: "%", height: 220 }),
   sample("chart scatter", "chart", { type: "scatter", title: "Rain by wind", labels: [1.2, 2, 2.4, 2.9, 3.1, 3.6, 4.2, 4.4, 5, 6.1], datasets: [{ label: "Winter", data: [2, 8, 6, 12, 9, 15, 22, 18, 30, 41] }, { label: "Summer", data: [0, 1, 0, 2, 4, 3, 2, 6, 8, 12], color: "#b0408f" }] }),
   sample("chart empty", "chart", { type: "line", title: "Nothing yet", labels: [], datasets: [], height: 160 }),
   sample("image", "image", { src: PICTURE, alt: "Four squares", width: 240, height: 160, caption: "Four squares, as an example" }),

@@ -2,15 +2,20 @@
 
 import type { ArpClient } from "@agent-rendering/core";
 import { describe, expect, test } from "vitest";
+import { translator } from "@agent-rendering/core/strings";
 import { chartData } from "../src/chart/data.js";
+import { cut, namesBelow, widthOf, type Names } from "../src/chart/names.js";
+import { figure, percent } from "../src/chart/numbers.js";
+import { nearestPoint, walked } from "../src/chart/pick.js";
 import { slicesOf } from "../src/chart/pie.js";
-import { scaleOver } from "../src/chart/scale.js";
-import { areaPath, linePath, thinned, type Point } from "../src/chart/shapes.js";
+import { scaleOver, tickFormat } from "../src/chart/scale.js";
+import { areaPath, linePath, lookOf, thinned, type Point } from "../src/chart/shapes.js";
 import { codeFileName } from "../src/components/code_block.js";
 import { partOf } from "../src/components/layout.js";
 import { difference, patchOf } from "../src/diff/rows.js";
 import { fileName } from "../src/clipboard.js";
 import { linesOf } from "../src/code/highlight.js";
+import { missing, tailOf } from "../src/table/decimals.js";
 import { columnKind, numberOf, sorted, type Row } from "../src/table/sort.js";
 import { imageSource, linkTarget } from "../src/url.js";
 import { visible } from "../src/values.js";
@@ -43,12 +48,18 @@ describe("W41 sorting", () => {
 
 describe("W44 scales", () => {
   test.each([
-    [[0, 143], true, [0, 20, 40, 60, 80, 100, 120, 140, 160]],
+    [[0, 143], true, [0, 25, 50, 75, 100, 125, 150]],
     [[-16, 30], true, [-20, -10, 0, 10, 20, 30]],
-    [[0, 0], true, [0, 0.2, 0.4, 0.6, 0.8, 1]],
+    [[0, 0], true, [0, 1]],
     [[], false, [0, 0.2, 0.4, 0.6, 0.8, 1]],
     [[1013, 1021], false, [1012, 1014, 1016, 1018, 1020, 1022]],
-    [[7], false, [6.2, 6.4, 6.6, 6.8, 7, 7.2, 7.4, 7.6, 7.8]],
+    [[7], false, [6, 7, 8]],
+    [[7.5], false, [6.75, 7, 7.25, 7.5, 7.75, 8, 8.25]],
+    [[0, 2], true, [0, 1, 2]],
+    [[0, 10.5], true, [0, 2, 4, 6, 8, 10, 12]],
+    [[0, 12.5], true, [0, 2.5, 5, 7.5, 10, 12.5]],
+    [[0.03, 0.12], true, [0, 0.025, 0.05, 0.075, 0.1, 0.125]],
+    [[-5, -42], true, [-50, -40, -30, -20, -10, 0]],
   ])("over %j", (values, withZero, ticks) => {
     const scale = scaleOver(values, withZero, 5, 100, 0);
     expect(scale.ticks).toEqual(ticks);
@@ -58,6 +69,105 @@ describe("W44 scales", () => {
   test("very large and very small values have ticks too", () => {
     expect(scaleOver([1e300, -1e300], true, 5, 0, 1).ticks.every(Number.isFinite)).toBe(true);
     expect(scaleOver([1e-12, 3e-12], true, 3, 0, 1).ticks).toEqual([0, 1e-12, 2e-12, 3e-12]);
+    for (const values of [[1.7e308, -1.7e308], [5e-324, 0], [1e16, 1e16 + 2], [-1e300], [1e9, 1e9 + 1e-7]]) {
+      const { ticks, least, most } = scaleOver(values, false, 5, 0, 1);
+      expect(most).toBeGreaterThan(least);
+      expect(new Set(ticks).size).toBe(ticks.length);
+      expect(ticks.length).toBeGreaterThan(1);
+    }
+  });
+  test.each([
+    [[0, 500_000, 1_000_000, 1_500_000], "en", ["0", "500K", "1M", "1.5M"]],
+    [[1_000_000, 1_000_250, 1_000_500], "en", ["1,000,000", "1,000,250", "1,000,500"]],
+    [[0, 2.5, 5], "de", ["0,0", "2,5", "5,0"]],
+    [[0, 1e-12, 2e-12], "en", ["0E0", "1E-12", "2E-12"]],
+    [[1e20, 1.5e20], "en", ["1E20", "1.5E20"]],
+    [[0.001, 0.0010000001], "en", ["1E-3", "1.0000001E-3"]],
+  ])("ticks %j are told short and apart in %s", (ticks, locale, told) => {
+    const t = translator(locale);
+    expect(ticks.map((tick) => t.number(tick, tickFormat(ticks)))).toEqual(told);
+  });
+});
+
+describe("W44 numbers with units", () => {
+  const told = (value: number, unit: string, locale = "en", format?: Intl.NumberFormatOptions) => figure(value, unit, translator(locale), format).replace(/[\u00a0\u202f]/g, "_");
+  test("signs stand where the language has them, other units behind", () => {
+    expect([told(12.5, "%"), told(12.5, "%", "de"), told(20, "°C"), told(-1234.5, "$"), told(1234, "€", "de"), told(5, "kUSD"), told(5, "")]).toEqual(["12.5%", "12,5_%", "20_°C", "-$1,234.50", "1.234_€", "5_kUSD", "5"]);
+    expect(told(20_000, "$", "en", { notation: "compact", maximumFractionDigits: 0 })).toBe("$20K");
+    expect(told(1, "constructor")).toBe("1_constructor");
+  });
+  test("small ones are not told as nothing, huge ones not in full", () => {
+    expect([told(0.000123456, "kg"), told(1.5e21, ""), told(1234.5678, ""), told(0, "")]).toEqual(["0.0001235_kg", "1.5E21", "1,234.568", "0"]);
+    expect([percent(0.0001, translator("en")), percent(0, translator("en")), percent(0.1234, translator("en"))]).toEqual(["<0.1%", "0%", "12.3%"]);
+  });
+});
+
+describe("W44 names below an axis", () => {
+  /** The left and right end of each name. */
+  const spans = (names: Names) => names.drawing.map(({ values }) => [Number(values[0]) - widthOf(String(values.at(-1))) / 2, Number(values[0]) + widthOf(String(values.at(-1))) / 2] as const);
+  const drawn = (count: number, name: (at: number) => string, width: number, isEach = false) => {
+    const labels = Array.from({ length: count }, (_, at) => name(at));
+    const columns = labels.map((_, at) => 50 + ((width - 62) / count) * (at + 0.5));
+    return namesBelow(labels, columns, 240, 50, width - 12, isEach);
+  };
+  test.each([[3, 40], [12, 12], [12, 30], [40, 5], [200, 20], [1, 60], [30, 2]])("%i of %i letters do not touch at any width", (count, letters) => {
+    for (const width of [220, 320, 640, 1200]) {
+      const names = drawn(count, (at) => "x".repeat(1 + ((at * 7) % letters)), width);
+      const ends = spans(names);
+      expect(ends.length).toBeGreaterThan(0);
+      ends.slice(1).forEach(([start], at) => expect(start).toBeGreaterThan((ends[at] as readonly [number, number])[1]));
+    }
+  });
+  test("those of bars are turned, all of them, where they do not fit; years are thinned out", () => {
+    const turned = drawn(12, (at) => `Department number ${at}`, 400, true);
+    expect(turned.drawing).toHaveLength(12);
+    expect(turned.more).toBeGreaterThan(30);
+    const years = drawn(60, (at) => String(1960 + at), 640, true);
+    expect(years.more).toBe(0);
+    expect(years.drawing.length).toBeLessThan(30);
+    expect(drawn(3, (at) => `A long name, ${"very ".repeat(9)}${at}`, 640, true).more).toBe(0);
+  });
+  test("a name is cut by what it is wide", () => {
+    expect([cut("abcdef", 100), cut("abcdefghij", 42), cut("日本語日本語", 42), cut("", 5)]).toEqual(["abcdef", "abcde…", "日本…", ""]);
+  });
+});
+
+describe("W45 picking points", () => {
+  const points: Point[][] = [[[10, 100], [12, 10], null], [[60, 12], [200, 100], [14, 95]]];
+  test("the nearest is picked by both distances", () => {
+    expect(nearestPoint(points, 12, 90)).toEqual({ at: 2, series: 1 });
+    expect(nearestPoint(points, 12, 30)).toEqual({ at: 1, series: 0 });
+    expect(nearestPoint(points, 150, 100)).toEqual({ at: 1, series: 1 });
+    expect(nearestPoint([[null], []], 1, 1)).toBe(null);
+  });
+  test("keys reach every point once, from left to right and from low to high", () => {
+    const way = (key: string) => {
+      const seen: string[] = [];
+      for (let looked = walked(points, null, "Home"), round = 0; looked && round < 9; looked = walked(points, looked, key), round += 1) seen.push(`${looked.series}.${looked.at}`);
+      return [...new Set(seen)];
+    };
+    expect(way("ArrowRight")).toEqual(["0.0", "0.1", "1.2", "1.0", "1.1"]);
+    expect(walked(points, { at: 0, series: 0 }, "ArrowUp")).toMatchObject({ at: 1, series: 1 });
+    expect(walked(points, { at: 1, series: 0 }, "ArrowUp")).toMatchObject({ at: 1, series: 0 });
+    expect(walked(points, { at: 1, series: 1 }, "End")).toMatchObject({ at: 1, series: 1 });
+    expect([walked(points, null, "Enter"), walked([], null, "End")]).toEqual([undefined, undefined]);
+  });
+});
+
+describe("W41 decimals", () => {
+  const lacks = (...values: (string | number | null)[]) => {
+    const rows = values.map((value) => [value]);
+    const tail = tailOf(rows, 0);
+    return values.map((value) => missing(String(value ?? ""), tail));
+  };
+  test("what a number lacks of the longest end", () => {
+    expect(lacks(1.5, 12.25, 3, null, -0.125)).toEqual(["00", "0", ".000", "", ""]);
+    expect(lacks("12.5 %", "5 %", "7")).toEqual(["", ".0", ".0 %"]);
+    expect(lacks("$1,234.50", "$5")).toEqual(["", ".00"]);
+    expect(lacks(1, 2, 3)).toEqual(["", "", ""]);
+  });
+  test("numbers with an exponent stay out of it", () => {
+    expect(lacks(1e21, 1e-7, 2.5, 1)).toEqual(["", "", "", ".0"]);
   });
 });
 
@@ -74,9 +184,15 @@ describe("W44 shapes", () => {
   });
   test("slices are parts of what is above zero", () => {
     const data = chartData({ type: "pie", labels: ["a", "b", "c", "d"], datasets: [{ data: [3, -1, null, 1] }] });
-    expect(slicesOf(data, new Set()).map(({ label, part }) => [label, part])).toEqual([[0, 0.75], [3, 0.25]]);
-    expect(slicesOf(data, new Set([0])).map(({ label, part }) => [label, part])).toEqual([[3, 1]]);
+    expect(slicesOf(data, new Set(), 200).map(({ label, part }) => [label, part])).toEqual([[0, 0.75], [3, 0.25]]);
+    expect(slicesOf(data, new Set([0]), 200).map(({ label, part }) => [label, part])).toEqual([[3, 1]]);
   });
+});
+
+test.each([1, 2, 5, 8, 9, 12, 13, 16, 17, 24])("W44 of %i parts no two are alike, and none beside one of its colour", (count) => {
+  const looks = Array.from({ length: count }, (_, part) => lookOf(part, count));
+  expect(new Set(looks.map(String)).size).toBe(count);
+  looks.forEach(([colour], at) => count > 1 && expect(colour).not.toBe((looks[(at + 1) % count] as [number, number])[0]));
 });
 
 describe("W47 differences", () => {

@@ -24,10 +24,14 @@ export interface ChartData {
   /** Of a scatter whose labels are numbers: where its points stand. */
   readonly places: readonly number[] | null;
   readonly height: number;
+  /** What the labels are, what the values are, and what they are counted in; each may be empty. */
+  readonly xTitle: string;
+  readonly yTitle: string;
+  readonly unit: string;
 }
 
 /** Reads a chart. */
-export function chartData({ type, title, labels, datasets, height }: JsonObject): ChartData {
+export function chartData({ type, title, labels, datasets, height, x_title, y_title, unit }: JsonObject): ChartData {
   const kind = oneOf(type, KINDS);
   const given = list(labels);
   const series = objects(datasets).map(({ label, data, color }, look) => ({
@@ -46,6 +50,9 @@ export function chartData({ type, title, labels, datasets, height }: JsonObject)
     series,
     places: areNumbers ? places : null,
     height: Math.min(900, Math.max(120, number(height) ?? 280)),
+    xTitle: text(x_title),
+    yTitle: text(y_title),
+    unit: text(unit).trim(),
   };
 }
 

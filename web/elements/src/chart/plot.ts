@@ -3,6 +3,8 @@
 import { nothing, svg, type SVGTemplateResult } from "lit";
 import type { Translate } from "../context.js";
 import type { ChartData, Series } from "./data.js";
+import { cut, namesBelow, widthOf } from "./names.js";
+import { figure, isShort } from "./numbers.js";
 import { scaleOver, tickFormat, type Scale } from "./scale.js";
 import { areaPath, barPath, DASHES, linePath, markPath, thinned, type Point } from "./shapes.js";
 import { styled } from "../styled.js";
@@ -16,10 +18,14 @@ export interface Plot {
   readonly points: readonly (readonly Point[])[];
   readonly top: number;
   readonly bottom: number;
+  readonly left: number;
+  readonly right: number;
+  /** Of all of it: the chart's own, and what titles and turned names take. */
+  readonly height: number;
 }
 
-const CHARACTER_PX = 6.9;
-const LONGEST_LABEL = 16;
+/** A line of a title. */
+const LINE_PX = 22;
 const TICK_PX = 52;
 /** More points than this have no marks of their own. */
 const MOST_MARKS = 40;
@@ -28,28 +34,40 @@ const MOST_BARS = 400;
 
 /** Draws a line, bar, area or scatter chart so many pixels wide. */
 export function plot(data: ChartData, shown: readonly Series[], width: number, t: Translate): Plot {
-  const { kind, labels, places, height } = data;
+  const { kind, labels, places, xTitle, unit } = data;
   const values = shown.flatMap(({ values }) => values.filter((value) => value !== null));
-  const [top, bottom] = [10, height - 26];
+  const head = headOf(data);
+  const top = head ? 10 + LINE_PX : 10;
+  const bottom = top + data.height - 36;
   const y = scaleOver(values, kind === "bar" || kind === "area", Math.max(2, Math.round((bottom - top) / TICK_PX)), bottom, top);
   const format = tickFormat(y.ticks);
-  const ticks = y.ticks.map((tick) => t.number(tick, format));
-  const left = Math.ceil(Math.max(...ticks.map((tick) => tick.length)) * CHARACTER_PX) + 14;
+  const ticks = y.ticks.map((tick) => figure(tick, isShort(unit) ? unit : "", t, format));
+  const left = Math.ceil(Math.max(...ticks.map(widthOf))) + 14;
   const right = width - 12;
   const x = places ? scaleOver(places, false, Math.max(2, Math.round((right - left) / 90)), left + 6, right - 6) : null;
   const columns = columnsOf(data, left, right, x);
   const points = shown.map(({ values }) => columns.map((column, at): Point => {
     const value = values[at];
-    return value == null ? null : [column, y.at(value)];
+    return value == null || Number.isNaN(column) ? null : [column, y.at(value)];
   }));
   const zero = y.at(Math.min(Math.max(0, y.least), y.most));
+  const names = x ? { drawing: axisOfNumbers(x, bottom, t), more: 0 } : namesBelow(labels, columns, bottom, left, right, kind === "bar");
+  const below = bottom + 26 + names.more;
   const drawing = svg`
     <g class="arp-axis">${y.ticks.map((tick, at) => svg`
       <line x1=${left} x2=${right} y1=${y.at(tick)} y2=${y.at(tick)} class=${tick === 0 ? "arp-zero" : "arp-grid"}></line>
       <text x=${left - 8} y=${y.at(tick)} dy=".32em" text-anchor="end">${ticks[at]}</text>`)}
-    ${x ? axisOfNumbers(x, bottom, t) : axisOfNames(labels, columns, bottom, left, right)}</g>
+    ${names.drawing}
+    ${head ? svg`<text class="arp-axis-title" x="0" y="14">${cut(head, width)}</text>` : nothing}
+    ${xTitle ? svg`<text class="arp-axis-title" x=${(left + right) / 2} y=${below + 12} text-anchor="middle">${cut(xTitle, right - left)}</text>` : nothing}</g>
     ${kind === "bar" ? bars(shown, points, columns, zero, right - left) : shown.map((series, at) => svg`<g class="arp-series" ${colourStyle(series)} data-look=${series.look % 8}>${oneSeries(kind, series, points[at] ?? [], zero, right - left)}</g>`)}`;
-  return { drawing, columns, points, top, bottom };
+  return { drawing, columns, points, top, bottom, left, right, height: below + (xTitle ? LINE_PX : 0) };
+}
+
+/** What the values are; with the unit, unless it stands at each tick. */
+function headOf({ yTitle, unit }: ChartData): string {
+  if (unit === "" || isShort(unit)) return yTitle;
+  return yTitle === "" ? unit : `${yTitle} (${unit})`;
 }
 
 function columnsOf({ kind, labels, places }: ChartData, left: number, right: number, x: Scale | null): number[] {
@@ -63,19 +81,6 @@ function columnsOf({ kind, labels, places }: ChartData, left: number, right: num
 function axisOfNumbers(x: Scale, bottom: number, t: Translate): SVGTemplateResult[] {
   const format = tickFormat(x.ticks);
   return x.ticks.map((tick) => svg`<text x=${x.at(tick)} y=${bottom + 18} text-anchor="middle">${t.number(tick, { ...format, useGrouping: false })}</text>`);
-}
-
-/** As many labels as fit without touching. */
-function axisOfNames(labels: readonly string[], columns: readonly number[], bottom: number, left: number, right: number): SVGTemplateResult[] {
-  const longest = Math.min(LONGEST_LABEL, labels.reduce((most, label) => Math.max(most, label.length), 1));
-  const each = Math.max(1, Math.ceil((labels.length * (longest * CHARACTER_PX + 14)) / Math.max(1, right - left)));
-  return labels.flatMap((label, at) => {
-    if (at % each !== 0) return [];
-    const shown = label.length > LONGEST_LABEL ? `${label.slice(0, LONGEST_LABEL - 1)}…` : label;
-    const half = (shown.length * CHARACTER_PX) / 2;
-    const middle = Math.min(Math.max(columns[at] as number, half + 2), right + 10 - half);
-    return [svg`<text x=${middle} y=${bottom + 18} text-anchor="middle">${shown}</text>`];
-  });
 }
 
 function bars(shown: readonly Series[], points: readonly (readonly Point[])[], columns: readonly number[], zero: number, width: number): SVGTemplateResult[] {

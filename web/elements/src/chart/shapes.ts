@@ -6,6 +6,20 @@ export type Point = readonly [x: number, y: number] | null;
 /** Looks besides colour, so that series are told apart without it. */
 export const DASHES = ["", "7 4", "2 3", "10 3 2 3", "4 2", "12 4", "2 5", "6 2 2 2 2 2"] as const;
 
+/** How many colours there are. */
+const COLOURS = 8;
+
+/**
+ * The colour and the texture of a part among so many: behind the eighth the colours come again, in another order and
+ * with another texture, and the last is not of the colour of the first, beside which it lies.
+ */
+export function lookOf(part: number, count: number): [colour: number, texture: number] {
+  const round = Math.floor(part / COLOURS);
+  const colour = (part + 4 * round) % COLOURS;
+  const isBesideFirst = part > 0 && part === count - 1 && colour === 0;
+  return [isBesideFirst ? 2 : colour, round % 3];
+}
+
 /** At most two points a pixel: least and most of each column, gaps kept. */
 export function thinned(points: readonly Point[], width: number): readonly Point[] {
   if (points.length <= 4 * width) return points;

@@ -2,11 +2,13 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, svg, type PropertyDeclarations, type PropertyValues } from "lit";
+import type { dataTable } from "../chart/data_table.js";
 import { chartData, type ChartData, type Series } from "../chart/data.js";
-import { pie, slicesOf, type Slice } from "../chart/pie.js";
+import { figure, percent } from "../chart/numbers.js";
+import { nearestPoint, walked, type Looked } from "../chart/pick.js";
+import { pie, slicesOf, textureOf, type Slice } from "../chart/pie.js";
 import { colourStyle, plot, type Plot } from "../chart/plot.js";
-import { pngOf, svgText } from "../chart/save.js";
-import { DASHES, markPath } from "../chart/shapes.js";
+import { DASHES, lookOf, markPath } from "../chart/shapes.js";
 import { fileName, saveFile } from "../clipboard.js";
 import { ComponentElement, define } from "../element.js";
 import { exportMenu, type Offer } from "../export_menu.js";
@@ -17,14 +19,14 @@ import { addStyles } from "../style/sheet.js";
 import styles from "../style/chart.css?inline";
 
 const NAMES = { line: "chartLine", bar: "chartBar", pie: "chartPie", scatter: "chartScatter", area: "chartArea" } as const;
+const saving = () => import("../chart/save.js");
 const GUESSED_WIDTH_PX = 640;
 const NARROWEST_PX = 220;
 
-/** What is looked at: a label, and which of the series shown. */
-interface Looked {
-  readonly at: number;
-  readonly series: number;
-}
+/** Items of a legend; the rest is in the data. */
+const MOST_ITEMS = 100;
+/** More parts of a pie are scrolled through. */
+const TALL_ITEMS = 16;
 
 /** `<arp-chart>`: arrow keys go from point to point; its data can be had as a table. */
 export class ArpChart extends ComponentElement {
@@ -34,6 +36,7 @@ export class ArpChart extends ComponentElement {
     looked: { state: true },
     asTable: { state: true },
     spoken: { state: true },
+    rows: { state: true },
   };
 
   /** Of the drawing; 0 before it is known: a drawing of another width would be laid out for nothing. */
@@ -43,6 +46,8 @@ export class ArpChart extends ComponentElement {
   declare looked: Looked | null;
   declare asTable: boolean;
   declare spoken: string;
+  /** Draws the data, once somebody has asked for it. */
+  declare rows: typeof dataTable | null;
   readonly #id = freshId("chart");
   #observer: ResizeObserver | null = null;
   #data: ChartData = chartData({});
@@ -51,7 +56,7 @@ export class ArpChart extends ComponentElement {
 
   constructor() {
     super();
-    Object.assign(this, { width: 0, dropped: new Set(), looked: null, asTable: false, spoken: "" });
+    Object.assign(this, { width: 0, dropped: new Set(), looked: null, asTable: false, spoken: "", rows: null });
   }
 
   override connectedCallback(): void {
@@ -88,33 +93,36 @@ export class ArpChart extends ComponentElement {
     return this.#data.kind === "pie" ? this.#data.series : this.#data.series.filter((_, at) => !this.dropped.has(at));
   }
 
-  protected override draw(_props: JsonObject): unknown {
+  protected override draw(props: JsonObject): unknown {
     const { t, width } = this;
-    const { kind, title, height, series } = this.#data;
+    const { kind, title, series } = this.#data;
     const isPie = kind === "pie";
+    const side = Math.min(width || this.#data.height, this.#data.height);
     this.#plot = isPie || width === 0 ? null : plot(this.#data, this.#shown, width, t);
-    this.#slices = isPie ? slicesOf(this.#data, this.dropped) : [];
+    this.#slices = isPie ? slicesOf(this.#data, this.dropped, side) : [];
+    const height = this.#plot?.height ?? side;
+    const across = isPie ? side : width;
     const name = title || t(NAMES[kind]);
     const isEmpty = !series.some(({ values }) => values.some((value) => value !== null));
     return html`<figure class="arp-card arp-chart" aria-labelledby=${this.#id}>
       <header>
         <figcaption class="arp-title" id=${this.#id} dir="auto">${name}</figcaption>
         <span class="arp-tools">
-          ${iconButton(this.asTable ? "chart" : "table", t(this.asTable ? "showChart" : "showData"), () => (this.asTable = !this.asTable))}
+          ${iconButton(this.asTable ? "chart" : "table", t(this.asTable ? "showChart" : "showData"), () => this.#turn())}
           ${this.#menu(name)}
         </span>
       </header>
-      ${this.asTable ? this.#table(name) : html`${this.#legend()}
+      ${this.asTable ? this.rows?.(props, this.#data, name, t) : html`<div class=${isPie ? "arp-whole" : ""}>${isPie ? nothing : this.#legend()}
       <div
-        class="arp-chart-place" dir="ltr" tabindex="0" role="application" aria-roledescription=${t(NAMES[kind])} aria-label=${this.#summary(name)}
+        class="arp-chart-place" ${styled(isPie ? { "--_arp-side": `${this.#data.height}px` } : {})} dir="ltr" tabindex="0" role="application" aria-roledescription=${t(NAMES[kind])} aria-label=${this.#summary(name)}
         @keydown=${this.#key} @pointermove=${this.#point} @pointerdown=${this.#point} @pointerleave=${this.#leave} @blur=${this.#leave}
       >
-        <svg viewBox="0 0 ${width} ${height}" width=${width} height=${height} aria-hidden="true" focusable="false">
-          ${isPie && width > 0 ? pie(this.#slices, this.#data, width, t) : this.#plot?.drawing}${this.#cross()}
+        <svg viewBox="0 0 ${across} ${height}" width=${across} height=${height} aria-hidden="true" focusable="false">
+          ${isPie && width > 0 ? pie(this.#slices, this.#data, side, t, this.#id, this.looked?.at) : this.#plot?.drawing}${this.#cross()}
         </svg>
         ${isEmpty ? html`<p class="arp-note arp-chart-empty">${t("noData")}</p>` : nothing}
-        ${this.#tip()}
-      </div>
+        ${this.#tip(across)}
+      </div>${isPie ? this.#legend() : nothing}</div>
       <p class="arp-hidden" role="status">${this.spoken}</p>`}
     </figure>`;
   }
@@ -122,36 +130,48 @@ export class ArpChart extends ComponentElement {
   /** What the chart says, in words. */
   #summary(name: string): string {
     const { t } = this;
-    const { kind, labels } = this.#data;
+    const { kind, labels, xTitle, yTitle } = this.#data;
     const ranges = this.#shown.map(({ name: series, values }) => {
       const there = values.filter((value) => value !== null);
       if (there.length === 0) return series;
       const least = there.reduce((one, other) => Math.min(one, other));
       const most = there.reduce((one, other) => Math.max(one, other));
-      return t("chartRange", { series: series || name, least: t.number(least), most: t.number(most) });
+      return t("chartRange", { series: series || name, least: this.#figure(least), most: this.#figure(most) });
     });
-    return [name, t(NAMES[kind]), t("points", { count: labels.length }), ...ranges].join(". ");
+    return [name, t(NAMES[kind]), ...[yTitle, xTitle].filter(Boolean), t("points", { count: labels.length }), ...ranges].join(". ");
   }
 
   // -- legend ------------------------------------------------------------------------------------
 
+  /** The series; of a pie its parts with their values, beside it, or below where it is narrow. */
   #legend(): unknown {
-    const { kind, series, labels } = this.#data;
+    const { kind, series, labels, xTitle, yTitle, unit } = this.#data;
+    const { looked, t } = this;
     const isPie = kind === "pie";
-    const items = isPie ? labels.map((label, at) => [label, at] as const) : series.map(({ name }, at) => [name, at] as const);
-    if (items.length === 0 || (items.length === 1 && items[0]?.[0] === "")) return nothing;
-    if (items.length === 1 && !isPie) return html`<div class="arp-legend"><span class="arp-legend-item">${this.#swatch(0)}<span dir="auto">${items[0]?.[0]}</span></span></div>`;
-    return html`<div class="arp-legend">${items.slice(0, 40).map(([name, at]) => html`<button
-      type="button" class="arp-legend-item" aria-pressed=${String(!this.dropped.has(at))} @click=${() => this.#toggle(at)}
-    >${this.#swatch(at)}<span dir="auto">${name || this.t.number(at + 1)}</span></button>`)}</div>`;
+    const names = isPie ? labels : series.map(({ name }) => name);
+    if (names.length === 0 || (names.length === 1 && names[0] === "")) return nothing;
+    if (names.length === 1 && !isPie) return html`<div class="arp-legend"><span class="arp-legend-item">${this.#swatch(0)}<span dir="auto">${names[0]}</span></span></div>`;
+    const head = yTitle && unit ? `${yTitle} (${unit})` : yTitle; // then not behind each value, where room is scarce
+    const slices = new Map(this.#slices.map(({ label, part }, at) => [label, { part, at }]));
+    return html`<div class=${`arp-legend${isPie ? " arp-parts" : ""}${isPie && labels.length > TALL_ITEMS ? " arp-many" : ""}`} @pointerleave=${this.#leave}>
+      ${isPie && (xTitle || head) ? html`<p class="arp-note arp-parts-head"><span dir="auto">${xTitle}</span><span dir="auto">${head}</span></p>` : nothing}
+      ${names.slice(0, MOST_ITEMS).map((name, at) => {
+        const slice = slices.get(at);
+        const value = series[0]?.values[at];
+        const look = () => isPie && (this.looked = slice ? { at: slice.at, series: 0 } : null);
+        return html`<button type="button" class="arp-legend-item" aria-pressed=${String(!this.dropped.has(at))} data-picked=${slice && slice.at === looked?.at ? "" : nothing} @click=${() => this.#toggle(at)} @pointerenter=${look}>${this.#swatch(at)}<span dir="auto">${name || t.number(at + 1)}</span>${isPie && series.length === 1 ? html`<b dir="ltr">${value == null ? "–" : figure(value, yTitle ? "" : unit, t)}</b><b class="arp-part">${slice ? percent(slice.part, t) : "–"}</b>` : nothing}</button>`;
+      })}${names.length > MOST_ITEMS ? html`<p class="arp-note">… ${t.number(names.length - MOST_ITEMS)}</p>` : nothing}</div>`;
   }
 
   #swatch(at: number): unknown {
-    const { kind, series } = this.#data;
+    const { kind, series, labels } = this.#data;
+    if (kind === "pie") {
+      const [colour, texture] = lookOf(at, labels.length);
+      const box = (fill: string | typeof nothing) => svg`<rect x="5" width="12" height="12" rx="3" fill=${fill}></rect>`;
+      return html`<svg class="arp-swatch arp-series" viewBox="0 0 22 12" data-look=${colour} aria-hidden="true">${box(nothing)}${texture ? box(textureOf(this.#id, texture)) : nothing}</svg>`;
+    }
     const one = series[at];
-    const style = kind === "pie" || one === undefined ? styled({}) : colourStyle(one);
-    const isFilled = kind === "bar" || kind === "pie";
-    return html`<svg class="arp-swatch arp-series" viewBox="0 0 22 12" data-look=${at % 8} ${style} aria-hidden="true">${isFilled
+    return html`<svg class="arp-swatch arp-series" viewBox="0 0 22 12" data-look=${at % 8} ${one === undefined ? styled({}) : colourStyle(one)} aria-hidden="true">${kind === "bar"
       ? svg`<rect x="5" width="12" height="12" rx="3"></rect>`
       : svg`${kind === "scatter" ? nothing : svg`<path class="arp-line-path" d="M0,6H22" stroke-dasharray=${DASHES[at % DASHES.length] || nothing}></path>`}<path class="arp-mark" transform="translate(11 6)" d=${markPath(at, 3.5)}></path>`}</svg>`;
   }
@@ -165,7 +185,14 @@ export class ArpChart extends ComponentElement {
 
   // -- looking at points -------------------------------------------------------------------------
 
-  readonly #leave = (): void => {
+  /** A value with its unit. */
+  #figure(value: number): string {
+    return figure(value, this.#data.unit, this.t);
+  }
+
+  readonly #leave = (event?: Event): void => {
+    // A finger leaves as soon as it is lifted: what it picked stays till it picks something else.
+    if (event?.type === "pointerleave" && (event as PointerEvent).pointerType === "touch") return;
     this.looked = null;
   };
 
@@ -174,9 +201,10 @@ export class ArpChart extends ComponentElement {
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     if (this.#plot !== null) {
       const { columns, points } = this.#plot;
-      const at = nearest(columns, x);
-      const apart = points.map((series) => Math.abs((series[at]?.[1] ?? Infinity) - y));
-      this.looked = at < 0 ? null : { at, series: Math.max(0, apart.indexOf(Math.min(...apart))) };
+      const isScatter = this.#data.kind === "scatter";
+      const near = nearestPoint(isScatter ? points : [columns.map((column) => [column, y] as const)], x, y);
+      const apart = points.map((series) => Math.abs((series[near?.at ?? -1]?.[1] ?? Infinity) - y));
+      this.looked = near && { at: near.at, series: isScatter ? near.series : Math.max(0, apart.indexOf(Math.min(...apart))) };
       return;
     }
     const { height } = this.#data;
@@ -190,7 +218,8 @@ export class ArpChart extends ComponentElement {
     const sets = this.#plot ? this.#shown.length : 1;
     if (count === 0 || sets === 0) return;
     const { at, series } = this.looked ?? { at: -1, series: 0 };
-    const moved = {
+    const spot = this.#plot && this.#data.kind === "scatter" ? walked(this.#plot.points, this.looked, event.key) : undefined;
+    const moved = spot ? [spot.at, spot.series] : {
       ArrowRight: [Math.min(count - 1, at + 1), series],
       ArrowLeft: [Math.max(0, at - 1), series],
       ArrowDown: [Math.max(0, at), (series + 1) % sets],
@@ -211,20 +240,21 @@ export class ArpChart extends ComponentElement {
   /** A point in words. */
   #told({ at, series }: Looked): string {
     const { t } = this;
-    const { labels } = this.#data;
+    const { labels, xTitle } = this.#data;
     if (this.#plot === null) {
       const slice = this.#slices[at];
-      return slice ? `${labels[slice.label]}: ${t.number(slice.value)} (${t.number(slice.part, { style: "percent", maximumFractionDigits: 1 })})` : "";
+      return slice ? `${labels[slice.label]}: ${this.#figure(slice.value)} (${percent(slice.part, t)})` : "";
     }
     const one = this.#shown[series];
     const value = one?.values[at];
-    return [labels[at], `${one?.name ? `${one.name}: ` : ""}${value == null ? t("noData") : t.number(value)}`].filter(Boolean).join(", ");
+    const label = xTitle && labels[at] ? `${xTitle}: ${labels[at]}` : labels[at];
+    return [label, `${one?.name ? `${one.name}: ` : ""}${value == null ? t("noData") : this.#figure(value)}`].filter(Boolean).join(", ");
   }
 
   #cross(): unknown {
     const { looked } = this;
     if (looked === null || this.#plot === null) return nothing;
-    const { columns, points, top, bottom } = this.#plot;
+    const { columns, points, top, bottom, left, right } = this.#plot;
     const x = columns[looked.at];
     if (x === undefined || !Number.isFinite(x)) return nothing;
     const rings = points.map((series, at) => {
@@ -233,37 +263,36 @@ export class ArpChart extends ComponentElement {
       if (!point || !one || (this.#data.kind === "scatter" && at !== looked.series)) return nothing;
       return svg`<circle class="arp-series arp-looked" data-look=${one.look % 8} ${colourStyle(one)} cx=${point[0]} cy=${point[1]} r=${at === looked.series ? 6 : 4.5}></circle>`;
     });
-    return svg`<g class="arp-cross"><line x1=${x} x2=${x} y1=${top} y2=${bottom}></line>${this.#data.kind === "bar" ? nothing : rings}</g>`;
+    const y = this.#data.kind === "scatter" ? points[looked.series]?.[looked.at]?.[1] : undefined;
+    return svg`<g class="arp-cross"><line x1=${x} x2=${x} y1=${top} y2=${bottom}></line>${y === undefined ? nothing : svg`<line x1=${left} x2=${right} y1=${y} y2=${y}></line>`}${this.#data.kind === "bar" ? nothing : rings}</g>`;
   }
 
-  #tip(): unknown {
-    const { looked, t, width } = this;
+  #tip(width: number): unknown {
+    const { looked, t } = this;
     if (looked === null) return nothing;
-    const { labels, kind, height } = this.#data;
+    const { labels, kind, xTitle } = this.#data;
     const slice = this.#slices[looked.at];
+    const isScatter = kind === "scatter";
     const x = this.#plot ? (this.#plot.columns[looked.at] ?? 0) : width / 2 + (slice?.middle[0] ?? 0);
-    const y = this.#plot ? 0 : height / 2 + (slice?.middle[1] ?? 0);
-    const side = x > width / 2 ? { right: `${width - x + 14}px` } : { left: `${x + 14}px` };
+    const y = this.#plot ? (isScatter ? (this.#plot.points[looked.series]?.[looked.at]?.[1] ?? 0) : 0) : width / 2 + (slice?.middle[1] ?? 0);
+    const isRight = x > width / 2;
+    const side = { [isRight ? "right" : "left"]: `${(isRight ? width - x : x) + 14}px`, "max-width": `${Math.max(110, Math.min(256, (isRight ? x : width - x) - 10))}px` };
     const rows = this.#plot
-      ? this.#shown.flatMap((one, at) => (kind === "scatter" && at !== looked.series ? [] : [[one.look, one.name, one.values[looked.at]] as const]))
-      : slice ? [[slice.label, t.number(slice.part, { style: "percent", maximumFractionDigits: 1 }), slice.value] as const] : [];
+      ? this.#shown.flatMap((one, at) => (isScatter && at !== looked.series ? [] : [[one.look, one.name, one.values[looked.at]] as const]))
+      : slice ? [[slice.label, percent(slice.part, t), slice.value] as const] : [];
     const label = labels[this.#plot ? looked.at : (slice?.label ?? 0)];
     return html`<div class="arp-tip" aria-hidden="true" ${styled({ ...side, top: `${Math.max(4, y - 20)}px` })}>
-      ${label ? html`<strong dir="auto">${label}</strong>` : nothing}
-      ${rows.slice(0, 12).map(([look, name, value]) => html`<span class="arp-tip-row">${this.#swatch(look)}<span dir="auto">${name}</span><b>${value == null ? "–" : t.number(value)}</b></span>`)}
+      ${label ? html`<strong dir="auto">${isScatter && xTitle ? `${xTitle}: ` : ""}${label}</strong>` : nothing}
+      ${rows.slice(0, 12).map(([look, name, value]) => html`<span class="arp-tip-row">${this.#swatch(look)}<span dir="auto">${name}</span><b dir="ltr">${value == null ? "–" : this.#figure(value)}</b></span>`)}
     </div>`;
   }
 
   // -- its data ----------------------------------------------------------------------------------
 
-  #table(name: string): unknown {
-    const { t } = this;
-    const { labels, series } = this.#data;
-    const most = 500;
-    return html`<div class="arp-scroll arp-chart-table" tabindex="0" role="group" aria-label=${name}><table>
-      <thead><tr><td></td>${series.map((one, at) => html`<th scope="col" dir="auto" class="arp-right">${one.name || t.number(at + 1)}</th>`)}</tr></thead>
-      <tbody>${labels.slice(0, most).map((label, at) => html`<tr><th scope="row" dir="auto">${label || t.number(at + 1)}</th>${series.map(({ values }) => html`<td class="arp-right">${values[at] == null ? "–" : t.number(values[at])}</td>`)}</tr>`)}</tbody>
-    </table>${labels.length > most ? html`<p class="arp-note">${t("rows", { count: labels.length })}: ${t("download")} (CSV)</p>` : nothing}</div>`;
+  #turn(): void {
+    this.asTable = !this.asTable;
+    this.looked = null;
+    if (this.rows === null) void import("../chart/data_table.js").then(({ dataTable }) => (this.rows = dataTable));
   }
 
   #menu(name: string): unknown {
@@ -273,11 +302,11 @@ export class ArpChart extends ComponentElement {
     return exportMenu("download", t("download"), [
       saved("SVG", async () => {
         const shown = drawing();
-        if (shown) saveFile(fileName(name, "svg"), svgText(shown), "image/svg+xml");
+        if (shown) saveFile(fileName(name, "svg"), (await saving()).svgText(shown), "image/svg+xml");
       }),
       saved("PNG", async () => {
         const shown = drawing();
-        const picture = shown && (await pngOf(shown));
+        const picture = shown && (await (await saving()).pngOf(shown));
         if (picture) saveFile(fileName(name, "png"), picture);
       }),
       saved("CSV", async () => {
@@ -285,17 +314,8 @@ export class ArpChart extends ComponentElement {
         const { headers, rows } = chartTable(this.component?.props ?? {});
         saveFile(fileName(name, "csv"), `\ufeff${toCsv(headers, rows)}`, "text/csv");
       }),
-    ]);
+    ], () => void saving());
   }
-}
-
-/** Which of some places is nearest; -1 if there is none. */
-function nearest(places: readonly number[], x: number): number {
-  let best = -1;
-  places.forEach((place, at) => {
-    if (Number.isFinite(place) && (best < 0 || Math.abs(place - x) < Math.abs((places[best] as number) - x))) best = at;
-  });
-  return best;
 }
 
 addStyles(styles);

@@ -38,8 +38,8 @@ type Format = "CSV" | "TSV" | "Markdown";
 const exporters = () => import("@agent-rendering/core/export");
 /** A column is at least and at most so wide, in characters, where only rows in sight are drawn. */
 const [NARROWEST, WIDEST] = [6, 34];
-/** Elsewhere columns share the room: words up to so many characters stay on one line, others on lines of at least so many. */
-const [WORDS, LEAST_LINE, LONGEST_LINE] = [16, 14, 28];
+/** Elsewhere columns share the room: words up to so many characters stay on one line, others on lines of at least so many. A digit is wider than most letters. */
+const [WORDS, LEAST_LINE, LONGEST_LINE] = [16, 14, 26];
 /** With fewer columns than this, long texts may become narrower. */
 const MANY = 4;
 
@@ -332,7 +332,7 @@ function widths(sheet: Sheet): number[] {
 function leastWidths(sheet: Sheet): number[] {
   return sheet.headers.map((_, at) => {
     const most = sheet.kinds[at] === "text" ? longest(sheet, at) : 0;
-    return most <= WORDS ? most : Math.min(LONGEST_LINE, LEAST_LINE + (sheet.headers.length < MANY ? 0 : Math.round(most / 10)));
+    return most <= WORDS ? 0.9 * most : Math.min(LONGEST_LINE, LEAST_LINE + (sheet.headers.length < MANY ? 0 : Math.round(most / 10)));
   });
 }
 

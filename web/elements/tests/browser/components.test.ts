@@ -1,6 +1,7 @@
 // @vitest-environment node
 /** What components do in a browser: keys, focus, layout, large data. */
 
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
 import { axe, chromiumPath, GalleryHost, settled } from "./page.js";
@@ -25,6 +26,20 @@ async function show(page: Page, type: string, props: Record<string, unknown>): P
     gallery.render(gallery.renderComponent({ id: "shown-one", type, props }, gallery.context), place);
   }, [type, props] as const);
   await page.evaluate(settled);
+}
+
+/** Where the ones of numbers end, in pixels from the right side of their cells: one place if they line up. */
+function pointsOf(cells: Element[]): number[] {
+  const ends = cells.flatMap((cell) => {
+    const text = cell.firstChild;
+    const whole = /^[^\d]*[\d,]+/.exec(text?.textContent ?? "");
+    if (!text || !whole) return [];
+    const range = document.createRange();
+    range.setStart(text, whole[0].length - 1);
+    range.setEnd(text, whole[0].length);
+    return [cell.getBoundingClientRect().right - range.getBoundingClientRect().right];
+  });
+  return ends.filter((end, at) => ends.findIndex((other) => Math.abs(other - end) < 0.75) === at);
 }
 
 describe.skipIf(chromiumPath === undefined)("components", () => {
@@ -59,6 +74,69 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await said(page)).toEqual(["Sorted by Founded, ascending", "Sorted by Share, ascending", "Sorted by Share, descending"]);
       expect(await table.locator("th").first().evaluate((one) => getComputedStyle(one).position)).toBe("sticky");
       expect(await page.locator("[data-name='table tabs'] .arp-marked strong").count()).toBe(1);
+    }));
+
+  test("W41 a wide table keeps words together, lines up decimals, and a shadow shows where more columns are", () =>
+    opened("only=table", async (page) => {
+      const table = page.locator("[data-name='table wide']");
+      for (const width of [1440, 390, 320]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.evaluate(settled);
+        // The words of each cell on its lines: none of several words has a line for each.
+        const lines = await table.locator("tbody td:is(:first-child, :nth-child(3))").evaluateAll((cells) => cells.map((cell) => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return [new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size, (cell.textContent ?? "").split(" ").length] as const;
+        }));
+        for (const [count, words] of lines) expect(count).toBeLessThanOrEqual(Math.max(1, Math.ceil(words / 2)));
+        for (const column of [5, 6, 7, 8]) expect(await table.locator(`td:nth-child(${column})`).evaluateAll(pointsOf)).toHaveLength(1);
+        const frame = table.locator(".arp-table-frame");
+        const box = table.locator(".arp-table-scroll");
+        const shades = () => frame.evaluate((frame) => [frame.dataset.more, ...["::before", "::after"].map((part) => getComputedStyle(frame, part).opacity)]);
+        const scrolled = (left: number) => box.evaluate((box, left) => (box.scrollLeft = left), left);
+        await scrolled(0);
+        await expect.poll(shades).toEqual(["end", "0", "1"]);
+        await scrolled(100);
+        await expect.poll(shades).toEqual(["start end", "1", "1"]);
+        await scrolled(5000);
+        await expect.poll(shades).toEqual(["start", "1", "0"]);
+      }
+      expect(await page.locator("[data-name='table tabs'] .arp-table-frame").getAttribute("data-more")).toBe("");
+      // What lines numbers up is in no copy and not read aloud.
+      const cell = table.locator("tbody tr:nth-child(2) td:nth-child(6)");
+      expect(await cell.evaluate((cell) => {
+        getSelection()?.selectAllChildren(cell);
+        return [String(getSelection()), cell.textContent, cell.getAttribute("data-lack")];
+      })).toEqual(["1249", "1249", ".000"]);
+      expect(await table.locator("tbody tr").nth(1).ariaSnapshot()).toMatch(/cell "1249"\n.*cell "12\.5 %"/);
+    }, { reducedMotion: "reduce" }));
+
+  test("W41 a wide table from right to left has its shadow and its decimals too", () =>
+    opened("only=table&locale=ar", async (page) => {
+      const table = page.locator("[data-name='table wide']");
+      for (const column of [5, 6, 7, 8]) expect(await table.locator(`td:nth-child(${column})`).evaluateAll(pointsOf)).toHaveLength(1);
+      const frame = table.locator(".arp-table-frame");
+      await expect.poll(() => frame.getAttribute("data-more")).toBe("end");
+      expect(await frame.evaluate((frame) => [getComputedStyle(frame, "::after").left, getComputedStyle(frame, "::before").right])).toEqual(["0px", "0px"]);
+      await table.locator(".arp-table-scroll").evaluate((box) => (box.scrollLeft = -100));
+      await expect.poll(() => frame.getAttribute("data-more")).toBe("start end");
+    }));
+
+  test("W41 rows that come with more decimals line up with those that are there; of ten thousand too", () =>
+    opened("only=confirm", async (page) => {
+      const rows = [["a", 1], ["b", 20]];
+      await show(page, "table", { headers: ["k", "n"], rows });
+      expect(await page.locator("#shown [data-lack]").count()).toBe(0);
+      await show(page, "table", { headers: ["k", "n"], rows: [...rows, ["c", 3.125]] });
+      expect(await page.locator("#shown td:nth-child(2)").evaluateAll(pointsOf)).toHaveLength(1);
+      const many = Array.from({ length: 10_000 }, (_, at) => [`r${at}`, at % 3 === 0 ? at : at / 8]);
+      await show(page, "table", { headers: ["k", "n"], rows: many });
+      const box = page.locator("#shown .arp-table-scroll");
+      for (const top of [0, 90_000, 200_000]) {
+        await box.evaluate((box, top) => (box.scrollTop = top), top);
+        await page.evaluate(settled);
+        expect(await page.locator("#shown tr:not(.arp-spacer) td:nth-child(2)").evaluateAll(pointsOf)).toHaveLength(1);
+      }
     }));
 
   test("W42 ten thousand rows: few nodes, however far one scrolls; sorted and searched whole", () =>
@@ -161,6 +239,104 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await page.locator("[data-name='chart line'] .arp-tip strong").textContent()).toBe("Dec");
     }));
 
+  test("W45 among points the pointer, a finger and the keys pick the nearest both ways", () =>
+    opened("only=confirm", async (page) => {
+      const labels = [1, 2, 2.05, 3, 9];
+      await show(page, "chart", { type: "scatter", labels, datasets: [{ label: "A", data: [10, 90, null, 50, 20] }, { label: "B", data: [null, null, 5, 55, 80] }], x_title: "Weight", unit: "kg" });
+      const place = page.locator("#shown .arp-chart-place");
+      await place.scrollIntoViewIfNeeded();
+      const marks = await page.locator("#shown .arp-chart-place .arp-mark").evaluateAll((marks) => marks.map((mark) => {
+        const { left, top, width, height } = mark.getBoundingClientRect();
+        return [left + width / 2, top + height / 2] as const;
+      }));
+      const told = () => page.locator("#shown .arp-tip").innerText();
+      const high = marks[1] as [number, number]; // A: 1, 2, 3, 9; B: 2.05, 3, 9
+      expect(marks).toHaveLength(7);
+      const [x, y] = marks[4] as [number, number]; // B at 2.05: 5, just below A at 2: 90
+      expect(Math.abs(x - high[0])).toBeLessThan(6);
+      await page.mouse.move(x - 5, y - 8);
+      expect(await told()).toBe("Weight: 2.05\nB\n5\u00a0kg");
+      await page.mouse.move(high[0] + 4, high[1] + 8);
+      expect(await told()).toBe("Weight: 2\nA\n90\u00a0kg");
+      const touch = (type: string, x: number, y: number) => place.dispatchEvent(type, { pointerType: "touch", clientX: x, clientY: y, bubbles: true });
+      await touch("pointerdown", (marks[6] as [number, number])[0] - 9, (marks[6] as [number, number])[1] + 9);
+      await touch("pointerleave", 0, 0);
+      expect(await told()).toBe("Weight: 9\nB\n80\u00a0kg");
+      await place.focus();
+      const keys = async (...names: string[]) => {
+        for (const name of names) await page.keyboard.press(name);
+        return page.locator("#shown [role=status]").textContent();
+      };
+      expect(await keys("Home")).toBe("Weight: 1, A: 10\u00a0kg");
+      expect(await keys("ArrowRight", "ArrowRight")).toBe("Weight: 2.05, B: 5\u00a0kg");
+      expect(await keys("ArrowUp")).toBe("Weight: 1, A: 10\u00a0kg");
+      expect(await keys("ArrowUp")).toBe("Weight: 9, A: 20\u00a0kg");
+      expect(await keys("End")).toBe("Weight: 9, B: 80\u00a0kg");
+    }));
+
+  test("W44 twelve parts with long names: each is named with its value beside the pie or below it, nothing touches", () =>
+    opened("only=chart", async (page) => {
+      const chart = page.locator("[data-name='chart parts']");
+      const names = (await chart.locator(".arp-legend-item").allInnerTexts()).map((one) => one.split("\n"));
+      expect(names).toHaveLength(12);
+      expect(names[0]).toEqual(["Enterprise subscriptions (annual, prepaid)", "412,300", "30.2%"]);
+      expect(names[11]).toEqual(["Other", "210", "<0.1%"]);
+      expect(await chart.locator(".arp-parts-head").innerText()).toBe("Source\nRevenue (USD)");
+      for (const width of [1440, 390, 320]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.evaluate(settled);
+        const [place, legend] = await chart.locator(".arp-chart-place, .arp-parts").evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().toJSON() as DOMRect));
+        if (width === 1440) expect(legend?.left).toBeGreaterThanOrEqual(place?.right ?? Infinity);
+        else expect(legend?.top).toBeGreaterThanOrEqual(place?.bottom ?? Infinity);
+        const figure = (await chart.locator("figure").boundingBox()) as { x: number; width: number };
+        const outside = await chart.locator(".arp-parts *, .arp-chart-place svg").evaluateAll((parts, [left, right]) => parts.filter((part) => part.getBoundingClientRect().left < left - 1 || part.getBoundingClientRect().right > right + 1).length, [figure.x, figure.x + figure.width] as const);
+        expect(outside).toBe(0);
+        const words = await chart.locator(".arp-slice text").evaluateAll((words) => words.map((word) => word.getBoundingClientRect().toJSON() as DOMRect));
+        words.forEach((one, at) => words.slice(at + 1).forEach((other) => expect(one.right < other.left || other.right < one.left || one.bottom < other.top || other.bottom < one.top).toBe(true)));
+      }
+      await page.setViewportSize({ width: 1440, height: 900 });
+      const fills = await chart.locator(".arp-slice").evaluateAll((slices) => slices.map((slice) => [...slice.querySelectorAll("path")].map((path) => getComputedStyle(path).fill).join()));
+      expect(new Set(fills).size).toBe(12);
+      // The pointer picks in both directions; the keys too.
+      await chart.locator(".arp-slice").nth(3).hover();
+      expect(await chart.locator(".arp-legend-item[data-picked]").innerText()).toContain("Marketplace commissions");
+      await chart.locator(".arp-legend-item").nth(11).hover();
+      expect(await chart.locator(".arp-slice[data-picked]").evaluateAll((slices) => slices.map((slice) => [...(slice.parentElement as Element).children].indexOf(slice)))).toEqual([11]);
+      expect((await chart.locator(".arp-tip").innerText()).split("\n")).toEqual(["Other", "<0.1%", "210\u00a0USD"]);
+      await chart.locator(".arp-chart-place").focus();
+      await page.keyboard.press("Home");
+      expect(await chart.locator("[role=status]").textContent()).toBe("Enterprise subscriptions (annual, prepaid): 412,300\u00a0USD (30.2%)");
+      await chart.locator(".arp-legend-item").first().click();
+      expect((await chart.locator(".arp-legend-item").nth(1).innerText()).split("\n")[2]).toBe("30.3%");
+      await chart.getByRole("button", { name: "Show data" }).click();
+      await chart.locator("thead").waitFor();
+      expect(await chart.locator("thead th").allTextContents()).toEqual(["Source", "Revenue: 2025 (USD)"]);
+      expect(await chart.locator("tbody tr").last().innerText()).toBe("Other\t210");
+    }));
+
+  test("W44 the axes say what they are: titles, and the unit at ticks, in words and in the data", () =>
+    opened("only=chart", async (page) => {
+      const chart = page.locator("[data-name='chart titles']");
+      expect(await chart.locator(".arp-axis-title").allTextContents()).toEqual(["Orders", "Region"]);
+      expect(await chart.locator(".arp-axis text").allTextContents()).toEqual(expect.arrayContaining(["0%", "10%", "20%", "30%"]));
+      expect(await chart.locator(".arp-chart-place").getAttribute("aria-label")).toBe("Open orders. Bar chart. Orders. Region. 6 points. Open: 1% to 30%");
+      await page.setViewportSize({ width: 390, height: 900 });
+      await page.evaluate(settled);
+      // All names are there, turned, inside of the drawing, none over another or over the title below.
+      const boxes = await chart.locator(".arp-axis text[transform]").evaluateAll((names) => names.map((name) => name.getBoundingClientRect().toJSON() as DOMRect));
+      const drawing = (await chart.locator(".arp-chart-place > svg").boundingBox()) as { x: number; y: number; height: number };
+      const below = (await chart.locator(".arp-axis-title").last().boundingBox()) as { y: number };
+      expect(boxes).toHaveLength(6);
+      for (const { left, bottom } of boxes) {
+        expect(left).toBeGreaterThanOrEqual(drawing.x - 2);
+        expect(bottom).toBeLessThanOrEqual(below.y + 4);
+      }
+      await chart.getByRole("button", { name: "Show data" }).click();
+      await chart.locator("thead").waitFor();
+      expect(await chart.locator("thead th").allTextContents()).toEqual(["Region", "Orders: Open (%)"]);
+      expect(await chart.locator("tbody td").allTextContents()).toEqual(["12.5", "30.0", "17.5", "8.0", "4.0", "1.0"]);
+    }));
+
   test("W46 a chart is drawn anew when its place changes, and saved with its colours", () =>
     opened("only=chart", async (page) => {
       const width = () => page.locator("[data-name='chart bar'] .arp-chart-place > svg").getAttribute("width");
@@ -181,6 +357,12 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(name).toBe("Rain and wind by month.svg");
       expect(svg.toString()).toContain('fill="rgb(11, 110, 99)"');
       expect(svg.toString()).not.toContain("var(");
+      const parts = page.locator("[data-name='chart parts']");
+      await parts.locator("summary").click();
+      const [saved] = await Promise.all([page.waitForEvent("download"), parts.getByRole("button", { name: "Download (SVG)" }).click()]);
+      const drawing = (await readFile(await saved.path())).toString();
+      const [, texture] = /fill="url\(&quot;#([\w-]+)&quot;\)"/.exec(drawing) ?? [];
+      expect(drawing).toMatch(new RegExp(`<pattern [^>]*id="${texture}"`));
       const [, png] = await save("PNG");
       expect(png.subarray(1, 4).toString()).toBe("PNG");
       const [, csv] = await save("CSV");

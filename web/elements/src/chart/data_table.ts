@@ -1,0 +1,26 @@
+/** A chart's data as rows, to read. */
+
+import type { JsonObject } from "@agent-rendering/core";
+import { chartTable } from "@agent-rendering/core/export";
+import { html, nothing, type TemplateResult } from "lit";
+import type { Translate } from "../context.js";
+import type { ChartData } from "./data.js";
+
+/** More rows are in the file that is saved. */
+const MOST_ROWS = 500;
+
+/** The data under the headers that it has elsewhere too: what its axes say, and the unit. */
+export function dataTable(props: JsonObject, { labels, series }: ChartData, name: string, t: Translate): TemplateResult {
+  // All numbers of a column to the same place, so that they stand under each other.
+  const formats = series.map(({ values }) => ({ minimumFractionDigits: values.reduce((places: number, value) => Math.max(places, value === null ? 0 : placesBehind(value)), 0) }));
+  const [first, ...heads] = chartTable({ ...props, type: "line" }).headers; // of points too the first column needs no name
+  return html`<div class="arp-scroll arp-chart-table" tabindex="0" role="group" aria-label=${name}><table>
+    <thead><tr>${first ? html`<th scope="col" dir="auto">${first}</th>` : html`<td></td>`}${heads.map((head) => html`<th scope="col" dir="auto" class="arp-right">${head}</th>`)}</tr></thead>
+    <tbody>${labels.slice(0, MOST_ROWS).map((label, at) => html`<tr><th scope="row" dir="auto">${label || t.number(at + 1)}</th>${series.map(({ values }, column) => html`<td class="arp-right">${values[at] == null ? "–" : t.number(values[at], formats[column])}</td>`)}</tr>`)}</tbody>
+  </table>${labels.length > MOST_ROWS ? html`<p class="arp-note">${t("rows", { count: labels.length })}: ${t("download")} (CSV)</p>` : nothing}</div>`;
+}
+
+/** How many places behind the point a number is told with: three at most. */
+function placesBehind(value: number): number {
+  return [0, 1, 2].find((places) => Number(value.toFixed(places)) === Number(value.toFixed(3))) ?? 3;
+}
