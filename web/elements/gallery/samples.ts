@@ -60,9 +60,8 @@ const WIDE: JsonObject = {
   title: "Orders of the quarter",
   headers: ["Customer", "Region", "What was ordered", "Status", "Pieces", "Price", "Discount", "Total", "Delivered"],
   rows: [
-    ["Nordic Shipping & Logistics AB", "North", "Twelve replacement bearings for the main conveyor, before the end of the quarter", "open", 12, 18.5, "5 %", 222, "2026-01-10"],
-    ["Café Zentral", "Central Europe", "Coffee machine", "shipped", 1, 1249, "12.5 %", 1249, "2026-02-11"],
     ["Müller Maschinenbau GmbH & Co. KG", "Asia-Pacific", "Hydraulic press, refurbished, with two days of training on site", "paid", 2.5, 310.125, "0 %", 775.31, "2026-03-12"],
+    ["Café Zentral", "Central Europe", "Coffee machine", "shipped", 1, 1249, "12.5 %", 1249, "2026-02-11"],
   ],
 };
 
@@ -166,10 +165,8 @@ export const SAMPLES: readonly Sample[] = [
   sample("progress failed", "progress", { steps: [{ name: "Read", status: "done" }, { name: "Import", status: "failed", detail: "row 12 has no date" }, { name: "Index", status: "pending" }] }),
   sample("chart bar", "chart", { type: "bar", title: "Rain and wind by month", labels: MONTHS, datasets: [{ label: "Rain (mm)", data: RAIN }, { label: "Wind (dm/s)", data: WIND }] }),
   sample("chart line", "chart", { type: "line", title: "Warmest hour", labels: MONTHS, datasets: [{ label: "2012", data: WARM }, { label: "2013", data: WARM.map((value) => (value === null ? 7.5 : value - 1.8)) }, { label: "2014", data: WARM.map((value, at) => (at === 4 ? null : (value ?? 8) + 1.2)) }] }),
-  sample("chart area", "chart", { type: "area", title: "Balance", labels: MONTHS, datasets: [{ label: "Balance", data: [12, 18, 7, -4, -16, -9, 2, 8, 21, 30, 24, 19] }], height: 220 }),
-  sample("chart pie", "chart", { type: "pie", title: "Kinds of weather", labels: ["sun", "rain", "fog", "drizzle", "snow"], datasets: [{ data: [640, 641, 101, 53, 26] }] }),
-  sample("chart parts", "chart", PARTS),
-  sample("chart titles", "chart", { type: "bar", title: "Open orders", labels: ["North and the islands", "Central Europe", "Asia-Pacific", "South America", "Middle East and Africa", "Everything else"], datasets: [{ label: "Open", data: [12.5, 30, 17.5, 8, 4, 1] }], x_title: "Region", y_title: "Orders", unit: "%", height: 220 }),
+  sample("chart area", "chart", { type: "area", title: "Balance", labels: MONTHS, datasets: [{ label: "Balance", data: [12, 18, 7, -4, -16, -9, 2, 8, 21, 30, 24, 19] }], x_title: "Month", y_title: "At its end", unit: "€", height: 220 }),
+  sample("chart pie", "chart", PARTS),
   sample("chart scatter", "chart", { type: "scatter", title: "Rain by wind", labels: [1.2, 2, 2.4, 2.9, 3.1, 3.6, 4.2, 4.4, 5, 6.1], datasets: [{ label: "Winter", data: [2, 8, 6, 12, 9, 15, 22, 18, 30, 41] }, { label: "Summer", data: [0, 1, 0, 2, 4, 3, 2, 6, 8, 12], color: "#b0408f" }] }),
   sample("chart empty", "chart", { type: "line", title: "Nothing yet", labels: [], datasets: [], height: 160 }),
   sample("image", "image", { src: PICTURE, alt: "Four squares", width: 240, height: 160, caption: "Four squares, as an example" }),

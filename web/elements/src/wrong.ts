@@ -1,7 +1,7 @@
 /** What went wrong, in the reader's language where that has words for it. */
 
 import type { ErrorPayload } from "@agent-rendering/core";
-import { html, nothing } from "lit";
+import { html } from "lit";
 
 import type { Translate } from "./context.js";
 import { visible } from "./values.js";
@@ -20,6 +20,6 @@ export function sentence(text: string): string {
  * these alone where there are no others. `line` may put them into a sentence.
  */
 export function wrong({ error, code }: Pick<ErrorPayload, "error" | "code">, t: Translate, line = (text: string) => text): unknown {
-  const known = t.problem(code);
-  return html`${visible(line(known ?? sentence(error)))}${known === null ? nothing : html` <span class="arp-caption" dir="auto">${visible(sentence(error))}</span>`}`;
+  const [known, own] = [t.problem(code), sentence(error)];
+  return known === null ? visible(line(own)) : html`${visible(line(known))} <span class="arp-caption" dir="auto">${visible(own)}</span>`;
 }

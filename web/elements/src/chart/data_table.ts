@@ -1,16 +1,32 @@
-/** A chart's data as rows, to read. */
+/** `<arp-chart-data>`: a chart's data as rows, to read; loaded when somebody asks for it. */
 
 import type { JsonObject } from "@agent-rendering/core";
 import { chartTable } from "@agent-rendering/core/export";
 import { html, nothing, type TemplateResult } from "lit";
 import type { Translate } from "../context.js";
+import { ArpElement, define } from "../element.js";
 import type { ChartData } from "./data.js";
 
 /** More rows are in the file that is saved. */
 const MOST_ROWS = 500;
 
+export class ArpChartData extends ArpElement {
+  static override properties = { props: { attribute: false }, data: { attribute: false }, name: { attribute: false }, t: { attribute: false } };
+
+  /** Of the chart. */
+  declare props: JsonObject;
+  declare data: ChartData;
+  /** Of the table, for screen readers. */
+  declare name: string;
+  declare t: Translate;
+
+  protected override render(): TemplateResult {
+    return dataTable(this.props, this.data, this.name, this.t);
+  }
+}
+
 /** The data under the headers that it has elsewhere too: what its axes say, and the unit. */
-export function dataTable(props: JsonObject, { labels, series }: ChartData, name: string, t: Translate): TemplateResult {
+function dataTable(props: JsonObject, { labels, series }: ChartData, name: string, t: Translate): TemplateResult {
   // All numbers of a column to the same place, so that they stand under each other.
   const formats = series.map(({ values }) => ({ minimumFractionDigits: values.reduce((places: number, value) => Math.max(places, value === null ? 0 : placesBehind(value)), 0) }));
   const [first, ...heads] = chartTable({ ...props, type: "line" }).headers; // of points too the first column needs no name
@@ -24,3 +40,5 @@ export function dataTable(props: JsonObject, { labels, series }: ChartData, name
 function placesBehind(value: number): number {
   return [0, 1, 2].find((places) => Number(value.toFixed(places)) === Number(value.toFixed(3))) ?? 3;
 }
+
+define("arp-chart-data", ArpChartData);

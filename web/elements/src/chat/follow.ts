@@ -14,10 +14,10 @@
  * the answer has filled the view. The room takes no place in the layout and stays until the next question,
  * so nothing moves when the answer is complete either.
  *
- * In a full view only what is being written (text, uses of tools, in a turn that runs) pushes the question
- * out at the top: that is read as it comes. What comes as a whole (a chart, a table, a form, an answer that
- * is complete at once) does not: it would hide what nobody has seen yet. Where it does not fit, following
- * ends, and the button that leads to the newest shows.
+ * In a full view only what is being written (text, uses of tools, in a turn that runs) and began in the view
+ * pushes the question out at the top: that is read as it comes. What comes as a whole (a chart, a table, a
+ * form, an answer that is complete at once) does not, nor does the text behind it: it would hide what nobody
+ * has seen yet. Where it does not fit, following ends, and the button that leads to the newest shows.
  */
 
 /** As near to the end counts as at it. */
@@ -152,15 +152,19 @@ export class Follow {
     return this.#scroller.scrollTop + top - this.#scroller.getBoundingClientRect().top - this.#inset;
   }
 
-  /** Whether what comes now is being written, and not there at once. */
+  /** Whether what comes now is being written, not there at once, and is read already: its beginning is in view. */
   #isWritten(): boolean {
-    return this.#content.querySelector("[data-written]") !== null;
+    return (this.#last("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom;
   }
 
   /** Whether something of what was said lies below the view; the buttons and the space under it do not count. */
   #hidesMore(): boolean {
-    const last = [...this.#content.querySelectorAll("article")].at(-1);
-    return (last?.getBoundingClientRect().bottom ?? 0) > this.#scroller.getBoundingClientRect().bottom + NEAR_PX;
+    return (this.#last("article")?.bottom ?? 0) > this.#scroller.getBoundingClientRect().bottom + NEAR_PX;
+  }
+
+  /** Where the last of these stands. */
+  #last(selector: string): DOMRect | undefined {
+    return [...this.#content.querySelectorAll(selector)].at(-1)?.getBoundingClientRect();
   }
 
   #gap(): number {

@@ -2,7 +2,6 @@
 
 import type { JsonObject } from "@agent-rendering/core";
 import { html, nothing, svg, type PropertyDeclarations, type PropertyValues } from "lit";
-import type { dataTable } from "../chart/data_table.js";
 import { chartData, type ChartData, type Series } from "../chart/data.js";
 import { figure, percent } from "../chart/numbers.js";
 import { nearestPoint, walked, type Looked } from "../chart/pick.js";
@@ -36,7 +35,6 @@ export class ArpChart extends ComponentElement {
     looked: { state: true },
     asTable: { state: true },
     spoken: { state: true },
-    rows: { state: true },
   };
 
   /** Of the drawing; 0 before it is known: a drawing of another width would be laid out for nothing. */
@@ -46,8 +44,6 @@ export class ArpChart extends ComponentElement {
   declare looked: Looked | null;
   declare asTable: boolean;
   declare spoken: string;
-  /** Draws the data, once somebody has asked for it. */
-  declare rows: typeof dataTable | null;
   readonly #id = freshId("chart");
   #observer: ResizeObserver | null = null;
   #data: ChartData = chartData({});
@@ -56,7 +52,7 @@ export class ArpChart extends ComponentElement {
 
   constructor() {
     super();
-    Object.assign(this, { width: 0, dropped: new Set(), looked: null, asTable: false, spoken: "", rows: null });
+    Object.assign(this, { width: 0, dropped: new Set(), looked: null, asTable: false, spoken: "" });
   }
 
   override connectedCallback(): void {
@@ -112,7 +108,7 @@ export class ArpChart extends ComponentElement {
           ${this.#menu(name)}
         </span>
       </header>
-      ${this.asTable ? this.rows?.(props, this.#data, name, t) : html`<div class=${isPie ? "arp-whole" : ""}>${isPie ? nothing : this.#legend()}
+      ${this.asTable ? html`<arp-chart-data .props=${props} .data=${this.#data} .name=${name} .t=${t}></arp-chart-data>` : html`<div class=${isPie ? "arp-whole" : ""}>${isPie ? nothing : this.#legend()}
       <div
         class="arp-chart-place" ${styled(isPie ? { "--_arp-side": `${this.#data.height}px` } : {})} dir="ltr" tabindex="0" role="application" aria-roledescription=${t(NAMES[kind])} aria-label=${this.#summary(name)}
         @keydown=${this.#key} @pointermove=${this.#point} @pointerdown=${this.#point} @pointerleave=${this.#leave} @blur=${this.#leave}
@@ -292,7 +288,7 @@ export class ArpChart extends ComponentElement {
   #turn(): void {
     this.asTable = !this.asTable;
     this.looked = null;
-    if (this.rows === null) void import("../chart/data_table.js").then(({ dataTable }) => (this.rows = dataTable));
+    if (this.asTable) void import("../chart/data_table.js");
   }
 
   #menu(name: string): unknown {

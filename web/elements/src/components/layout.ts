@@ -135,14 +135,8 @@ export class ArpSplit extends LayoutElement {
       const along = isRow ? (clientX - left) / width : (clientY - top) / height;
       this.#move(isRow && getComputedStyle(frame).direction === "rtl" ? 1 - along : along);
     };
-    const release = () => {
-      divider.removeEventListener("pointermove", follow);
-      divider.removeEventListener("pointerup", release);
-      divider.removeEventListener("pointercancel", release);
-    };
     divider.addEventListener("pointermove", follow);
-    divider.addEventListener("pointerup", release);
-    divider.addEventListener("pointercancel", release);
+    divider.addEventListener("lostpointercapture", () => divider.removeEventListener("pointermove", follow), { once: true });
     event.preventDefault();
     divider.focus();
   };

@@ -97,7 +97,7 @@ export abstract class QuestionElement extends ComponentElement {
   /** The line below: how the answer fares, or why there is none. */
   protected standing(): TemplateResult | typeof nothing {
     const { t, component, pending } = this;
-    const state = component === null ? null : questionState(component);
+    const state = component && questionState(component);
     if (state === "answered") return note("check", t("answered"));
     if (state === "expired" || state === "cancelled") return note("cross", t(state));
     if (pending?.phase === "refused") return html`<p class="arp-note arp-error" role="alert">${icon("error")}<span>${pending.error ? wrong(pending.error, t, (text) => t("notSent", { error: text })) : nothing}</span></p>`;
@@ -110,7 +110,7 @@ export abstract class QuestionElement extends ComponentElement {
   protected frame(title: Json | undefined, message: Json | undefined, controls: unknown, kind: string): TemplateResult {
     const heading = text(title);
     return html`<section
-      class="arp-card arp-question" data-kind=${kind} data-state=${this.component ? (questionState(this.component) ?? "open") : "open"} role="group" tabindex="-1"
+      class="arp-card arp-question" data-kind=${kind} data-state=${(this.component && questionState(this.component)) ?? "open"} role="group" tabindex="-1"
       aria-labelledby=${heading ? this.titleId : nothing} aria-label=${heading ? nothing : this.t("choice")}
     >
       ${heading ? html`<h3 class="arp-title" id=${this.titleId} dir="auto">${heading}</h3>` : nothing}

@@ -276,7 +276,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
 
   test("W44 twelve parts with long names: each is named with its value beside the pie or below it, nothing touches", () =>
     opened("only=chart", async (page) => {
-      const chart = page.locator("[data-name='chart parts']");
+      const chart = page.locator("[data-name='chart pie']");
       const names = (await chart.locator(".arp-legend-item").allInnerTexts()).map((one) => one.split("\n"));
       expect(names).toHaveLength(12);
       expect(names[0]).toEqual(["Enterprise subscriptions (annual, prepaid)", "412,300", "30.2%"]);
@@ -315,8 +315,10 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
     }));
 
   test("W44 the axes say what they are: titles, and the unit at ticks, in words and in the data", () =>
-    opened("only=chart", async (page) => {
-      const chart = page.locator("[data-name='chart titles']");
+    opened("only=confirm", async (page) => {
+      const labels = ["North and the islands", "Central Europe", "Asia-Pacific", "South America", "Middle East and Africa", "Everything else"];
+      await show(page, "chart", { type: "bar", title: "Open orders", labels, datasets: [{ label: "Open", data: [12.5, 30, 17.5, 8, 4, 1] }], x_title: "Region", y_title: "Orders", unit: "%", height: 220 });
+      const chart = page.locator("#shown");
       expect(await chart.locator(".arp-axis-title").allTextContents()).toEqual(["Orders", "Region"]);
       expect(await chart.locator(".arp-axis text").allTextContents()).toEqual(expect.arrayContaining(["0%", "10%", "20%", "30%"]));
       expect(await chart.locator(".arp-chart-place").getAttribute("aria-label")).toBe("Open orders. Bar chart. Orders. Region. 6 points. Open: 1% to 30%");
@@ -357,7 +359,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(name).toBe("Rain and wind by month.svg");
       expect(svg.toString()).toContain('fill="rgb(11, 110, 99)"');
       expect(svg.toString()).not.toContain("var(");
-      const parts = page.locator("[data-name='chart parts']");
+      const parts = page.locator("[data-name='chart pie']");
       await parts.locator("summary").click();
       const [saved] = await Promise.all([page.waitForEvent("download"), parts.getByRole("button", { name: "Download (SVG)" }).click()]);
       const drawing = (await readFile(await saved.path())).toString();

@@ -73,10 +73,11 @@ test("without a connection nothing says that the agent still works", async () =>
 
 test("while it tries again it says that there is no connection, not only that it connects", async () => {
   FakeSocket.last.tell({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["input", "resume", "ping"] } });
+  const random = vi.spyOn(Math, "random").mockReturnValue(0.9); // it waits for 0.9 s
   FakeSocket.last.close(1006);
   await pass(200);
-  expect(text("arp-banner")).toMatch(/^Reconnecting/);
-  vi.spyOn(Math, "random").mockReturnValue(0);
+  expect(text("arp-banner")).toMatch(/^Reconnecting in 1 s/);
+  random.mockReturnValue(0);
   chat.activeClient?.connect(); // it opens, and nobody answers
   await pass(200);
   expect(chat.activeClient?.store.status.get().phase).toBe("connecting");

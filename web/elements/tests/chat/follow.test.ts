@@ -167,10 +167,18 @@ function answer(to: number): void {
   reply.getBoundingClientRect = () => ({ top: 0, bottom: to - sizes.top }) as DOMRect;
 }
 
+/** A text is being written that begins there. */
+function written(at: number): void {
+  const turn = content.appendChild(document.createElement("div"));
+  turn.toggleAttribute("data-written", true);
+  turn.innerHTML = `<div class="arp-reply"><p></p></div>`;
+  (turn.querySelector("p") as Element).getBoundingClientRect = () => ({ top: at - sizes.top }) as DOMRect;
+}
+
 /** The content ends there now, and the observer tells it. */
 function end(at: number, how: "written" | "whole"): void {
-  content.toggleAttribute("data-written", false);
-  content.firstElementChild?.toggleAttribute("data-written", how === "written");
+  content.querySelector("[data-written]")?.remove();
+  if (how === "written") written(1010);
   sizes.content = at;
   answer(at - 10);
   resized();
@@ -197,6 +205,15 @@ test("W15 what comes whole and does not fit leaves it at the top, and following 
   follow.jump();
   end(2200, "whole");
   expect([sizes.top, told]).toEqual([1800, [false, true]]);
+});
+
+test("W15 text that begins below the view, behind what does not fit, leaves it at the top", () => {
+  follow.ask(message(960));
+  written(1500); // a table stands between
+  sizes.content = 1600;
+  answer(1590);
+  resized();
+  expect([sizes.top, follow.following]).toEqual([940, false]);
 });
 
 test("W15 a line of buttons or space below the view ends nothing", () => {
