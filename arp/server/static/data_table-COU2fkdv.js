@@ -1,4 +1,0 @@
-import{chartTable as e}from"./export-f7TfyBGt.js";import{K as t,U as n}from"./page-DMGIa0cM.js";var r=500;function i(i,{labels:o,series:s},c,l){let u=s.map(({values:e})=>({minimumFractionDigits:e.reduce((e,t)=>Math.max(e,t===null?0:a(t)),0)})),[d,...f]=e({...i,type:`line`}).headers;return t`<div class="arp-scroll arp-chart-table" tabindex="0" role="group" aria-label=${c}><table>
-    <thead><tr>${d?t`<th scope="col" dir="auto">${d}</th>`:t`<td></td>`}${f.map(e=>t`<th scope="col" dir="auto" class="arp-right">${e}</th>`)}</tr></thead>
-    <tbody>${o.slice(0,r).map((e,n)=>t`<tr><th scope="row" dir="auto">${e||l.number(n+1)}</th>${s.map(({values:e},r)=>t`<td class="arp-right">${e[n]==null?`–`:l.number(e[n],u[r])}</td>`)}</tr>`)}</tbody>
-  </table>${o.length>r?t`<p class="arp-note">${l(`rows`,{count:o.length})}: ${l(`download`)} (CSV)</p>`:n}</div>`}function a(e){return[0,1,2].find(t=>Number(e.toFixed(t))===Number(e.toFixed(3)))??3}export{i as dataTable};
