@@ -18,6 +18,7 @@ class HoldingProxy:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[str]:
         tasks: set[asyncio.Task[None]] = set()
+        writers: set[asyncio.StreamWriter] = set()
 
         async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             with suppress(OSError):
@@ -29,6 +30,7 @@ class HoldingProxy:
 
         async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             other, out = await asyncio.open_connection("127.0.0.1", self._port)
+            writers.update((writer, out))
             for pair in ((reader, out), (other, writer)):
                 tasks.add(asyncio.create_task(pump(*pair)))
 
@@ -39,3 +41,6 @@ class HoldingProxy:
             server.close()
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for writer in writers:
+                writer.transport.abort()

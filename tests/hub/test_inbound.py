@@ -108,8 +108,12 @@ async def test_hostile_message_costs_the_loop_little_more_than_text(
     frame = HOSTILE[name]
     assert LARGE_BYTES < len(frame) <= MIB + 100
     async with running(silent) as hub:
-        text = await loop_s(hub, TEXT, encoding)
-        assert await loop_s(hub, frame, encoding) <= 3 * max(text, 0.002)
+        for _ in range(5):  # the machine may have other work just then
+            text = await loop_s(hub, TEXT, encoding)
+            cost = await loop_s(hub, frame, encoding)
+            if cost <= 3 * max(text, 0.002):
+                return
+        raise AssertionError(f"{cost * 1000:.1f} ms, and a text {text * 1000:.1f} ms")
 
 
 async def test_messages_of_a_connection_keep_their_order_however_large_they_are() -> None:

@@ -61,5 +61,5 @@ async def test_ledger_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> N
     (tmp_path / "l.db").write_text("no database " * 100)
     code, told, err = await talk(ledger=tmp_path / "l.db")
     assert (code, told) == (1, [])
-    assert err.startswith("arp: ledger ")
+    assert err.startswith("arp: Ledger ")
     assert err.count("\n") == 1

@@ -103,7 +103,7 @@ async def test_two_agents_run_side_by_side_each_with_a_port_and_a_ledger(tmp_pat
         assert await first.said_line("arp: Sessions are kept in ") == ".arp/first.db."
         assert await second.said_line("arp: Sessions are kept in ") == ".arp/second.db."
         port = second.address.rpartition(":")[2]
-        assert f"arp: port 8080 is taken, so this is {port}\n" in second.said
+        assert f"arp: Port 8080 is taken, so this is port {port}.\n" in second.said
         assert await answer(first.address, "one") == "first: one"
         assert await answer(second.address, "two") == "second: two"
         for target, title in (("first.py", "one"), ("second", "two")):  # while they run
@@ -117,7 +117,7 @@ async def test_the_same_agent_twice_is_refused_and_told_what_to_do(tmp_path: Pat
     async with served(tmp_path, "first.py") as first:
         code, _, errors = await output(tmp_path, "serve", "first.py")
     assert code == 1
-    told = f"ledger .arp/first.db is in use by process {first.child.pid}; stop it, or give this one"
+    told = f"Ledger .arp/first.db is in use by process {first.child.pid}; stop it, or give this one"
     assert told in errors
 
 
@@ -133,8 +133,8 @@ async def test_an_app_with_sessions_in_the_shared_ledger_is_told_how_to_get_its_
         assert await first.said_line("arp: Sessions are kept in ") == ".arp/ledger.db."
         code, _, errors = await output(tmp_path, "serve", "second.py")
         assert code == 1
-        assert "another server uses .arp/ledger.db, where this app has sessions too" in errors
-        flag = errors.rpartition("now and later: ")[2].split()
+        assert "Another server uses .arp/ledger.db, where this app has sessions too" in errors
+        flag = errors.rpartition("now and later: ")[2].rstrip(".\n").split()
         assert flag == ["--ledger", "sqlite:.arp/second.db"]
         second = await _spawn(tmp_path, "serve", "second.py", *flag)
         stack.push_async_callback(second.wait)

@@ -139,7 +139,7 @@ async def test_commands_name_the_fact(
     words = asked if command == "evidence" else ["events", "bad", "--json"]
     done = await asyncio.to_thread(arp, *words, *where)
     assert done.returncode == 1
-    assert "session bad: fact " in done.stderr
+    assert "ession bad: fact " in done.stderr  # a capital where the sentence begins with it
     assert " cannot be read (JSON is malformed" in done.stderr
     assert "Traceback" not in done.stderr
     if command == "events":

@@ -62,10 +62,10 @@ def test_network_that_holds_all_bytes_is_told_within_25_s(tmp_path: Path) -> Non
             loop.call_soon_threadsafe(proxy.free.clear)
             began = time.monotonic()
             terminal.type("meanwhile\r")
-            terminal.until_shown("connection lost: the server has been silent for")
+            terminal.until_shown("Connection lost: the server has been silent for")
             took = time.monotonic() - began
             loop.call_soon_threadsafe(proxy.free.set)
-            terminal.until_shown("connected again")
+            terminal.until_shown("Connected again")
             terminal.until_shown("You said: meanwhile")
             terminal.until_at_rest()
             assert took < 25

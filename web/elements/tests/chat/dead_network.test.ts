@@ -1,11 +1,13 @@
 /** What a chat says while nobody knows whether the agent works: there is no connection. */
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, type MockInstance, test, vi } from "vitest";
 import { FakeSocket, HELLO, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
 import { entered, left, tell } from "./stage.js";
 
 let chat: ArpChat;
+/** The part of each step that is waited between two tries: of chance, where it is not a test's. */
+let part: MockInstance<() => number>;
 
 const text = (selector: string) => chat.querySelector(selector)?.textContent?.replace(/\s+/g, " ").trim();
 
@@ -18,6 +20,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 beforeEach(async () => {
+  part = vi.spyOn(Math, "random").mockReturnValue(0.9); // before the chat takes it
   chat = await entered();
   await tell(chat);
   vi.useFakeTimers();
@@ -25,6 +28,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
   await left(chat);
 });
 
@@ -73,11 +77,10 @@ test("without a connection nothing says that the agent still works", async () =>
 
 test("while it tries again it says that there is no connection, not only that it connects", async () => {
   FakeSocket.last.tell({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["input", "resume", "ping"] } });
-  const random = vi.spyOn(Math, "random").mockReturnValue(0.9); // it waits for 0.9 s
   FakeSocket.last.close(1006);
   await pass(200);
-  expect(text("arp-banner")).toMatch(/^Reconnecting in 1 s/);
-  random.mockReturnValue(0);
+  expect(text("arp-banner")).toMatch(/^Reconnecting in 1 s/); // 0.9 of the first step
+  part.mockReturnValue(0);
   chat.activeClient?.connect(); // it opens, and nobody answers
   await pass(200);
   expect(chat.activeClient?.store.status.get().phase).toBe("connecting");
