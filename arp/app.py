@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
-from arp.protocol.messages import Command
+from arp.protocol.messages import Command, Workflow
 from arp.protocol.plain_text import well_formed
-from arp.server.served import Access, Served, Workflow
+from arp.server.served import Access, Served
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler
@@ -57,34 +57,67 @@ class App:
         self.access = access or Access()
         self.settings = settings or HubSettings()
         self.handlers: dict[str, Handler] = {}
+        self._told: dict[str, Workflow] = {}
+        """What was said of an agent where it was registered, by its name; empty = nothing."""
         self._commands: dict[str, tuple[Command, Handler]] = {}
 
     @overload
     def agent(self, handler: Handler, /) -> Handler: ...
 
     @overload
-    def agent(self, name: str | None = None, /) -> Callable[[Handler], Handler]: ...
+    def agent(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        title: str = "",
+        description: str = "",
+        suggestions: Sequence[str] = (),
+    ) -> Callable[[Handler], Handler]: ...
 
-    def agent(self, name: str | Handler | None = None, /) -> Any:
+    def agent(
+        self,
+        name: str | Handler | None = None,
+        /,
+        *,
+        title: str = "",
+        description: str = "",
+        suggestions: Sequence[str] = (),
+    ) -> Any:
         """Registers an agent: `@app.agent`, or `@app.agent("name")` where there are several.
 
         The first is the one that a session gets which names none.
 
+        Args:
+            name: What `?workflow=` and `hello.workflow` give; empty = the function's own name.
+            title: What pages and lists call it; empty = its name, or the app's title where there is
+                no other agent.
+            description: One sentence; empty = the first line of the function's docstring, or the
+                app's description where there is no other agent.
+            suggestions: What a user may say first; empty = the app's.
+
         Raises:
-            TypeError: It is no `async def` function that takes a turn; nothing is registered.
+            TypeError: It is no `async def` function that takes a turn, or `suggestions` is one
+                text; nothing is registered.
             ValueError: There is one of that name already.
         """
         if callable(name):
-            return self._add(None, name)
-        return partial(self._add, None if name is None else well_formed(name))
+            return self._add(None, Workflow("", ""), name)
+        if isinstance(suggestions, str):
+            raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
+        told = Workflow(
+            "", well_formed(title), well_formed(description), tuple(map(well_formed, suggestions))
+        )
+        return partial(self._add, None if name is None else well_formed(name), told)
 
-    def _add(self, name: str | None, handler: Handler) -> Handler:
+    def _add(self, name: str | None, told: Workflow, handler: Handler) -> Handler:
         if name is None:
             name = str(getattr(handler, "__name__", type(handler).__name__))
         check_handler(name, handler)
         if name in self.handlers:
             raise ValueError(f"there is an agent {name!r} already; give this one another name")
         self.handlers[name] = handler
+        self._told[name] = told
         return handler
 
     def command(self, name: str, *, description: str = "", hint: str = "") -> Decorator:
@@ -123,15 +156,20 @@ class App:
     def workflows(self) -> list[Workflow]:
         """Lists the agents."""
         several = len(self.handlers) > 1
-        return [
-            Workflow(
-                name,
-                name if several else self.title,
-                _first_line(handler) if several else self.description,
-                self.suggestions,
+        found: list[Workflow] = []
+        for name, handler in self.handlers.items():
+            told = self._told.get(name, Workflow("", ""))
+            title = name if several else self.title
+            description = _first_line(handler) if several else self.description
+            found.append(
+                Workflow(
+                    name,
+                    told.title or title,
+                    told.description or description,
+                    told.suggestions or self.suggestions,
+                )
             )
-            for name, handler in self.handlers.items()
-        ]
+        return found
 
     def served(
         self,
@@ -150,6 +188,7 @@ class App:
             settings or self.settings,
             self.commands,
             debug,
+            self.title,
         )
 
     @cached_property

@@ -456,6 +456,9 @@ def _serve_stdio(target: str, serving: Serving) -> None:
 @click.argument("url")
 @click.option("--session", help="A session to go on with.")
 @click.option(
+    "--workflow", metavar="NAME", help="The agent of a new session, where an app has several."
+)
+@click.option(
     "--level",
     type=click.Choice(["minimal", "basic", "standard"]),
     default="standard",
@@ -463,18 +466,21 @@ def _serve_stdio(target: str, serving: Serving) -> None:
     help="What this terminal claims to show; the rest arrives as something simpler.",
 )
 @click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
-def connect(url: str, session: str | None, level: str, token: str | None) -> None:
+def connect(
+    url: str, session: str | None, workflow: str | None, level: str, token: str | None
+) -> None:
     r"""Talk to an agent in the terminal.
 
     \b
       arp connect http://127.0.0.1:8080
       arp connect ws://127.0.0.1:8080/_arp/v1 --session my-session
+      arp connect http://127.0.0.1:8080 --workflow cars
     """
     try:
         from arp_terminal.connect import run
     except ModuleNotFoundError as error:
         _missing_terminal(error)
-    raise SystemExit(run(url, session=session, level=level, token=token))
+    raise SystemExit(run(url, session=session, level=level, token=token, workflow=workflow))
 
 
 @main.command(context_settings=CONTEXT)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from arp import App, Turn
+from arp.protocol.messages import Workflow
 
 
 async def works(turn: Turn) -> None:
@@ -115,6 +116,32 @@ def test_function_that_takes_more_by_default_is_an_agent() -> None:
     app = App()
     app.agent(more_than_it_needs)
     assert list(app.handlers) == ["more_than_it_needs"]
+
+
+async def sells(turn: Turn) -> None:
+    """Knows cars.
+
+    And more.
+    """
+
+
+def test_one_agent_is_called_as_the_app_and_several_by_what_is_said_of_each() -> None:
+    app = App("Shop", description="Sells things.", suggestions=["hello"])
+    app.agent("cars")(sells)
+    assert app.workflows() == [Workflow("cars", "Shop", "Sells things.", ("hello",))]
+    app.agent("boats", title="Boats", description="Knows boats.", suggestions=["sail"])(sells)
+    assert app.workflows() == [
+        Workflow("cars", "cars", "Knows cars.", ("hello",)),
+        Workflow("boats", "Boats", "Knows boats.", ("sail",)),
+    ]
+    assert app.served().about().title == "Shop"
+
+
+def test_suggestions_of_an_agent_are_a_list() -> None:
+    app = App()
+    with pytest.raises(TypeError, match="suggestions: expected a list of str, got 'one'"):
+        app.agent("cars", suggestions="one")
+    assert app.handlers == {}
 
 
 def test_decorator_may_be_called_without_a_name() -> None:

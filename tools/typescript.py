@@ -25,6 +25,7 @@ from arp.protocol.messages import (
     RendererMessage,
     ToolEndPayload,
     ToolStartPayload,
+    Workflow,
 )
 from arp.protocol.patch import PatchOp
 from tools.doc_tables import attribute_docs, summary
@@ -54,6 +55,7 @@ _NAMED: dict[type, str] = {
     Command: "k",
     Permission: "m",
     AgentCapabilities: "y",
+    Workflow: "w",
     DeltaPayload: "d",
     ToolStartPayload: "t",
     ToolEndPayload: "e",
@@ -251,7 +253,7 @@ def _shape(kind: Any) -> str:
             return _shape(only)
         case shapes.LiteralType():
             return "|" + "|".join(map(str, kind.values)) + "|"
-        case shapes.ListType():
+        case shapes.ListType() | shapes.VarTupleType():
             return "[]" + _shape(kind.item_type)
         case shapes.DictType():
             item = _shape(kind.value_type)

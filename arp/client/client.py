@@ -96,6 +96,11 @@ class ArpClient:
         return self._connection.agent
 
     @property
+    def workflow(self) -> str | None:
+        """The name of the session's agent, once it is known."""
+        return self._connection.workflow
+
+    @property
     def connected(self) -> bool:
         """Whether there is a connection with a session."""
         return self._driver.ready.is_set()

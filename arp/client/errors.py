@@ -16,6 +16,8 @@ come back.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from arp.protocol import errors
 from arp.protocol.codec import agent_decoder
 from arp.protocol.errors import (
@@ -129,6 +131,10 @@ def lost_by_status(status: int, url: str, body: bytes = b"") -> LinkLost:
         return LinkLost(told, unavailable=True)
     if status == UNAUTHORIZED:
         return LinkLost(told, error=Unauthenticated(f"no valid token: {told}; give token=…"))
+    with suppress(InvalidMessage):
+        for payload in payloads(body):
+            if payload.detail == "workflow":
+                return LinkLost(told, error=coded_error(payload))
     error: ArpError = (
         PermissionDenied(f"the server does not let us in: {told}")
         if status == FORBIDDEN
@@ -161,11 +167,19 @@ def printable(text: str) -> str:
 def words(body: bytes) -> str:
     """Gives what a body that came with an HTTP status says: its ARP errors, or else its text."""
     try:
-        messages = _DECODER.decode(body)
+        return printable("; ".join(payload.error for payload in payloads(body)))
     except InvalidMessage:
         return printable(body.decode("utf-8", "replace"))
-    errors = [message for message in messages if isinstance(message, ErrorMessage)]
-    return printable("; ".join(error.payload.error for error in errors))
+
+
+def payloads(body: bytes) -> list[ErrorPayload]:
+    """Return the ARP errors in a body.
+
+    Raises:
+        InvalidMessage: It is no frame.
+    """
+    messages = _DECODER.decode(body)
+    return [message.payload for message in messages if isinstance(message, ErrorMessage)]
 
 
 def _why(reason: str) -> str:

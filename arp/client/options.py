@@ -38,6 +38,8 @@ class Options(TypedDict, total=False):
 
     session_id: str | None
     """A session to join; else the server makes one."""
+    workflow: str | None
+    """The agent of a session that is made, where an app has several; else its first."""
     capabilities: RendererCapabilities
     """What this renderer shows by itself; all core components unless told otherwise."""
     token: str | None
@@ -110,6 +112,7 @@ def renderer_hello(options: Options) -> RendererHello:
     hello = RendererHello(
         capabilities=capabilities,
         session_id=options.get("session_id"),
+        workflow=options.get("workflow"),
         viewport=options.get("viewport"),
         locale=options.get("locale"),
         time_zone=options.get("time_zone"),

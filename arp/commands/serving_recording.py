@@ -22,9 +22,10 @@ from arp.hub.turn import Turn
 from arp.ledger.fact import Fact
 from arp.ledger.redaction_settings import Redaction
 from arp.protocol.errors import ArpError, sentence
+from arp.protocol.messages import Workflow
 from arp.server.application import Application
 from arp.server.serve import bind, serve
-from arp.server.served import Served, Workflow
+from arp.server.served import Served
 
 HOST = "127.0.0.1"
 

@@ -307,7 +307,8 @@ class Delivery:
         screen, name = self._session.screen, self._session.name
         profile, place = viewer.profile, self._session.place
         viewer.part = None
-        begin = opening(screen, name, profile, screen.older, screen.gaps)
+        workflow = self._session.head.workflow
+        begin = opening(screen, name, profile, screen.older, screen.gaps, workflow)
         settled, others = snapshot_turns(screen)
         end = turns_whole(screen, others, name, profile)
         end.append(Commit(session_id=name.session_id, seq=name.seq))
@@ -325,7 +326,11 @@ class Delivery:
     def _ready(self, viewer: Viewer, resume: Literal["new", "replay"]) -> list[bytes]:
         name = self._session.name
         ready = SessionReady(
-            session_id=name.session_id, epoch=name.epoch, seq=name.seq, resume=resume
+            session_id=name.session_id,
+            epoch=name.epoch,
+            seq=name.seq,
+            resume=resume,
+            workflow=self._session.head.workflow,
         )
         return self._encode(viewer, [ready], None)
 

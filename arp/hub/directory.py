@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +20,13 @@ from arp.hub.settings import HubSettings
 from arp.hub.shares import Key, Shares, keys_of
 from arp.hub.states import States
 from arp.hub.tasks import start_task
-from arp.protocol.errors import ArpError, InternalError, RateLimited, SessionNotFound
+from arp.protocol.errors import (
+    ArpError,
+    InternalError,
+    InvalidMessage,
+    RateLimited,
+    SessionNotFound,
+)
 from arp.session.session import Head, Session
 from arp.session.threads import THREAD
 from arp.store.errors import StoreError
@@ -61,6 +67,8 @@ class Directory:
         self._store = store
         self._settings = settings
         self._replayer = replayer
+        self.workflows: Collection[str] = ()
+        """Names of the agents; set by the hub."""
         self._mark = mark
         self._loaded = loaded
         self.runtime_id = settings.runtime_id or "arp"
@@ -142,6 +150,7 @@ class Directory:
 
         Raises:
             SessionNotFound: It belongs to somebody else.
+            InvalidMessage: There is no such session and no agent of that name; lists the agents.
             RateLimited: Too many sessions are in memory, or too many of this user or address; or
                 these made too many.
         """
@@ -151,6 +160,10 @@ class Directory:
                 live.used_at = asyncio.get_running_loop().time()
                 live.is_provisional = live.is_provisional and provisional
                 return live, False
+        if workflow not in self.workflows:
+            told = f"{workflow:.60}"
+            known = ", ".join(self.workflows)
+            raise InvalidMessage(f"No agent named {told!r}. Available: {known}.", detail="workflow")
         keys = keys_of(principal)
         self.shares.check(keys)
         if len(self.sessions) >= self._settings.max_sessions:

@@ -33,6 +33,7 @@ from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
 from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
+from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import (
     ArpError,
     InternalError,
@@ -99,8 +100,11 @@ class Hub:
         self._replayer = Replayer(store, self.settings)
         self.commands: Callable[[], tuple[Command, ...]] = tuple
         """What a user may give by a slash; told in each `hello`."""
+        self.about: Callable[[], AppInfo] = AppInfo
+        """What the app calls itself, and its agents; told in each `hello`."""
         mark = self.writer.mark
         self.directory = Directory(store, self.settings, self._replayer, mark, self._mend, now)
+        self.directory.workflows = handlers.keys()
         self.writer.listing = self.directory.listing
         self.inbound = Inbound(self.directory.states.redactor)
         self.models = Models(store, self.directory.sessions, self.settings)

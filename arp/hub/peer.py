@@ -2,7 +2,7 @@
 
 Theory of operation. A connection begins with the agent side's `hello`. A peer without a principal
 is not trusted yet: only a `hello` with a valid token is heard, everything else is answered
-UNAUTHENTICATED.
+UNAUTHENTICATED. With the token it gets another `hello`, which lists the agents.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arp.hub.inbound import LARGE_BYTES
 from arp.hub.trace import is_tracing, log_received, traced
 from arp.hub.viewer import Outbox, Viewer
 from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, Rejected
-from arp.protocol.capabilities import hello_frame
+from arp.protocol.capabilities import NO_APP, hello_frame
 from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
 from arp.protocol.messages import ErrorMessage, Input, Ping, Pong, RendererAck, RendererHello
@@ -75,11 +75,26 @@ class Peer:
 
     def start(self) -> None:
         """Sends the agent side's `hello`."""
-        hub, encoding = self._hub, self.viewer.encoding
-        frame = hello_frame(hub.settings.limits, encoding, hub.commands(), hub.settings.takes_input)
-        self.viewer.outbox.send([frame])
+        self._send_hello()
         if self.principal is None:
             asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)
+
+    def _send_hello(self) -> None:
+        """Says what the app can do; which agents there are is told to a principal alone."""
+        hub = self._hub
+        app = hub.about() if self.principal is not None else NO_APP
+        settings = hub.settings
+        self.viewer.outbox.send(
+            [
+                hello_frame(
+                    settings.limits,
+                    self.viewer.encoding,
+                    hub.commands(),
+                    settings.takes_input,
+                    app,
+                )
+            ]
+        )
 
     def _too_late(self) -> None:
         if self.principal is None:
@@ -132,12 +147,18 @@ class Peer:
         try:
             if self.principal is None:
                 self.principal = await self._check_token(hello.token) if hello.token else None
-            if self.principal is None:
-                raise Unauthenticated("hello.token: missing or not valid")
+                if self.principal is None:
+                    raise Unauthenticated("hello.token: missing or not valid")
+                if self._hub.about() != NO_APP:
+                    self._send_hello()  # now with the agents
             self.on_trusted()
             provisional = not self.may_make
             await self._hub.hello(
-                self.viewer, hello, self.principal, self._workflow, provisional=provisional
+                self.viewer,
+                hello,
+                self.principal,
+                hello.workflow or self._workflow,
+                provisional=provisional,
             )
             self._log_session()
         except (ArpError, StoreError) as error:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
 from arp.protocol.limits import Limits
-from arp.protocol.messages import AgentCapabilities, AgentHello, Command
+from arp.protocol.messages import AgentCapabilities, AgentHello, Command, Workflow
 
 PING = "ping"
 """The feature of a peer that answers `ping` with `pong`."""
@@ -38,19 +39,34 @@ LEVELS: dict[str, tuple[str, ...]] = {
 """Components of the conformance levels (protocol.md 7)."""
 
 
+class AppInfo(Struct, frozen=True):
+    """What an app says of itself."""
+
+    title: str = ""
+    workflows: tuple[Workflow, ...] = ()
+
+
+NO_APP = AppInfo()
+"""Says nothing: for who has not shown yet that they may know."""
+
+
 @lru_cache(maxsize=16)
 def hello_frame(
     limits: Limits,
     encoding: Encoding,
     commands: tuple[Command, ...] = (),
     takes_input: bool = True,
+    app: AppInfo = NO_APP,
 ) -> bytes:
     """Gives the first frame of a connection, made once for all."""
-    return recode(encode_json(agent_hello(limits, commands, takes_input)), encoding)
+    return recode(encode_json(agent_hello(limits, commands, takes_input, app)), encoding)
 
 
 def agent_hello(
-    limits: Limits, commands: tuple[Command, ...] = (), takes_input: bool = True
+    limits: Limits,
+    commands: tuple[Command, ...] = (),
+    takes_input: bool = True,
+    app: AppInfo = NO_APP,
 ) -> AgentHello:
     """Gives the first message on every connection; without input, without that feature."""
     return AgentHello(
@@ -61,5 +77,7 @@ def agent_hello(
             limits=msgspec.to_builtins(limits),
             encodings=list(ENCODINGS),
             commands=list(commands),
+            title=app.title,
+            workflows=list(app.workflows),
         )
     )

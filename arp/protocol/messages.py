@@ -132,6 +132,17 @@ class Command(Struct, frozen=True, omit_defaults=True):
     """What may stand behind the name."""
 
 
+class Workflow(Struct, frozen=True, omit_defaults=True):
+    """One agent of an app, as lists show it."""
+
+    name: str
+    """What a renderer's `hello` gives as `workflow`."""
+    title: str
+    description: str = ""
+    suggestions: tuple[str, ...] = ()
+    """What a user may say first."""
+
+
 class AgentCapabilities(Struct, frozen=True):
     """What the agent side may send, in its `hello`."""
 
@@ -141,6 +152,10 @@ class AgentCapabilities(Struct, frozen=True):
     limits: JsonObject = {}
     encodings: list[str] = []
     commands: list[Command] = []
+    title: str = ""
+    """What the app calls itself."""
+    workflows: list[Workflow] = []
+    """Its agents; a session that names none gets the first."""
 
 
 class AgentHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
@@ -156,6 +171,8 @@ class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
     epoch: str
     seq: int
     resume: Literal["new", "replay", "snapshot"]
+    workflow: str | None = None
+    """The name of its agent."""
     state: Json | UnsetType = UNSET
     older: int | None = None
     """With a snapshot: how many turns came before the first that it tells; `None` = not said."""
@@ -375,6 +392,8 @@ class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
 
     capabilities: RendererCapabilities = field(default_factory=RendererCapabilities)
     session_id: Identifier | None = None
+    workflow: Name | None = None
+    """The agent of a session that is made; one that there is keeps its own."""
     resume: Resume | None = None
     viewport: Viewport | None = None
     locale: Preference | None = None

@@ -49,6 +49,8 @@ class RendererConnection:
         self.seq = 0
         """The last place applied."""
         self.agent: AgentHello | None = None
+        self.workflow: str | None = None
+        """The name of the session's agent, once it is known."""
         self.unacknowledged: dict[str, Input] = {}
         self.encoding: Encoding = encoding
         self._hello = hello
@@ -198,6 +200,7 @@ class RendererConnection:
 
     def _session(self, message: SessionReady) -> None:
         self._hello = msgspec.structs.replace(self._hello, session_id=message.session_id)
+        self.workflow = message.workflow
         if message.resume == "replay" and message.epoch == self.epoch:
             return
         self._aside = Screen()

@@ -199,7 +199,7 @@ class Application:
         await store.open()
         settings = msgspec.structs.replace(served.settings, redaction=self.redaction())
         hub = Hub(store, open_blobs(served.ledger), served.handlers, settings)
-        hub.commands = served.commands
+        hub.commands, hub.about = served.commands, served.about
         hub.runner.debug = served.debug
         await hub.start()
         if settings.telemetry:

@@ -66,9 +66,12 @@ class _Chats:
     async def hello(self, _: Request) -> Response:
         served = self._application.served
         settings = served.settings
-        return json_response(agent_hello(settings.limits, served.commands(), settings.takes_input))
+        return json_response(
+            agent_hello(settings.limits, served.commands(), settings.takes_input, served.about())
+        )
 
     async def workflows(self, _: Request) -> Response:
+        about = self._application.served.about()
         return json_response(
             [
                 {
@@ -81,8 +84,9 @@ class _Chats:
                     "description": workflow.description,
                     "params": [{"Name": "message", "Type": "string"}],
                     "suggestions": list(workflow.suggestions),
+                    "app_title": about.title,
                 }
-                for workflow in self._application.served.workflows()
+                for workflow in about.workflows
             ]
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arp.hub.settings import HubSettings
-from arp.protocol.messages import Command
+from arp.protocol.capabilities import AppInfo
+from arp.protocol.messages import Command, Workflow
 from arp.server.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -46,15 +47,6 @@ EXPECTED = {
     "trusted_proxies": "an address or a network, as 10.0.0.7 or 10.0.0.0/8",
 }
 """What the fields of `Access` take, in words."""
-
-
-class Workflow(Struct, frozen=True):
-    """One agent of an app, as lists show it."""
-
-    name: str
-    title: str
-    description: str = ""
-    suggestions: Sequence[str] = ()
 
 
 class Access(Struct, frozen=True):
@@ -118,3 +110,10 @@ class Served(Struct, frozen=True):
     """What a user may give by a slash."""
     debug: bool = False
     """Whether those who are connected see tracebacks."""
+    title: str = ""
+    """What the app calls itself; empty = as its first agent."""
+
+    def about(self) -> AppInfo:
+        """Gives what the app says of itself to who may know."""
+        workflows = tuple(self.workflows())
+        return AppInfo(self.title or next((one.title for one in workflows), ""), workflows)

@@ -95,13 +95,24 @@ def opening(
     profile: Profile,
     older: int | None = None,
     gaps: dict[str, int] | None = None,
+    workflow: str | None = None,
 ) -> list[AgentMessage]:
-    """Gives what a snapshot begins with: `session`, and the surfaces besides `main`."""
+    """Gives what a snapshot begins with: `session`, and the surfaces besides `main`.
+
+    Args:
+        screen: What the renderer shows then.
+        name: The session, its epoch and newest sequence.
+        profile: What the renderer can show.
+        older: How many turns came before the first that the screen keeps; `None` = not said.
+        gaps: Before which turns the screen keeps none of some others, and of how many.
+        workflow: The name of the session's agent; `None` = not said.
+    """
     ready = SessionReady(
         session_id=name.session_id,
         epoch=name.epoch,
         seq=name.seq,
         resume="snapshot",
+        workflow=workflow,
         older=older,
         gaps=gaps or {},
     )

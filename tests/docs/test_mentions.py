@@ -116,7 +116,8 @@ def test_every_input_type_is_told_and_no_other() -> None:
 
 def test_every_feature_is_told_and_no_other() -> None:
     told = first_cells(section("protocol.md", "`hello` (renderer)"))
-    fields = {"session_id", "resume", "token", "viewport", "locale", "time_zone", "theme"}
+    fields = {"session_id", "workflow", "resume", "token", "viewport"}
+    fields |= {"locale", "time_zone", "theme"}
     inner = {f"capabilities.{name}" for name in ("components", "features", "limits")}
     assert told - inner - (fields - {"resume"}) == set(AGENT_FEATURES)
 

@@ -130,4 +130,7 @@ async def test_token_in_a_hello_counts_for_its_user(server: Serving) -> None:
                 assert (error["payload"]["code"], error["payload"]["retryable"]) == (16, True)
                 await third.send(json.dumps(hello))
                 error = json.loads(await third.recv())
-        assert error["type"] == "session"
+            assert error["type"] == "hello"  # once more: now it lists the agents
+            assert isinstance(error["capabilities"], dict)
+            assert [one["name"] for one in error["capabilities"]["workflows"]] != []
+            await told(third, "session")

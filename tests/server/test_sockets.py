@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -16,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 
-from arp import App, HubSettings, Limits, Turn
+from arp import Access, App, HubSettings, Limits, Turn
 from tests.server.sockets import Raw, raw
 from tests.serving import Serving, serving
 
@@ -75,6 +76,96 @@ async def test_thousands_of_hellos_on_one_connection_leave_one_session_and_room_
                 chats = (await client.get("/_api/chats")).json()
     assert {chat["id"] for chat in chats} == {"last", "mine"}
     assert (last["resume"], one.of("error")) == ("new", [])
+
+
+async def test_hello_says_which_agents_there_are_and_a_session_which_it_has(
+    server: Serving,
+) -> None:
+    async with raw(server) as one:
+        (told,) = one.of("hello")
+        assert told["capabilities"]["title"] == "Two"
+        assert told["capabilities"]["workflows"] == [
+            {
+                "name": "first",
+                "title": "first",
+                "description": "The one that a session gets which names none.",
+            },
+            {"name": "second", "title": "second", "description": "Another."},
+        ]
+        hello = {"v": 1, "type": "hello", "capabilities": {"components": ["text"]}}
+        await one.send({**hello, "session_id": "of-first"})
+        assert (await one.until("session"))["workflow"] == "first"
+        await one.send({**hello, "session_id": "of-second", "workflow": "second"})
+        assert (await one.until("session", session_id="of-second"))["workflow"] == "second"
+        await one.say("of-second", "go")
+        assert (await one.until("delta"))["payload"]["delta"] == "second"
+        await one.until_final("t1")
+    async with raw(server) as other:  # it keeps its own, whatever the hello says
+        for workflow in ("first", "nobody"):
+            await other.send({**hello, "session_id": "of-second", "workflow": workflow})
+            ready = await other.until("session")
+            assert (ready["workflow"], ready["resume"]) == ("second", "snapshot")
+
+
+async def test_unknown_agent_in_a_hello_is_told_with_the_names_of_those_that_there_are(
+    server: Serving,
+) -> None:
+    async with raw(server) as one:
+        hello = {"v": 1, "type": "hello", "workflow": "third", "session_id": "of-nobody"}
+        await one.send(hello)
+        error = (await one.until("error"))["payload"]
+        assert error["error"] == "No agent named 'third'. Available: first, second."
+        assert (error["code"], error["detail"]) == (11, "workflow")
+        await one.send({**hello, "workflow": "second"})
+        assert (await one.until("session"))["workflow"] == "second"
+
+
+async def test_agents_are_told_to_nobody_without_a_token() -> None:
+    closed = App("Closed", access=Access(token="secret"))
+    closed.agent("first")(first)
+    with serving(closed) as server:
+        async with connect(server.ws) as socket:
+            before = msgspec.json.decode(await socket.recv())["capabilities"]
+            assert (before["title"], before["workflows"]) == ("", [])
+            await socket.send('{"v":1,"type":"hello","token":"secret"}')
+            after = msgspec.json.decode(await socket.recv())
+            assert after["type"] == "hello"
+            assert after["capabilities"]["title"] == "Closed"
+            assert [one["name"] for one in after["capabilities"]["workflows"]] == ["first"]
+            assert msgspec.json.decode(await socket.recv())["type"] == "session"
+
+
+async def test_lists_over_http_say_the_same(server: Serving) -> None:
+    async with httpx.AsyncClient(base_url=server.http) as client:
+        rows = (await client.get("/_api/workflows")).json()
+        said = (await client.get("/_api/arp")).json()["capabilities"]
+    assert [(row["name"], row["app_title"]) for row in rows] == [
+        ("first", "Two"),
+        ("second", "Two"),
+    ]
+    assert (said["title"], [one["name"] for one in said["workflows"]]) == (
+        "Two",
+        ["first", "second"],
+    )
+
+
+async def test_event_stream_takes_the_agent_of_its_hello_too(server: Serving) -> None:
+    def address(workflow: str) -> str:
+        hello = {"type": "hello", "v": 1, "workflow": workflow, "session_id": "by-events"}
+        return "/_arp/v1/events?hello=" + urlsafe_b64encode(msgspec.json.encode(hello)).decode()
+
+    async with httpx.AsyncClient(base_url=server.http) as client:
+        refused = await client.get(address("third"))
+        assert (refused.status_code, refused.json()["payload"]["detail"]) == (400, "workflow")
+        async with client.stream("GET", address("second")) as stream:
+            async for line in stream.aiter_lines():
+                if '"type":"session"' in line:
+                    break
+            assert '"workflow":"second"' in line
+            said = {"v": 1, "type": "input", "input_type": "text", "data": {"text": "go"}}
+            await client.post("/_arp/v1/input", json={**said, "session_id": "by-events"})
+        chat = (await client.get("/_api/chats/by-events")).json()
+    assert chat["workflow_name"] == "second"
 
 
 async def test_address_with_too_many_sessions_leaves_room_for_other_addresses() -> None:

@@ -40,6 +40,22 @@ strict = App("Narrow harbour", settings=HubSettings(policy="reject"))
 """The same, where one thing is done at a time."""
 strict.agent(agent)
 
+office = App("Harbour office", description="Three desks, one door.", suggestions=["hello"])
+"""Several agents."""
+office.agent("ships", title="Ships", description="Knows every ship by name.")(agent)
+
+
+@office.agent("tides", title="Tides", suggestions=["high water", "low water"])
+async def tide_desk(turn: Turn) -> None:
+    """Tells when the water is high."""
+    await turn.say(f"Tides heard: {turn.text}")
+
+
+@office.agent("رسو", title="مكتب الرسو")
+async def berth_desk(turn: Turn) -> None:
+    """Knows the berths."""
+    await turn.say(f"Berths heard: {turn.text}")
+
 
 async def echo(turn: Turn, _: str) -> None:
     """Says what was said."""

@@ -39,8 +39,10 @@ def server() -> Iterator[Serving]:
         yield found
 
 
-def command(url: str, session: str | None = None, level: str = "standard") -> list[str]:
-    call = f"run({url!r}, session={session!r}, level={level!r}, token=None)"
+def command(
+    url: str, session: str | None = None, level: str = "standard", workflow: str | None = None
+) -> list[str]:
+    call = f"run({url!r}, session={session!r}, level={level!r}, token=None, workflow={workflow!r})"
     paths = [str(ROOT), str(ROOT / "renderers")]
     program = f"import sys; sys.path[:0] = {paths}; from arp_terminal.connect import run; "
     return [sys.executable, "-c", f"{program}raise SystemExit({call})"]
@@ -121,6 +123,52 @@ def test_a_session_that_is_joined_later_shows_what_was_said(
         assert terminal.paper.count(f"{PROMPT} export") == 1
         assert terminal.paper[0].endswith("session later  /help")
         assert "  ✓ Write out.csv? → Write" in terminal.paper
+
+
+office = App(title="Office")
+
+
+@office.agent("cars", title="Cars \x1b[31m")
+async def cars(turn: Turn) -> None:
+    await turn.say(f"Cars heard {turn.text}.")
+
+
+@office.agent("boats", title="Boats")
+async def boats(turn: Turn) -> None:
+    await turn.say(f"Boats heard {turn.text}.")
+
+
+def test_the_first_line_names_the_app_and_of_several_agents_the_one_that_answers(
+    server: Serving, tmp_path: Path
+) -> None:
+    with PseudoTerminal(command(server.http), tmp_path, size=(40, 100)) as terminal:
+        terminal.until_at_rest()
+        assert f"Exports  127.0.0.1:{server.port}  session " in terminal.paper[0]
+    with serving(office) as found:
+        place = f"127.0.0.1:{found.port}"
+        boat = command(found.http, "mine", workflow="boats")
+        with PseudoTerminal(boat, tmp_path / "b", size=(40, 100)) as terminal:
+            terminal.until_at_rest()
+            assert terminal.paper[0].endswith(f"Office  Boats  {place}  session mine  /help")
+            terminal.type("ahoy\r")
+            terminal.until_at_rest("Boats heard ahoy.")
+            terminal.type("/new\r")  # with the same agent
+            terminal.until(lambda: terminal.shown.count(f"Office  Boats  {place}  session ") == 2)
+        again = command(found.http, "mine", workflow="cars")
+        with PseudoTerminal(again, tmp_path / "a", size=(40, 100)) as terminal:
+            terminal.until_shown("Boats heard ahoy.")
+            assert "Office  Boats" in terminal.paper[0]
+        with PseudoTerminal(command(found.http), tmp_path / "c", size=(40, 100)) as terminal:
+            terminal.until_at_rest()
+            assert f"Office  Cars ␛[31m  {place}" in terminal.paper[0]
+
+
+@pytest.mark.parametrize("scheme", ["http", "http+sse"])
+def test_an_unknown_agent_is_told_with_the_names_of_those_that_there_are(scheme: str) -> None:
+    with serving(office) as found:
+        done = piped(command(f"{scheme}://127.0.0.1:{found.port}", workflow="planes"), "hello\n")
+    told = "arp connect: No agent named 'planes'. Available: cars, boats.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
 def test_a_pipe_says_its_lines_one_after_the_other(server: Serving) -> None:

@@ -50,6 +50,14 @@ export interface SendOptions {
   edits?: string | null;
 }
 
+/** How to turn to another session. */
+export interface TurnOptions {
+  /** The agent of a session that is made, `null` for the app's first; as before if absent. */
+  workflow?: string | null | undefined;
+  /** What shows stays until the other session is told, for a second at most: no empty screen between. */
+  keep?: boolean;
+}
+
 /** How a component shows: as its type, as something simpler, or not at all. */
 export type Presented = NonNullable<RendererAck["presented"]>[string];
 
@@ -64,6 +72,8 @@ const FATAL = new Set<number>([
   PERMISSION_DENIED,
 ]);
 const RETRY_UPLOAD_MS = 3000;
+/** What showed before stays for so long while another session is asked for. */
+const KEEP_MS = 1000;
 /** Room for the session, which joins an input when it is sent. */
 const ROOM_BYTES = 256;
 
@@ -83,6 +93,9 @@ export class ArpClient {
   readonly #uploads = new Map<string, AbortController>();
   #status: Status | null = null;
   #stopListening: (() => void) | null = null;
+  /** What shows in place of a session that is not told yet. */
+  #kept: Screen | null = null;
+  #keeping: ReturnType<typeof setTimeout> | undefined;
   #committed = 0;
   #acknowledged = 0;
   /** How components show that were not always drawn as what they are, and what of it the server has not heard. */
@@ -113,7 +126,7 @@ export class ArpClient {
     });
     this.store = new Store(
       {
-        screen: () => this.#connection.screen,
+        screen: () => this.screen,
         status: () => (this.#status ??= this.#newStatus()),
         outgoing: () => this.#outbox.items,
         flushed: () => this.#displayed(),
@@ -125,9 +138,9 @@ export class ArpClient {
 
   // -- reading -----------------------------------------------------------------------------------
 
-  /** Whether there is a connection with a session. */
+  /** Whether there is a connection, and the server has answered with the session. */
   get connected(): boolean {
-    return this.#driver.state.phase === "online";
+    return this.#driver.isWelcome;
   }
 
   /** What the agent side can do; `null` until it has said so. */
@@ -142,7 +155,7 @@ export class ArpClient {
 
   /** What shows now; `store` is for those who watch. */
   get screen(): Screen {
-    return this.#connection.screen;
+    return this.#kept ?? this.#connection.screen;
   }
 
   // -- the connection ----------------------------------------------------------------------------
@@ -165,17 +178,20 @@ export class ArpClient {
     this.#driver.disconnect();
   }
 
-  /** Turns to another session; `null` begins a new one. The screen is empty until it is told. */
-  setSessionId(sessionId: string | null): void {
+  /**
+   * Turns to another session; `null` begins a new one. The screen is empty until it is told, unless `keep` says
+   * otherwise. A connection that is there stays, where the server can do that.
+   */
+  setSessionId(sessionId: string | null, { workflow, keep = false }: TurnOptions = {}): void {
     if (sessionId === this.sessionId && sessionId !== null) return;
-    this.#connection.turnTo(sessionId);
+    const { screen } = this;
+    this.#connection.turnTo(sessionId, workflow);
     this.#outbox.open(sessionId, false);
     this.#committed = this.#acknowledged = 0;
     this.#presented.clear();
     this.#unheard.clear();
-    this.store.look();
-    this.#changed();
-    this.#driver.restart();
+    this.#keep(keep ? screen : null);
+    this.#driver.turn(!this.#connection.isDraft);
   }
 
   // -- what the user does ------------------------------------------------------------------------
@@ -276,6 +292,7 @@ export class ArpClient {
       id,
       edits,
     };
+    if (this.#kept) this.#keep(null);
     this.#outbox.add(id, message, files.map(attachment));
     const tooLong = this.#tooLong(message);
     if (tooLong !== null) this.#refused(id, { error: tooLong, code: RESOURCE_LIMIT, id });
@@ -314,8 +331,9 @@ export class ArpClient {
 
   #receive(text: unknown): void {
     for (const message of this.#connection.receive(text)) this.#hear(message);
-    this.store.look();
     const { loading, screen } = this.#connection;
+    if (this.#kept && !loading) this.#keep(null);
+    this.store.look();
     const status = this.#status;
     if (status?.loading !== loading || status.activeTurn !== activeTurn(screen)) this.#changed();
   }
@@ -368,7 +386,7 @@ export class ArpClient {
   #wrong(payload: ErrorPayload, isOutside: boolean): void {
     if (payload.id != null) {
       this.#refused(payload.id, payload);
-    } else if (this.#driver.state.phase === "connecting") {
+    } else if (!this.connected) {
       const isFatal = FATAL.has(payload.code) && !payload.retryable;
       this.#driver.lose({ reason: payload.error, ...(isFatal && { refusal: payload }) });
     } else if (isOutside && this.#connection.isAstray && !this.#connection.isDraft) {
@@ -439,6 +457,15 @@ export class ArpClient {
     this.#unheard.clear();
   }
 
+  /** Shows a screen in place of the session's, or no longer one. */
+  #keep(screen: Screen | null): void {
+    clearTimeout(this.#keeping);
+    this.#kept = screen;
+    if (screen !== null) this.#keeping = setTimeout(() => this.#keep(null), KEEP_MS);
+    this.store.look();
+    this.#changed();
+  }
+
   // -- the state ---------------------------------------------------------------------------------
 
   #offline(): void {
@@ -451,7 +478,7 @@ export class ArpClient {
   #newStatus(): Status {
     const { state } = this.#driver;
     const { sessionId, loading, screen, ready } = this.#connection;
-    return { ...state, sessionId, loading, older: ready?.older, gaps: ready?.gaps, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
+    return { ...state, sessionId, loading, workflow: ready?.workflow, stale: this.#kept !== null, older: ready?.older, gaps: ready?.gaps, capabilities: this.capabilities, activeTurn: activeTurn(screen) };
   }
 
   #changed(): void {

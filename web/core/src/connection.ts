@@ -19,6 +19,10 @@ import { readFrame } from "./shape.js";
 /** Without a place of their own these leave us between two: told twice, they show twice. */
 const TOLD_ONCE = ["delta", "tool_start", "commit", "input"];
 
+interface Addressed {
+  readonly session_id?: string | null;
+}
+
 /** Speaks the session dialect for one renderer on one session. */
 export class RendererConnection {
   screen = new Screen();
@@ -30,7 +34,7 @@ export class RendererConnection {
   declare ready: SessionReady | undefined;
   agent: AgentHello | null = null;
   sessionId: string | null;
-  readonly #hello: RendererHello;
+  #hello: RendererHello;
   #aside: Screen | null = null;
   #nextEpoch: string | null = null;
 
@@ -63,9 +67,11 @@ export class RendererConnection {
     return { ...this.#hello, session_id, resume: epoch === null ? null : { epoch, seq } };
   }
 
-  /** Turns to another session, with an empty screen; the next `hello` says so. */
-  turnTo(sessionId: string | null): void {
+  /** Turns to another session, with an empty screen; the next `hello` says so, on this link or another. */
+  turnTo(sessionId: string | null, workflow?: string | null): void {
+    if (workflow !== undefined) this.#hello = { ...this.#hello, workflow };
     this.sessionId = sessionId;
+    this.ready = undefined;
     this.#aside = null;
     this.screen = new Screen();
     this.#goAstray();
@@ -101,7 +107,10 @@ export class RendererConnection {
   }
 
   #cameBefore(message: AgentMessage): boolean {
-    if (message.type === "session" || !("seq" in message) || message.seq == null) return false;
+    if (message.type === "session") return false;
+    // Between a further hello and its `session` the session before is still told.
+    if (this.ready === undefined && this.agent && !this.isDraft && (message as Addressed).session_id != null) return true;
+    if (!("seq" in message) || message.seq == null) return false;
     return this.#aside === null && message.seq <= this.seq;
   }
 

@@ -76,6 +76,8 @@ const IDLE: LinkState = {
 /** The links of one session, one at a time. */
 export interface Driver {
   readonly state: LinkState;
+  /** Whether the server has answered the hello of this link; until then nothing is sent. */
+  readonly isWelcome: boolean;
   /** Whether the link can say which renderer displayed what (feature `frame-ack`). */
   readonly isSocket: boolean;
   /** Connects now, unless there is a link already. */
@@ -84,6 +86,11 @@ export interface Driver {
   disconnect(): void;
   /** Drops the link, if there is one, and comes back at once. */
   restart(): void;
+  /**
+   * Says the hello of another session: on the link that is open if `canStay`, else on a new one. In both cases
+   * the phase stays `online` as long as nothing fails. After a refusal it connects again.
+   */
+  turn(canStay: boolean): void;
   /** Drops the link and comes back after a wait, or not at all if the server does not want us. */
   lose(loss: Loss): void;
   /** The server has answered our hello. */
@@ -116,6 +123,7 @@ export function createDriver(options: DriverOptions): Driver {
   let mayReturn = false;
   const worked = new Set<Transport>();
   let onlineSince = 0;
+  let isWelcome = false;
   let heardAt = 0;
   /** It was asked for a sign of life, and none has come. */
   let isAsked = false;
@@ -137,6 +145,7 @@ export function createDriver(options: DriverOptions): Driver {
     clearTimeout(timer);
     const old = link;
     link = null;
+    isWelcome = false;
     old?.close();
   };
 
@@ -159,12 +168,14 @@ export function createDriver(options: DriverOptions): Driver {
     }
   };
 
+  const awaitAnswer = () => after(HANDSHAKE_MS, () => lose({ reason: "no answer", unavailable: true }));
+
   const open = async () => {
     const transport = untried.shift() as Transport;
     const ours = ++round;
     const { address, world, hello } = options;
-    enter({ phase: "connecting", transport, retryAt: null });
-    after(HANDSHAKE_MS, () => lose({ reason: "no answer", unavailable: true }));
+    enter({ phase: state.phase === "online" ? "online" : "connecting", transport, retryAt: null });
+    awaitAnswer();
     const listener: Listener = {
       frame(text) {
         listener.alive();
@@ -189,7 +200,10 @@ export function createDriver(options: DriverOptions): Driver {
   };
 
   const connect = () => {
-    if (state.phase === "connecting" || state.phase === "online") return;
+    if (state.phase !== "connecting" && state.phase !== "online") begin();
+  };
+
+  const begin = () => {
     const known = (transport: Transport) => Number(worked.has(transport));
     untried = [...options.address.transports].sort((a, b) => known(b) - known(a));
     mayReturn = false;
@@ -205,7 +219,7 @@ export function createDriver(options: DriverOptions): Driver {
   };
 
   const send = (message: RendererMessage) => {
-    if (state.phase !== "online" || link === null) return false;
+    if (!isWelcome || link === null) return false;
     try {
       link.send(message);
       return true;
@@ -239,11 +253,28 @@ export function createDriver(options: DriverOptions): Driver {
     });
   };
 
+  const turn = (canStay: boolean) => {
+    const { phase } = state;
+    if (phase === "refused") connect();
+    else if (phase !== "online") restart();
+    else if (canStay && isWelcome && link?.isSocket) {
+      isWelcome = false;
+      awaitAnswer();
+      link.send(options.hello());
+    } else {
+      drop();
+      begin();
+    }
+  };
+
   const isLost = () => state.phase === "waiting" || (state.phase === "idle" && state.reason !== null);
 
   return {
     get state() {
       return state;
+    },
+    get isWelcome() {
+      return isWelcome;
     },
     get isSocket() {
       return link?.isSocket ?? false;
@@ -254,14 +285,18 @@ export function createDriver(options: DriverOptions): Driver {
       enter(IDLE);
     },
     restart,
+    turn,
     lose,
     welcome() {
       const { phase, transport } = state;
-      if (phase !== "connecting" || transport === null) return;
+      if (isWelcome || link === null || transport === null) return;
       clearTimeout(timer);
+      isWelcome = true;
       worked.add(transport);
-      onlineSince = Date.now();
-      enter({ phase: "online", reason: null, refusal: null });
+      if (phase !== "online") {
+        onlineSince = Date.now();
+        enter({ phase: "online", reason: null, refusal: null });
+      }
       if (options.answers()) listen();
     },
     resume() {

@@ -5,7 +5,7 @@ export type { Json, JsonObject, Component, CoreProps, ErrorPayload, FileRef } fr
 export { VERSIONS } from "./generated/tables.js";
 
 export { ArpClient } from "./client.js";
-export type { Presented, SendOptions } from "./client.js";
+export type { Presented, SendOptions, TurnOptions } from "./client.js";
 export type { ArpClientOptions } from "./options.js";
 export { newId } from "./options.js";
 export type { ArpClientCallbacks } from "./callbacks.js";

@@ -12,6 +12,8 @@ export interface ArpClientOptions {
   url: string;
   /** The session; without it the server makes a new one. */
   sessionId?: string | null;
+  /** The agent of a session that is made, where an app has several; else its first. */
+  workflow?: string | null;
   /** Tries in a row before it gives up; without it, it does not. */
   maxReconnectAttempts?: number;
   /** Takes this transport alone; else WebSocket, and server-sent events where that fails. */
@@ -85,7 +87,7 @@ export function resolveOptions(given: string | ArpClientOptions): Resolved {
 
 /** What this renderer is. */
 export function rendererHello({ renderer, sessionId }: Resolved): RendererHello {
-  const { components = VERSIONS, features = [], limits, viewport, theme, locale, timeZone } = renderer;
+  const { components = VERSIONS, features = [], workflow, limits, viewport, theme, locale, timeZone } = renderer;
   // What the browser has to be asked for costs as much as drawing a page.
   const own = locale && timeZone ? renderer : Intl.DateTimeFormat().resolvedOptions();
   // What is undefined is not sent.
@@ -93,6 +95,7 @@ export function rendererHello({ renderer, sessionId }: Resolved): RendererHello 
     type: "hello",
     v: 1,
     session_id: sessionId,
+    workflow,
     capabilities: { components, features: [...FEATURES, ...features], limits },
     viewport,
     theme,

@@ -14,6 +14,8 @@ export interface WorkflowInfo {
   description?: string;
   params?: Array<{ Name: string; Type: string }>;
   suggestions?: string[];
+  /** What the app calls itself. */
+  app_title?: string;
 }
 
 /** A message of a chat's history, with what the draft does not tell. */

@@ -116,6 +116,8 @@ export function streamUrl(url: string, hello: RendererHello): string {
 async function lossOf(response: Response): Promise<Loss> {
   const error = await errorOf(response);
   const { status } = response;
-  const loss = { reason: error.error, unavailable: status !== 401 && status !== 403 };
+  // No other transport finds an agent that is not there.
+  const isFinal = status === 401 || status === 403 || error.detail === "workflow";
+  const loss = { reason: error.error, unavailable: !isFinal };
   return isPassing(response) ? loss : { ...loss, refusal: error };
 }

@@ -11,6 +11,10 @@ export interface Status extends LinkState {
   readonly sessionId: string | null;
   /** True until the screen shows the session. */
   readonly loading: boolean;
+  /** Whether what shows is still the session before, as `setSessionId` was asked to keep it. */
+  readonly stale: boolean;
+  /** The name of the session's agent; `undefined` until the agent side says so. */
+  readonly workflow?: string | null | undefined;
   readonly capabilities: AgentCapabilities | null;
   /** The turn that runs, or waits for an answer; `null` if there is none. */
   readonly activeTurn: string | null;

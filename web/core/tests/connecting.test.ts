@@ -306,11 +306,80 @@ test("another session begins with an empty screen, and the old one is heard no m
   expect(client.store.status.get()).toMatchObject({ sessionId: "other", loading: true });
   await settled();
   old.tell(delta("late", 4));
-  FakeSocket.last.onopen?.();
-  expect(FakeSocket.last.of("hello")[0]).toMatchObject({ session_id: "other", resume: null });
-  FakeSocket.last.welcome({ session_id: "other" });
+  expect(FakeSocket.made).toEqual([old]); // on the connection that is there
+  expect(old.of("hello").slice(1)).toMatchObject([{ session_id: "other", resume: null }]);
+  old.tell({ ...SESSION, session_id: "other" });
   expect(client.store.turnIds.get()).toEqual([]);
   expect(client.store.status.get()).toMatchObject({ phase: "online", loading: false });
+});
+
+test("another session is asked for while the phase stays online, and until its answer nothing is sent", async () => {
+  const phases: string[] = [];
+  const client = await online();
+  client.store.status.subscribe(() => phases.push(client.store.status.get().phase));
+  client.setSessionId(null, { workflow: "cars" });
+  client.sendText("hello");
+  expect(client.connected).toBe(false);
+  expect(FakeSocket.last.of("hello").at(-1)).toMatchObject({ session_id: null, workflow: "cars" });
+  expect(FakeSocket.last.of("input")).toEqual([]);
+  FakeSocket.last.tell({ ...SESSION, session_id: "new", workflow: "cars" });
+  expect(FakeSocket.last.of("input")).toMatchObject([{ session_id: "new", data: { text: "hello" } }]);
+  client.store.flush();
+  expect(client.store.status.get()).toMatchObject({ phase: "online", sessionId: "new", workflow: "cars" });
+  expect(new Set(phases)).toEqual(new Set(["online"]));
+});
+
+test("turned to another session twice at once, the second is asked for on a new link, still online", async () => {
+  const client = await online();
+  const old = FakeSocket.last;
+  client.setSessionId("b");
+  client.setSessionId("c");
+  await settled();
+  expect(old.closed).toBe(true);
+  old.tell({ ...SESSION, session_id: "b" });
+  FakeSocket.last.welcome({ session_id: "c" });
+  expect(FakeSocket.made).toHaveLength(2);
+  expect(client.store.status.get()).toMatchObject({ phase: "online", sessionId: "c", loading: false });
+});
+
+test("a further hello without an answer is a lost connection", async () => {
+  const client = await online();
+  client.setSessionId("other");
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(client.store.status.get()).toMatchObject({ phase: "waiting", reason: "no answer" });
+  client.disconnect();
+});
+
+test("a session that is refused says so, and the next one connects", async () => {
+  const client = await online();
+  client.setSessionId("nowhere");
+  FakeSocket.last.tell({ type: "error", v: 1, payload: { error: "no such session", code: 8 } });
+  expect(client.store.status.get()).toMatchObject({ phase: "refused", refusal: { code: 8 } });
+  client.setSessionId("s2");
+  await settled();
+  FakeSocket.last.welcome({ session_id: "s2" });
+  expect(client.store.status.get()).toMatchObject({ phase: "online", refusal: null });
+});
+
+test("what shows can be kept until the other session is told, and goes after a second", async () => {
+  const client = await online();
+  FakeSocket.last.tell(delta("of the old", 3));
+  client.setSessionId("other", { keep: true });
+  FakeSocket.last.tell(delta(" and late", 4));
+  expect(client.store.status.get()).toMatchObject({ sessionId: "other", loading: true, stale: true });
+  expect(client.store.turnIds.get()).toEqual(["t1"]);
+  expect(client.store.turn("t1").get()?.output[0]?.props.content).toBe("of the old");
+  FakeSocket.last.tell({ ...SESSION, session_id: "other" });
+  expect(client.store.status.get()).toMatchObject({ loading: false, stale: false });
+  expect(client.store.turnIds.get()).toEqual([]);
+  FakeSocket.last.tell(delta("of the other", 1));
+  client.setSessionId("third", { keep: true });
+  await vi.advanceTimersByTimeAsync(999);
+  expect(client.store.turnIds.get()).toEqual(["t1"]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(client.store.status.get()).toMatchObject({ phase: "online", loading: true, stale: false });
+  expect(client.store.turnIds.get()).toEqual([]);
+  client.disconnect();
 });
 
 test("where no socket opens, server-sent events are tried at once, and kept to", async () => {

@@ -1,28 +1,13 @@
 /** How it looks and how it is used without eyes or mouse (webui.md W62–W74), and what must do no harm (W76–W81). */
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 
+import { faultsOfAxe } from "../src/axe.js";
 import { ask, box, log, say } from "../src/host.js";
 import { begin, page, server, usePages } from "../src/stage.js";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 usePages();
-
-/** What axe finds, each with the first place where it finds it. */
-async function faultsOfAxe(): Promise<string[]> {
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send("Runtime.evaluate", { expression: AXE }); // past the page's own policy, as a tool of the tester
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[] }> } };
-    const { violations } = await axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.target.join(" ")}: ${nodes[0]?.failureSummary}`);
-  });
-}
 
 describe.each([
   ["light", "en-GB"],
@@ -32,21 +17,21 @@ describe.each([
 ] as const)("%s, %s", (colorScheme, locale) => {
   test("W62 W67 axe finds nothing: welcome, an answer with components, a question, a menu, a narrow window", async () => {
     await begin({ colorScheme, locale });
-    expect(await faultsOfAxe()).toEqual([]);
+    expect(await faultsOfAxe(page)).toEqual([]);
     await ask(page, "mixed");
     await page.locator("arp-table table").waitFor();
     await ask(page, "tools");
     await ask(page, "fail");
     await say(page, "permission");
     await page.locator(".arp-permission").waitFor();
-    expect(await faultsOfAxe()).toEqual([]);
+    expect(await faultsOfAxe(page)).toEqual([]);
     await page.locator(".page-head arp-menu button").first().click();
     await page.getByRole("menu").waitFor();
-    expect(await faultsOfAxe()).toEqual([]);
+    expect(await faultsOfAxe(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.setViewportSize({ width: 320, height: 640 });
     await page.locator(".page-menu").click();
-    expect(await faultsOfAxe()).toEqual([]);
+    expect(await faultsOfAxe(page)).toEqual([]);
   });
 });
 
@@ -54,10 +39,10 @@ test("W62 axe finds nothing in a table whose rows are selected, open and answere
   await begin();
   await say(page, "rows");
   await page.getByRole("checkbox", { name: "Oslo" }).check();
-  expect(await faultsOfAxe()).toEqual([]);
+  expect(await faultsOfAxe(page)).toEqual([]);
   await page.locator("arp-table").getByRole("button", { name: "Submit" }).click();
   await page.getByText("Rows [0].").waitFor();
-  expect(await faultsOfAxe()).toEqual([]);
+  expect(await faultsOfAxe(page)).toEqual([]);
 });
 
 describe("without eyes", () => {

@@ -57,6 +57,18 @@ function prefixes(text: string, at: readonly number[]): string[] {
   return [...at].sort((one, other) => one - other).map((part) => text.slice(0, Math.round(part * text.length)));
 }
 
+test.each([
+  ["text\n#", "e.g. this"],
+  ["text\n***", "bold***"],
+  ["text\n```", "code``` and more"],
+  ["text\n$$x$$", " and more"],
+  ["- item\n#", "1 goes on"],
+])("a line that may still belong to what stands above it is not taken as a block: %j, %j", (begin, end) => {
+  const show = growing();
+  show(begin, true);
+  expect(show(begin + end, false)).toBe(growing()(begin + end, false));
+});
+
 describe("whatever it says and wherever it is cut", () => {
   test("it shows at each moment what the text up to there shows, and in the end the whole", { timeout: 120_000 }, () => {
     fc.assert(
@@ -65,7 +77,7 @@ describe("whatever it says and wherever it is cut", () => {
         for (const prefix of prefixes(text, at)) expect(show(prefix, true)).toBe(growing()(prefix, true));
         expect(show(text, false)).toBe(growing()(text, false));
       }),
-      { numRuns: 2000 },
+      { numRuns: Number(process.env.ARP_RUNS ?? 2000) },
     );
   });
 });

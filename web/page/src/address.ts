@@ -7,11 +7,18 @@ export function sessionOf(href: string): string | null {
   return new URL(href).searchParams.get("session") || null;
 }
 
-/** An address with another session, and without what must not be kept in it. */
-export function withSession(href: string, sessionId: string | null): string {
+/** The agent that an address names for a new chat; `null` if it names none. */
+export function workflowOf(href: string): string | null {
+  return new URL(href).searchParams.get("workflow") || null;
+}
+
+/** An address with another session and agent, and without what must not be kept in it. */
+export function withSession(href: string, sessionId: string | null, workflow: string | null = workflowOf(href)): string {
   const url = new URL(href);
-  if (sessionId === null) url.searchParams.delete("session");
-  else url.searchParams.set("session", sessionId);
+  for (const [name, value] of [["session", sessionId], ["workflow", workflow]] as const) {
+    if (value === null) url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+  }
   if (tokenOf(href) !== null) url.hash = "";
   return url.href;
 }

@@ -3,14 +3,14 @@
  * window: its address and title, theme, language, keys, files.
  */
 
-import { ArpClient, type WorkflowInfo } from "@agent-rendering/core";
+import { ArpClient, type Wire } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
 import { LOCALES, loadStrings, translator, type Translator } from "@agent-rendering/core/strings";
 import { createContext, sign, type ArpChat, type ArpComposer, type ArpContext, type MenuItem } from "@agent-rendering/elements/chat";
 import type { ArpSessions } from "@agent-rendering/elements/sessions";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 
-import { keepToken, sessionOf, tokenOf, tokensOf, withSession } from "./address.js";
+import { keepToken, sessionOf, tokenOf, tokensOf, withSession, workflowOf } from "./address.js";
 import type { Format } from "./saving.js";
 import { soon } from "./soon.js";
 import { keepSettings, readSettings, SETTINGS_KEY, type Settings, type Theme } from "./settings.js";
@@ -29,12 +29,19 @@ function timeZone(): { readonly timeZone?: string } {
   return time ? { timeZone: time.Now.timeZoneId() } : {};
 }
 
+/** What the chat says of the app, and which of its agents this chat has. */
+interface Introduced {
+  readonly title: string;
+  readonly agent: Wire.Workflow | null;
+  readonly agents: readonly Wire.Workflow[];
+}
+
 export class ArpPage extends LitElement {
   static override properties = {
     settings: { state: true },
     words: { state: true },
     current: { state: true },
-    workflow: { state: true },
+    app: { state: true },
     listed: { state: true },
     drawer: { state: true },
     narrow: { state: true },
@@ -43,7 +50,8 @@ export class ArpPage extends LitElement {
   declare protected settings: Settings;
   declare protected words: Translator;
   declare protected current: string | null;
-  declare protected workflow: WorkflowInfo | null;
+  /** What the app says of itself. */
+  declare protected app: Introduced;
   /** Whether the list of chats is asked for. */
   declare protected listed: boolean;
   /** Whether the list lies over the chat, on a narrow screen. */
@@ -62,7 +70,7 @@ export class ArpPage extends LitElement {
     this.settings = readSettings();
     this.words = translator("en");
     this.current = sessionOf(location.href);
-    this.workflow = null;
+    this.app = { title: "", agent: null, agents: [] };
     this.listed = this.drawer = false;
     const narrow = matchMedia(NARROW);
     this.narrow = narrow.matches;
@@ -74,6 +82,7 @@ export class ArpPage extends LitElement {
     this.client = new ArpClient({
       url: document.baseURI.replace(/[?#].*$/, ""),
       sessionId: this.current,
+      workflow: workflowOf(location.href),
       token,
       components: DRAWN,
       features: ["line-pause"],
@@ -93,7 +102,7 @@ export class ArpPage extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.#worded = this.#loadWords();
-    addEventListener("popstate", () => this.#show(sessionOf(location.href), false));
+    addEventListener("popstate", () => this.#show(sessionOf(location.href), workflowOf(location.href), false));
     addEventListener("storage", ({ key }) => {
       if (key === SETTINGS_KEY) this.#apply(readSettings());
     });
@@ -151,11 +160,15 @@ export class ArpPage extends LitElement {
     }
     if (this.settings.theme === "system") delete root.dataset.theme;
     else root.dataset.theme = this.settings.theme;
-    document.title = this.workflow?.title || "ARP";
+    document.title = this.#title;
   }
 
   get #chat(): ArpChat {
     return this.querySelector("arp-chat") as ArpChat;
+  }
+
+  get #title(): string {
+    return this.app.title || "ARP";
   }
 
   get #list(): ArpSessions | null {
@@ -196,15 +209,28 @@ export class ArpPage extends LitElement {
 
   // -- which chat shows --------------------------------------------------------------------------
 
-  /** Shows a session, `null` begins a new one; the address follows. */
-  #show(sessionId: string | null, isStep = true): void {
+  /** Shows a session, `null` begins a new one with an agent; the address follows. */
+  #show(sessionId: string | null, workflow: string | null = null, isStep = true): void {
     this.drawer = false;
     if (sessionId === this.current && sessionId !== null) return;
     this.current = sessionId;
-    if (isStep) history.pushState(null, "", withSession(location.href, sessionId));
-    this.client.setSessionId(sessionId);
+    if (isStep) history.pushState(null, "", withSession(location.href, sessionId, workflow));
+    this.#chat.turnTo(sessionId, workflow);
     this.#focus();
   }
+
+  /** The agent that a new chat begins with: that of the chat that shows. The address names it unless it is the first. */
+  get #workflow(): string | null {
+    const { agent, agents } = this.app;
+    return agent === null || agent.name === agents[0]?.name ? null : agent.name;
+  }
+
+  /** Another agent was chosen; the choice in an empty chat is no step of its own. */
+  #chosen = ({ detail }: CustomEvent<{ workflow: string; isEmpty: boolean }>): void => {
+    const href = withSession(location.href, null, detail.workflow === this.app.agents[0]?.name ? null : detail.workflow);
+    history[detail.isEmpty ? "replaceState" : "pushState"](null, "", href);
+    this.current = null;
+  };
 
   #named(sessionId: string | null): void {
     if (sessionId === null || sessionId === this.current) return;
@@ -215,7 +241,7 @@ export class ArpPage extends LitElement {
   #new = (event?: MouseEvent): void => {
     if (event && (event.metaKey || event.ctrlKey || event.shiftKey)) return; // a tab of its own
     event?.preventDefault();
-    this.#show(null);
+    this.#show(null, this.#workflow);
   };
 
   // -- files -------------------------------------------------------------------------------------
@@ -229,7 +255,7 @@ export class ArpPage extends LitElement {
 
   #titleOfChat(): string {
     const link = this.#list?.querySelector("a[aria-current] .arp-session-title");
-    return link?.textContent || this.workflow?.title || "ARP";
+    return link?.textContent || this.#title;
   }
 
   #import(): void {
@@ -320,7 +346,7 @@ export class ArpPage extends LitElement {
   // -- drawing -----------------------------------------------------------------------------------
 
   protected override render(): TemplateResult {
-    const { words: t, narrow, drawer, settings, workflow } = this;
+    const { words: t, narrow, drawer, settings, app } = this;
     const isOpen = narrow ? drawer : settings.panel;
     const context = this.#shownContext;
     return html`
@@ -331,11 +357,11 @@ export class ArpPage extends LitElement {
       ${narrow && drawer ? html`<div class="page-veil" @click=${() => this.#toggle(false)}></div>` : nothing}
       <aside class="page-side arp" ?hidden=${!isOpen} aria-label=${t("chats")} @arp-open=${this.#opened} @arp-deleted=${this.#deleted}>
         <div class="page-side-head">
-          <span class="page-brand"><img src="_static/icon.svg" alt="" width="24" height="24" /><span dir="auto">${workflow?.title || "ARP"}</span></span>
+          <span class="page-brand"><img src="_static/icon.svg" alt="" width="24" height="24" /><span dir="auto">${this.#title}</span></span>
           <button type="button" class="arp-icon-button" aria-label=${t("closePanel")} title=${t("closePanel")} @click=${() => this.#toggle(false)}>${sign("panel")}</button>
         </div>
         <a class="page-new" href="./" @click=${this.#new}>${sign("compose")}<span>${t("newChat")}</span></a>
-        <arp-sessions .client=${this.listed ? this.client : null} .context=${context} .current=${this.current}></arp-sessions>
+        <arp-sessions .client=${this.listed ? this.client : null} .context=${context} .current=${this.current} .agents=${app.agents}></arp-sessions>
       </aside>
       <div class="page-main" ?inert=${narrow && drawer}>
         <header class="page-head arp">
@@ -343,7 +369,8 @@ export class ArpPage extends LitElement {
             ? nothing
             : html`<button type="button" class="arp-icon-button page-menu" aria-expanded=${isOpen ? "true" : "false"} aria-label=${t("openPanel")} title=${t("openPanel")} @click=${() => this.#toggle(true)}>${sign("panel")}</button>
                 <a class="arp-icon-button" href="./" aria-label=${t("newChat")} title=${t("newChat")} @click=${this.#new}>${sign("compose")}</a>`}
-          <h1 dir="auto">${workflow?.title || "ARP"}</h1>
+          <h1 dir="auto">${this.#title}</h1>
+          ${app.agents.length < 2 ? nothing : html`<arp-menu class="page-agents" .label=${`${t("agent")}: ${this.#agentTitle}`} .sign=${"forward"} .text=${this.#agentTitle} .items=${this.#agents()}></arp-menu>`}
           <arp-link-state .client=${this.client} .context=${context}></arp-link-state>
           <arp-menu .label=${t("settings")} .sign=${"settings"} .items=${this.#menu()}></arp-menu>
         </header>
@@ -354,7 +381,9 @@ export class ArpPage extends LitElement {
             .locale=${t.locale}
             picture-frame="_picture"
             @arp-session=${(event: CustomEvent<{ sessionId: string | null }>) => this.#named(event.detail.sessionId)}
-            @arp-introduced=${(event: CustomEvent<{ workflow: WorkflowInfo | null }>) => (this.workflow = event.detail.workflow)}
+            .workflow=${workflowOf(location.href)}
+            @arp-workflow=${this.#chosen}
+            @arp-introduced=${(event: CustomEvent<Introduced>) => (this.app = event.detail)}
           ></arp-chat>
         </main>
       </div>
@@ -364,8 +393,25 @@ export class ArpPage extends LitElement {
   #opened = (event: Event): void => this.#show((event as CustomEvent<{ sessionId: string }>).detail.sessionId);
 
   #deleted = (event: Event): void => {
-    if ((event as CustomEvent<{ sessionId: string }>).detail.sessionId === this.current) this.#show(null);
+    if ((event as CustomEvent<{ sessionId: string }>).detail.sessionId === this.current) this.#show(null, this.#workflow);
   };
+
+  get #agentTitle(): string {
+    return this.app.agent?.title ?? this.words("chooseAgent");
+  }
+
+  #agents(): MenuItem[] {
+    const { agent, agents } = this.app;
+    return agents.map(({ name, title }, at) => ({
+      label: title,
+      checked: name === agent?.name,
+      ...(at === 0 && { group: this.words("chooseAgent") }),
+      run: () => {
+        this.#chat.choose(name);
+        this.#focus();
+      },
+    }));
+  }
 
   #menu(): MenuItem[] {
     const { words: t, settings } = this;

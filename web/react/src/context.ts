@@ -130,6 +130,7 @@ export const IDLE: Status = {
   refusal: null,
   sessionId: null,
   loading: true,
+  stale: false,
   capabilities: null,
   activeTurn: null,
 };

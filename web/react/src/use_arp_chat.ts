@@ -57,7 +57,8 @@ export interface UseArpChatReturn {
   /** Answers a component that asks; see the core's `answerOfValue` for the value. */
   answer: (component: Component, value: Json) => void;
   switchSession: (sessionId: string) => Promise<void>;
-  startNewChat: () => void;
+  /** Begins a new chat, of an app with several agents (`status.capabilities.workflows`) with one by its name. */
+  startNewChat: (workflow?: string | object) => void;
   sessions: ChatSession[];
   /** Why the list of chats could not be had. */
   sessionsError: Error | null;
@@ -76,7 +77,11 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
   const status = useArpStatus(client);
   const toolCards = useCell(view?.tools ?? NO_TOOLS_CELL, NO_TOOLS);
   const elsewhere = useMemo(() => (apiBaseUrl === undefined ? null : createSessionAPI(apiBaseUrl)), [apiBaseUrl]);
-  const startNewChat = useCallback(() => client?.setSessionId(null), [client]);
+  const startNewChat = useCallback(
+    // As a handler of clicks it is given an event, which names no agent.
+    (workflow?: string | object) => client?.setSessionId(null, typeof workflow === "string" ? { workflow } : {}),
+    [client],
+  );
   const lists = useSessions(elsewhere ?? client?.sessions ?? null, status.sessionId, startNewChat);
   return {
     messages: useCell(view?.messages ?? NO_MESSAGES_CELL, NO_MESSAGES),

@@ -111,6 +111,7 @@ const IDLE_CELL = fixed<Status>({
   refusal: null,
   sessionId: null,
   loading: true,
+  stale: false,
   capabilities: null,
   activeTurn: null,
 });

@@ -60,7 +60,8 @@ export interface UseArpChatReturn {
   /** Answers a component that asks; see the core's `answerOfValue` for the value. */
   answer: (component: Component, value: Json) => void;
   switchSession: (id: string) => Promise<void>;
-  startNewChat: () => void;
+  /** Begins a new chat, of an app with several agents (`status.capabilities.workflows`) with one by its name. */
+  startNewChat: (workflow?: string | object) => void;
   loadSessions: () => Promise<void>;
   deleteSession: (id: string) => Promise<void>;
 }
@@ -78,7 +79,8 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
   const view = computed(() => client.value && new ChatView(client.value));
   const status = useArpStatus(client);
   const toolCards = useCell(() => view.value?.tools ?? NO_TOOLS);
-  const startNewChat = () => client.value?.setSessionId(null);
+  // As a handler of clicks it is given an event, which names no agent.
+  const startNewChat = (workflow?: string | object) => client.value?.setSessionId(null, typeof workflow === "string" ? { workflow } : {});
   const api = computed(() => {
     return options.apiBaseUrl === undefined ? (client.value?.sessions ?? null) : createSessionAPI(options.apiBaseUrl);
   });

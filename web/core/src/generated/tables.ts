@@ -3,7 +3,7 @@
 /** What each message of the agent side must look like: the names of its fields, then `:` required, `?` may be absent, `~` may be absent or null, then `s` string, `i` whole number, `n` number, `b` boolean, `o` object, `a` anything, `c` component, `p` patch op, `|a|b|` one of these, another letter a part; `[]` array, `{}` object of such. */
 export const MESSAGES = {
   "hello": "v?i capabilities:y",
-  "session": "v?i session_id:s epoch:s seq:i resume:|new|replay|snapshot| older~i gaps?{}i",
+  "session": "v?i session_id:s epoch:s seq:i resume:|new|replay|snapshot| workflow~s older~i gaps?{}i",
   "delta": "v?i session_id:s seq~i turn_id~s surface?s payload:d behind~h",
   "tool_start": "v?i session_id:s seq~i turn_id~s surface?s payload:t behind~h",
   "tool_end": "v?i session_id:s seq~i turn_id~s surface?s payload:e",
@@ -36,7 +36,8 @@ export const PARTS = {
   "h": "component~s characters~i",
   "k": "name:s description?s hint?s",
   "m": "component:s tool:s call_id?s surface?s scopes?[]s",
-  "y": "components:[]s versions?{}i features?[]s limits?o encodings?[]s commands?[]k",
+  "y": "components:[]s versions?{}i features?[]s limits?o encodings?[]s commands?[]k title?s workflows?[]w",
+  "w": "name:s title:s description?s suggestions?[]s",
   "d": "delta:s target~s kind~s",
   "t": "tool:s args:s call_id?s",
   "e": "tool:s ok:b call_id?s error~s",

@@ -13,6 +13,16 @@ export interface Command {
   hint?: string;
 }
 
+/** One agent of an app, as lists show it. */
+export interface Workflow {
+  /** What a renderer's `hello` gives as `workflow`. */
+  name: string;
+  title: string;
+  description?: string;
+  /** What a user may say first. */
+  suggestions?: string[];
+}
+
 /** What the agent side may send, in its `hello`. */
 export interface AgentCapabilities {
   components: string[];
@@ -21,6 +31,10 @@ export interface AgentCapabilities {
   limits?: JsonObject;
   encodings?: string[];
   commands?: Command[];
+  /** What the app calls itself. */
+  title?: string;
+  /** Its agents; a session that names none gets the first. */
+  workflows?: Workflow[];
 }
 
 /** The first message on every connection. */
@@ -38,6 +52,8 @@ export interface SessionReady {
   epoch: string;
   seq: number;
   resume: "new" | "replay" | "snapshot";
+  /** The name of its agent. */
+  workflow?: string | null;
   state?: Json;
   /** With a snapshot: how many turns came before the first that it tells; `null` = not said. */
   older?: number | null;
@@ -349,6 +365,8 @@ export interface RendererHello {
   v?: number;
   capabilities?: RendererCapabilities;
   session_id?: string | null;
+  /** The agent of a session that is made; one that there is keeps its own. */
+  workflow?: string | null;
   resume?: Resume | null;
   viewport?: Viewport | null;
   locale?: string | null;

@@ -17,6 +17,7 @@ export const EN = {
   keepToken: "Keep mine",
   takeToken: "Use this one",
   noSuchChat: "This chat does not exist, or it is not yours.",
+  noSuchAgent: "There is no agent of that name here. Choose another one.",
 
   // The message box
   message: "Message",
@@ -43,6 +44,7 @@ export const EN = {
   suggestions: "Suggestions",
   you: "You",
   agent: "Agent",
+  chooseAgent: "Choose an agent",
   saidBy: "{name} said",
   answering: "Answering",
   stillWorking: "Still working",

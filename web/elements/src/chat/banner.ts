@@ -52,6 +52,7 @@ export class ArpBanner extends ArpElement {
     if (phase === "refused") {
       if (refusal?.code === UNAUTHENTICATED) return t("needsToken");
       if (refusal?.code === SESSION_NOT_FOUND) return t("noSuchChat");
+      if (refusal?.detail === "workflow") return t("noSuchAgent");
       return `${t("refused")} ${(refusal && t.problem(refusal.code)) ?? ""} ${sentence(refusal?.error ?? "")}`;
     }
     if (phase === "waiting") {

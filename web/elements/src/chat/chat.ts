@@ -12,6 +12,7 @@ import {
   type ErrorPayload,
   type Status,
   type Storage,
+  type Wire,
   type TurnState,
 } from "@agent-rendering/core";
 import { DRAWN } from "@agent-rendering/core/chat";
@@ -20,6 +21,7 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 
 import { componentsOf, createContext, showsRecording, type ArpContext, type ComponentFactory } from "../context.js";
 import { ArpElement, define } from "../element.js";
+import type { agentPicker } from "./agent_picker.js";
 import { Announcer } from "./announcer.js";
 import { Asked } from "./asked.js";
 import "./banner.js";
@@ -43,14 +45,17 @@ import { sidePanel } from "./surfaces.js";
 import { loadMessages, timeline } from "./timeline.js";
 import { lastSaid, NO_ACTIONS, turnActions } from "./turn_actions.js";
 import { walk } from "./walk.js";
-import { introduced, welcome, type Introduction } from "./welcome.js";
+import { introduced, welcome } from "./welcome.js";
 import { wordsFor, wordsNow } from "./words.js";
 import { sentence } from "../wrong.js";
+
+type Agent = Wire.Workflow;
 
 export class ArpChat extends ArpElement {
   static override properties = {
     url: { type: String },
     session: { type: String },
+    workflow: { type: String },
     token: { attribute: false },
     client: { attribute: false },
     theme: { type: String },
@@ -69,7 +74,7 @@ export class ArpChat extends ArpElement {
     showActivity: { attribute: "show-activity", converter: (value: string | null) => value !== "false" },
     words: { state: true },
     isDark: { state: true },
-    introduction: { state: true },
+    agents: { state: true },
     missed: { state: true },
     notices: { state: true },
     dropping: { state: true },
@@ -77,6 +82,8 @@ export class ArpChat extends ArpElement {
 
   declare url: string | undefined;
   declare session: string | null | undefined;
+  /** The agent of a new chat, where an app has several; else its first. */
+  declare workflow: string | null | undefined;
   declare token: string | null | undefined | (() => string | null | Promise<string | null>);
   declare client: ArpClient | null | undefined;
   declare theme: "light" | "dark" | "system" | undefined;
@@ -103,7 +110,8 @@ export class ArpChat extends ArpElement {
 
   declare protected words: Translator;
   declare protected isDark: boolean;
-  declare protected introduction: Introduction | null;
+  /** The app's agents, as far as the server tells them. */
+  declare protected agents: readonly Agent[];
   /** Turns that came while the reader was further up; `null` while the newest is in view. */
   declare protected missed: number | null;
   declare protected notices: readonly Notice[];
@@ -123,6 +131,19 @@ export class ArpChat extends ArpElement {
   #noticeCount = 0;
   #restored: Promise<void> = Promise.resolve();
   #actions: MessageActions = {};
+  /** The agent that was last chosen here, which a session that is not told yet will have. */
+  #chosen: string | null | undefined;
+  #agent: Agent | null | undefined;
+  #capabilities: Status["capabilities"] | undefined;
+  /** What the app calls itself. */
+  #title = "";
+  /** Draws the choice of agents; loaded where there are several. */
+  #picker: typeof agentPicker | null = null;
+  /** Counts conversations. */
+  #number = 0;
+  /** Another session was turned to, and what shows is not of it yet. */
+  #isTurning = false;
+  #isOther = false;
   #spokenPhase: Status["phase"] = "idle";
   readonly #moments = new Moments((turn) => this.#turned(turn));
   readonly #asked = new Asked();
@@ -134,7 +155,7 @@ export class ArpChat extends ArpElement {
     super();
     this.words = wordsNow(null, null);
     this.isDark = false;
-    this.introduction = null;
+    this.agents = [];
     this.missed = null;
     this.notices = [];
     this.dropping = false;
@@ -162,6 +183,28 @@ export class ArpChat extends ArpElement {
 
   override focus(): void {
     this.#composer?.focus();
+  }
+
+  /**
+   * Turns to another session, `null` begins a new one with an agent (`null`: the app's first, absent: as before). The connection stays, and what shows stays
+   * until the other conversation is told, for a second at most.
+   */
+  turnTo(session: string | null, workflow?: string | null): void {
+    if (workflow !== undefined) this.#chosen = workflow;
+    this.#active?.setSessionId(session, { workflow, keep: session !== null });
+  }
+
+  /** Begins a new chat with an agent; out of an empty one, what is in the message box goes along. */
+  choose(workflow: string): void {
+    const { store } = this.#active as ArpClient;
+    const isEmpty = store.turnIds.get().length === 0 && store.outgoing.get().length === 0;
+    const text = this.#composer?.text ?? "";
+    if (isEmpty && text !== "") {
+      this.#drafts.write(this.#shownSession, "");
+      this.#drafts.write(null, text);
+    }
+    this.#tell("arp-workflow", { workflow, isEmpty });
+    this.turnTo(null, workflow);
   }
 
   /** Sends a text, as if it had been written. */
@@ -243,7 +286,7 @@ export class ArpChat extends ArpElement {
     if (!this.isConnected) return; // it opens where it is put
     if (isNew || this.#active === null) this.#open();
     else if (changed.has("session") && this.session !== undefined && this.session !== this.#active.sessionId) {
-      this.#active.setSessionId(this.session);
+      this.turnTo(this.session, this.workflow);
     }
     if ((changed.has("locale") || changed.has("strings")) && this.hasUpdated) void this.#loadWords();
   }
@@ -286,18 +329,19 @@ export class ArpChat extends ArpElement {
     hear(store.status, () => this.#statusChanged());
     this.#stops.push(store.subscribe(() => this.#moments.look(client)));
     if (client.sessionId !== null) void loadMessages();
-    void this.#introduce(client);
+    this.#chosen = this.workflow;
     if (this.#isOwn) client.connect();
     this.#statusChanged();
   }
 
   #newClient(): ArpClient | null {
     if (this.url === undefined) return null;
-    const { session, token, locale } = this;
+    const { session, workflow, token, locale } = this;
     const own = Object.fromEntries(this.#registry()?.list().map((type) => [type, 1]) ?? []);
     return new ArpClient({
       url: this.url === "" ? document.baseURI.replace(/[?#].*$/, "") : this.url,
       sessionId: session ?? null,
+      workflow: workflow ?? null,
       token: token ?? null,
       components: { ...own, ...DRAWN },
       features: ["line-pause"],
@@ -316,6 +360,7 @@ export class ArpChat extends ArpElement {
     this.#older.clear();
     this.#recent.clear();
     this.#leaveAsked();
+    this.#capabilities = undefined;
     this.#seenErrors = [];
     this.notices = [];
   }
@@ -359,14 +404,34 @@ export class ArpChat extends ArpElement {
   }
 
   async #introduce(client: ArpClient): Promise<void> {
-    try {
-      const [workflow] = await client.sessions.workflows();
-      if (client !== this.#active) return;
-      this.introduction = workflow ?? null;
-      this.#tell("arp-introduced", { workflow: workflow ?? null });
-    } catch {
-      // A draft server has no such list, and one that is away is told about by the connection.
+    let { title = "", workflows: agents = [] }: { title?: string; workflows?: readonly Agent[] } = this.#capabilities ?? {};
+    // A server that does not say so in its hello is asked for its list; one of the draft has none.
+    if (agents.length === 0) {
+      const listed = await client.sessions.workflows().catch(() => []);
+      title = listed[0]?.app_title ?? "";
+      agents = listed.map(({ name, title = name, description = "", suggestions = [] }) => ({ name, title, description, suggestions }));
     }
+    if (client !== this.#active) return;
+    this.agents = agents;
+    this.#title = title || (agents[0]?.title ?? "");
+    this.#agent = undefined;
+    this.#look(client.store.status.get());
+    if (agents.length < 2) return;
+    this.#picker = (await import("./agent_picker.js")).agentPicker;
+    this.requestUpdate();
+  }
+
+  /** Looks which agent this is; `null` if one was asked for that is not there. */
+  #look({ workflow: told }: Status): void {
+    const [first] = this.agents;
+    if (first === undefined) return;
+    const name = told ?? this.#chosen ?? first.name;
+    const known = this.agents.find((agent) => agent.name === name);
+    const agent = known ?? (told ? { name: told, title: told } : null); // it had that name when the chat began
+    if (this.#agent !== undefined && agent?.name === this.#agent?.name) return;
+    this.#agent = agent;
+    this.#tell("arp-introduced", { title: this.#title, agent, agents: this.agents });
+    this.requestUpdate();
   }
 
   // -- what happens ------------------------------------------------------------------------------
@@ -381,6 +446,12 @@ export class ArpChat extends ArpElement {
     const { phase, sessionId, capabilities, activeTurn, reason } = status;
     const before = this.#spokenPhase;
     if (sessionId !== this.#shownSession) this.#sessionChanged(status);
+    if (this.#isTurning && !status.stale) this.#begin(client, status);
+    if (capabilities !== this.#capabilities && (phase === "online" || phase === "refused")) {
+      this.#capabilities = capabilities;
+      void this.#introduce(client);
+    }
+    this.#look(status);
     if (phase !== before) {
       this.#spokenPhase = phase;
       this.#announcer.isBlind = phase !== "online";
@@ -405,15 +476,26 @@ export class ArpChat extends ArpElement {
   #sessionChanged({ sessionId, loading }: Status): void {
     const before = this.#shownSession;
     this.#shownSession = sessionId;
-    this.#moments.clear();
     this.#announcer.clear();
-    this.#older.clear();
-    this.#recent.clear();
-    const isSame = before === null && sessionId !== null && !loading; // the server has named it
-    if (isSame) this.#drafts.name(sessionId);
-    else this.#leaveAsked();
+    this.#isTurning = true;
+    if (before === null && sessionId !== null && !loading) this.#drafts.name(sessionId); // the same chat
+    else this.#isOther = true;
     void this.#restoreDraft();
     this.#tell("arp-session", { sessionId });
+  }
+
+  /** The screen is that of another session now. */
+  #begin(client: ArpClient, status: Status): void {
+    this.#isTurning = false;
+    if (this.#isOther) {
+      this.#number += 1;
+      this.#leaveAsked();
+    }
+    this.#isOther = false;
+    this.#moments.clear();
+    this.#older.clear();
+    this.#older.check(client.store.turnIds.get(), status);
+    this.#recent.clear();
   }
 
   #turnsChanged(): void {
@@ -450,7 +532,8 @@ export class ArpChat extends ArpElement {
     const errors = store.errors.get();
     for (const error of errors.filter((error) => !this.#seenErrors.includes(error))) {
       const item = store.outgoing.get().find(({ id }) => id === error.id);
-      if (item === undefined || !showsItsError(item)) this.#note(error);
+      const isInBanner = error.detail === "workflow";
+      if (!isInBanner && (item === undefined || !showsItsError(item))) this.#note(error);
       this.#tell("arp-error", { error: error.error, payload: error, turnId: null });
     }
     this.#seenErrors = errors;
@@ -537,6 +620,7 @@ export class ArpChat extends ArpElement {
 
   /** An input of the user was sent that may begin a turn. */
   #asks(id: string): void {
+    if (this.#isTurning) this.#active?.store.flush(); // what belongs to the chat before is put away first
     void this.#asked.sent(this.#active as ArpClient, id, () => this.#lookForAsked());
   }
 
@@ -573,7 +657,7 @@ export class ArpChat extends ArpElement {
     return html`
       <div class="arp-body" @dragover=${this.#drag} @dragleave=${this.#drag} @drop=${this.#drag}>
         <div class="arp-scroller" tabindex="0" role="region" aria-label=${t("conversation")}>
-          <div class="arp-column">${client === null ? nothing : this.#timeline(client, status as Status)}</div>
+          <div class="arp-column" ?inert=${status?.stale}>${client === null ? nothing : this.#timeline(client, status as Status)}</div>
         </div>
         ${this.dropping ? html`<div class="arp-drop" aria-hidden="true"><p>${icon("attach")} ${t("dropFiles")}</p></div>` : nothing}
       </div>
@@ -617,11 +701,15 @@ export class ArpChat extends ArpElement {
   #timeline(client: ArpClient, status: Status): TemplateResult {
     const { context, avatar = "", showActivity = true } = this;
     return timeline({
-      ...{ client, status, context, avatar, showActivity },
+      ...{ client, status, context, avatar, showActivity, number: this.#number },
       older: this.#older,
       recent: this.#recent,
       actions: showsRecording(client) ? NO_ACTIONS : this.#actions,
-      welcome: () => welcome(introduced(this, this.introduction), context, (text) => this.say(text)),
+      welcome: () => {
+        const agent = this.#agent ?? { title: this.#title };
+        const picker = this.#picker?.(this.getRootNode(), this.agents, this.#agent?.name, context.t, (name) => this.choose(name));
+        return welcome(introduced(this, agent), context, (text) => this.say(text), picker);
+      },
       loadOlder: (gap) => void this.#loadOlder(gap),
       back: this.#back,
     });

@@ -1,6 +1,6 @@
 /** `<arp-sessions>`: the list of chats: by day, searched, renamed, pinned, deleted with a way back. */
 
-import type { ArpClient } from "@agent-rendering/core";
+import type { ArpClient, Wire } from "@agent-rendering/core";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 
@@ -22,6 +22,7 @@ export class ArpSessions extends ArpElement {
     client: { attribute: false },
     context: { attribute: false },
     current: { attribute: false },
+    agents: { attribute: false },
     renaming: { state: true },
     deleted: { state: true },
   };
@@ -30,6 +31,8 @@ export class ArpSessions extends ArpElement {
   declare context: ArpContext;
   /** The session that shows. */
   declare current: string | null;
+  /** The app's agents; of several, each chat names its own. */
+  declare agents: readonly Wire.Workflow[];
   declare protected renaming: string | null;
   /** Hidden, and deleted soon unless somebody takes it back. */
   declare protected deleted: ChatRow | null;
@@ -44,6 +47,7 @@ export class ArpSessions extends ArpElement {
     this.client = null;
     this.context = createContext();
     this.current = this.renaming = this.deleted = null;
+    this.agents = [];
   }
 
   override connectedCallback(): void {
@@ -142,6 +146,7 @@ export class ArpSessions extends ArpElement {
   #row(row: ChatRow): TemplateResult {
     const { t } = this.context;
     const title = row.title || t("newChat");
+    const agent = this.agents.length > 1 ? (this.agents.find(({ name }) => name === row.workflow_name)?.title ?? row.workflow_name) : "";
     if (this.renaming === row.id) return html`<li>${this.#renamer(row)}</li>`;
     const items = [
       { label: t("rename"), icon: "edit" as const, run: () => void this.#rename(row) },
@@ -151,6 +156,7 @@ export class ArpSessions extends ArpElement {
     return html`<li class="arp-session" data-id=${row.id}>
       <a href="?session=${encodeURIComponent(row.id)}" aria-current=${row.id === this.current ? "page" : nothing} @click=${(event: MouseEvent) => this.#go(event, row)}>
         <span class="arp-session-title" dir="auto">${title}</span>
+        ${agent ? html`<span class="arp-session-agent" dir="auto">${agent}</span>` : nothing}
         ${row.match ? html`<span class="arp-session-match" dir="auto">${row.match.text}</span>` : nothing}
       </a>
       <arp-menu .label=${`${t("conversationOptions")}: ${title}`} .items=${items}></arp-menu>

@@ -15,6 +15,8 @@ import { watch } from "./watch.js";
 /** What a conversation is drawn from. */
 export interface Timeline {
   readonly client: ArpClient;
+  /** Another number, another conversation: nothing of a message that is open or half edited goes over. */
+  readonly number: number;
   readonly status: Status;
   readonly context: ArpContext;
   readonly older: Older;
@@ -35,7 +37,7 @@ const PART_TURNS = 10;
 export const loadMessages = () => import("./message.js").catch(() => undefined); // tried again with the next turn
 
 /** A conversation; what changes within a turn redraws its message alone. */
-export function timeline({ client, status, context, older, recent, avatar, showActivity, actions, welcome, loadOlder, back }: Timeline): TemplateResult {
+export function timeline({ client, number, status, context, older, recent, avatar, showActivity, actions, welcome, loadOlder, back }: Timeline): TemplateResult {
   const { store } = client;
   const ids = store.turnIds.get();
   const outgoing = store.outgoing.get();
@@ -53,14 +55,14 @@ export function timeline({ client, status, context, older, recent, avatar, showA
   const past = (turn: TurnState) =>
     html`${lines.get(turn.id)}<arp-message readonly data-turn=${turn.id} .turn=${turn} .context=${context} .avatar=${avatar} .activity=${showActivity}></arp-message>`;
   const left = (gap: Gap | undefined) => (gap ? html`${more(gap)}${repeat(gap.turns, idOf, past)}` : nothing);
-  const isLoading = status.loading && isEmpty && client.sessionId !== null && status.phase !== "refused";
+  const isLoading = status.loading && !status.stale && isEmpty && client.sessionId !== null && status.phase !== "refused";
   return html`${isLoading
       ? html`<div class="arp-skeleton" role="img" aria-label=${context.t("loading")}><span></span><span></span><span></span></div>`
       : isEmpty
         ? welcome()
         : nothing}
     ${recent.isPartial ? nothing : more(older.top)}
-    <div class="arp-log" role="log" aria-live="off" aria-label=${context.t("messages")}>
+    ${repeat([number], (number) => number, () => html`<div class="arp-log" role="log" aria-live="off" aria-label=${context.t("messages")}>
       ${parts(
         before,
         -before.length,
@@ -74,7 +76,7 @@ export function timeline({ client, status, context, older, recent, avatar, showA
         (id) => html`${left(older.before(id))}${lines.get(id)}<arp-message data-turn=${id} .turn=${watch(store.turn(id))} .client=${client} .context=${context} .actions=${actions} .avatar=${avatar} .activity=${showActivity}></arp-message>`,
       )}
       ${outgoingBubbles(outgoing, client, context, back)}
-    </div>`;
+    </div>`)}`;
 }
 
 const idOf = ({ id }: TurnState) => id;

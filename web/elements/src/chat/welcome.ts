@@ -30,11 +30,13 @@ export function welcome(
   { title, description, suggestions = [], logo }: Introduction,
   { t }: ArpContext,
   say: (text: string) => void,
+  picker: unknown = nothing,
 ): TemplateResult {
   return html`<section class="arp-welcome" aria-labelledby="arp-greeting">
     ${picture(logo, "arp-logo")}
     <h2 id="arp-greeting" dir="auto">${title || t("greeting")}</h2>
     <p class="arp-welcome-text" dir="auto">${description || (title ? t("greeting") : nothing)}</p>
+    ${picker}
     ${suggestions.length === 0
       ? nothing
       : html`<ul class="arp-suggestions" aria-label=${t("suggestions")}>

@@ -141,7 +141,9 @@ export class ProseView {
     // What is still being written may look like a definition and be none.
     const mayDefine = this.#isOpen && rest.includes("]:");
     const tokens = mayDefine ? this.#read(rest) : this.#lex(rest);
-    const last = Math.max(0, tokens.findLastIndex(({ type }) => type !== "space"));
+    let last = Math.max(0, tokens.findLastIndex(({ type }) => type !== "space"));
+    // A line `#` ends the paragraph above, and `#1` belongs to it: until that is known, neither is final.
+    if (this.#isOpen && last > 0 && tokens[last - 1]?.type !== "space" && isUndecided(tokens[last] as Token)) last -= 1;
     const settled = tokens.slice(0, last);
     const source = sourceOf(settled);
     const isWhole = rest.startsWith(source);
@@ -196,6 +198,12 @@ export class ProseView {
     }
     this.#builder.heading = heading;
   }
+}
+
+/** Whether a block, the last one, may become a part of what stands above it by what comes next in its line. */
+function isUndecided({ type, raw }: Token): boolean {
+  if (raw.includes("\n")) return false;
+  return type === "hr" || type === "code" || type === "math" || type === "html" || /^ {0,3}#+$/.test(raw);
 }
 
 function sourceOf(tokens: readonly Token[]): string {
