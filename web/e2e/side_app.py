@@ -1,4 +1,4 @@
-"""An agent that shows things beside the conversation, and one way to fail: for the tests of the side panel."""
+"""An agent that shows things beside the conversation, and has one way to fail: for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ async def agent(turn: Turn) -> None:
     match name:
         case "side":
             turn.show(
-                ui.key_value([("state", rest or "green"), ("tests", 12)], title="Build", id="build"),
+                ui.key_value(
+                    [("state", rest or "green"), ("tests", 12)], title="Build", id="build"
+                ),
                 surface="build_status",
             )
         case "more":
