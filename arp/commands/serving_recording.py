@@ -20,9 +20,9 @@ from arp.hub.player import Player
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.ledger.fact import Fact
-from arp.ledger.redaction_settings import Redaction
 from arp.protocol.errors import ArpError, sentence
 from arp.protocol.messages import Workflow
+from arp.redact.settings import Redaction
 from arp.server.application import Application
 from arp.server.serve import bind, serve
 from arp.server.served import Served

@@ -17,10 +17,10 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from arp.ledger.redaction import Cleaned, Redactor
 from arp.protocol.agent_connection import AgentConnection, AgentEvent
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Input
+from arp.redact.redactor import Cleaned, Redactor
 
 T = TypeVar("T")
 

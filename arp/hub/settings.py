@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from arp.ledger.redaction_settings import Redaction
 from arp.protocol.limits import Count, Limits
 from arp.protocol.refusal import explain
+from arp.redact.settings import Redaction
 from arp.session.policy import Policy
 
 Seconds = Annotated[float, Meta(gt=0, description="a number above 0")]

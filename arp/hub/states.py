@@ -23,8 +23,8 @@ from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import Service
 from arp.ledger.fact import Fact, decode
-from arp.ledger.redaction import Redactor
 from arp.protocol.errors import ArpError
+from arp.redact.redactor import Redactor
 from arp.session.branches import Forked, Survey
 from arp.session.recovery import end_plan, go_on, seal
 from arp.session.session import Head, Session

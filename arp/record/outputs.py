@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from arp.ledger.payload_fields import Finding
-from arp.ledger.redaction import Found
 from arp.protocol.errors import ArpError
 from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
+from arp.redact.redactor import Found
 
 IN_A_THREAD: Final = 65_536
 """Bytes from which an output is looked through beside the loop."""

@@ -8,12 +8,12 @@ from typing import get_args
 from msgspec import Struct
 
 from arp.ledger.payload_fields import Finding, Stream
-from arp.ledger.redaction import Found
-from arp.ledger.redaction_stream import GROWN_CONTEXT, Grown
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.outputs import IN_A_THREAD, Aside, Cleaned, Kept, Outputs, preview_of
 from arp.record.recorder import Recorder
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
+from arp.redact.redactor import Found
+from arp.redact.stream import GROWN_CONTEXT, Grown
 
 MARGIN = 4_096
 """Characters behind a preview that are looked at with it: half a secret does not look like one."""

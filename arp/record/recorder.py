@@ -12,10 +12,10 @@ from typing import Final
 
 from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check_ids
 from arp.ledger.payloads import check_payload
-from arp.ledger.redaction import Found
-from arp.ledger.redaction_stream import Grown, grow, let_go
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import plain, well_formed
+from arp.redact.redactor import Found
+from arp.redact.stream import Grown, grow, let_go
 from arp.session.session import Session
 from arp.session.threads import THREAD
 

@@ -30,8 +30,8 @@ from arp.control.desk import Plane
 from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
-from arp.ledger.redaction_settings import Redaction
 from arp.protocol.errors import ArpError, ErrorCode, RateLimited
+from arp.redact.settings import Redaction
 from arp.server.answers import SEALS, json_response, refusal, sealed
 from arp.server.blobs import blob_routes
 from arp.server.chat_events import chat_event_routes

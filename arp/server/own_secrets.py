@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from arp.ledger.redaction import Redactor
-from arp.ledger.redaction_settings import Redaction
-from arp.ledger.secret_names import secrets_of
 from arp.protocol.safe_text import sanitise
+from arp.redact.names import secrets_of
+from arp.redact.redactor import Redactor
+from arp.redact.settings import Redaction
 
 
 def with_own_secrets(

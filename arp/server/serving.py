@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from arp.hub.settings import RuntimeId
-from arp.ledger.redaction_settings import Redaction
+from arp.redact.settings import Redaction
 from arp.server.served import HostName, Origin, ProxyAddress, Token
 
 

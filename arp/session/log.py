@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import msgspec
 
 from arp.ledger.fact_writer import FactWriter
-from arp.ledger.redaction import Found, Redactor
 from arp.protocol.component import Component
 from arp.protocol.errors import PermissionDenied
 from arp.protocol.json_value import Json, JsonObject
@@ -22,6 +21,7 @@ from arp.protocol.messages import AgentMessage, Commit, InputEcho
 from arp.protocol.patch import Append
 from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
+from arp.redact.redactor import Found, Redactor
 from arp.session.emission import Drained, Emission, Recorded, Said, Text
 from arp.session.growing import Growing
 from arp.session.projection import At, project

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from arp.ledger.fact import Fact
-from arp.ledger.redaction import Redactor
 from arp.protocol.errors import ArpError, RemoteError, error_payload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentMessage, RendererInfo
+from arp.redact.redactor import Redactor
 from arp.session.branches import Survey
 from arp.session.effects import Effect
 from arp.session.log import ReadOnly

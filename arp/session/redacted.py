@@ -10,11 +10,11 @@ from typing import TypeVar
 
 import msgspec
 
-from arp.ledger.redaction import Found, Redactor
-from arp.ledger.secret_names import is_surely_secret_name
 from arp.protocol.component import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.patch import Append, Insert, PatchOp, Replace, Update
+from arp.redact.names import is_surely_secret_name
+from arp.redact.redactor import Found, Redactor
 from arp.session.projection import stored
 from arp.surface.change import Change, RenderChange
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 def add_found(found: Found, more: Found) -> None:
-    """Counts what was found together."""
+    """Count what was found together."""
     for rule, count in more.items():
         found[rule] = found.get(rule, 0) + count
 
@@ -47,7 +47,7 @@ def add_found(found: Found, more: Found) -> None:
 def cleaned_fact(
     redactor: Redactor, type_name: str, payload: JsonObject, ids: dict[str, str], found: Found
 ) -> JsonObject:
-    """Gives a payload without secrets, the same one if there are none; cleans `ids` in place.
+    """Return a payload without secrets, the same one if there are none; cleans `ids` in place.
 
     Args:
         redactor: What finds them.
@@ -73,7 +73,7 @@ def cleaned_fact(
 def cleaned_changes(
     redactor: Redactor, changes: Sequence[Change], found: Found
 ) -> Sequence[Change]:
-    """Gives changes of a surface without secrets, the same ones if there are none.
+    """Return changes of a surface without secrets, the same ones if there are none.
 
     Text that is appended is left as it is: see `Growing`.
 
@@ -99,7 +99,7 @@ def _cleaned_change(redactor: Redactor, change: Change, found: Found) -> Change:
 
 
 def cleaned_component(redactor: Redactor, component: Component, found: Found) -> Component:
-    """Gives a component without secrets in its props, or in what may be shown instead of it."""
+    """Return a component without secrets in its props, or in what may be shown instead of it."""
     props = _clean(redactor, component.props, found, shown=True)
     fallback = component.fallback
     if fallback is not None:

@@ -19,7 +19,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from arp.ledger.redaction import Redactor, known_shapes
 from arp.protocol.catalog import asks
 from arp.protocol.component import Component
 from arp.protocol.errors import (
@@ -34,6 +33,7 @@ from arp.protocol.limits import Limits
 from arp.protocol.node import as_object
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
+from arp.redact.redactor import Redactor, known_shapes
 from arp.session.branches import Branches
 from arp.session.effects import CancelTurn, Effect, StartTurn
 from arp.session.emission import SAYING, Drained, Emission, Said

@@ -8,11 +8,11 @@ text.
 
 from __future__ import annotations
 
-from arp.ledger.redaction import Redactor
-from arp.ledger.redaction_stream import CONTEXT, SecretStream
 from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.node import Node
 from arp.protocol.screen import Screen
+from arp.redact.redactor import Redactor
+from arp.redact.stream import CONTEXT, SecretStream
 from arp.session.emission import THINKING, Text
 from arp.session.growing import end_of
 from arp.surface.snapshot import Place

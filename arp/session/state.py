@@ -16,13 +16,13 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from arp.ledger.redaction import Redactor
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, LocalError
 from arp.protocol.messages import RendererInfo
 from arp.protocol.node import Node, Removed
 from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
+from arp.redact.redactor import Redactor
 from arp.session.branches import Branches, KeptBranches
 from arp.session.seen import Seen
 from arp.session.session import Head, Question, Session

@@ -15,11 +15,11 @@ import pytest
 import arp
 from arp import App, HubSettings, Turn, ui
 from arp.cli import main
-from arp.ledger.redaction import Redactor
-from arp.ledger.redaction_settings import Redaction
 from arp.protocol.codec import Decoder, agent_decoder, renderer_decoder
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidComponent, InvalidMessage
+from arp.redact.redactor import Redactor
+from arp.redact.settings import Redaction
 from tests.docs import commands
 from tests.docs.answering import play
 from tests.docs.pages import Block, blocks, text_of

@@ -10,12 +10,12 @@ import pytest
 
 from arp import Component, Turn, ui
 from arp.hub.settings import HubSettings
-from arp.ledger.redaction_settings import Pattern, Redaction
 from arp.protocol.errors import (
     InvalidComponent,
     SurfaceDestroyed,
 )
 from arp.protocol.messages import FileRef
+from arp.redact.settings import Pattern, Redaction
 from arp.store.errors import BlobNotFound
 from tests.hub.rig import FEATURES, HeldStore, Renderer, played, running
 

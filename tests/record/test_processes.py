@@ -8,12 +8,12 @@ from hashlib import sha256
 import pytest
 
 from arp.ledger.fact_types import ProfileViolation
-from arp.ledger.redaction import MARK
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.messages import Input
+from arp.redact.redactor import MARK
 from arp.session.inputs import submit
-from tests.ledger.test_redaction import ORDINARY, SECRETS
 from tests.record.rig import Notes
+from tests.redact.test_redactor import ORDINARY, SECRETS
 
 P = {"process_id": "process-1"}
 

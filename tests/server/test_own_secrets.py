@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import logging
 
-from arp.ledger.redaction_settings import Redaction
+from arp.redact.settings import Redaction
 from arp.server.own_secrets import redact_logs, with_own_secrets
 
 ENVIRONMENT = {"API_KEY": "key-of-the-process", "HOME": "/home/ann"}

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.ledger.fact import Fact
-from arp.ledger.redaction import MARK, Redactor
-from arp.ledger.redaction_settings import Redaction
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
+from arp.redact.redactor import MARK, Redactor
+from arp.redact.settings import Redaction
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.change import Change, PatchChange, RenderChange
-from tests.ledger.test_redaction import ORDINARY, SECRETS
+from tests.redact.test_redactor import ORDINARY, SECRETS
 from tests.session.conversation import AT, begun, facts, text, user
 
 PATHS = [("text", "props.content"), ("code-block", "props.code"), ("status-card", "props.message")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from arp.ledger.fact import decode
-from arp.ledger.redaction import known_shapes
 from arp.protocol.messages import Commit, InputEcho, TurnMessage
 from arp.protocol.screen import Screen
+from arp.redact.redactor import known_shapes
 from arp.session.emission import SAYING, THINKING, Drained, Said
 from arp.session.log import Log
 from arp.surface.snapshot import Place, SessionName, catch_up, snapshot

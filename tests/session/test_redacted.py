@@ -6,18 +6,18 @@ import msgspec
 import pytest
 
 from arp.ledger.fact import Fact
-from arp.ledger.redaction import Redactor
-from arp.ledger.redaction_settings import Redaction
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Update
+from arp.redact.redactor import Redactor
+from arp.redact.settings import Redaction
 from arp.session.effects import ResolveQuestion
 from arp.session.emission import SAYING, THINKING
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.change import PatchChange, RenderChange
-from tests.ledger.test_redaction import SECRETS
+from tests.redact.test_redactor import SECRETS
 from tests.session.conversation import AT, begun, facts, new, send, text, user
 
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"

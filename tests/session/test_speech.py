@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from arp.ledger.redaction import known_shapes
 from arp.protocol.messages import Commit, Delta, Render
 from arp.protocol.patch import Remove
 from arp.protocol.screen import Screen
+from arp.redact.redactor import known_shapes
 from arp.session.emission import SAYING, THINKING, Text
 from arp.session.speech import Speech
 from arp.surface.snapshot import Place

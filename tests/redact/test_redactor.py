@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.ledger.redaction import MARK, Redactor, known_shapes
-from arp.ledger.redaction_settings import Pattern, Redaction
-from arp.ledger.secret_shapes import SHAPES, SIGNS
+from arp.redact.redactor import MARK, Redactor, known_shapes
+from arp.redact.settings import Pattern, Redaction
+from arp.redact.shapes import SHAPES, SIGNS
 
 PLAIN = known_shapes()
 

@@ -158,20 +158,20 @@ class Shape(Struct, frozen=True):
     """The run ends before `-----END`, so where a text is cut behind a dash it may still go on."""
 
     def may_go_on(self, text: str, place: int) -> bool:
-        """Tells whether a run that ends at a place goes on if the text does."""
+        """Return whether a run that ends at a place goes on if the text does."""
         return place == len(text) or (
             self.ends_in_dashes and _DASHES.match(text, place) is not None
         )
 
 
 def _token(rule: str, begins: str, characters: str, least: int) -> Shape:
-    """Gives tokens that begin with one of some texts, and are no words."""
+    """Return tokens that begin with one of some texts, and are no words."""
     lead = "|".join(map(re.escape, begins.split()))
     return Shape(rule, begins, f"(?:{lead})", f"{characters}*", least, _random)
 
 
 def _each_case(words: str) -> str:
-    """Gives words as they are written: small, with a capital, in capitals."""
+    """Return words as they are written: small, with a capital, in capitals."""
     return f"{words} {words.title()} {words.upper()}"
 
 

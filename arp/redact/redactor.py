@@ -15,15 +15,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from arp.ledger.redaction_settings import Pattern, Redaction
-from arp.ledger.secret_names import (
+from arp.protocol.json_value import Json
+from arp.redact.names import (
     is_plain_value,
     is_secret_name,
     is_surely_secret_name,
     usable,
 )
-from arp.ledger.secret_shapes import SHAPES, SIGNS, UNFINISHED, Shape
-from arp.protocol.json_value import Json
+from arp.redact.settings import Pattern, Redaction
+from arp.redact.shapes import SHAPES, SIGNS, UNFINISHED, Shape
 
 MARK: Final = "[redacted]"
 
@@ -116,11 +116,11 @@ class Redactor:
 
     @property
     def is_on(self) -> bool:
-        """Tells whether anything is looked for."""
+        """Whether anything is looked for."""
         return bool(self._shapes)
 
     def has_sign(self, text: str) -> bool:
-        """Tells whether a text may begin, or end, a lead or a known secret.
+        """Return whether a text may begin, or end, a lead or a known secret.
 
         One that has none, behind text that none of these goes on in, needs no further look.
         """
@@ -135,12 +135,12 @@ class Redactor:
     # -- text ------------------------------------------------------------------------------------
 
     def text(self, text: str) -> tuple[str, Found]:
-        """Gives a whole text without secrets, and what was found; the same text if nothing was."""
+        """Return a whole text without secrets, and what was found; the same text if nothing was."""
         found: Found = {}
         return self._text(text, found), found
 
     def spans(self, text: str, is_whole: bool) -> Iterator[Span]:
-        """Finds secrets, in order, none inside another.
+        """Find secrets, in order, none inside another.
 
         Args:
             text: A text, or the beginning of one.
@@ -161,7 +161,7 @@ class Redactor:
             start = behind = span.end
 
     def _at(self, text: str, match: re.Match[str], is_inside: bool, is_whole: bool) -> Span | None:
-        """Gives the secret whose lead begins at a place, maybe inside a word, if there is one."""
+        """Return the secret whose lead begins at a place, maybe inside a word, if there is one."""
         numbers = self._by_begin[match.group()]
         if not numbers:
             return Span(match.start(), match.end(), None, True)
@@ -175,7 +175,7 @@ class Redactor:
         return None
 
     def _judged(self, text: str, lead: re.Match[str], number: int, is_whole: bool) -> Span | None:
-        """Gives what stands behind a lead, if it is a secret, or may be one."""
+        """Return what stands behind a lead, if it is a secret, or may be one."""
         shape, body, begin, end = self._shapes[number], self._bodies[number], lead.end(), len(text)
         stop = _end(body.match(text, begin, begin + shape.window), begin)
         is_open = not is_whole and shape.may_go_on(text, stop)
@@ -189,7 +189,7 @@ class Redactor:
         return Span(begin, _end(body.match(text, stop), stop), shape, True)
 
     def unfinished(self, text: str) -> bool:
-        """Tells whether a text ends with what may be a lead, or a known secret, but for the rest.
+        """Return whether a text ends with what may be a lead, or a known secret, but for the rest.
 
         That is: whether text that follows must be looked at although it has no sign in it.
         """
@@ -199,7 +199,7 @@ class Redactor:
         )
 
     def beginning_of_known(self, text: str, start: int) -> int:
-        """Gives where a known secret may begin that goes on behind the text; its length if none.
+        """Return where a known secret may begin that goes on behind the text; its length if none.
 
         A secret of which less than `HELD_FROM` characters are there is not yet taken for one.
         """
@@ -215,7 +215,7 @@ class Redactor:
         return first
 
     def shape_before(self, text: str) -> Shape | None:
-        """Gives what a secret was that ends a text, of which only lead and mark are left.
+        """Return what a secret was that ends a text, of which only lead and mark are left.
 
         What follows may still belong to it. `None`: no secret of a shape stood there.
         """
@@ -231,11 +231,11 @@ class Redactor:
         return None
 
     def body_of(self, shape: Shape) -> re.Pattern[str]:
-        """Gives what matches the characters of a shape."""
+        """Return what matches the characters of a shape."""
         return self._bodies[self._shapes.index(shape)]
 
     def suspects(self, text: str) -> bool:
-        """Tells whether a secret may stand in a text that is JSON, taken as it is written."""
+        """Return whether a secret may stand in a text that is JSON, taken as it is written."""
         for match in self._begins.finditer(text):
             numbers = self._by_begin[match.group()]
             if not numbers or any(self._leads[n].match(text, match.start()) for n in numbers):
@@ -245,7 +245,7 @@ class Redactor:
     # -- JSON ------------------------------------------------------------------------------------
 
     def clean(self, value: Json, shown: bool = False) -> tuple[Json, Found]:
-        """Gives JSON without secrets, and what was found; the same value if nothing was.
+        """Return JSON without secrets, and what was found; the same value if nothing was.
 
         Texts that are JSON themselves are cleaned as JSON.
 
@@ -265,7 +265,7 @@ class Redactor:
         return (cleaned if found else value), found
 
     def look_through(self, value: Json) -> list[Cleaned]:
-        """Gives what `clean` would give, for `knowing`: of the value and of long texts in it.
+        """Return what `clean` would give, for `knowing`: of the value and of long texts in it.
 
         May be called in a thread.
         """
@@ -281,7 +281,7 @@ class Redactor:
 
     @contextmanager
     def knowing(self, cleaned: Sequence[Cleaned]) -> Iterator[None]:
-        """Spares `clean` the work for these very values, which must not change meanwhile."""
+        """Spare `clean` the work for these very values, which must not change meanwhile."""
         mine = {id(one.value): one for one in cleaned}
         self._looked_through |= mine
         try:
@@ -357,12 +357,12 @@ class Redactor:
 
 @cache
 def known_shapes() -> Redactor:
-    """Gives the redactor of the default settings; it knows no secret by value."""
+    """Return the redactor of the default settings; it knows no secret by value."""
     return Redactor(Redaction())
 
 
 def _long_texts(value: Json) -> Iterator[str]:
-    """Gives the long texts in plain JSON."""
+    """Return the long texts in plain JSON."""
     rest = [value]
     while rest:
         one = rest.pop()
@@ -392,7 +392,7 @@ _NOTHING: Final = "(?!)"
 
 
 def _by_begin(shapes: list[Shape], known: list[str]) -> dict[str, tuple[int, ...]]:
-    """Gives what to look for → numbers of shapes that begin so; none for a known secret."""
+    """Return what to look for → numbers of shapes that begin so; none for a known secret."""
     table: dict[str, tuple[int, ...]] = {}
     for number, shape in enumerate(shapes):
         for begin in shape.begins.split():
@@ -403,7 +403,7 @@ def _by_begin(shapes: list[Shape], known: list[str]) -> dict[str, tuple[int, ...
 
 
 def _search_for(table: dict[str, tuple[int, ...]], shapes: list[Shape]) -> str:
-    """Gives one expression of all that is to be looked for, with what must stand behind it."""
+    """Return one expression of all that is to be looked for, with what must stand behind it."""
     behind = dict[str, list[str]]()
     for text, numbers in table.items():
         several = {shapes[number].soon for number in numbers}
@@ -417,7 +417,7 @@ def _search_for(table: dict[str, tuple[int, ...]], shapes: list[Shape]) -> str:
 
 
 def _ways(texts: Iterable[str]) -> list[str]:
-    """Gives expressions that take the longest of some plain texts, one for each first letter.
+    """Return expressions that take the longest of some plain texts, one for each first letter.
 
     What several begin with stands in it once: so a place is left after few looks.
     """
@@ -445,5 +445,5 @@ def _shape_of(pattern: Pattern) -> Shape:
 
 
 def _rarest(secret: str) -> str:
-    """Gives the one of its first four characters that stands least in ordinary text."""
+    """Return the one of its first four characters that stands least in ordinary text."""
     return min(secret[:4], key=_RARE.find)

@@ -42,7 +42,7 @@ MOST_SECRET: Final = 4096
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Tells whether a field of this name holds a secret: `password`, `api_key`, `githubToken`."""
+    """Return whether a field of this name holds a secret: `password`, `api_key`, `githubToken`."""
     if _SURE.search(name):
         return True
     plain = name.replace("-", "").replace("_", "").lower()
@@ -53,17 +53,17 @@ def is_secret_name(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_surely_secret_name(name: str) -> bool:
-    """Tells so where names are shown on purpose, as in the props of a component."""
+    """Return the same where names are shown on purpose, as in the props of a component."""
     return _SURE.search(name) is not None
 
 
 def is_plain_value(value: str) -> bool:
-    """Tells whether a text is no secret, whatever its name is."""
+    """Return whether a text is no secret, whatever its name is."""
     return _PLAIN.match(value) is not None
 
 
 def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
-    """Gives the values of variables whose names say that they are secret, and passwords in URLs."""
+    """Return the values of variables whose names say so, and the passwords in URLs."""
     for name, value in environment.items():
         if _ENVIRONMENT.search(name):
             yield value
@@ -71,7 +71,7 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def usable(secrets: Iterable[str]) -> list[str]:
-    """Gives those that can be looked for in any text, longest first, each once.
+    """Return those that can be looked for in any text, longest first, each once.
 
     Not: what is short, or long, the path of a file, or a number of less than 12 digits.
     """

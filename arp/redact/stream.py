@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from arp.ledger.redaction import MARK, Found, Redactor
-from arp.ledger.secret_shapes import Shape
+from arp.redact.redactor import MARK, Found, Redactor
+from arp.redact.shapes import Shape
 
 CONTEXT: Final = 160
 """Characters before a piece that are looked at with it: more than any lead has."""
@@ -46,7 +46,7 @@ class SecretStream:
         """Since `take_found`."""
 
     def admit(self, piece: str, before: str) -> str:
-        """Takes a piece, and gives what may go out now; that may be nothing.
+        """Take a piece, and return what may go out now; that may be nothing.
 
         Args:
             piece: What comes.
@@ -55,7 +55,7 @@ class SecretStream:
         return self._pass(self.held + piece, before, is_whole=False)
 
     def finish(self, before: str) -> str:
-        """Gives what was held, since something else follows now. Text may go on behind that.
+        """Return what was held, since something else follows now. Text may go on behind that.
 
         Args:
             before: As in `admit`.
@@ -65,7 +65,7 @@ class SecretStream:
         return out
 
     def take_found(self) -> Found:
-        """Gives what was found since the last time."""
+        """Return what was found since the last time."""
         found, self.found = self.found, {}
         return found
 
@@ -79,7 +79,7 @@ class SecretStream:
         return self._cleaned(text, (self._behind + before)[-CONTEXT:], is_whole)
 
     def _leave(self, shape: Shape, text: str, is_whole: bool) -> str | None:
-        """Drops what goes on with the secret that was found.
+        """Drop what goes on with the secret that was found.
 
         Returns:
             What is behind it; `None` if it has not come to its end.
@@ -133,7 +133,7 @@ class Grown(NamedTuple):
 
 
 def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
-    """Takes secrets out of a piece by which a text grows that stands somewhere.
+    """Take secrets out of a piece by which a text grows that stands somewhere.
 
     Args:
         redactor: What finds them.
@@ -149,7 +149,7 @@ def grow(redactor: Redactor, held: str, piece: str, before: str) -> Grown:
 
 
 def let_go(redactor: Redactor, held: str, before: str) -> Grown:
-    """Gives what is held, since nothing follows for now; with `before` as in `grow`."""
+    """Return what is held, since nothing follows for now; with `before` as in `grow`."""
     stream = SecretStream(redactor, redactor.shape_before(before))
     stream.held = held
     return Grown(stream.finish(before), "", stream.found)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from arp.ledger.redaction import Redactor, known_shapes
-from arp.ledger.redaction_settings import Redaction
-from arp.ledger.redaction_stream import CONTEXT, SecretStream
-from tests.ledger.test_redaction import ORDINARY, SECRETS
+from arp.redact.redactor import Redactor, known_shapes
+from arp.redact.settings import Redaction
+from arp.redact.stream import CONTEXT, SecretStream
+from tests.redact.test_redactor import ORDINARY, SECRETS
 
 
 class Told:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.ledger.secret_names import (
+from arp.redact.names import (
     is_plain_value,
     is_secret_name,
     is_surely_secret_name,
