@@ -101,7 +101,10 @@ test("W11: a chat has one connection, also when it is moved, and none when it ha
   await say(page, "all");
   await answered(page, "That is all.");
   expect(sockets.size).toBe(1);
-  await expect.poll(() => page.locator(".arp-scroller").evaluate((place) => place.scrollHeight - place.scrollTop - place.clientHeight)).toBeLessThanOrEqual(4);
+  // What was asked stands at the top again, and the answer below it.
+  const asked = page.locator(".arp-bubble", { hasText: /^all$/ }).last();
+  await expect.poll(() => asked.evaluate((one) => one.getBoundingClientRect().top - (one.closest(".arp-scroller") as Element).getBoundingClientRect().top)).toBeLessThan(60);
+  expect(await asked.evaluate((one) => one.getBoundingClientRect().top >= (one.closest(".arp-scroller") as Element).getBoundingClientRect().top)).toBe(true);
   expect(faults).toEqual([]);
   await page.close();
 });
