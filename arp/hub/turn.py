@@ -18,9 +18,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from arp.hub.author_call import must_await
-from arp.hub.saved import blob_path
 from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
+from arp.protocol.blob_path import blob_path
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
@@ -187,7 +187,7 @@ class Turn:
     def file_url(self, ref: FileRef) -> str:
         """Gives the address of a file of this session, below that of the server."""
         check_kind(ref, FileRef, "ref")
-        return blob_path(self.session_id, ref)
+        return blob_path(self.session_id, ref.sha256, ref.name)
 
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
         """Gives what was said before this turn: ("user" | "assistant", text), oldest first.
@@ -364,7 +364,7 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         name = self._tool = _name(name, "name")
-        named = Call(name, self._tally.next_tool(), self.runtime)
+        named = Call(name, self._tally.next_tool(), self.runtime, self._live.mark)
         call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
         self._live.mark()

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from arp.hub.saved import PREFIX, parse_blob_path
+from arp.protocol.blob_path import PREFIX, parse_blob_path
 from arp.protocol.errors import SessionNotFound
 from arp.store.errors import BlobNotFound
 

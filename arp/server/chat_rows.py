@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arp.protocol.json_value import JsonObject
+from arp.protocol.screen import ToolRun
 from arp.store.said import Match
 from arp.store.store import SessionMeta
 
@@ -28,3 +29,16 @@ def found_row(match: Match) -> JsonObject:
     if match.turn_id is not None:
         row["match"] = {"turn_id": match.turn_id, "text": match.excerpt}
     return row
+
+
+def tool_object(run: ToolRun) -> JsonObject:
+    """Return one use of a tool as JSON; what is not known is left out."""
+    return {
+        "tool": run.tool,
+        "args": run.args,
+        "ok": run.ok,
+        **({} if run.error is None else {"error": run.error}),
+        **({} if run.result is None else {"result": run.result}),
+        **({} if run.result_ref is None else {"result_ref": run.result_ref}),
+        **({} if run.duration_ms is None else {"duration_ms": run.duration_ms}),
+    }

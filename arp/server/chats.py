@@ -19,7 +19,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.refusal import explain
 from arp.protocol.screen import is_text_part
 from arp.server.answers import json_response
-from arp.server.chat_rows import chat_row, found_row
+from arp.server.chat_rows import chat_row, found_row, tool_object
 from arp.session.window import PastTurn
 
 if TYPE_CHECKING:
@@ -192,11 +192,6 @@ def _tools(past: PastTurn) -> list[JsonObject]:
     """Gives the uses of tools, each with its place among the parts (protocol.md 2.3)."""
     places = {mark.number: mark.behind for mark in past.turn.marks if mark.kind == "tool"}
     return [
-        {
-            "tool": run.tool,
-            "args": run.args,
-            "ok": run.ok,
-            "behind": msgspec.to_builtins(places[number]),
-        }
+        {**tool_object(run), "behind": msgspec.to_builtins(places[number])}
         for number, run in enumerate(past.turn.tools)
     ]

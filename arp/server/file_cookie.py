@@ -15,7 +15,7 @@ from binascii import Error
 from http.cookies import CookieError, SimpleCookie
 
 from arp.hub.directory import Principal
-from arp.hub.saved import PREFIX
+from arp.protocol.blob_path import PREFIX
 from arp.transport.websocket import Scope
 
 LIFE_S = 3600

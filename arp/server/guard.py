@@ -20,7 +20,7 @@ import logging
 from typing import NamedTuple
 
 from arp.hub.directory import Principal
-from arp.hub.saved import PREFIX
+from arp.protocol.blob_path import PREFIX
 from arp.server.client_address import client_address, is_elsewhere, is_trusted, networks
 from arp.server.counted_address import counted_address, peer_address
 from arp.server.inspect_page import INSPECT
