@@ -17,13 +17,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from arp import ui
+from arp.access.bounds import Bounds
+from arp.access.settings import Access
 from arp.app import App, serve
 from arp.hub.settings import HubSettings
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.protocol.limits import Limits
-from arp.server.bounds import Bounds
-from arp.server.served import Access
 
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect

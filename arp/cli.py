@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
+    from arp.access.settings import Access
     from arp.app import App
     from arp.protocol.component import Component
     from arp.server.application import Application
-    from arp.server.served import Access
     from arp.server.serving import Serving
 
 DEFAULT_PORT = 8080

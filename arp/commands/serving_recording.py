@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 import click
 
+from arp.access.principal import Principal
 from arp.commands.playing import recorded
 from arp.commands.speaking import fail, printable
-from arp.hub.directory import Principal
 from arp.hub.player import Player
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn

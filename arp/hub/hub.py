@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from arp.access.principal import Key, Principal, keys_of
 from arp.hub.author_call import name_unawaited_calls
-from arp.hub.directory import Directory, Principal, utc_now
+from arp.hub.directory import Directory, utc_now
 from arp.hub.history import History
 from arp.hub.inbound import Inbound
 from arp.hub.listing import rename
@@ -27,7 +28,6 @@ from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
-from arp.hub.shares import Key, keys_of
 from arp.hub.states import NAME as STATE
 from arp.hub.tasks import Service
 from arp.hub.verification import Verifier

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from arp.access.principal import Key
 from arp.hub.delivery import Delivery, Join
 from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
-from arp.hub.shares import Key
 from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
 from arp.session.emission import Drained, Said

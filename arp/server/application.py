@@ -24,12 +24,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 
+from arp.access.guard import Guard, Refused
+from arp.access.principal import Principal
+from arp.access.settings import check_names
+from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.control.connection import Connection
 from arp.control.control import Control
 from arp.control.desk import Plane
-from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
+from arp.hub.saved import PREFIX
 from arp.protocol.errors import ArpError, ErrorCode, RateLimited
 from arp.redact.settings import Redaction
 from arp.server.answers import SEALS, json_response, refusal, sealed
@@ -39,14 +43,12 @@ from arp.server.chats import chat_routes
 from arp.server.control_sockets import accept_rpc, is_rpc
 from arp.server.cross_origin import answer_preflight, is_preflight, readable
 from arp.server.file_cookie import FileCookie
-from arp.server.guard import Guard, Refused, check_names
 from arp.server.inspect_page import INSPECT, inspect_routes
 from arp.server.metrics import metrics_routes
 from arp.server.own_secrets import with_own_secrets
 from arp.server.page import page_routes
 from arp.server.pictures import picture_routes
 from arp.server.ready import verification
-from arp.server.room import Most, Room, Seat
 from arp.server.runs import run_routes
 from arp.server.schemas import FOLDER as SCHEMAS
 from arp.server.schemas import schema_routes
@@ -71,6 +73,8 @@ OPEN_PATHS = ("/", "/health", "/ready", "/schemas", INSPECT)
 OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
 """Served to whoever passes the guard: a page holds no secret and must load to ask for a token."""
 
+LINKED = ("/", INSPECT, PREFIX)
+"""Pages and files of ours that links on other sites may open."""
 
 CODES = {401: ErrorCode.UNAUTHENTICATED, 503: ErrorCode.INTERNAL}
 """Codes of refusals by their HTTP status; the others are `PERMISSION_DENIED`."""
@@ -82,7 +86,7 @@ class Caller(Struct, frozen=True):
     """Who a request comes from."""
 
     principal: Principal | None
-    seat: Seat
+    slot: Slot
 
 
 class Application:
@@ -95,14 +99,14 @@ class Application:
     def __init__(self, served: Served) -> None:
         check_names(served.access)
         self.served = served
-        self.guard = Guard(served.access)
+        self.guard = Guard(served.access, LINKED)
         self.file_cookie = FileCookie()
         bounds = served.access.bounds
         self.intake = Intake(bounds, served.settings.limits)
-        most = Most(
+        limits = UsageLimits(
             bounds.max_connections_per_user, bounds.max_connections_per_address, sys.maxsize
         )
-        self.conversations = Room("connections", most)
+        self.conversations = UsageCounter("connections", limits)
         """Requests and WebSockets that are being served."""
         self.streams: set[QueueOutbox] = set()
         """Event streams that are open; they must be told when the server stops."""
@@ -246,11 +250,11 @@ class Application:
         if principal is not None:
             principal = Principal(principal.name, address)
         try:
-            seat = Seat(self.conversations, principal or Principal("", address))
+            slot = Slot(self.conversations, principal or Principal("", address))
         except RateLimited as error:
             await _turn_away(scope, receive, send, error)
             return
-        scope["arp"] = Caller(principal, seat)
+        scope["arp"] = Caller(principal, slot)
         try:
             if scope["type"] == "websocket":
                 accept = accept_rpc if is_rpc(scope) else accept_socket
@@ -265,9 +269,9 @@ class Application:
             else:
                 await self._route(scope, receive, send)
         finally:
-            seat.leave()
+            slot.release()
 
-    async def shown_token(self, seat: Seat, token: str) -> Principal | None:
+    async def shown_token(self, slot: Slot, token: str) -> Principal | None:
         """Tells to whom a token belongs that came over a connection, which counts for them then.
 
         Raises:
@@ -276,8 +280,8 @@ class Application:
         principal = await self.guard.check_token(token)
         if principal is None:
             return None
-        seat.known(principal.name)
-        return Principal(principal.name, seat.address)
+        slot.assign(principal.name)
+        return Principal(principal.name, slot.address)
 
     async def _unopened(self) -> str | None:
         """Opens the ledger, if it is not; gives why it cannot be, for those who ask from outside.

@@ -14,7 +14,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from http.cookies import CookieError, SimpleCookie
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.saved import PREFIX
 from arp.transport.websocket import Scope
 

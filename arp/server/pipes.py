@@ -14,8 +14,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
+from arp.access.principal import Principal
 from arp.control.connection import Connection
-from arp.hub.directory import Principal
 from arp.hub.peer import Peer
 from arp.hub.viewer import Conversation
 from arp.server.arrivals import log_arrival

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from arp.hub.verification import Verification
 
 if TYPE_CHECKING:
-    from arp.hub.directory import Principal
+    from arp.access.principal import Principal
     from arp.hub.hub import Hub
 
 

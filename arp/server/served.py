@@ -2,100 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from ipaddress import ip_network
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
+from arp.access.settings import Access
 from arp.hub.settings import HubSettings
 from arp.protocol.capabilities import AppInfo
 from arp.protocol.messages import Command, Workflow
-from arp.server.bounds import Bounds
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler
-
-Authenticate: TypeAlias = Callable[[dict[str, str]], Awaitable[str | None] | str | None]
-"""Takes the request's headers (lower-case names), gives the user's name, or `None` to refuse."""
-
-
-Token: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]+\Z", max_length=4096)]
-"""What a header can carry, and a shell and an address line hand over unchanged."""
-
-HostName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])\Z")
-]
-"""As it stands in `Host`, without a port; an IPv6 address in brackets."""
-
-Origin: TypeAlias = Annotated[
-    str,
-    Meta(pattern=r"^(?:null|[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%\[\]:-]+/?)\Z"),
-]
-"""As browsers send it: scheme, host, and port where it is not the usual one."""
-
-ProxyAddress: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[0-9A-Fa-f]*[.:][0-9A-Fa-f.:]*(?:/[0-9]{1,3})?\Z", max_length=64)
-]
-"""An address, or a network as `10.0.0.0/8`."""
-
-EXPECTED = {
-    "token": "a text without spaces and control characters",
-    "hosts": "a host name without scheme and port, as agents.example.org",
-    "origins": "an origin without a path, as https://example.org or http://localhost:5173",
-    "trusted_proxies": "an address or a network, as 10.0.0.7 or 10.0.0.0/8",
-}
-"""What the fields of `Access` take, in words."""
-
-
-class Access(Struct, frozen=True):
-    """Who may come in, and how much at once.
-
-    Raises:
-        ValueError: A token, host, origin or proxy that no request could ever match.
-    """
-
-    token: Token | None = None
-    """Everyone must have it."""
-    authenticate: Authenticate | None = None
-    """Tells who asks; before `token`."""
-    hosts: tuple[HostName, ...] = ()
-    """Names under which the server is reached, besides this machine's own."""
-    origins: tuple[Origin, ...] = ()
-    """Web origins whose pages may use it, besides its own."""
-    trusted_proxies: tuple[ProxyAddress, ...] = ()
-    """Addresses or networks of proxies in front, whose `X-Forwarded-For` or `Forwarded` counts."""
-    bounds: Bounds = Bounds()
-    """How much may be taken at once, and how long it may take."""
-
-    def __post_init__(self) -> None:
-        """Refuses what would let nobody in, where it was meant to."""
-        _check("token", self.token, Token | None)
-        for name, values, kind in (
-            ("hosts", self.hosts, HostName),
-            ("origins", self.origins, Origin),
-            ("trusted_proxies", self.trusted_proxies, ProxyAddress),
-        ):
-            if isinstance(values, str):
-                raise ValueError(f"Access.{name}: expected a tuple of texts, got {values!r:.60}")
-            for value in values:
-                _check(name, value, kind)
-
-    @property
-    def is_open(self) -> bool:
-        """Tells whether nothing tells one visitor from another."""
-        return self.token is None and self.authenticate is None
-
-
-def _check(name: str, value: object, kind: object) -> None:
-    try:
-        msgspec.convert(value, kind)
-        if kind is ProxyAddress:
-            ip_network(str(value), strict=False)
-    except ValueError:  # as msgspec's own is
-        shown = "" if name == "token" else f", got {value!r:.60}"
-        raise ValueError(f"Access.{name}: expected {EXPECTED[name]}{shown}") from None
 
 
 class Served(Struct, frozen=True):

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from arp.access.settings import HostName, Origin, ProxyAddress, Token
 from arp.hub.settings import RuntimeId
 from arp.redact.settings import Redaction
-from arp.server.served import HostName, Origin, ProxyAddress, Token
 
 
 class Serving(Struct, frozen=True):

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from arp import Access, App, Turn
-from arp.server.guard import Refused
+from arp.access.guard import Refused
 from arp.transport.websocket import Scope
 from tests.page.conftest import WAIT_S
 from tests.serving import Serving, serving

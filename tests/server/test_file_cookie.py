@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.server.file_cookie import LIFE_S, FileCookie
 
 NOW_S = 1_800_000_000.0

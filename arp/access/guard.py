@@ -17,49 +17,30 @@ from __future__ import annotations
 import hmac
 import inspect
 import logging
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from arp.hub.directory import Principal
-from arp.hub.saved import PREFIX
-from arp.server.client_address import client_address, is_elsewhere, is_trusted, networks
-from arp.server.counted_address import counted_address, peer_address
-from arp.server.inspect_page import INSPECT
-from arp.server.served import Access
-from arp.transport.websocket import Scope
+from arp.access.client_address import (
+    Scope,
+    client_address,
+    counted_address,
+    is_elsewhere,
+    is_trusted,
+    networks,
+    peer_address,
+)
+from arp.access.principal import Principal
+from arp.access.settings import LOOPBACK, Access
 
 logger = logging.getLogger(__name__)
 
-PAGES = ("/", INSPECT)
-
 OWN_SITES = frozenset(("same-origin", "none"))
 """What `Sec-Fetch-Site` says of our own pages, and of what a person typed."""
-
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
 
 ONLY_HERE = (
     "this app has neither token nor hook, so it serves its own machine alone; "
     "give App an Access(token=…), or an Access(authenticate=…)"
 )
-
-
-def check_names(access: Access) -> None:
-    """Refuses names that others can reach where nothing keeps those others out.
-
-    Raises:
-        ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.
-    """
-    names = [name for name in access.hosts if not _is_local(name.lower())]
-    if names and access.is_open and not access.trusted_proxies:
-        raise ValueError(
-            f"{', '.join(names)} can be reached by others: set --token (or ARP_TOKEN), or give App "
-            "an Access with a token or an authenticate hook; or name the proxy in front, so that "
-            "only this machine is served: --trust-proxy ADDRESS (Access.trusted_proxies)"
-        )
-
-
-def _is_local(name: str) -> bool:
-    return name in LOOPBACK or name.endswith(".localhost")
 
 
 class Refused(NamedTuple):
@@ -70,9 +51,15 @@ class Refused(NamedTuple):
 
 
 class Guard:
-    """Decides about requests for one app."""
+    """Decides about requests for one app.
 
-    def __init__(self, access: Access) -> None:
+    Args:
+        access: Who may come in.
+        linked: Paths that links on other sites may open; one that ends with `/` stands for all
+            below it.
+    """
+
+    def __init__(self, access: Access, linked: Sequence[str] = ("/",)) -> None:
         self._token = access.token
         self._authenticate = access.authenticate
         self._is_open = access.is_open
@@ -80,6 +67,8 @@ class Guard:
         self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
         self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
+        self._linked = frozenset(linked)
+        self._linked_folders = tuple(path for path in linked if path != "/" and path[-1] == "/")
 
     def check_source(self, scope: Scope) -> Refused | None:
         """Checks where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
@@ -94,7 +83,7 @@ class Guard:
         if len(origins) == 1 and origins[0] in self._origins:
             return None
         is_own = all(self._is_own(origin, hosts[0]) for origin in origins) and len(origins) < 2
-        if is_own and (_sites(scope) <= OWN_SITES or _is_visit(scope)):
+        if is_own and (_sites(scope) <= OWN_SITES or self._is_visit(scope)):
             return None
         return Refused(403, "this origin may not use this server; its origins setting lists more")
 
@@ -125,6 +114,19 @@ class Guard:
     @staticmethod
     def _is_own(origin: str, host: str) -> bool:
         return origin in (f"http://{host}", f"https://{host}")
+
+    def _is_visit(self, scope: Scope) -> bool:
+        """Return whether somebody follows a link, from wherever, to a page or a file of ours.
+
+        The browser shows what comes, and the page with the link learns nothing of it.
+        """
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        return (
+            scope.get("method") in ("GET", "HEAD")
+            and _values(scope, b"sec-fetch-mode") == ["navigate"]
+            and _values(scope, b"sec-fetch-dest") == ["document"]
+            and (path in self._linked or path.startswith(self._linked_folders))
+        )
 
     async def principal(self, scope: Scope) -> Principal | None:
         """Tells who asks; `None` if nobody that may."""
@@ -169,20 +171,6 @@ class Guard:
 def _sites(scope: Scope) -> set[str]:
     """Tells how the page that asks is related to us, as its browser has it; others say nothing."""
     return set(_values(scope, b"sec-fetch-site"))
-
-
-def _is_visit(scope: Scope) -> bool:
-    """Tells whether somebody follows a link, from wherever, to a page or a file of ours.
-
-    The browser shows what comes, and the page with the link learns nothing of it.
-    """
-    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-    return (
-        scope.get("method") in ("GET", "HEAD")
-        and _values(scope, b"sec-fetch-mode") == ["navigate"]
-        and _values(scope, b"sec-fetch-dest") == ["document"]
-        and (path in PAGES or path.startswith(PREFIX))
-    )
 
 
 def _values(scope: Scope, name: bytes, *, lower: bool = True) -> list[str]:

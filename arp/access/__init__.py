@@ -1,0 +1,4 @@
+"""Who may come in: settings, users, addresses, and the guard that every transport asks.
+
+Read in this order: `principal`, `bounds`, `settings`, `client_address`, `usage`, `guard`.
+"""

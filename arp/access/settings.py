@@ -1,0 +1,115 @@
+"""`Access`: who may come in to an app, and how much at once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_network
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from arp.access.bounds import Bounds
+
+Authenticate: TypeAlias = Callable[[dict[str, str]], Awaitable[str | None] | str | None]
+"""Takes the request's headers (lower-case names), gives the user's name, or `None` to refuse."""
+
+
+Token: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]+\Z", max_length=4096)]
+"""What a header can carry, and a shell and an address line hand over unchanged."""
+
+HostName: TypeAlias = Annotated[
+    str, Meta(pattern=r"^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])\Z")
+]
+"""As it stands in `Host`, without a port; an IPv6 address in brackets."""
+
+Origin: TypeAlias = Annotated[
+    str,
+    Meta(pattern=r"^(?:null|[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%\[\]:-]+/?)\Z"),
+]
+"""As browsers send it: scheme, host, and port where it is not the usual one."""
+
+ProxyAddress: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[0-9A-Fa-f]*[.:][0-9A-Fa-f.:]*(?:/[0-9]{1,3})?\Z", max_length=64)
+]
+"""An address, or a network as `10.0.0.0/8`."""
+
+EXPECTED = {
+    "token": "a text without spaces and control characters",
+    "hosts": "a host name without scheme and port, as agents.example.org",
+    "origins": "an origin without a path, as https://example.org or http://localhost:5173",
+    "trusted_proxies": "an address or a network, as 10.0.0.7 or 10.0.0.0/8",
+}
+"""What the fields of `Access` take, in words."""
+
+
+class Access(Struct, frozen=True):
+    """Who may come in, and how much at once.
+
+    Raises:
+        ValueError: A token, host, origin or proxy that no request could ever match.
+    """
+
+    token: Token | None = None
+    """Everyone must have it."""
+    authenticate: Authenticate | None = None
+    """Tells who asks; before `token`."""
+    hosts: tuple[HostName, ...] = ()
+    """Names under which the server is reached, besides this machine's own."""
+    origins: tuple[Origin, ...] = ()
+    """Web origins whose pages may use it, besides its own."""
+    trusted_proxies: tuple[ProxyAddress, ...] = ()
+    """Addresses or networks of proxies in front, whose `X-Forwarded-For` or `Forwarded` counts."""
+    bounds: Bounds = Bounds()
+    """How much may be taken at once, and how long it may take."""
+
+    def __post_init__(self) -> None:
+        """Refuses what would let nobody in, where it was meant to."""
+        _check("token", self.token, Token | None)
+        for name, values, kind in (
+            ("hosts", self.hosts, HostName),
+            ("origins", self.origins, Origin),
+            ("trusted_proxies", self.trusted_proxies, ProxyAddress),
+        ):
+            if isinstance(values, str):
+                raise ValueError(f"Access.{name}: expected a tuple of texts, got {values!r:.60}")
+            for value in values:
+                _check(name, value, kind)
+
+    @property
+    def is_open(self) -> bool:
+        """Tells whether nothing tells one visitor from another."""
+        return self.token is None and self.authenticate is None
+
+
+def _check(name: str, value: object, kind: object) -> None:
+    try:
+        msgspec.convert(value, kind)
+        if kind is ProxyAddress:
+            ip_network(str(value), strict=False)
+    except ValueError:  # as msgspec's own is
+        shown = "" if name == "token" else f", got {value!r:.60}"
+        raise ValueError(f"Access.{name}: expected {EXPECTED[name]}{shown}") from None
+
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Names of this machine, as they stand in `Host`."""
+
+
+def check_names(access: Access) -> None:
+    """Refuses names that others can reach where nothing keeps those others out.
+
+    Raises:
+        ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.
+    """
+    names = [name for name in access.hosts if not _is_local(name.lower())]
+    if names and access.is_open and not access.trusted_proxies:
+        raise ValueError(
+            f"{', '.join(names)} can be reached by others: set --token (or ARP_TOKEN), or give App "
+            "an Access with a token or an authenticate hook; or name the proxy in front, so that "
+            "only this machine is served: --trust-proxy ADDRESS (Access.trusted_proxies)"
+        )
+
+
+def _is_local(name: str) -> bool:
+    return name in LOOPBACK or name.endswith(".localhost")
