@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from arp import ui
 from arp.access.bounds import Bounds
+from arp.access.incoming import IncomingConnection
+from arp.access.principal import User
 from arp.access.settings import Access
 from arp.app import App, serve
 from arp.hub.settings import HubSettings
@@ -39,9 +41,11 @@ __all__ = [
     "Component",
     "ErrorCode",
     "HubSettings",
+    "IncomingConnection",
     "Limits",
     "ToolFailed",
     "Turn",
+    "User",
     "connect",
     "serve",
     "ui",

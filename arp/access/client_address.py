@@ -7,7 +7,7 @@ client's. Everything left of it was written by the client, who may write what th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -16,10 +16,9 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-Scope: TypeAlias = Mapping[str, Any]
-"""What ASGI says of a request: `headers`, `client`, `path` and `method` are read here."""
+from arp.access.incoming import Scope
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network

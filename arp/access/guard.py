@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from arp.access.client_address import (
-    Scope,
     client_address,
     counted_address,
     is_elsewhere,
@@ -29,7 +28,8 @@ from arp.access.client_address import (
     networks,
     peer_address,
 )
-from arp.access.principal import Principal
+from arp.access.incoming import IncomingConnection, Scope
+from arp.access.principal import Principal, User
 from arp.access.settings import LOOPBACK, Access
 
 logger = logging.getLogger(__name__)
@@ -129,43 +129,52 @@ class Guard:
         )
 
     async def principal(self, scope: Scope) -> Principal | None:
-        """Tells who asks; `None` if nobody that may."""
-        if self._authenticate is not None:
-            headers = {
-                name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-            }
-            return await self._ask(headers)
-        if self._token is None:
-            return Principal()
-        values = _values(scope, b"authorization", lower=False)
-        scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
-        if scheme.lower() != "bearer":
-            return None
-        return await self.check_token(token.strip().encode("latin-1").decode(errors="replace"))
+        """Return who asks; `None` if nobody that may.
 
-    async def check_token(self, token: str) -> Principal | None:
-        """Tells to whom a token belongs that came in a `hello`."""
+        A hook is asked once for each request, and once for the handshake of a connection.
+        """
         if self._authenticate is not None:
-            return await self._ask({"authorization": f"Bearer {token}"})
+            return await self._ask(scope)
         if self._token is None:
             return Principal()
+        token = IncomingConnection(scope).token
+        return self._check(token) if token else None
+
+    async def check_token(self, token: str, scope: Scope) -> Principal | None:
+        """Return to whom a token belongs that came in a `hello`; `None` if it is not valid.
+
+        Args:
+            token: What the `hello` has.
+            scope: Of the handshake. A hook is asked again, with the token as if a header had it.
+        """
+        if self._authenticate is not None:
+            return await self._ask(scope, token)
+        return Principal() if self._token is None else self._check(token)
+
+    def _check(self, token: str) -> Principal | None:
+        assert self._token is not None
         matches = hmac.compare_digest(token.encode(), self._token.encode())
         return Principal() if matches else None
 
-    async def _ask(self, headers: dict[str, str]) -> Principal | None:
+    async def _ask(self, scope: Scope, token: str | None = None) -> Principal | None:
         assert self._authenticate is not None
+        address = client_address(scope, self._proxies)
+        connection = IncomingConnection(scope, "" if address is None else str(address), token)
         try:
-            name = self._authenticate(headers)
-            if inspect.isawaitable(name):
-                name = await name
-            if not isinstance(name, str | None):
-                raise TypeError(f"it gave {type(name).__name__}, not a name or None")
-            name = None if name is None else str.__str__(name)  # a subclass is what it holds
+            answer = self._authenticate(connection)
+            if inspect.isawaitable(answer):
+                answer = await answer
+            if isinstance(answer, User):
+                return Principal(answer.name, known_as=answer)
+            if answer is None:
+                return None
+            if not isinstance(answer, str):
+                raise TypeError(f"it gave {type(answer).__name__}, not a User, a name or None")
         except Exception:
             # Whatever it was: who cannot be told apart does not come in.
             logger.exception("the authenticate hook failed")
             return None
-        return Principal(name) if name is not None else None
+        return Principal(str.__str__(answer))  # of a subclass, what it holds
 
 
 def _sites(scope: Scope) -> set[str]:
@@ -173,9 +182,8 @@ def _sites(scope: Scope) -> set[str]:
     return set(_values(scope, b"sec-fetch-site"))
 
 
-def _values(scope: Scope, name: bytes, *, lower: bool = True) -> list[str]:
-    values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
-    return [value.lower() for value in values] if lower else values
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1").lower() for key, value in scope["headers"] if key == name]
 
 
 def _host_name(host: str) -> str:

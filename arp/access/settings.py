@@ -10,10 +10,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arp.access.bounds import Bounds
+from arp.access.incoming import IncomingConnection
+from arp.access.principal import User
 
-Authenticate: TypeAlias = Callable[[dict[str, str]], Awaitable[str | None] | str | None]
-"""Takes the request's headers (lower-case names), gives the user's name, or `None` to refuse."""
+Answer: TypeAlias = User | str | None
+"""A user, a user's name, or `None` to refuse."""
 
+Authenticate: TypeAlias = Callable[[IncomingConnection], Awaitable[Answer] | Answer]
+"""Tells who is at the other end of a connection."""
 
 Token: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]+\Z", max_length=4096)]
 """What a header can carry, and a shell and an address line hand over unchanged."""
@@ -53,7 +57,7 @@ class Access(Struct, frozen=True):
     token: Token | None = None
     """Everyone must have it."""
     authenticate: Authenticate | None = None
-    """Tells who asks; before `token`."""
+    """Tells who asks, by the whole request; before `token`."""
     hosts: tuple[HostName, ...] = ()
     """Names under which the server is reached, besides this machine's own."""
     origins: tuple[Origin, ...] = ()

@@ -248,7 +248,7 @@ class Application:
             principal = self.file_cookie.principal(scope, time.time())
         address = self.guard.address_of(scope)
         if principal is not None:
-            principal = Principal(principal.name, address)
+            principal = msgspec.structs.replace(principal, address=address)
         try:
             slot = Slot(self.conversations, principal or Principal("", address))
         except RateLimited as error:
@@ -271,17 +271,22 @@ class Application:
         finally:
             slot.release()
 
-    async def shown_token(self, slot: Slot, token: str) -> Principal | None:
-        """Tells to whom a token belongs that came over a connection, which counts for them then.
+    async def shown_token(self, scope: Scope, token: str) -> Principal | None:
+        """Return to whom a token belongs that came over a connection; it counts for them then.
+
+        Args:
+            scope: Of the connection's handshake.
+            token: What the `hello` has.
 
         Raises:
             RateLimited: They have too many.
         """
-        principal = await self.guard.check_token(token)
+        principal = await self.guard.check_token(token, scope)
         if principal is None:
             return None
+        slot: Slot = scope["arp"].slot
         slot.assign(principal.name)
-        return Principal(principal.name, slot.address)
+        return msgspec.structs.replace(principal, address=slot.address)
 
     async def _unopened(self) -> str | None:
         """Opens the ledger, if it is not; gives why it cannot be, for those who ask from outside.

@@ -42,7 +42,7 @@ async def accept_rpc(
         return None
 
     def make_connection(outbox: SocketOutbox) -> Connection:
-        check = partial(application.shown_token, scope["arp"].slot)
+        check = partial(application.shown_token, scope)
         connection = Connection(plane, outbox, principal, check)
         if principal is None:
             waiting.add(connection)

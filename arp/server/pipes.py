@@ -64,12 +64,17 @@ def serve_control(application: Application, stdin: BinaryIO, stdout: BinaryIO) -
     _run(application, stdin, stdout, _program)
 
 
+async def _known_already(token: str) -> Principal | None:
+    """Return who a token belongs to. Nobody asks: whoever has our pipes is let in without one."""
+    return Principal()
+
+
 async def _renderer(application: Application) -> tuple[Make, Finish]:
-    hub, check = await application.hub(), application.guard.check_token
+    hub = await application.hub()
     workflow = application.workflow
 
     def make_peer(outbox: QueueOutbox) -> Peer:
-        peer = Peer(hub, outbox, "json", workflow, Principal(), check)
+        peer = Peer(hub, outbox, "json", workflow, Principal(), _known_already)
         log_arrival(peer.viewer, "standard input")
         return peer
 
@@ -77,11 +82,11 @@ async def _renderer(application: Application) -> tuple[Make, Finish]:
 
 
 async def _program(application: Application) -> tuple[Make, Finish]:
-    plane, check = await application.plane(), application.guard.check_token
+    plane = await application.plane()
     made: list[Connection] = []
 
     def make_connection(outbox: QueueOutbox) -> Connection:
-        made.append(Connection(plane, outbox, Principal(), check))
+        made.append(Connection(plane, outbox, Principal(), _known_already))
         return made[0]
 
     async def finish() -> None:

@@ -49,7 +49,7 @@ async def accept_socket(
     encoding = SUBPROTOCOLS[chosen] if chosen else "json"
 
     def make_peer(outbox: SocketOutbox) -> Peer:
-        check = partial(application.shown_token, scope["arp"].slot)
+        check = partial(application.shown_token, scope)
         peer = Peer(hub, outbox, encoding, workflow, principal, check)
         if principal is None:
             waiting.add(peer)

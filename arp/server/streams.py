@@ -11,6 +11,7 @@ import base64
 import binascii
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -68,7 +69,7 @@ class _Events:
         workflow = _workflow(self._application, scope)
         hub = await self._application.hub()
         outbox = QueueOutbox()
-        principal, check = scope["arp"].principal, self._application.guard.check_token
+        principal, check = scope["arp"].principal, partial(self._application.shown_token, scope)
         peer = Peer(hub, outbox, "json", workflow, principal, check)
         peer.may_make = False  # any page can make a browser send a GET; the first input does it
         outbox.viewer = peer.viewer

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from arp.access.guard import Guard
-from arp.access.principal import Principal
+from arp.access.incoming import IncomingConnection
+from arp.access.principal import Principal, User
 from arp.access.settings import Access
 
 Headers = list[tuple[bytes, bytes]]
@@ -205,41 +206,63 @@ async def test_token_may_hold_any_character() -> None:
     guard = Guard(Access(token="pässwört"))
     raw = {"headers": [(b"authorization", "Bearer pässwört".encode())]}
     assert await guard.principal(raw) == Principal()
-    assert await guard.check_token("pässwört") == Principal()
-    assert await guard.check_token("passwort") is None
+    assert await guard.check_token("pässwört", scope()) == Principal()
+    assert await guard.check_token("passwort", scope()) is None
 
 
 async def test_without_token_and_hook_everyone_is_the_same_nobody() -> None:
     """On loopback, that is: the command line refuses other addresses."""
     guard = Guard(Access())
     assert await guard.principal(scope()) == Principal("")
-    assert await guard.check_token("anything") == Principal("")
+    assert await guard.check_token("anything", scope()) == Principal("")
 
 
 async def test_hook_tells_who_asks_and_stands_before_the_token() -> None:
-    """It gets the headers in lower case; in a hello, the token as it would stand there."""
+    """A token in a hello stands in the headers of the handshake, as if it had come there."""
     seen: list[dict[str, str]] = []
 
-    def authenticate(headers: dict[str, str]) -> str | None:
-        seen.append(headers)
-        return {"Bearer a": "ada"}.get(headers.get("authorization", ""))
+    def authenticate(connection: IncomingConnection) -> str | None:
+        seen.append(dict(connection.headers))
+        return {"a": "ada"}.get(connection.token)
 
     guard = Guard(Access(token="s3cret", authenticate=authenticate))
     by_header = await guard.principal(scope(("host", "h"), ("authorization", "Bearer a")))
-    by_hello = await guard.check_token("a")
+    by_hello = await guard.check_token("a", scope(("host", "h"), ("authorization", "Basic x")))
     by_token = await guard.principal(scope(("authorization", "Bearer s3cret")))
     assert (by_header, by_hello, by_token) == (Principal("ada"), Principal("ada"), None)
-    assert seen[0] == {"host": "h", "authorization": "Bearer a"}
-    assert seen[1] == {"authorization": "Bearer a"}
+    assert seen[0] == seen[1] == {"host": "h", "authorization": "Bearer a"}
+
+
+async def test_hook_gets_the_address_behind_trusted_proxies() -> None:
+    """What the client itself wrote counts for nothing."""
+    seen: list[str] = []
+    access = Access(
+        authenticate=lambda connection: seen.append(connection.client),
+        trusted_proxies=("10.0.0.0/8",),
+    )
+    forwarded = scope(("x-forwarded-for", "1.1.1.1, 203.0.113.9"))
+    for client in ("10.0.0.1", "203.0.113.8"):
+        assert await Guard(access).principal(forwarded | {"client": (client, 1)}) is None
+    assert await Guard(access).principal(scope()) is None
+    assert seen == ["203.0.113.9", "203.0.113.8", ""]
 
 
 async def test_hook_may_be_a_coroutine() -> None:
     """It may ask a data base."""
 
-    async def authenticate(_: dict[str, str]) -> str | None:
+    async def authenticate(_: IncomingConnection) -> str | None:
         return "ada"
 
     assert await Guard(Access(authenticate=authenticate)).principal(scope()) == Principal("ada")
+
+
+async def test_hook_may_say_more_of_a_user_than_the_name() -> None:
+    """Sessions belong to the name; agents see the rest."""
+    ada = User("ada", "Ada L.", ["admin"], {"team": 7})
+    found = await Guard(Access(authenticate=lambda _: ada)).principal(scope())
+    assert found is not None
+    assert (found.name, found.user) == ("ada", ada)
+    assert Principal("bob").user == User("bob")
 
 
 class Odd(str):
@@ -260,14 +283,14 @@ async def test_hook_that_fails_lets_nobody_in(
 ) -> None:
     """Fail closed, and say so in the log."""
 
-    def authenticate(_: dict[str, str]) -> Any:
+    def authenticate(_: IncomingConnection) -> Any:
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     guard = Guard(Access(authenticate=authenticate))
     assert await guard.principal(scope()) is None
-    assert await guard.check_token("a") is None
+    assert await guard.check_token("a", scope()) is None
     assert "the authenticate hook failed" in caplog.text
 
 

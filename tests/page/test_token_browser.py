@@ -19,7 +19,7 @@ from tests.serving import Serving, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 
-USERS = {"Bearer ada": "ada", "Bearer bob": "bob"}
+USERS = {"ada": "ada", "bob": "bob"}
 
 TRAPS = (
     "[one](/?session=trap#%74oken=bob) [two](?session=trap#token=bob) [three]({page}#token=bob) "
@@ -28,7 +28,7 @@ TRAPS = (
 
 app = App(
     "Two users",
-    access=Access(authenticate=lambda headers: USERS.get(headers.get("authorization", ""))),
+    access=Access(authenticate=lambda connection: USERS.get(connection.token)),
 )
 
 

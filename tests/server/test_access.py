@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from arp import Access, App, Turn
+from arp import Access, App, IncomingConnection, Turn
 from tests.server.sockets import Raw, raw
 from tests.serving import Serving, serving
 from tests.waiting import becomes
@@ -21,9 +21,9 @@ from tests.waiting import becomes
 TOKENS = {"a": "ada", "b": "bob"}
 
 
-def authenticate(headers: dict[str, str]) -> str | None:
+def authenticate(connection: IncomingConnection) -> str | None:
     """Ada's token is `a`, Bob's is `b`."""
-    return TOKENS.get(headers.get("authorization", "").removeprefix("Bearer "))
+    return TOKENS.get(connection.token)
 
 
 app = App(title="Access", access=Access(authenticate=authenticate))

@@ -14,13 +14,13 @@ from websockets.exceptions import InvalidStatus
 from arp import Access, App, Bounds, Turn
 from tests.serving import Serving, serving
 
-USERS = {"Bearer a": "ada", "Bearer b": "bob"}
+USERS = {"a": "ada", "b": "bob"}
 
 
 @pytest.fixture
 def server() -> Iterator[Serving]:
     access = Access(
-        authenticate=lambda headers: USERS.get(headers.get("authorization", "")),
+        authenticate=lambda connection: USERS.get(connection.token),
         bounds=Bounds(max_connections_per_user=2),
     )
     app = App(title="Two users", access=access)

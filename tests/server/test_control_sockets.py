@@ -14,7 +14,7 @@ from tests.server import worker
 from tests.server.rpc import Rpc, RpcFailed, rpc
 from tests.serving import Serving, serving
 
-USERS = {"Bearer adas": "ada", "Bearer bobs": "bob"}
+USERS = {"adas": "ada", "bobs": "bob"}
 
 
 def served(access: Access) -> App:
@@ -25,7 +25,7 @@ def served(access: Access) -> App:
 
 @pytest.fixture
 def server() -> Iterator[Serving]:
-    access = Access(authenticate=lambda headers: USERS.get(headers.get("authorization", "")))
+    access = Access(authenticate=lambda connection: USERS.get(connection.token))
     with serving(served(access)) as running:
         yield running
 
