@@ -12,7 +12,7 @@ from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
 from arp.protocol.messages import Command, Workflow
 from arp.protocol.plain_text import well_formed
-from arp.server.served import Served
+from arp.server.settings import Served
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler

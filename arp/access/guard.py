@@ -79,9 +79,9 @@ class Guard:
             return Refused(
                 421, "this host name is not served here; the server's hosts setting lists more"
             )
-        origins = _values(scope, b"origin")
-        if len(origins) == 1 and origins[0] in self._origins:
+        if self.has_listed_origin(scope):
             return None
+        origins = _values(scope, b"origin")
         is_own = all(self._is_own(origin, hosts[0]) for origin in origins) and len(origins) < 2
         if is_own and (_sites(scope) <= OWN_SITES or self._is_visit(scope)):
             return None
@@ -99,11 +99,10 @@ class Guard:
         """Tells whether an address is a trusted proxy's, so that many clients come from it."""
         return bool(self._proxies) and is_trusted(host, self._proxies)
 
-    def listed_origin(self, scope: Scope) -> bytes | None:
-        """Gives the origin of the page that asks, if it is one of those that are listed."""
-        origins = [value for name, value in scope["headers"] if name == b"origin"]
-        is_listed = len(origins) == 1 and origins[0].decode("latin-1").lower() in self._origins
-        return origins[0] if is_listed else None
+    def has_listed_origin(self, scope: Scope) -> bool:
+        """Return whether the page that asks is of an origin that is listed."""
+        origins = _values(scope, b"origin")
+        return len(origins) == 1 and origins[0] in self._origins
 
     def _refused_remote(self) -> Refused:
         if not self._has_warned:

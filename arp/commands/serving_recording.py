@@ -25,7 +25,7 @@ from arp.protocol.messages import Workflow
 from arp.redact.settings import Redaction
 from arp.server.application import Application
 from arp.server.serve import bind, serve
-from arp.server.served import Served
+from arp.server.settings import Served
 
 HOST = "127.0.0.1"
 

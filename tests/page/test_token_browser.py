@@ -184,7 +184,7 @@ def test_page_of_another_site_makes_no_session_on_an_open_server(
 ) -> None:
     """A GET without CORS has no `Origin`; two such requests made two sessions."""
     with serving(bare) as server, stranger() as url:
-        guard, answered = server.application.guard, dict[str, int | None]()
+        guard, answered = server.application.state.guard, dict[str, int | None]()
         check = guard.check_source
 
         def noted(scope: Scope) -> Refused | None:

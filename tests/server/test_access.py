@@ -326,7 +326,7 @@ async def test_sockets_without_a_token_are_few(
     async with raw(server, additional_headers=bearer("a")) as known:
         await known.hello("k2", ["text"])
     await strangers[0].send(json.dumps(hello_of("k3", token="b")))
-    peers = server.application.unknown_peers
+    peers = server.application.state.unknown_peers
     await becomes(lambda: len(peers) == 2)
     async with connect(server.ws) as another:
         assert json.loads(await another.recv())["type"] == "hello"

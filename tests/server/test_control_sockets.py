@@ -69,7 +69,7 @@ async def test_token_may_come_with_initialize(server: Serving) -> None:
             await program.call("initialize", token="wrong")
         await program.call("initialize", token="adas")
         assert await program.call("agentSession/list") == {"sessions": []}
-        assert not server.application.unknown_peers
+        assert not server.application.state.unknown_peers
 
 
 @pytest.mark.parametrize(

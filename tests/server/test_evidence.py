@@ -62,7 +62,7 @@ async def happen(program: Rpc) -> None:
 
 def screen_of(server: Serving) -> Json:
     """Gives what renderers of the session show now."""
-    hub = server.application._hub
+    hub = server.application.state.running
     assert hub is not None
     return server.call(lambda: hub.sessions[SESSION].session.screen.canonical())
 
