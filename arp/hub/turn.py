@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from arp.access.principal import User
 from arp.hub.author_call import must_await
 from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
@@ -124,6 +125,15 @@ class Turn:
         Each is `None` where it did not say. Others may watch the same session.
         """
         return self._session.seen.renderers.get(self.id, UNKNOWN)
+
+    @property
+    def user(self) -> User:
+        """Who began this turn: `name`, `display_name`, `roles`, `claims`.
+
+        The name alone where the app's `Access` has no hook or the hook gives no more, and of a turn
+        that waited while the server was started again. Empty where users are not told apart.
+        """
+        return self._live.user_of(self.id)
 
     @property
     def thread_id(self) -> str:

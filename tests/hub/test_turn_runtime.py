@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arp import HubSettings, Turn, ui
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.ledger.fact import Fact
 from arp.protocol.errors import InternalError, SurfaceDestroyed
 from arp.record.runtime import Runtime
