@@ -82,10 +82,10 @@ class Benchmarks:
 
     def _note_start(self, live: LiveSession, asked: StartTrial, turn_id: str, run_id: str) -> None:
         benchmark = msgspec.structs.replace(asked.benchmark, trial_id=asked.trial_id)
-        runtime = self._desk.hub.runtime(live).within(
+        recorder = self._desk.hub.recorder(live).within(
             thread_id=live.session.threads.of(turn_id), turn_id=turn_id
         )
-        run = runtime.benchmark(benchmark)
+        run = recorder.benchmark(benchmark)
         run.dataset([asked.task_id])
         if asked.configuration is not None:
             run.configuration(**asked.configuration)
@@ -142,7 +142,7 @@ class Benchmarks:
         more = msgspec.to_builtins(asked.refs) if asked is not None and asked.refs else {}
         refs = msgspec.convert({**trial.refs, **more}, BenchmarkRefs)
         scope = {"thread_id": trial.thread_id or THREAD, "turn_id": trial.turn_id or NOT_KNOWN}
-        run = self._desk.hub.runtime(live).within(**scope).benchmark(known)
+        run = self._desk.hub.recorder(live).within(**scope).benchmark(known)
         return run.trial(trial.task_id, trial.run_id, refs)
 
     async def export(self, asked: ExportTrial) -> ExportState:
@@ -185,7 +185,7 @@ class Benchmarks:
             p0_regressions=found.comparison.p0_regressions,
         )
         refs = asked.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJobRef", NOT_KNOWN))
-        run = self._desk.hub.runtime(live).benchmark(benchmark)
+        run = self._desk.hub.recorder(live).benchmark(benchmark)
         reason = asked.reason or found.decision_input.reason
         run.compared(found.comparison, refs, reason)
         sequence = live.session.sequence

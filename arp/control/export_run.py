@@ -187,8 +187,8 @@ class ExportRun:
         if file is not None:
             live.session.seen.remember_files([file.sha256])
             ids |= {"output_ref": file.sha256, "refs": msgspec.to_builtins(file)}
-        runtime = self._desk.hub.runtime(live).within(**ids)
-        runtime.lasting.evidence(exported, order.evidence_id)
+        recorder = self._desk.hub.recorder(live).within(**ids)
+        recorder.lasting.evidence(exported, order.evidence_id)
         sequence = live.session.sequence
         await live.written()
         return ExportState(

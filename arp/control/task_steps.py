@@ -8,7 +8,7 @@ from arp.control.task_graph import Known
 from arp.ledger.models.tasks import ENDED
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import Json
-from arp.record.runtime import Runtime
+from arp.record.recorder import Recorder
 from arp.record.tasks import Task
 from arp.session.threads import THREAD
 
@@ -21,20 +21,20 @@ class Steps:
 
     def __init__(
         self,
-        runtime: Runtime,
+        recorder: Recorder,
         known: Known,
         turn_id: str | None = None,
         thread_id: str = THREAD,
     ) -> None:
         scope = {"thread_id": thread_id, "turn_id": turn_id} if turn_id is not None else {}
-        self._runtime = runtime.within(**known.ids, **scope)
+        self._recorder = recorder.within(**known.ids, **scope)
         self._known = known
         running = known.running
         self._number = (running.attempt if running is not None else None) or known.attempts
         """Of the attempt that runs, or ran last."""
         last = known.task.attempts[-1].run_id if known.task.attempts else None
         run_id = running.run_id if running is not None else last
-        self.task: Task = self._runtime.known_task(known.task.task_id, known.attempts, run_id)
+        self.task: Task = self._recorder.known_task(known.task.task_id, known.attempts, run_id)
 
     def update(self, asked: UpdateTask) -> None:
         """Records everything that an update says, the new status last.
@@ -126,8 +126,8 @@ class Steps:
     def part_of(self, parent_id: str, root_id: str | None) -> None:
         """Records which task it is a part of."""
         root = {"root_task_id": root_id} if root_id is not None else {}
-        joined = self._runtime.within(parent_task_id=parent_id, **root)
-        joined.record("task.updated", {}, task_id=self.task.id)
+        joined = self._recorder.within(parent_task_id=parent_id, **root)
+        joined("task.updated", {}, task_id=self.task.id)
 
     def _begin(self, run_id: str) -> None:
         self.task.started(run_id)
@@ -147,4 +147,4 @@ class Steps:
 
     def _record(self, type_name: str, payload: dict[str, Json]) -> None:
         ids = {"task_id": self.task.id, "run_id": self.task.run_id}
-        self._runtime.record(type_name, payload, **ids)
+        self._recorder(type_name, payload, **ids)

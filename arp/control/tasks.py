@@ -109,8 +109,8 @@ class TaskDesk:
                 "job_id": asked.job_id,
                 "job_item_id": asked.job_item_id,
             }
-            runtime = self._desk.hub.runtime(here.live)
-            made = runtime.within(**{name: one for name, one in ids.items() if one}).task(
+            recorder = self._desk.hub.recorder(here.live)
+            made = recorder.within(**{name: one for name, one in ids.items() if one}).task(
                 asked.objective,
                 task_id=asked.task_id,
                 depends_on=asked.depends_on,
@@ -235,7 +235,7 @@ class TaskDesk:
 
     def _steps(self, here: Here, known: Known, turn_id: str | None = None) -> Steps:
         thread_id = here.live.session.threads.of(turn_id)
-        return Steps(self._desk.hub.runtime(here.live), known, turn_id, thread_id)
+        return Steps(self._desk.hub.recorder(here.live), known, turn_id, thread_id)
 
     async def _state(
         self, here: Here, task_id: str, *, repeated: bool = False, turn_id: str | None = None

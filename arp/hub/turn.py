@@ -38,7 +38,7 @@ from arp.surface.profile import fits_in, shown_as, supported
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession
     from arp.hub.runner import Runner
-    from arp.record.runtime import Runtime
+    from arp.record.recorder import Recorder
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -136,15 +136,15 @@ class Turn:
         return self._runner.state_of(self._live)
 
     @property
-    def runtime(self) -> Runtime:
-        """Notes what ARP does not see by itself: tasks, processes, models, costs, permissions."""
+    def record(self) -> Recorder:
+        """Records what ARP does not see by itself: tasks, processes, models, costs, permissions."""
         # Only now, so that importing `Turn` stays quick; a hub has them loaded before any turn.
         from arp.record.recorder import Recorder
-        from arp.record.runtime import Runtime
+        from arp.record.scope import FactScope
 
         ids = {"thread_id": self.thread_id, "turn_id": self.id}
-        recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
-        return Runtime(recorder, self._runner.shelf(self._live))
+        scope = FactScope(self._session, ids, self._before_fact, self._live.mark)
+        return Recorder(scope, self._runner.shelf(self._live))
 
     @must_await("turn.read_file")
     async def read_file(self, ref: FileRef) -> bytes:
@@ -364,7 +364,7 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         name = self._tool = _name(name, "name")
-        named = Call(name, self._tally.next_tool(), self.runtime)
+        named = Call(name, self._tally.next_tool(), self.record)
         call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
         self._live.mark()

@@ -8,29 +8,29 @@ import msgspec
 
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Comparison
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 from arp.record.wording import check_kind
 
 
 class BenchmarkRun:
-    """A benchmark with one configuration; given by `turn.runtime.benchmark(benchmark)`."""
+    """A benchmark with one configuration; given by `turn.record.benchmark(benchmark)`."""
 
-    __slots__ = ("_recorder", "benchmark")
+    __slots__ = ("_scope", "benchmark")
 
-    def __init__(self, recorder: Recorder, benchmark: Benchmark) -> None:
+    def __init__(self, scope: FactScope, benchmark: Benchmark) -> None:
         check_kind(benchmark, Benchmark, "benchmark")
         self.benchmark = benchmark
-        self._recorder = recorder.within(benchmark=as_json(benchmark))
+        self._scope = scope.within(benchmark=as_json(benchmark))
 
     def dataset(self, tasks: Sequence[str] = ()) -> None:
         """Notes which dataset it is; `tasks` are the ids of those that are run."""
         payload = {"tasks": list(tasks) or None}
-        self._recorder.record("benchmark.dataset.resolved", payload)
+        self._scope.record("benchmark.dataset.resolved", payload)
 
     def configuration(self, **settings: Json) -> None:
         """Notes with what it is run."""
         payload = {"configuration": settings}
-        self._recorder.record("benchmark.configuration.resolved", payload)
+        self._scope.record("benchmark.configuration.resolved", payload)
 
     def trial(self, task_id: str, run_id: str, refs: BenchmarkRefs) -> Trial:
         """Gives a trial, which is one run of one task.
@@ -40,7 +40,7 @@ class BenchmarkRun:
             run_id: Of the run.
             refs: Where its parts lie, as far as that is known before.
         """
-        return Trial(self._recorder.within(task_id=task_id, run_id=run_id), refs)
+        return Trial(self._scope.within(task_id=task_id, run_id=run_id), refs)
 
     def compared(
         self, comparison: Comparison, refs: BenchmarkRefs, reason: str | None = None
@@ -48,7 +48,7 @@ class BenchmarkRun:
         """Notes what came of comparing it with another configuration, and what was decided."""
         check_kind(comparison, Comparison, "comparison")
         check_kind(refs, BenchmarkRefs, "refs")
-        self._recorder.record(
+        self._scope.record(
             "benchmark.comparison.completed",
             {"reason": reason},
             comparison=as_json(comparison),
@@ -59,12 +59,12 @@ class BenchmarkRun:
 class Trial:
     """One trial."""
 
-    __slots__ = ("_recorder", "refs")
+    __slots__ = ("_scope", "refs")
 
-    def __init__(self, recorder: Recorder, refs: BenchmarkRefs) -> None:
+    def __init__(self, scope: FactScope, refs: BenchmarkRefs) -> None:
         self.refs = refs
         """Where its parts lie; assign more as they come to be."""
-        self._recorder = recorder
+        self._scope = scope
 
     def started(self, attempt: int | None = None) -> None:
         """Notes that it has begun."""
@@ -84,7 +84,7 @@ class Trial:
 
     def _record(self, type_name: str, **payload: Json) -> None:
         check_kind(self.refs, BenchmarkRefs, "refs")
-        self._recorder.record(type_name, payload, refs=as_json(self.refs))
+        self._scope.record(type_name, payload, refs=as_json(self.refs))
 
 
 def as_json(value: msgspec.Struct) -> JsonObject:

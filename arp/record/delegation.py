@@ -8,52 +8,52 @@ from types import TracebackType
 
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.json_value import Json
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 from arp.record.tasks import reason_of
 
 
 class Subagent:
-    """An agent that works for this one; given by `turn.runtime.subagent()`."""
+    """An agent that works for this one; given by `turn.record.subagent()`."""
 
-    __slots__ = ("_recorder", "id")
+    __slots__ = ("_scope", "id")
 
-    def __init__(self, recorder: Recorder, subagent_id: str) -> None:
+    def __init__(self, scope: FactScope, subagent_id: str) -> None:
         self.id = subagent_id
-        self._recorder = recorder.within(subagent_id=subagent_id)
+        self._scope = scope.within(subagent_id=subagent_id)
 
     def spawned(self, name: str | None = None, objective: str | None = None) -> None:
         """Notes that it is there, and what it is to achieve."""
-        self._recorder.record("subagent.spawned", {"name": name, "objective": objective})
+        self._scope.record("subagent.spawned", {"name": name, "objective": objective})
 
     def status(self, status: str, message: str | None = None) -> None:
         """Notes how it stands."""
-        self._recorder.record("subagent.status", {"message": message}, status=status)
+        self._scope.record("subagent.status", {"message": message}, status=status)
 
     def input(self, text: str) -> None:
         """Notes what it was told."""
-        self._recorder.record("subagent.input", {"text": text})
+        self._scope.record("subagent.input", {"text": text})
 
     def completed(self, outputs: Sequence[Json] = ()) -> None:
         """Notes that it did what it should."""
-        self._recorder.record("subagent.completed", {"outputs": list(outputs) or None})
+        self._scope.record("subagent.completed", {"outputs": list(outputs) or None})
 
     def failed(self, reason: str) -> None:
         """Notes that it did not."""
-        self._recorder.record("subagent.failed", {"reason": reason})
+        self._scope.record("subagent.failed", {"reason": reason})
 
     def closed(self, reason: str | None = None) -> None:
         """Notes that it is gone."""
-        self._recorder.record("subagent.closed", {"reason": reason})
+        self._scope.record("subagent.closed", {"reason": reason})
 
 
 class Job:
-    """Work in the background, item by item; given by `turn.runtime.job()`."""
+    """Work in the background, item by item; given by `turn.record.job()`."""
 
-    __slots__ = ("_attempts", "_recorder", "id")
+    __slots__ = ("_attempts", "_scope", "id")
 
-    def __init__(self, recorder: Recorder, job_id: str) -> None:
+    def __init__(self, scope: FactScope, job_id: str) -> None:
         self.id = job_id
-        self._recorder = recorder.within(job_id=job_id)
+        self._scope = scope.within(job_id=job_id)
         self._attempts: dict[str, int] = {}
 
     def created(self, name: str | None = None, total: int | None = None) -> None:
@@ -71,7 +71,7 @@ class Job:
     def item(self, item_id: str) -> JobItem:
         """Begins an item, or one that failed once more; `with job.item(…):` notes how it ended."""
         attempt = self._attempts[item_id] = self._attempts.get(item_id, 0) + 1
-        return JobItem(self._recorder.within(job_item_id=item_id), attempt)
+        return JobItem(self._scope.within(job_item_id=item_id), attempt)
 
     def completed(self, done: int, failed: int | None = None) -> None:
         """Notes that all items were seen to: so many done, so many failed."""
@@ -86,18 +86,18 @@ class Job:
         self._record("job.cancelled", reason=reason)
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, payload)
+        self._scope.record(type_name, payload)
 
 
 class JobItem:
     """One attempt at an item; as a context manager it notes its own end."""
 
-    __slots__ = ("_ended", "_recorder", "attempt")
+    __slots__ = ("_ended", "_scope", "attempt")
 
-    def __init__(self, recorder: Recorder, attempt: int) -> None:
+    def __init__(self, scope: FactScope, attempt: int) -> None:
         self.attempt = attempt
         """From 1."""
-        self._recorder = recorder
+        self._scope = scope
         self._ended = False
         self._record("job.item.started")
 
@@ -129,4 +129,4 @@ class JobItem:
             self.failed(reason_of(error))
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, {"attempt": self.attempt, **payload})
+        self._scope.record(type_name, {"attempt": self.attempt, **payload})

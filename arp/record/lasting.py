@@ -9,7 +9,7 @@ from msgspec import Struct
 from arp.ledger.payload_fields import Export, ExportKind, Verification
 from arp.protocol.json_value import Json
 from arp.record.outputs import Kept
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 from arp.record.wording import check_kind
 
 
@@ -33,10 +33,10 @@ class Exported(Struct, frozen=True, kw_only=True):
 class Lasting:
     """What outlives the turn."""
 
-    __slots__ = ("_recorder",)
+    __slots__ = ("_scope",)
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, scope: FactScope) -> None:
+        self._scope = scope
 
     def file(
         self,
@@ -54,14 +54,14 @@ class Lasting:
             name: For people.
             mime: Its media type.
             sha256: Of its bytes.
-            kept: As `runtime.keep` gave it, where the bytes lie beside the ledger.
+            kept: As `turn.record.keep` gave it, where the bytes lie beside the ledger.
         """
         if kept is not None:
             check_kind(kept, Kept, "kept")
         ref = kept.output_ref if kept is not None else None
         size = kept.bytes if kept is not None else None
         payload = {"name": name, "mime": mime, "sha256": sha256 or ref, "bytes": size}
-        self._recorder.record("artifact.changed", payload, artifact_id=artifact_id, output_ref=ref)
+        self._scope.record("artifact.changed", payload, artifact_id=artifact_id, output_ref=ref)
 
     def evidence(self, exported: Exported, evidence_id: str | None = None) -> str:
         """Notes an export, or a check of one; gives its id.
@@ -71,7 +71,7 @@ class Lasting:
             evidence_id: `None` makes one; a check names the export that it was of.
         """
         check_kind(exported, Exported, "exported")
-        name = evidence_id or self._recorder.new_id("evidence")
+        name = evidence_id or self._scope.new_id("evidence")
         payload = {
             "kind": exported.kind,
             "state": exported.state,
@@ -81,7 +81,7 @@ class Lasting:
             "gaps": list(exported.gaps) or None,
             "verification": exported.verification,
         }
-        self._recorder.record("evidence.changed", payload, evidence_id=name)
+        self._scope.record("evidence.changed", payload, evidence_id=name)
         return name
 
     def snapshot_updated(
@@ -89,26 +89,26 @@ class Lasting:
     ) -> None:
         """Notes that a read model was stored, and how far it covers the log."""
         payload = {"readModel": read_model, "throughSequence": through_sequence, "bytes": size}
-        self._recorder.record("snapshot.updated", payload)
+        self._scope.record("snapshot.updated", payload)
 
     def snapshot_repaired(self, read_model: str, through_sequence: int, reason: str) -> None:
         """Notes that a read model was made anew from the log."""
         payload = {"readModel": read_model, "throughSequence": through_sequence}
-        self._recorder.record("snapshot.repaired", {**payload, "reason": reason})
+        self._scope.record("snapshot.repaired", {**payload, "reason": reason})
 
     def policy_changed(self, policy: str, value: Json, previous: Json = None) -> None:
         """Notes that a policy is another one now."""
         payload = {"policy": policy, "value": value, "previous": previous}
-        self._recorder.record("policy.changed", payload)
+        self._scope.record("policy.changed", payload)
 
     def titled(self, title: str) -> None:
         """Notes what the session is called from now on."""
-        self._recorder.record("session.updated", {"title": title})
+        self._scope.record("session.updated", {"title": title})
 
     def thread(self, status: str, reason: str | None = None) -> None:
         """Notes how the thread stands where its turns do not tell."""
-        self._recorder.record("thread.updated", {"reason": reason}, status=status)
+        self._scope.record("thread.updated", {"reason": reason}, status=status)
 
     def warning(self, message: str, detail: Json = None) -> None:
         """Notes what somebody should look at; no renderer shows it."""
-        self._recorder.record("runtime.warning", {"message": message, "detail": detail})
+        self._scope.record("runtime.warning", {"message": message, "detail": detail})

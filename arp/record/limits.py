@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from arp.protocol.json_value import Json
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 
 
 class Limits:
     """Costs, rate limits and quotas; each joins the turn that it met."""
 
-    __slots__ = ("_recorder",)
+    __slots__ = ("_scope",)
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, scope: FactScope) -> None:
+        self._scope = scope
 
     def cost_estimated(
         self,
@@ -90,4 +90,4 @@ class Limits:
         self._record("limit.changed", limit=limit, value=value, previous=previous)
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, payload)
+        self._scope.record(type_name, payload)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from arp.ledger.payload_fields import Finding
 from arp.protocol.errors import ArpError
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.redact.redactor import Found
 
@@ -49,15 +49,15 @@ class Kept(Struct, frozen=True):
 class Outputs:
     """The outputs of one session."""
 
-    __slots__ = ("_recorder", "_shelf")
+    __slots__ = ("_scope", "_shelf")
 
-    def __init__(self, recorder: Recorder, shelf: Shelf) -> None:
-        self._recorder = recorder
+    def __init__(self, scope: FactScope, shelf: Shelf) -> None:
+        self._scope = scope
         self._shelf = shelf
 
-    def within(self, recorder: Recorder) -> Outputs:
-        """Gives outputs whose facts carry the ids of another recorder."""
-        return Outputs(recorder, self._shelf)
+    def within(self, scope: FactScope) -> Outputs:
+        """Gives outputs whose facts carry the ids of another scope."""
+        return Outputs(scope, self._shelf)
 
     async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
         """Keeps an output whole but for the secrets in it, if it is more than a preview.
@@ -83,7 +83,7 @@ class Outputs:
             self.truncated(len(whole), min(len(preview.encode()), len(whole)), error.message)
         else:
             payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
-            self._recorder.record("output.spilled", payload, output_ref=ref)
+            self._scope.record("output.spilled", payload, output_ref=ref)
         if found:
             self.redacted([Finding(rule=rule, count=found[rule]) for rule in sorted(found)])
         return Kept(preview, len(whole), ref)
@@ -93,9 +93,9 @@ class Outputs:
             return data, {}
         text = data.decode("utf-8", "surrogateescape")
         if len(data) < IN_A_THREAD:
-            cleaned, found = self._recorder.clean(text)
+            cleaned, found = self._scope.clean(text)
         else:
-            cleaned, found = await self._shelf.aside(partial(self._recorder.clean, text))
+            cleaned, found = await self._shelf.aside(partial(self._scope.clean, text))
         return cleaned.encode("utf-8", "surrogateescape") if found else data, found
 
     async def read(self, output_ref: str) -> bytes:
@@ -109,15 +109,15 @@ class Outputs:
     def truncated(self, size: int, kept: int, reason: str) -> None:
         """Notes that only so many bytes of an output are kept, and why."""
         payload = {"bytes": size, "keptBytes": kept, "reason": reason}
-        self._recorder.record("output.truncated", payload)
+        self._scope.record("output.truncated", payload)
 
     def redacted(self, findings: list[Finding]) -> None:
         """Notes how much was taken out of an output, by which rules; never what."""
-        self._recorder.record("output.redacted", {"findings": findings})
+        self._scope.record("output.redacted", {"findings": findings})
 
     def expired(self, output_ref: str, reason: str) -> None:
         """Notes that what was kept is gone."""
-        self._recorder.record("output.expired", {"reason": reason}, output_ref=output_ref)
+        self._scope.record("output.expired", {"reason": reason}, output_ref=output_ref)
 
 
 def preview_of(data: bytes, margin: int = 0) -> str:

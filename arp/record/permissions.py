@@ -10,20 +10,20 @@ from typing import Literal
 from arp.ledger.payload_fields import Authority, AuthorityKind, Verdict
 from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.json_value import Json
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 from arp.record.tasks import reason_of
 
 
 class Permission:
-    """One use of a tool that needs leave; given by `turn.runtime.permission(tool)`."""
+    """One use of a tool that needs leave; given by `turn.record.permission(tool)`."""
 
-    __slots__ = ("_recorder", "_tool", "request_id")
+    __slots__ = ("_scope", "_tool", "request_id")
 
-    def __init__(self, recorder: Recorder, tool: str, request_id: str | None) -> None:
+    def __init__(self, scope: FactScope, tool: str, request_id: str | None) -> None:
         self.request_id = request_id
         """Joins its facts; made with the first of them."""
         self._tool = tool
-        self._recorder = recorder
+        self._scope = scope
 
     def evaluated(self, decision: Verdict, kind: AuthorityKind, name: str) -> None:
         """Notes what a rule, mode, hook or host policy says: `allow`, `deny` or `ask`.
@@ -55,19 +55,19 @@ class Permission:
 
     def _record(self, type_name: str, **payload: Json) -> None:
         if self.request_id is None:
-            self.request_id = self._recorder.new_id("permission")
+            self.request_id = self._scope.new_id("permission")
         told = {"tool": self._tool, **payload}
-        self._recorder.record(type_name, told, request_id=self.request_id)
+        self._scope.record(type_name, told, request_id=self.request_id)
 
 
 class Sandbox:
-    """What keeps a tool in; given by `turn.runtime.sandbox(name)`."""
+    """What keeps a tool in; given by `turn.record.sandbox(name)`."""
 
-    __slots__ = ("_recorder", "name")
+    __slots__ = ("_scope", "name")
 
-    def __init__(self, recorder: Recorder, name: str) -> None:
+    def __init__(self, scope: FactScope, name: str) -> None:
         self.name = name
-        self._recorder = recorder
+        self._scope = scope
 
     def applied(
         self,
@@ -84,22 +84,22 @@ class Sandbox:
             "readable": None if readable is None else list(readable),
             "writable": None if writable is None else list(writable),
         }
-        self._recorder.record("sandbox.applied", {"sandbox": self.name, **payload})
+        self._scope.record("sandbox.applied", {"sandbox": self.name, **payload})
 
     def violated(self, operation: str, target: str | None = None) -> None:
         """Notes what was tried and not let through."""
         payload = {"sandbox": self.name, "operation": operation, "target": target}
-        self._recorder.record("sandbox.violation", payload)
+        self._scope.record("sandbox.violation", payload)
 
 
 class Hook:
     """A hook that runs; as a context manager it notes its own end."""
 
-    __slots__ = ("_ended", "_name", "_recorder")
+    __slots__ = ("_ended", "_name", "_scope")
 
-    def __init__(self, recorder: Recorder, name: str, event: str | None) -> None:
+    def __init__(self, scope: FactScope, name: str, event: str | None) -> None:
         self._name = name
-        self._recorder = recorder.within(request_id=recorder.new_id("hook"))
+        self._scope = scope.within(request_id=scope.new_id("hook"))
         self._ended = False
         self._record("hook.started", event=event)
 
@@ -131,4 +131,4 @@ class Hook:
             self.failed(reason_of(error))
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, {"hook": self._name, **payload})
+        self._scope.record(type_name, {"hook": self._name, **payload})

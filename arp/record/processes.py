@@ -10,7 +10,7 @@ from msgspec import Struct
 from arp.ledger.payload_fields import Finding, Stream
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.outputs import IN_A_THREAD, Aside, Cleaned, Kept, Outputs, preview_of
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.redact.redactor import Found
 from arp.redact.stream import GROWN_CONTEXT, Grown
@@ -29,14 +29,14 @@ class _Flow(Struct):
 
 
 class Process:
-    """A process; given by `turn.runtime.process(command)`."""
+    """A process; given by `turn.record.process(command)`."""
 
-    __slots__ = ("_aside", "_flows", "_is_watched", "_outputs", "_recorder", "id")
+    __slots__ = ("_aside", "_flows", "_is_watched", "_outputs", "_scope", "id")
 
-    def __init__(self, recorder: Recorder, outputs: Outputs, aside: Aside, process_id: str) -> None:
+    def __init__(self, scope: FactScope, outputs: Outputs, aside: Aside, process_id: str) -> None:
         self.id = process_id
-        self._recorder = recorder.within(process_id=process_id)
-        self._outputs = outputs.within(self._recorder)
+        self._scope = scope.within(process_id=process_id)
+        self._outputs = outputs.within(self._scope)
         self._aside = aside
         self._flows: dict[Stream, _Flow] = {}
         self._is_watched = False
@@ -79,7 +79,7 @@ class Process:
         flow.told = (flow.told + out)[-GROWN_CONTEXT:]
         if flow.held and not self._is_watched:
             self._is_watched = True
-            self._recorder.before_end(self._let_go_all)
+            self._scope.before_end(self._let_go_all)
         if not out and whole:
             return Kept("", 0)
         kept = await self._note(out.encode("utf-8", "surrogateescape"), stream, mime)
@@ -89,11 +89,11 @@ class Process:
     async def _grown(self, held: str, piece: str, before: str) -> Grown:
         """Takes secrets out of a piece; out of a large one, beside the loop."""
         if len(piece) < IN_A_THREAD:
-            return self._recorder.grow(held, piece, before)
+            return self._scope.grow(held, piece, before)
         grown: list[Grown] = []
 
         def work() -> Cleaned:
-            grown.append(self._recorder.grow(held, piece, before))
+            grown.append(self._scope.grow(held, piece, before))
             return "", {}
 
         await self._aside(work)
@@ -102,7 +102,7 @@ class Process:
     async def _note(self, data: bytes, stream: Stream, mime: str | None) -> Kept:
         kept = await self._outputs.keep(data, mime)
         payload = {"stream": stream, "preview": kept.preview, "bytes": kept.bytes}
-        self._recorder.record("process.output", payload, output_ref=kept.output_ref)
+        self._scope.record("process.output", payload, output_ref=kept.output_ref)
         return kept
 
     def _tell(self, found: Found) -> None:
@@ -122,7 +122,7 @@ class Process:
         if flow is None or not flow.held:
             return
         held, flow.held = flow.held, ""
-        out, _, found = self._recorder.let_go(held, flow.told)
+        out, _, found = self._scope.let_go(held, flow.told)
         flow.told = (flow.told + out)[-GROWN_CONTEXT:]
         for start in range(0, len(out), PREVIEW_CHARACTERS):
             part = out[start : start + PREVIEW_CHARACTERS].encode("utf-8", "surrogateescape")
@@ -131,13 +131,13 @@ class Process:
                 "preview": preview_of(part),
                 "bytes": len(part),
             }
-            self._recorder.record("process.output", payload)
+            self._scope.record("process.output", payload)
         self._tell(found)
 
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
         """Notes what the process was given; of a secret only its size."""
         whole = data if isinstance(data, bytes) else well_formed(data).encode()
-        preview = None if secret else self._recorder.clean(preview_of(whole, MARGIN))[0]
+        preview = None if secret else self._scope.clean(preview_of(whole, MARGIN))[0]
         shown = preview and preview[:PREVIEW_CHARACTERS]
         self._record("process.input", bytes=len(whole), preview=shown)
 
@@ -163,4 +163,4 @@ class Process:
         self._record("process.terminated", **payload)
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, payload)
+        self._scope.record(type_name, payload)

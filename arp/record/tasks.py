@@ -9,16 +9,16 @@ from types import TracebackType
 from arp.ledger.payload_fields import Delivery, Need
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 
 
 class Task:
-    """A task; given by `turn.runtime.task(objective)`."""
+    """A task; given by `turn.record.task(objective)`."""
 
-    __slots__ = ("_recorder", "attempts", "id", "run_id")
+    __slots__ = ("_scope", "attempts", "id", "run_id")
 
     def __init__(
-        self, recorder: Recorder, task_id: str, attempts: int = 0, run_id: str | None = None
+        self, scope: FactScope, task_id: str, attempts: int = 0, run_id: str | None = None
     ) -> None:
         self.id = task_id
         self.attempts = attempts
@@ -26,7 +26,7 @@ class Task:
         self.run_id = run_id
         """Of the attempt that runs, or ran last; facts of the task carry it. `None`: there was
         none."""
-        self._recorder = recorder
+        self._scope = scope
 
     def subtask(self, objective: str, *, depends_on: Sequence[str] = ()) -> Task:
         """Makes a task that is a part of this one.
@@ -35,8 +35,8 @@ class Task:
             objective: What it is to achieve.
             depends_on: Ids of tasks that must be completed before.
         """
-        root = self._recorder.ids.get("root_task_id", self.id)
-        within = self._recorder.within(parent_task_id=self.id, root_task_id=root)
+        root = self._scope.ids.get("root_task_id", self.id)
+        within = self._scope.within(parent_task_id=self.id, root_task_id=root)
         return created(within, objective, depends_on=depends_on)
 
     # -- how it goes -----------------------------------------------------------------------------
@@ -55,7 +55,7 @@ class Task:
         Args:
             run_id: Of the attempt that begins next; `None`: it goes on, or that is not known yet.
         """
-        self._recorder.record("task.started", {}, task_id=self.id, run_id=run_id or self.run_id)
+        self._scope.record("task.started", {}, task_id=self.id, run_id=run_id or self.run_id)
 
     def updated(self, objective: str | None = None, detail: Json = None) -> None:
         """Notes that it is about something else now."""
@@ -153,7 +153,7 @@ class Task:
         """
         number = self.attempts + 1
         run = run_id or f"{self.id}.{number}"
-        begun = Attempt(self._recorder.within(task_id=self.id, run_id=run), run, number)
+        begun = Attempt(self._scope.within(task_id=self.id, run_id=run), run, number)
         self.attempts, self.run_id = number, run
         return begun
 
@@ -166,29 +166,29 @@ class Task:
         """
         run = run_id or f"{self.id}.{self.attempts + 1}"
         payload = {"attempt": self.attempts + 1, "reason": reason}
-        self._recorder.record("task.retrying", payload, task_id=self.id, run_id=run)
+        self._scope.record("task.retrying", payload, task_id=self.id, run_id=run)
         return self.attempt(run)
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, payload, task_id=self.id, run_id=self.run_id)
+        self._scope.record(type_name, payload, task_id=self.id, run_id=self.run_id)
 
 
 class Attempt:
     """One attempt at a task, which is a run; as a context manager it notes its own end."""
 
-    __slots__ = ("_ended", "_recorder", "number", "run_id")
+    __slots__ = ("_ended", "_scope", "number", "run_id")
 
-    def __init__(self, recorder: Recorder, run_id: str, number: int) -> None:
+    def __init__(self, scope: FactScope, run_id: str, number: int) -> None:
         self.run_id = run_id
         self.number = number
         """From 1."""
-        self._recorder = recorder
+        self._scope = scope
         self._ended = False
         self._record("task.attempt.started")
 
     def status(self, status: str, reason: str | None = None) -> None:
         """Notes how the run stands, in the words of a task's status."""
-        self._recorder.record("run.status", {"reason": reason}, status=status)
+        self._scope.record("run.status", {"reason": reason}, status=status)
 
     def completed(self, outputs: Sequence[Json] = ()) -> None:
         """Notes that the attempt did what it should."""
@@ -218,11 +218,11 @@ class Attempt:
             self.failed(reason_of(error))
 
     def _record(self, type_name: str, **payload: Json) -> None:
-        self._recorder.record(type_name, {"attempt": self.number, **payload})
+        self._scope.record(type_name, {"attempt": self.number, **payload})
 
 
 def created(
-    recorder: Recorder,
+    scope: FactScope,
     objective: str,
     *,
     task_id: str | None = None,
@@ -232,7 +232,7 @@ def created(
     """Makes a task.
 
     Args:
-        recorder: Its ids may name the tasks above.
+        scope: Its ids may name the tasks above.
         objective: What it is to achieve.
         task_id: `None` makes one.
         depends_on: Ids of tasks that must be completed before.
@@ -241,9 +241,9 @@ def created(
     Raises:
         ProfileViolation: Something of it is not as it must be; there is no task then.
     """
-    task = Task(recorder, task_id or recorder.new_id("task"))
+    task = Task(scope, task_id or scope.new_id("task"))
     payload: JsonObject = {"objective": objective, "dependsOn": list(depends_on) or None}
-    recorder.record("task.created", {**payload, "detail": detail}, task_id=task.id)
+    scope.record("task.created", {**payload, "detail": detail}, task_id=task.id)
     return task
 
 

@@ -17,7 +17,7 @@ from arp.protocol.capabilities import AGENT_FEATURES
 from arp.protocol.catalog import CATALOG
 from arp.protocol.messages import AgentMessage, InputType, RendererMessage
 from arp.protocol.patch import OP_NAMES
-from arp.record.runtime import Runtime
+from arp.record.recorder import Recorder
 from arp.transport.websocket import SUBPROTOCOLS
 from arp_terminal.commands import COMMANDS
 from tests.docs import commands
@@ -163,9 +163,9 @@ def test_everything_of_a_turn_is_told_and_nothing_else() -> None:
     assert told <= own | {"id"}
 
 
-def test_everything_of_a_runtime_is_told() -> None:
-    own = {name for name in dir(Runtime) if not name.startswith("_")}
-    text = section("agents.md", "Notes for the ledger")
+def test_everything_of_a_recorder_is_told() -> None:
+    own = {name for name in dir(Recorder) if not name.startswith("_")}
+    text = section("agents.md", "Recording facts")
     rows_of = [row[0] for row in rows(text) if len(row) == 2]
     assert own <= set(re.findall(r"\w+", " ".join(rows_of)))
 

@@ -31,7 +31,7 @@ from arp.record.models import ModelRequest, Routing
 from arp.record.outputs import Outputs
 from arp.record.permissions import Hook, Permission, Sandbox
 from arp.record.processes import Process
-from arp.record.runtime import Runtime
+from arp.record.recorder import Recorder
 from arp.record.tasks import Attempt, Task
 
 BENCHMARK = Benchmark("swe", "2", "c1", "x", "candidate", "model")
@@ -40,28 +40,28 @@ SHA256 = "0" * 64
 
 MAKERS: Final[dict[type, Callable[[Turn], Any]]] = {
     Turn: lambda turn: turn,
-    Runtime: lambda turn: turn.runtime,
-    Outputs: lambda turn: turn.runtime.outputs,
-    Task: lambda turn: turn.runtime.task("x"),
-    Attempt: lambda turn: turn.runtime.task("x").attempt(),
-    Subagent: lambda turn: turn.runtime.subagent(),
-    Job: lambda turn: turn.runtime.job(),
-    JobItem: lambda turn: turn.runtime.job().item("x"),
-    Process: lambda turn: turn.runtime.process("ls"),
-    ModelRequest: lambda turn: turn.runtime.model("m"),
-    Routing: lambda turn: turn.runtime.routing,
-    Limits: lambda turn: turn.runtime.limits,
-    Context: lambda turn: turn.runtime.context,
-    Compaction: lambda turn: turn.runtime.context.compaction(),
-    History: lambda turn: turn.runtime.history,
-    Rollback: lambda turn: turn.runtime.history.rollback(1),
-    Permission: lambda turn: turn.runtime.permission("x"),
-    Sandbox: lambda turn: turn.runtime.sandbox("x"),
-    Hook: lambda turn: turn.runtime.hook("x"),
-    Lasting: lambda turn: turn.runtime.lasting,
-    Channel: lambda turn: turn.runtime.channel("x"),
-    BenchmarkRun: lambda turn: turn.runtime.benchmark(BENCHMARK),
-    Trial: lambda turn: turn.runtime.benchmark(BENCHMARK).trial("x", "r", REFS),
+    Recorder: lambda turn: turn.record,
+    Outputs: lambda turn: turn.record.outputs,
+    Task: lambda turn: turn.record.task("x"),
+    Attempt: lambda turn: turn.record.task("x").attempt(),
+    Subagent: lambda turn: turn.record.subagent(),
+    Job: lambda turn: turn.record.job(),
+    JobItem: lambda turn: turn.record.job().item("x"),
+    Process: lambda turn: turn.record.process("ls"),
+    ModelRequest: lambda turn: turn.record.model("m"),
+    Routing: lambda turn: turn.record.routing,
+    Limits: lambda turn: turn.record.limits,
+    Context: lambda turn: turn.record.context,
+    Compaction: lambda turn: turn.record.context.compaction(),
+    History: lambda turn: turn.record.history,
+    Rollback: lambda turn: turn.record.history.rollback(1),
+    Permission: lambda turn: turn.record.permission("x"),
+    Sandbox: lambda turn: turn.record.sandbox("x"),
+    Hook: lambda turn: turn.record.hook("x"),
+    Lasting: lambda turn: turn.record.lasting,
+    Channel: lambda turn: turn.record.channel("x"),
+    BenchmarkRun: lambda turn: turn.record.benchmark(BENCHMARK),
+    Trial: lambda turn: turn.record.benchmark(BENCHMARK).trial("x", "r", REFS),
 }
 """What an author has in hand, besides a `ToolCall`."""
 
@@ -76,7 +76,7 @@ FOR_THE_HUB: Final = {
 }
 """Methods that no author calls."""
 
-INSIDE: Final = {"Recorder", "Shelf"}
+INSIDE: Final = {"FactScope", "Shelf"}
 """Classes of the room that no author has in hand."""
 
 SAMPLES: Final[dict[str, Any]] = {
@@ -142,7 +142,7 @@ OF_CALLS: Final[dict[tuple[str, str], Any]] = {
     ("Limits.changed", "limit"): "x",
     ("Limits.rate_limited", "limit"): "x",
     ("Permission.unanswered", "decision"): "cancelled",
-    ("Runtime.within", "ids"): "x",
+    ("Recorder.within", "ids"): "x",
     ("Sandbox.violated", "target"): "x",
     ("Trial.reward", "reward"): 0.5,
     ("Turn.ask", "component"): ui.confirm("x"),
@@ -154,8 +154,8 @@ OF_CALLS: Final[dict[tuple[str, str], Any]] = {
 KEYWORDS: Final = {
     "Turn.confirm": "confirm_label",
     "ToolCall.approve": "message",
-    "Runtime.within": "task_id",
-    "Runtime.record": "task_id",
+    "Recorder.within": "task_id",
+    "Recorder.__call__": "task_id",
 }
 """Under which name something is given to `**`; another call takes any."""
 
@@ -213,7 +213,9 @@ def calls() -> list[Call]:
         Call(of, name)
         for of in (*MAKERS, ToolCall)
         for name, member in inspect.getmembers(of)
-        if not name.startswith("_") and callable(member) and (of, name) not in FOR_THE_HUB
+        if (not name.startswith("_") or name == "__call__")
+        and inspect.isfunction(member)
+        and (of, name) not in FOR_THE_HUB
     ]
 
 

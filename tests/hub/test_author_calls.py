@@ -118,7 +118,7 @@ def test_samples_are_taken(call: Call) -> None:
 
 
 REFUSED = {
-    *("Turn.read_file", "Runtime.read", "Outputs.read"),
+    *("Turn.read_file", "Recorder.read", "Outputs.read"),
     *("ToolCall.fail", "Limits.quota_blocked"),
 }
 """There is no such file; one whose work it is to raise; one whose default the profile refuses."""

@@ -22,7 +22,7 @@ BENCHMARK = Benchmark("swe", "2", "c1", "x", "candidate", "model")
 def test_a_trial_is_joined_by_its_task_its_run_and_its_refs() -> None:
     """ledger.md 1: trial and reward also need `taskId`, `runId`, `refs`."""
     notes = Notes()
-    run = notes.runtime.benchmark(BENCHMARK)
+    run = notes.record.benchmark(BENCHMARK)
     run.dataset(["fix-1"])
     run.configuration(model="large")
     trial = run.trial("fix-1", "r1", BenchmarkRefs(harbor_job="job-7", task_toml="fix-1/task.toml"))
@@ -60,7 +60,7 @@ def test_a_comparison_says_what_was_decided() -> None:
     notes = Notes()
     comparison = Comparison("c0", "c1", 0.1, -1, 1.0, 0, "promote")
     refs = BenchmarkRefs(qc_report="qc.json")
-    notes.runtime.benchmark(Benchmark("swe", "2")).compared(comparison, refs, "better")
+    notes.record.benchmark(Benchmark("swe", "2")).compared(comparison, refs, "better")
     assert notes.told() == [
         (
             "benchmark.comparison.completed",
@@ -85,7 +85,7 @@ def test_a_comparison_says_what_was_decided() -> None:
 def test_a_trial_without_any_ref_is_refused() -> None:
     notes = Notes()
     with pytest.raises(ProfileViolation, match=r"benchmark\.trial\.started needs refs"):
-        notes.runtime.benchmark(BENCHMARK).trial("a", "r", BenchmarkRefs()).started()
+        notes.record.benchmark(BENCHMARK).trial("a", "r", BenchmarkRefs()).started()
 
 
 def test_a_benchmark_of_no_dataset_is_refused() -> None:
@@ -93,4 +93,4 @@ def test_a_benchmark_of_no_dataset_is_refused() -> None:
     with pytest.raises(
         ProfileViolation, match=r"benchmark\.datasetId: expected a text that is not"
     ):
-        notes.runtime.benchmark(Benchmark("", "2")).dataset()
+        notes.record.benchmark(Benchmark("", "2")).dataset()

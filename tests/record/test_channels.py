@@ -7,7 +7,7 @@ from tests.record.rig import Notes
 
 def test_messages_and_forwarded_permissions_carry_the_channels_id() -> None:
     notes = Notes()
-    channel = notes.runtime.channel("chat-room")
+    channel = notes.record.channel("chat-room")
     channel.message("in", "hello")
     channel.permission_forwarded("r", "shell", "operator")
     channel.permission_returned("r", "shell", "allow")

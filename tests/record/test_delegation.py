@@ -9,7 +9,7 @@ from tests.record.rig import Notes
 
 def test_a_subagent_is_followed_by_its_id() -> None:
     notes = Notes()
-    subagent = notes.runtime.subagent("reader", "Read it")
+    subagent = notes.record.subagent("reader", "Read it")
     subagent.status("running", "page 1")
     subagent.input("faster")
     subagent.completed(["done"])
@@ -24,13 +24,13 @@ def test_a_subagent_is_followed_by_its_id() -> None:
         ("subagent.failed", {"reason": "lost"}, ids),
         ("subagent.closed", {"reason": "no longer needed"}, ids),
     ]
-    assert notes.runtime.subagent(subagent_id="mine").id == "mine"
+    assert notes.record.subagent(subagent_id="mine").id == "mine"
 
 
 def test_one_failed_item_of_a_job_is_done_again_alone() -> None:
     """ledger.md 6."""
     notes = Notes()
-    job = notes.runtime.job("import", 2)
+    job = notes.record.job("import", 2)
     job.started()
     with job.item("a"):
         pass
@@ -64,7 +64,7 @@ def test_one_failed_item_of_a_job_is_done_again_alone() -> None:
 
 def test_an_item_that_outlives_its_turn_hides_no_error() -> None:
     notes = Notes()
-    job = notes.runtime.job(job_id="mine")
+    job = notes.record.job(job_id="mine")
     with pytest.raises(KeyError), job.item("a"):
         notes.turn_is_lost()
     assert job.id == "mine"
@@ -72,6 +72,6 @@ def test_an_item_that_outlives_its_turn_hides_no_error() -> None:
 
 def test_an_item_that_was_ended_by_hand_ends_once() -> None:
     notes = Notes()
-    with notes.runtime.job().item("a") as item:
+    with notes.record.job().item("a") as item:
         item.completed()
     assert [name for name, _, _ in notes.told()].count("job.item.completed") == 1

@@ -7,7 +7,7 @@ from tests.record.rig import Notes
 
 def test_a_compaction_is_one_from_its_beginning_to_its_end() -> None:
     notes = Notes()
-    context = notes.runtime.context
+    context = notes.record.context
     context.resolved(900, 1_000, ["history"])
     compaction = context.compaction("nearly full", 900)
     compaction.completed(tokens_before=900, tokens_after=100, through_sequence=40, summary="short")
@@ -35,7 +35,7 @@ def test_a_compaction_is_one_from_its_beginning_to_its_end() -> None:
 
 def test_history_is_loaded_rebuilt_and_taken_back() -> None:
     notes = Notes()
-    history = notes.runtime.history
+    history = notes.record.history
     history.loaded(5, 9, "resume")
     history.reconstructed(9, "ledger")
     history.rollback(4, "the user went back").completed(["t2", "t3"])

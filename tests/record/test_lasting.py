@@ -12,8 +12,8 @@ SHA = "0" * 64
 
 def test_a_file_says_where_its_bytes_are() -> None:
     notes = Notes()
-    notes.runtime.lasting.file("report", "r.md", mime="text/markdown", kept=Kept("#", 9_000, SHA))
-    notes.runtime.lasting.file("report", "r.md", sha256=SHA)
+    notes.record.lasting.file("report", "r.md", mime="text/markdown", kept=Kept("#", 9_000, SHA))
+    notes.record.lasting.file("report", "r.md", sha256=SHA)
     whole = {"name": "r.md", "mime": "text/markdown", "sha256": SHA, "bytes": 9_000}
     ids = {"artifact_id": "report"}
     assert notes.told() == [
@@ -24,14 +24,14 @@ def test_a_file_says_where_its_bytes_are() -> None:
 
 def test_a_file_is_on_no_screen() -> None:
     notes = Notes()
-    notes.runtime.lasting.file("report", "r.md")
+    notes.record.lasting.file("report", "r.md")
     assert list(notes.session.screen.surfaces) == ["main"]
     assert notes.session.screen.surfaces["main"].nodes == {}
 
 
 def test_an_export_and_its_check_carry_one_id() -> None:
     notes = Notes()
-    lasting = notes.runtime.lasting
+    lasting = notes.record.lasting
     pack = Exported(
         kind="evidence", state="exported", sha256=SHA, through_sequence=9, gaps=["no trace"]
     )
@@ -70,7 +70,7 @@ def test_an_export_and_its_check_carry_one_id() -> None:
 
 def test_read_models_policies_and_warnings_have_their_facts() -> None:
     notes = Notes()
-    lasting = notes.runtime.lasting
+    lasting = notes.record.lasting
     lasting.snapshot_updated("session", 9, 120)
     lasting.snapshot_repaired("session", 9, "checksum")
     lasting.policy_changed("permissionMode", "ask", "allow")

@@ -11,7 +11,7 @@ from tests.record.rig import Notes
 def test_limits_and_quotas_join_the_turn_that_met_them() -> None:
     """ledger.md 6."""
     notes = Notes()
-    limits = notes.runtime.limits
+    limits = notes.record.limits
     limits.rate_limited("requests per minute", 2.5, "acme")
     limits.quota_low("tokens", 100, 1_000, "tokens")
     limits.quota_blocked("tokens", 0, "2026-12-01T00:00:00Z")
@@ -34,7 +34,7 @@ def test_limits_and_quotas_join_the_turn_that_met_them() -> None:
 
 def test_costs_are_estimated_and_recorded() -> None:
     notes = Notes()
-    limits = notes.runtime.limits
+    limits = notes.record.limits
     limits.cost_estimated(0.5, "EUR", model="m", input_tokens=10, output_tokens=20)
     limits.cost_recorded("m", input_tokens=10, output_tokens=20, amount=0.25, currency="EUR")
     assert [(name, payload) for name, payload, _ in notes.told()] == [
@@ -64,7 +64,7 @@ def test_costs_are_estimated_and_recorded() -> None:
 def test_an_amount_without_a_currency_is_refused() -> None:
     notes = Notes()
     with pytest.raises(ProfileViolation, match="amount and currency stand there both or not at"):
-        notes.runtime.limits.cost_recorded("m", input_tokens=1, output_tokens=1, amount=1.0)
+        notes.record.limits.cost_recorded("m", input_tokens=1, output_tokens=1, amount=1.0)
     with pytest.raises(ProfileViolation, match="three capital letters of ISO 4217"):
-        notes.runtime.limits.cost_estimated(1.0, "euro")
+        notes.record.limits.cost_estimated(1.0, "euro")
     assert notes.facts() == []

@@ -8,7 +8,7 @@ from tests.record.rig import Notes
 
 def test_a_request_its_cost_and_its_end_carry_one_id() -> None:
     notes = Notes()
-    request = notes.runtime.model("large", "acme")
+    request = notes.record.model("large", "acme")
     request.cost(input_tokens=10, output_tokens=2, cached_input_tokens=4)
     request.completed({"input": 10}, "stop")
     request.failed("overloaded", retryable=True)
@@ -30,7 +30,7 @@ def test_one_candidate_is_no_error() -> None:
     """ledger.md 6: one model candidate is `routing.single_candidate`, not an error."""
     notes = Notes()
     asked: list[str | Candidate] = ["small", Candidate("large", "acme", excluded="no key")]
-    assert notes.runtime.routing.resolved(asked) == Candidate("small")
+    assert notes.record.routing.resolved(asked) == Candidate("small")
     large = {"model": "large", "provider": "acme", "excluded": "no key"}
     assert notes.told() == [
         ("routing.candidates.resolved", {"candidates": [{"model": "small"}, large]}, {}),
@@ -40,7 +40,7 @@ def test_one_candidate_is_no_error() -> None:
 
 def test_no_candidate_says_why() -> None:
     notes = Notes()
-    routing = notes.runtime.routing
+    routing = notes.record.routing
     assert routing.resolved([], "no model is set up") is None
     assert routing.resolved([Candidate("large", excluded="no key")]) is None
     large = {"model": "large", "excluded": "no key"}
@@ -58,7 +58,7 @@ def test_no_candidate_says_why() -> None:
 
 def test_of_several_candidates_one_is_decided_on_and_another_may_take_its_place() -> None:
     notes = Notes()
-    routing = notes.runtime.routing
+    routing = notes.record.routing
     assert routing.resolved(["small", "large"]) is None
     routing.decided("large", "long text", "acme")
     routing.fell_back("large", "small", "overloaded")

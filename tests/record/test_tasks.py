@@ -15,7 +15,7 @@ from tests.record.rig import Notes
 def test_a_retry_keeps_the_task_and_the_failed_attempt() -> None:
     """ledger.md 6: a retry keeps the `taskId` and the failed attempt."""
     notes = Notes()
-    task = notes.runtime.task("Fetch", task_id="fetch", depends_on=["log-in"], detail={"n": 1})
+    task = notes.record.task("Fetch", task_id="fetch", depends_on=["log-in"], detail={"n": 1})
     task.attempt("run-a").failed("timeout", retryable=True)
     task.retry("once more").completed([7])
     task.completed([7], artifacts=["f"], evidence_refs=["e"], delivery=Delivery("delivered", "me"))
@@ -57,7 +57,7 @@ def test_a_retry_keeps_the_task_and_the_failed_attempt() -> None:
 
 def test_what_becomes_of_a_task_carries_the_run_that_ran_last() -> None:
     notes = Notes()
-    task = notes.runtime.known_task("a", attempts=1, run_id="a.1")
+    task = notes.record.known_task("a", attempts=1, run_id="a.1")
     task.progress(0.5)
     task.retry(run_id="again").failed("no luck")
     task.failed("gave up")
@@ -72,7 +72,7 @@ def test_what_becomes_of_a_task_carries_the_run_that_ran_last() -> None:
 
 def test_everything_that_may_become_of_a_task_has_its_fact() -> None:
     notes = Notes()
-    task = notes.runtime.known_task("a", attempts=2)
+    task = notes.record.known_task("a", attempts=2)
     task.accepted()
     task.queued(1, "busy")
     task.started()
@@ -117,7 +117,7 @@ def test_everything_that_may_become_of_a_task_has_its_fact() -> None:
 
 def test_a_known_task_goes_on_counting_its_attempts() -> None:
     notes = Notes()
-    run = notes.runtime.known_task("a", attempts=2).retry()
+    run = notes.record.known_task("a", attempts=2).retry()
     run.status("running", "again")
     assert (run.number, run.run_id) == (3, "a.3")
     assert notes.told()[-1] == (
@@ -129,7 +129,7 @@ def test_a_known_task_goes_on_counting_its_attempts() -> None:
 
 def test_a_subtask_names_its_parent_and_its_root() -> None:
     notes = Notes()
-    leaf = notes.runtime.task("All").subtask("Part").subtask("Piece", depends_on=["x"])
+    leaf = notes.record.task("All").subtask("Part").subtask("Piece", depends_on=["x"])
     leaf.started()
     ids = {"parent_task_id": "task-2", "root_task_id": "task-1", "task_id": "task-3"}
     assert notes.told()[1:] == [
@@ -154,7 +154,7 @@ def test_a_subtask_names_its_parent_and_its_root() -> None:
 def test_an_attempt_notes_its_own_end(error: BaseException, reason: str) -> None:
     """Of an error that is not ours only the kind is told: its text may hold anything."""
     notes = Notes()
-    task = notes.runtime.known_task("a", attempts=0)
+    task = notes.record.known_task("a", attempts=0)
     with pytest.raises(type(error)), task.attempt():
         raise error
     with task.attempt():
@@ -173,12 +173,12 @@ def test_an_attempt_notes_its_own_end(error: BaseException, reason: str) -> None
 
 def test_an_attempt_that_outlives_its_turn_hides_no_error() -> None:
     notes = Notes()
-    with pytest.raises(KeyError), notes.runtime.known_task("a", attempts=0).attempt():
+    with pytest.raises(KeyError), notes.record.known_task("a", attempts=0).attempt():
         notes.turn_is_lost()
 
 
 def test_a_task_without_an_objective_is_none() -> None:
     notes = Notes()
     with pytest.raises(ProfileViolation, match=r"payload\.objective: expected a text"):
-        notes.runtime.task("")
+        notes.record.task("")
     assert notes.facts() == []
