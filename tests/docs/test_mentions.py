@@ -153,7 +153,16 @@ def test_every_builder_is_told() -> None:
 
 
 def test_everything_of_a_turn_is_told_and_nothing_else() -> None:
-    hidden = {"flush", "finish", "resolve", "is_waiting", "has_pending", "attach", "used"}
+    hidden = {
+        "flush",
+        "finish",
+        "resolve",
+        "record_state",
+        "is_waiting",
+        "has_pending",
+        "attach",
+        "used",
+    }
     own = {name for name in dir(Turn) if not name.startswith("_")} - hidden
     text = text_of("agents.md")
     told = set(re.findall(r"\bturn\.(\w+)", text)) | {

@@ -69,6 +69,7 @@ FOR_THE_HUB: Final = {
     (Turn, "flush"),
     (Turn, "finish"),
     (Turn, "resolve"),
+    (Turn, "record_state"),
     (ToolCall, "start"),
     (ToolCall, "end"),
     (ToolCall, "settle"),

@@ -42,7 +42,7 @@ async def eventful(turn: Turn) -> None:
         "example-large", input_tokens=812, output_tokens=64, amount=0.25, currency="USD"
     )
     await turn.say("Counted. ")
-    await turn.state.setdefault("gate", asyncio.Event()).wait()
+    await turn.cache.setdefault("gate", asyncio.Event()).wait()
 
 
 async def read(turn: Turn) -> None:

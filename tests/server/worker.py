@@ -27,7 +27,7 @@ async def worker(turn: Turn) -> None:
                 allowed = await tool.approve("Delete it?", rule="deletes need leave")
                 tool.result({"deleted": allowed})
         case "wait":
-            gate: asyncio.Event = turn.state.setdefault(rest or "gate", asyncio.Event())
+            gate: asyncio.Event = turn.cache.setdefault(rest or "gate", asyncio.Event())
             await gate.wait()
         case "denied":
             kinds: tuple[AuthorityKind, ...] = ("rule", "mode", "hook", "hostPolicy")
