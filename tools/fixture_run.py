@@ -86,12 +86,12 @@ async def working(turn: Turn) -> None:
 
 async def work(turn: Turn) -> None:
     """Takes the one model that there is, fails once, asks for leave, and is done."""
-    turn.record.routing.resolved(["example-large"])
+    turn.record.route(["example-large"])
     request = turn.record.model("example-large")
     request.cost(input_tokens=812, output_tokens=64, amount=0.004, currency="USD")
     request.completed(finish_reason="tool_calls")
     task = turn.record.task("Count the files", task_id=TASK)
-    task.started()
+    task.record("task.started")
     task.attempt().failed("timeout", retryable=True)
     with task.retry("once more"):
         async with turn.tool("shell", {"command": "ls"}) as tool:

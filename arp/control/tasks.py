@@ -116,7 +116,7 @@ class TaskDesk:
                 depends_on=asked.depends_on,
                 detail=asked.detail,
             )
-            made.accepted()
+            made.record("task.accepted")
             return await self._state(here, made.id)
 
     async def update(self, asked: UpdateTask) -> TaskState:
@@ -216,7 +216,8 @@ class TaskDesk:
             check_edges(here.model, asked.task_id, [*(asked.depends_on or ()), *parent])
             steps = self._steps(here, known)
             if asked.depends_on is not None:
-                steps.task.depends_on(*asked.depends_on)
+                payload = {"dependsOn": list(asked.depends_on)}
+                steps.task.record("task.dependency.updated", payload)
             if asked.parent_task_id is not None:
                 steps.part_of(asked.parent_task_id, _root(here.model, asked.parent_task_id))
             return await self._state(here, asked.task_id)

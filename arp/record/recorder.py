@@ -2,50 +2,37 @@
 
 Theory of operation. ARP records what it sees: inputs, text, tools, commits, questions. What an
 agent does besides (tasks, processes, models, costs …) its author records. Each call records one
-fact, at once and in order with everything else of the turn; what has a beginning and an end is an
-object whose facts carry one id.
+fact, at once and in order with everything else of the turn. One fact of any type is
+`record(type, payload)`; what has a beginning and an end is an object whose facts carry one id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from arp.ledger.payload_fields import Benchmark
+from arp.ledger.payload_fields import Candidate
 from arp.protocol.json_value import Json
-from arp.record.benchmarks import BenchmarkRun
-from arp.record.channels import Channel
-from arp.record.delegation import Job, Subagent
-from arp.record.history import Context, History
-from arp.record.lasting import Lasting
-from arp.record.limits import Limits
-from arp.record.models import ModelRequest, Routing
 from arp.record.outputs import Kept, Outputs, Shelf
-from arp.record.permissions import Hook, Permission, Sandbox
+from arp.record.permissions import Permission
 from arp.record.processes import Process
 from arp.record.scope import UNAVAILABLE, FactScope
-from arp.record.tasks import Task, created
+from arp.record.wording import check_kind
+from arp.record.work import Compaction, Hook, Job, ModelRequest, Subagent, Task
 
 
 class Recorder:
     """Records facts of one turn, or of a session outside of its turns."""
 
-    __slots__ = ("_scope", "_shelf", "outputs")
+    __slots__ = ("_outputs", "_scope")
 
     def __init__(self, scope: FactScope, shelf: Shelf) -> None:
         self._scope = scope
-        self._shelf = shelf
-        self.outputs = Outputs(scope, shelf)
-        """Large outputs, and what became of them."""
+        self._outputs = Outputs(scope, shelf)
 
-    def within(self, **ids: Json) -> Recorder:
-        """Return a recorder whose facts carry these ids too, by field name.
-
-        `turn.record.within(task_id=task.id, run_id=run.run_id)` joins what is recorded to a run.
-        """
-        return Recorder(self._scope.within(**ids), self._shelf)
-
-    def __call__(self, type_name: str, payload: dict[str, Json], **ids: Json) -> None:
-        """Record a fact: `turn.record("model.requested", {"model": "m"}, model_request_id="r")`.
+    def __call__(
+        self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
+    ) -> None:
+        """Record a fact: `turn.record("rate_limit.hit", {"limit": "requests per minute"})`.
 
         Args:
             type_name: Any type but those that the session records itself.
@@ -55,7 +42,14 @@ class Recorder:
         Raises:
             ProfileViolation: The type, an id or a field is wrong or missing; nothing is recorded.
         """
-        self._scope.record(type_name, payload, **ids)
+        self._scope(type_name, payload, **ids)
+
+    def within(self, **ids: Json) -> Recorder:
+        """Return a recorder whose facts carry these ids too, by field name.
+
+        `turn.record.within(task_id=task.id, run_id=run.run_id)` joins what is recorded to a run.
+        """
+        return Recorder(self._scope.within(**ids), self._outputs.shelf)
 
     # -- work ------------------------------------------------------------------------------------
 
@@ -67,7 +61,7 @@ class Recorder:
         depends_on: Sequence[str] = (),
         detail: Json = None,
     ) -> Task:
-        """Makes a task, which may outlive the turn.
+        """Record a new task, which may outlive the turn.
 
         Args:
             objective: What it is to achieve.
@@ -75,11 +69,10 @@ class Recorder:
             depends_on: Ids of tasks that must be completed before.
             detail: What else is known.
         """
-        scope = self._scope
-        return created(scope, objective, task_id=task_id, depends_on=depends_on, detail=detail)
+        return Task.create(self._scope, objective, task_id, depends_on, detail)
 
     def known_task(self, task_id: str, attempts: int, run_id: str | None = None) -> Task:
-        """Gives a task that was made before, to go on with it.
+        """Return a task that was recorded before.
 
         Args:
             task_id: Its id.
@@ -94,92 +87,85 @@ class Recorder:
         objective: str | None = None,
         subagent_id: str | None = None,
     ) -> Subagent:
-        """Notes that another agent works for this one.
+        """Record that another agent works for this one.
 
         Args:
             name: For people.
             objective: What it is to achieve.
             subagent_id: `None` makes one.
         """
-        made = Subagent(self._scope, subagent_id or self._scope.new_id("subagent"))
-        made.spawned(name, objective)
-        return made
+        subagent_id = subagent_id or self._scope.new_id("subagent")
+        return Subagent(self._scope, subagent_id, name, objective)
 
     def job(
         self, name: str | None = None, total: int | None = None, job_id: str | None = None
     ) -> Job:
-        """Notes work in the background.
+        """Record work in the background.
 
         Args:
             name: For people.
             total: How many items it has.
             job_id: `None` makes one.
         """
-        made = Job(self._scope, job_id or self._scope.new_id("job"))
-        made.created(name, total)
-        return made
+        return Job(self._scope, job_id or self._scope.new_id("job"), name, total)
 
     def process(
         self, command: str | Sequence[str], *, cwd: str | None = None, pid: int | None = None
     ) -> Process:
-        """Notes that a process was started.
+        """Record that a process was started.
 
         Args:
             command: Program and arguments, or one line for a shell.
             cwd: Its working directory.
             pid: The number that the system gave it.
         """
-        made = Process(self._scope, self.outputs, self._shelf.aside, self._scope.new_id("process"))
-        made.started(command, cwd, pid)
-        return made
-
-    async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
-        """Keeps an output whole, if it is more than a preview; see `Outputs.keep`."""
-        return await self.outputs.keep(data, mime)
-
-    async def read(self, output_ref: str) -> bytes:
-        """Gives an output whole that was kept; see `Outputs.read`."""
-        return await self.outputs.read(output_ref)
+        return Process(self._scope, self._outputs.shelf, command, cwd, pid)
 
     # -- models ----------------------------------------------------------------------------------
 
     def model(self, model: str, provider: str | None = None) -> ModelRequest:
-        """Notes that a model is asked; `completed` or `failed` ends the request."""
+        """Record a request to a model."""
         return ModelRequest(self._scope, model, provider)
 
-    def reasoned(self, summary: str) -> None:
-        """Notes in short what a model thought."""
-        self._scope.record("reasoning.summary", {"text": summary})
+    def route(self, candidates: Sequence[str | Candidate], reason: str = "") -> Candidate | None:
+        """Record which models could be taken, and what follows where there is nothing to decide.
+
+        None that can be taken is `routing.not_possible`, exactly one `routing.single_candidate`,
+        which is no error. Which of several is taken you record as `routing.decided`.
+
+        Args:
+            candidates: All that were looked at, by name; a `Candidate` with `excluded` cannot be
+                taken.
+            reason: Why none can be taken, if none can.
+
+        Returns:
+            The only one that can be taken, if that is so.
+        """
+        all_of_them = [Candidate(one) if isinstance(one, str) else one for one in candidates]
+        self._scope("routing.candidates.resolved", {"candidates": all_of_them})
+        free = [one for one in all_of_them if one.excluded is None]
+        if not free:
+            why = reason or "no candidate can be taken"
+            self._scope("routing.not_possible", {"reason": why, "candidates": all_of_them})
+        if len(free) != 1:
+            return None
+        payload = {"model": free[0].model, "provider": free[0].provider}
+        self._scope("routing.single_candidate", payload)
+        return free[0]
 
     def tools(self, names: Sequence[str]) -> None:
-        """Notes which tools a model may call; that belongs to no call."""
+        """Record which tools a model may call; that belongs to no call."""
         none = {"step_id": UNAVAILABLE, "tool_call_id": UNAVAILABLE}
-        self._scope.record("tool.catalog.resolved", {"tools": list(names)}, **none)
+        self._scope("tool.catalog.resolved", {"tools": list(names)}, **none)
 
-    @property
-    def routing(self) -> Routing:
-        """Which model is taken."""
-        return Routing(self._scope)
-
-    @property
-    def limits(self) -> Limits:
-        """Costs, rate limits and quotas."""
-        return Limits(self._scope)
-
-    @property
-    def context(self) -> Context:
-        """What a model is given to read."""
-        return Context(self._scope)
-
-    @property
-    def history(self) -> History:
-        """What became of what was said before."""
-        return History(self._scope)
+    def compaction(self, reason: str | None = None, tokens: int | None = None) -> Compaction:
+        """Record that a model's context is made smaller; `tokens` is its size before."""
+        return Compaction(self._scope, reason, tokens)
 
     # -- who decides -----------------------------------------------------------------------------
 
     def permission(self, tool: str, request_id: str | None = None) -> Permission:
-        """Begins to look whether a tool may be used; `await tool.approve(…)` asks a person.
+        """Return what records whether a tool may be used; `await tool.approve(…)` asks a person.
 
         Args:
             tool: Its name.
@@ -187,12 +173,8 @@ class Recorder:
         """
         return Permission(self._scope, tool, request_id)
 
-    def sandbox(self, name: str) -> Sandbox:
-        """Gives a sandbox, to note what it lets through and what was tried."""
-        return Sandbox(self._scope, name)
-
     def hook(self, name: str, event: str | None = None) -> Hook:
-        """Notes that a hook runs; `with turn.record.hook(…):` notes how it ended.
+        """Record that a hook runs.
 
         Args:
             name: Of the hook.
@@ -202,15 +184,39 @@ class Recorder:
 
     # -- what lasts ------------------------------------------------------------------------------
 
-    @property
-    def lasting(self) -> Lasting:
-        """Files, exports, read models, policies and warnings."""
-        return Lasting(self._scope)
+    async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
+        """Keep an output whole, if it is more than a preview; see `Outputs.keep`."""
+        return await self._outputs.keep(data, mime)
 
-    def channel(self, channel_id: str) -> Channel:
-        """Gives a channel, to note what passes on it."""
-        return Channel(self._scope, channel_id)
+    async def read(self, output_ref: str) -> bytes:
+        """Return an output that was kept.
 
-    def benchmark(self, benchmark: Benchmark) -> BenchmarkRun:
-        """Gives a benchmark, to note its trials and what came of them."""
-        return BenchmarkRun(self._scope, benchmark)
+        Raises:
+            ArpError: There is no such output (any more).
+        """
+        return await self._outputs.shelf.read(output_ref)
+
+    def file(
+        self,
+        artifact_id: str,
+        name: str,
+        *,
+        mime: str | None = None,
+        sha256: str | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        """Record that a file is new or was changed.
+
+        Args:
+            artifact_id: The same for all versions of the file.
+            name: For people.
+            mime: Its media type.
+            sha256: Of its bytes.
+            kept: As `keep` returned it, where the bytes lie beside the ledger.
+        """
+        if kept is not None:
+            check_kind(kept, Kept, "kept")
+        ref = kept.output_ref if kept is not None else None
+        size = kept.bytes if kept is not None else None
+        payload = {"name": name, "mime": mime, "sha256": sha256 or ref, "bytes": size}
+        self._scope("artifact.changed", payload, artifact_id=artifact_id, output_ref=ref)

@@ -1,4 +1,4 @@
-"""Records facts that an author or the runtime around ARP makes, each checked where it is made.
+"""Records facts of agents and of the server around them, each checked where it is made.
 
 Theory of operation. A fact that is refused when the writer encodes it would cost the session its
 place in the memory. So whatever comes from outside is made plain JSON and checked here, at the line
@@ -82,8 +82,10 @@ class FactScope:
         self._before = before
         self._after = after
 
-    def record(self, type_name: str, payload: JsonObject, **ids: Json) -> None:
-        """Records a fact.
+    def __call__(
+        self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
+    ) -> None:
+        """Record a fact.
 
         Args:
             type_name: Of the closed list, but not one of `OWN`.
@@ -97,6 +99,7 @@ class FactScope:
             TypeError, ValueError: A value cannot be written as JSON; nothing is recorded.
         """
         type_name = well_formed(type_name)
+        payload = {} if payload is None else payload
         if not isinstance(payload, Mapping):
             raise TypeError(f"payload: expected a dict, got {type(payload).__name__}")
         if type_name in OWN or not OWN_FIELDS.get(type_name, frozenset()).isdisjoint(payload):
@@ -104,42 +107,42 @@ class FactScope:
                 f"profile validation failed: {type_name} is recorded by the session itself"
             )
         self._before()
-        told = plain(_given(payload))
+        plain_payload = plain(_given(payload))
         named = plain({**self._outside(type_name), **self.ids, **_given(ids)})
         check_ids(type_name, named)
-        check_payload(type_name, told, named)
-        self._session.record(type_name, told, **named)
+        check_payload(type_name, plain_payload, named)
+        self._session.record(type_name, plain_payload, **named)
         self._after()
 
     def clean(self, text: str) -> tuple[str, Found]:
-        """Gives a text without secrets, and what was found; text that is JSON is read as JSON.
+        """Return a text without secrets, and what was found; text that is JSON is read as JSON.
 
-        For what is cut, or kept beside the ledger; what `record` takes is cleaned there.
+        For what is cut, or kept beside the ledger; what is recorded is cleaned by the session.
         """
         cleaned, found = self._session.log.redactor.clean(text)
         return str(cleaned), found
 
     def grow(self, held: str, piece: str, before: str) -> Grown:
-        """Takes secrets out of a text that comes in pieces; see `redaction_stream.grow`."""
+        """Take secrets out of a text that comes in pieces; see `arp.redact.stream.grow`."""
         return grow(self._session.log.redactor, held, piece, before)
 
     def let_go(self, held: str, before: str) -> Grown:
-        """Gives what is held of such a text, since nothing follows."""
+        """Return what is held of such a text, since nothing follows."""
         return let_go(self._session.log.redactor, held, before)
 
     def before_end(self, action: Callable[[], None]) -> None:
-        """Does something before the turn ends to which these facts belong, if they do to any."""
+        """Call something before the turn ends to which these facts belong, if they do to any."""
         turn_id = self.ids.get("turn_id")
         if turn_id is not None and turn_id == self._session.running:
             self._session.before_end(turn_id, action)
 
     def within(self, **ids: Json) -> FactScope:
-        """Gives a scope whose facts carry these ids too."""
+        """Return a scope whose facts carry these ids too."""
         joined = {**self.ids, **_given(ids)}
         return FactScope(self._session, joined, self._before, self._after)
 
     def new_id(self, kind: str) -> str:
-        """Gives an id that no other fact of the session has brought into being.
+        """Return an id that no other fact of the session has brought into being.
 
         It holds the sequence of the next fact, which is the one that brings it into being: whoever
         asks for an id records that fact before anything else.
@@ -149,7 +152,7 @@ class FactScope:
 
     @staticmethod
     def _outside(type_name: str) -> JsonObject:
-        """Gives the ids of a fact outside of any turn, as far as its type wants them."""
+        """Return the ids of a fact outside of any turn, as far as its type wants them."""
         wanted = REQUIRED_IDS.get(type_name, ())
         outside = {"thread_id": THREAD, "turn_id": UNAVAILABLE}
         return {name: value for name, value in outside.items() if name in wanted}

@@ -57,7 +57,7 @@ async def rude(turn: Turn) -> None:
     async with turn.tool(RUDE, {RUDE: RUDE}) as tool:
         tool.result(RUDE)
     turn.record.task(RUDE, task_id=RUDE)
-    turn.record.lasting.warning(RUDE)
+    turn.record("runtime.warning", {"message": RUDE})
     raise ArpError(RUDE)
 
 

@@ -44,7 +44,7 @@ async def busy(turn: Turn) -> None:
         await turn.save_file("a.txt", b"abc")
     async with turn.tool("shell", {"command": "cat"}) as tool:
         tool.result("short")
-    await turn.record.outputs.keep(LARGE)
+    await turn.record.keep(LARGE)
     await turn.say("done")
 
 
@@ -249,8 +249,8 @@ async def worker(turn: Turn) -> None:
     process = turn.record.process("wc -l")
     process.completed(0)
     turn.record.permission("count").denied("rule", "no-counting")
-    cost = turn.record.limits.cost_recorded
-    cost("a-model", input_tokens=10, output_tokens=20, amount=0.5, currency="EUR")
+    request = turn.record.model("a-model")
+    request.cost(input_tokens=10, output_tokens=20, amount=0.5, currency="EUR")
     turn.show(text("3 rows", id="rows"))
     await turn.say(f"done {turn.text}")
 

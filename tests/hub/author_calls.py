@@ -12,56 +12,27 @@ from typing import Any, Final, NamedTuple
 import arp.record
 from arp import Turn, ui
 from arp.hub.tool import ToolCall
-from arp.ledger.payload_fields import (
-    Benchmark,
-    BenchmarkRefs,
-    Comparison,
-    Delivery,
-    Finding,
-    Verification,
-)
+from arp.ledger.payload_fields import Delivery
 from arp.protocol.messages import FileRef
-from arp.record.benchmarks import BenchmarkRun, Trial
-from arp.record.channels import Channel
-from arp.record.delegation import Job, JobItem, Subagent
-from arp.record.history import Compaction, Context, History, Rollback
-from arp.record.lasting import Exported, Lasting
-from arp.record.limits import Limits
-from arp.record.models import ModelRequest, Routing
-from arp.record.outputs import Outputs
-from arp.record.permissions import Hook, Permission, Sandbox
+from arp.record.permissions import Permission
 from arp.record.processes import Process
 from arp.record.recorder import Recorder
-from arp.record.tasks import Attempt, Task
+from arp.record.work import Attempt, Compaction, Hook, Job, ModelRequest, Subagent, Task
 
-BENCHMARK = Benchmark("swe", "2", "c1", "x", "candidate", "model")
-REFS = BenchmarkRefs(harbor_job="job-7")
 SHA256 = "0" * 64
 
 MAKERS: Final[dict[type, Callable[[Turn], Any]]] = {
     Turn: lambda turn: turn,
     Recorder: lambda turn: turn.record,
-    Outputs: lambda turn: turn.record.outputs,
     Task: lambda turn: turn.record.task("x"),
     Attempt: lambda turn: turn.record.task("x").attempt(),
     Subagent: lambda turn: turn.record.subagent(),
     Job: lambda turn: turn.record.job(),
-    JobItem: lambda turn: turn.record.job().item("x"),
     Process: lambda turn: turn.record.process("ls"),
     ModelRequest: lambda turn: turn.record.model("m"),
-    Routing: lambda turn: turn.record.routing,
-    Limits: lambda turn: turn.record.limits,
-    Context: lambda turn: turn.record.context,
-    Compaction: lambda turn: turn.record.context.compaction(),
-    History: lambda turn: turn.record.history,
-    Rollback: lambda turn: turn.record.history.rollback(1),
+    Compaction: lambda turn: turn.record.compaction(),
     Permission: lambda turn: turn.record.permission("x"),
-    Sandbox: lambda turn: turn.record.sandbox("x"),
     Hook: lambda turn: turn.record.hook("x"),
-    Lasting: lambda turn: turn.record.lasting,
-    Channel: lambda turn: turn.record.channel("x"),
-    BenchmarkRun: lambda turn: turn.record.benchmark(BENCHMARK),
-    Trial: lambda turn: turn.record.benchmark(BENCHMARK).trial("x", "r", REFS),
 }
 """What an author has in hand, besides a `ToolCall`."""
 
@@ -73,11 +44,11 @@ FOR_THE_HUB: Final = {
     (ToolCall, "start"),
     (ToolCall, "end"),
     (ToolCall, "settle"),
-    (Outputs, "within"),
+    (Task, "create"),
 }
 """Methods that no author calls."""
 
-INSIDE: Final = {"FactScope", "Shelf"}
+INSIDE: Final = {"Entity", "FactScope", "Outputs", "Shelf"}
 """Classes of the room that no author has in hand."""
 
 SAMPLES: Final[dict[str, Any]] = {
@@ -85,12 +56,9 @@ SAMPLES: Final[dict[str, Any]] = {
     "amount": 0.5,
     "args": {"a": 1},
     "artifact_id": "a",
-    "asked": "x",
     "attempts": 1,
-    "benchmark": BENCHMARK,
     "candidates": ["m"],
     "command": ["ls"],
-    "comparison": Comparison("a", "b", 0.5, 0, 1.0, 0, "promote"),
     "component": ui.text("x"),
     "components": ui.text("x"),
     "content": b"x",
@@ -98,11 +66,8 @@ SAMPLES: Final[dict[str, Any]] = {
     "data": "x",
     "decision": "allow",
     "delivery": Delivery("pending"),
-    "direction": "in",
     "done": 1,
     "exit_code": 0,
-    "exported": Exported(kind="evidence", state="exported"),
-    "findings": [Finding("x", 1)],
     "fraction": 0.5,
     "from_sequence": 1,
     "ids": "x",
@@ -111,19 +76,15 @@ SAMPLES: Final[dict[str, Any]] = {
     "kind": "rule",
     "limit": 1,
     "mime": "text/plain",
-    "need": "input",
     "output_tokens": 1,
-    "payload": {"message": "x"},
+    "payload": {"tokens": 1},
     "path": "props.content",
     "pid": 1,
     "position": 1,
     "resets_at": "2026-01-02T03:04:05Z",
     "props": "x",
     "ref": FileRef("i", "a.txt", 1, "text/plain", SHA256),
-    "refs": REFS,
     "remaining": 0.5,
-    "reward": 0.5,
-    "settings": {"a": 1},
     "sha256": SHA256,
     "size": 1,
     "stream": "stdout",
@@ -131,21 +92,16 @@ SAMPLES: Final[dict[str, Any]] = {
     "through_sequence": 1,
     "to_sequence": 1,
     "total": 1,
-    "type_name": "runtime.warning",
+    "type_name": "context.resolved",
     "used": {"a": 1},
     "value": "x",
-    "verification": Verification("passed"),
 }
 """By the name of a parameter; where there is none, by its annotation."""
 
 OF_CALLS: Final[dict[tuple[str, str], Any]] = {
-    ("Lasting.file", "kept"): None,
-    ("Limits.changed", "limit"): "x",
-    ("Limits.rate_limited", "limit"): "x",
+    ("Recorder.file", "kept"): None,
     ("Permission.unanswered", "decision"): "cancelled",
     ("Recorder.within", "ids"): "x",
-    ("Sandbox.violated", "target"): "x",
-    ("Trial.reward", "reward"): 0.5,
     ("Turn.ask", "component"): ui.confirm("x"),
     ("Turn.confirm", "more"): None,
     ("ToolCall.approve", "props"): None,
@@ -157,6 +113,7 @@ KEYWORDS: Final = {
     "ToolCall.approve": "message",
     "Recorder.within": "task_id",
     "Recorder.__call__": "task_id",
+    **{f"{of.__name__}.record": "evidence_id" for of in MAKERS if of is not Turn},
 }
 """Under which name something is given to `**`; another call takes any."""
 

@@ -41,7 +41,7 @@ async def test_what_is_noted_keeps_its_order_with_what_is_shown() -> None:
         turn.show(ui.text("x", id="x"))
         made.append(turn.record.process("ls").id)
         await turn.say("y")
-        turn.record.limits.rate_limited("requests")
+        turn.record("rate_limit.hit", {"limit": "requests"})
 
     told = [fact for fact in await facts_of(agent) if fact.turn_id == "t1"]
     assert [fact.type for fact in told[2:]] == [
@@ -175,7 +175,7 @@ async def test_nothing_is_noted_once_the_turn_is_over() -> None:
 
     facts = await facts_of(agent)
     with pytest.raises(SurfaceDestroyed):
-        kept[0].lasting.warning("late")
+        kept[0]("runtime.warning", {"message": "late"})
     assert named(facts, "runtime.") == []
 
 
@@ -186,11 +186,12 @@ async def test_the_server_notes_what_belongs_to_no_turn() -> None:
         live = await hub.find("s", Principal())
         recorder = hub.recorder(live)
         recorder.task("Later", task_id="later")
-        recorder.within(thread_id="main", turn_id="t1").lasting.warning("of a turn")
+        of_turn = recorder.within(thread_id="main", turn_id="t1")
+        of_turn("runtime.warning", {"message": "of a turn"})
         async with asyncio.timeout(30):
             await live.written()
         hub.directory.remove(live, InternalError("gone"))
         with pytest.raises(InternalError, match="gone"):
-            recorder.lasting.warning("late")
+            recorder("runtime.warning", {"message": "late"})
         told = [(fact.type, fact.task_id, fact.turn_id) for fact in (await store.facts())[2:]]
     assert told == [("task.created", "later", None), ("runtime.warning", None, "t1")]

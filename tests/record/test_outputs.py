@@ -6,7 +6,6 @@ from hashlib import sha256
 
 import pytest
 
-from arp.ledger.payload_fields import Finding
 from arp.protocol.errors import ResourceLimit
 from arp.record.outputs import Kept
 from tests.record.rig import Notes
@@ -71,7 +70,6 @@ async def test_bytes_that_are_no_text_are_kept_as_they_are() -> None:
 async def test_secret_at_the_end_of_what_a_process_was_given_is_not_cut_in_half() -> None:
     notes = Notes()
     process = notes.record.process("sh")
-    process.started("sh")
     process.input("x" * 1_980 + " ghp_abcdefghijklmnopqrstuvwxyz0123456789 ")
     (preview,) = [payload["preview"] for kind, payload, _ in notes.told() if "input" in kind]
     assert preview == "x" * 1_980 + " ghp_[redacted] "
@@ -83,13 +81,3 @@ async def test_what_cannot_be_kept_is_cut_and_the_ledger_says_so() -> None:
     assert await notes.record.keep(LARGE) == Kept("é" * 2_000, 4_002, None)
     payload = {"bytes": 4_002, "keptBytes": 4_000, "reason": "the disk is full"}
     assert notes.told() == [("output.truncated", payload, {})]
-
-
-def test_what_was_taken_out_or_is_gone_has_its_fact() -> None:
-    notes = Notes()
-    notes.record.outputs.redacted([Finding("token", 2)])
-    notes.record.outputs.expired(REF, "older than a month")
-    assert notes.told() == [
-        ("output.redacted", {"findings": [{"rule": "token", "count": 2}]}, {}),
-        ("output.expired", {"reason": "older than a month"}, {"output_ref": REF}),
-    ]

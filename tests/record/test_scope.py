@@ -12,10 +12,10 @@ from arp.record.scope import OWN, UNAVAILABLE
 from tests.record.rig import Notes
 
 
-def test_a_fact_carries_the_ids_of_its_recorder_and_its_own() -> None:
+def test_a_fact_carries_the_ids_of_its_scope_and_its_own() -> None:
     notes = Notes()
     inner = notes.scope.within(task_id="a", run_id=None).within(run_id="r")
-    inner.record("run.status", {"reason": None}, status="running", phase=None)
+    inner("run.status", {"reason": None}, status="running", phase=None)
     (fact,) = notes.facts()
     assert (fact.thread_id, fact.turn_id) == ("main", "t1")
     assert (fact.task_id, fact.run_id, fact.status, fact.phase) == ("a", "r", "running", None)
@@ -48,7 +48,7 @@ def test_what_does_not_fit_the_profile_is_refused_and_nothing_recorded(
 ) -> None:
     notes = Notes()
     with pytest.raises(ProfileViolation) as refused:
-        notes.scope.record(type_name, payload, **ids)
+        notes.scope(type_name, payload, **ids)
     assert told in str(refused.value)
     assert str(refused.value).startswith("profile validation failed: ")
     assert notes.facts() == []
@@ -58,7 +58,7 @@ def test_what_does_not_fit_the_profile_is_refused_and_nothing_recorded(
 def test_what_cannot_be_written_as_json_is_refused() -> None:
     notes = Notes()
     with pytest.raises(TypeError):
-        notes.scope.record("runtime.warning", {"message": "x", "detail": object()})
+        notes.scope("runtime.warning", {"message": "x", "detail": object()})
     assert notes.facts() == []
 
 
@@ -66,13 +66,14 @@ def test_nothing_is_recorded_once_the_turn_is_over() -> None:
     notes = Notes()
     notes.over = SurfaceDestroyed("turn t1 is over")
     with pytest.raises(SurfaceDestroyed):
-        notes.record.lasting.warning("x")
+        notes.record("runtime.warning", {"message": "x"})
     assert notes.facts() == []
 
 
 def test_half_characters_become_the_sign_for_what_is_no_character() -> None:
     notes = Notes()
-    notes.record.lasting.warning("a\ud800b", {"c\ud83d": ["\ud83d\ude00", 1]})
+    detail = {"c\ud83d": ["\ud83d\ude00", 1]}
+    notes.record("runtime.warning", {"message": "a\ud800b", "detail": detail})
     assert notes.told() == [
         ("runtime.warning", {"message": "a\ufffdb", "detail": {"c\ufffd": ["\U0001f600", 1]}}, {})
     ]
@@ -81,7 +82,7 @@ def test_half_characters_become_the_sign_for_what_is_no_character() -> None:
 def test_what_an_author_changes_afterwards_changes_no_fact() -> None:
     notes = Notes()
     detail = {"a": [1]}
-    notes.record.lasting.warning("x", detail)
+    notes.record("runtime.warning", {"message": "x", "detail": detail})
     detail["a"].append(2)
     assert notes.told() == [("runtime.warning", {"message": "x", "detail": {"a": [1]}}, {})]
 
@@ -89,8 +90,8 @@ def test_what_an_author_changes_afterwards_changes_no_fact() -> None:
 def test_outside_of_a_turn_the_turn_is_unavailable_where_one_is_required() -> None:
     """ledger.md 1: a missing correlation is written as such, never guessed."""
     notes = Notes({})
-    notes.record.limits.rate_limited("requests")
-    notes.record.lasting.warning("x")
+    notes.record("rate_limit.hit", {"limit": "requests"})
+    notes.record("runtime.warning", {"message": "x"})
     limited, warned = notes.facts()
     assert (limited.thread_id, limited.turn_id) == ("main", UNAVAILABLE) == ("main", "unavailable")
     assert (warned.thread_id, warned.turn_id) == (None, None)
@@ -114,4 +115,4 @@ def test_an_id_is_new_while_a_text_is_open() -> None:
 def test_the_session_keeps_what_says_how_it_stands_to_itself() -> None:
     for name in OWN:
         with pytest.raises(ProfileViolation, match="recorded by the session itself"):
-            Notes().scope.record(name, {})
+            Notes().scope(name, {})

@@ -21,11 +21,11 @@ async def eventful(turn: Turn) -> None:
     if turn.text == "again":
         await turn.say("Nothing new.")
         return
-    turn.record.routing.resolved(["example-large"])
+    turn.record.route(["example-large"])
     await turn.say("I begin. ")
     turn.show(ui.table(["item", "count"], [["rows", 1]], id="counts"))
     task = turn.record.task("Count the rows", task_id="count")
-    task.started()
+    task.record("task.started")
     first = task.attempt()
     await read(turn)
     first.failed("the file is not there", retryable=True)
@@ -37,10 +37,9 @@ async def eventful(turn: Turn) -> None:
     with task.retry("from the copy"):
         await count(turn)
     task.completed([65536 * MIB])
-    turn.record.limits.rate_limited("requests per minute", retry_after_s=2.5)
-    turn.record.limits.cost_recorded(
-        "example-large", input_tokens=812, output_tokens=64, amount=0.25, currency="USD"
-    )
+    turn.record("rate_limit.hit", {"limit": "requests per minute", "retryAfterS": 2.5})
+    used = {"model": "example-large", "inputTokens": 812, "outputTokens": 64}
+    turn.record("cost.recorded", {**used, "amount": 0.25, "currency": "USD"})
     await turn.say("Counted. ")
     await turn.cache.setdefault("gate", asyncio.Event()).wait()
 

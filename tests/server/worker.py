@@ -36,11 +36,10 @@ async def worker(turn: Turn) -> None:
                 permission.evaluated("deny", kind, f"the {kind}")
                 permission.denied(kind, f"the {kind}")
         case "route":
-            turn.record.routing.resolved(["only-model"])
+            turn.record.route(["only-model"])
         case "limits":
-            limits = turn.record.limits
-            limits.rate_limited("requests per minute", retry_after_s=2.5)
-            limits.quota_low("tokens", remaining=10)
+            turn.record("rate_limit.hit", {"limit": "requests per minute", "retryAfterS": 2.5})
+            turn.record("quota.low", {"quota": "tokens", "remaining": 10})
         case "job":
             job(turn)
         case "item":
@@ -51,7 +50,7 @@ async def worker(turn: Turn) -> None:
 def job(turn: Turn) -> None:
     """Does three items; the second fails."""
     work = turn.record.job("import", total=3, job_id="import")
-    work.started()
+    work.record("job.started")
     for name in ("a", "b", "c"):
         scope = turn.record.within(job_id="import", job_item_id=name)
         task = scope.task(f"import {name}", task_id=f"import-{name}")
