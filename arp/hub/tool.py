@@ -18,7 +18,7 @@ from arp.session.session import About, Session
 from arp.session.standing import Grant
 
 if TYPE_CHECKING:
-    from arp.record.runtime import Runtime
+    from arp.record.recorder import Recorder
 
 Ask: TypeAlias = Callable[[Component, About], Awaitable[Json]]
 """Asks whoever is there."""
@@ -30,7 +30,7 @@ class Call(NamedTuple):
     name: str
     number: int
     """Of the turn's uses of tools, from 1."""
-    runtime: Runtime
+    record: Recorder
     """Of the turn."""
     changed: Callable[[], None]
     """To be called when something was recorded: it is written and sent then."""
@@ -52,8 +52,8 @@ class ToolCall:
         """Why somebody said no, if they told."""
         self.call_id = f"{turn_id}.{call.number}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
-        self.runtime = call.runtime.within(**self._ids)
-        """To note what the tool does; every fact carries the ids of this call."""
+        self.record = call.record.within(**self._ids)
+        """Records what the tool does; every fact carries the ids of this call."""
         self._session = session
         self._changed = call.changed
         self._turn_id = turn_id
@@ -118,7 +118,7 @@ class ToolCall:
         Cancel: Safe; what nobody answered is no approval.
         """
         rule = well_formed(rule)
-        permission, self.denial = self.runtime.permission(self.name), ""
+        permission, self.denial = self.record.permission(self.name), ""
         if Grant(self.name, rule) in self._session.standing.grants:
             permission.evaluated("allow", "person", "user")
             return True
@@ -161,7 +161,7 @@ class ToolCall:
         if len(whole) <= PREVIEW_CHARACTERS:
             self._result = {"preview": whole, "characters": len(whole)}
             return
-        kept = await self.runtime.keep(whole)
+        kept = await self.record.keep(whole)
         self._result = {"preview": kept.preview, "characters": len(whole)}
         if kept.output_ref is not None:
             self._ids["output_ref"] = kept.output_ref

@@ -131,10 +131,9 @@ def test_samples_are_taken(call: Call) -> None:
 
 
 REFUSED = {
-    *("Turn.read_file", "Runtime.read", "Outputs.read"),
-    *("ToolCall.fail", "Limits.quota_blocked"),
+    *("Turn.read_file", "Recorder.read", "ToolCall.fail"),
 }
-"""There is no such file; one whose work it is to raise; one whose default the profile refuses."""
+"""There is no such file; one whose work it is to raise."""
 
 
 @BY_NAME

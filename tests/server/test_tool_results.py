@@ -14,7 +14,7 @@ from tests.serving import Serving, serving
 WHOLE = "".join(f"row {number}\n" for number in range(2_000))
 TOKENS = {"Bearer a": "ada", "Bearer b": "bob"}
 
-app = App(access=Access(authenticate=lambda headers: TOKENS.get(headers.get("authorization", ""))))
+app = App(access=Access(authenticate=lambda c: TOKENS.get(c.headers.get("authorization", ""))))
 
 
 @app.agent
