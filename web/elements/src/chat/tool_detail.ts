@@ -18,6 +18,8 @@ const BARE = createContext();
 const MOST_ENTRIES = 60;
 /** Wider lists of objects stand as JSON: nobody reads such a table. */
 const MOST_COLUMNS = 8;
+/** Longer texts stand below their name, in a place that scrolls. */
+const LONGEST_LINE = 500;
 /** Code within objects is laid out down to this depth. */
 const DEEPEST = 4;
 
@@ -82,6 +84,7 @@ class Drawing {
     if (typeof value === "string") {
       const said = value.replace(/\r\n?/g, "\n");
       const language = codeLanguage(name, said, siblings, this.#tool);
+      if (language === null && said.length > LONGEST_LINE) return row(label, this.#plain(said, label, "auto"), "block");
       if (language === null) return row(label, html`<span class="arp-plain" dir="auto">${said === "" ? '""' : visible(said)}</span>`);
       return row(label, html`<arp-code .code=${visible(said)} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`, "code");
     }
