@@ -26,7 +26,7 @@ from arp.session.session import Head, Question, Session
 from arp.session.standing import Grant
 from arp.session.threads import THREAD
 
-_CORRELATION = ("tool_call_id", "action_id", "step_id")
+_CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref")
 
 
 class Interrupted(RemoteError):
