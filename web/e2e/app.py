@@ -131,7 +131,12 @@ async def tools(turn: Turn, _: str) -> None:
 async def sql(turn: Turn, _: str) -> None:
     """Asks a database for more than a second; the answer is a list of rows."""
     statement = "SELECT name, people\nFROM cities\nWHERE name <> 'O\"slo'\n  AND people > 300"
-    args = {"sql": statement, "limit": 10, "note": "مدن الشمال", "options": {"explain": False}}
+    args = {
+        "sql": statement,
+        "limit": 2**53 + 1,
+        "note": "مدن الشمال",
+        "options": {"explain": False},
+    }
     async with turn.tool("run_sql", args) as tool:
         await asyncio.sleep(1.2)
         tool.result([{"name": "Oslo", "people": 709}, {"name": "Zürich <b>", "people": 443}])

@@ -22,6 +22,8 @@ const MOST_COLUMNS = 8;
 const LONGEST_LINE = 500;
 /** Code within objects is laid out down to this depth. */
 const DEEPEST = 4;
+/** Deeper than this JSON stands as it came: its indents alone would fill the memory. */
+const DEEPEST_JSON = 100;
 
 export class ArpToolDetail extends ArpElement {
   static override properties = { run: { attribute: false }, context: { attribute: false } };
@@ -63,10 +65,11 @@ class Drawing {
     const said = text(given);
     let value: Json;
     try {
-      value = JSON.parse(said) as Json;
+      value = parsed(said);
     } catch {
       return said.trim() === "" ? nothing : this.#plain(said, label, "auto");
     }
+    if (isDeeper(value, DEEPEST_JSON)) return this.#plain(said, label, "ltr");
     if (value === null || (typeof value === "object" && Object.keys(value).length === 0)) return nothing;
     if (typeof value !== "object") return this.#plain(typeof value === "string" ? value : said, label, "auto");
     if (Array.isArray(value)) return rowsOf(value) ?? this.#json(value, label);
@@ -100,6 +103,21 @@ class Drawing {
   #plain(said: string, label: string, direction: "ltr" | "auto"): TemplateResult {
     return html`<pre dir=${direction} tabindex="0" role="group" aria-label=${label}>${visible(said.replace(/\r\n?/g, "\n"))}</pre>`;
   }
+}
+
+/** JSON as it was written: whole numbers that are too long for a number here are texts. */
+function parsed(said: string): Json {
+  if (!/\d{16}/.test(said)) return JSON.parse(said) as Json;
+  const exact = (_name: string, value: Json, written?: { readonly source?: string }) => {
+    const source = written?.source ?? "";
+    return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? source : value;
+  };
+  return JSON.parse(said, exact) as Json;
+}
+
+/** Whether lists and objects stand in each other on more levels than these. */
+function isDeeper(value: Json, levels: number): boolean {
+  return typeof value === "object" && value !== null && (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)));
 }
 
 /** A name and its value: beside it, below it, or as code, which says its name itself. */

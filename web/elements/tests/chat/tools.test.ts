@@ -57,6 +57,13 @@ describe("W35 arguments", () => {
     expect([pre?.textContent?.length, pre?.getAttribute("tabindex"), pre?.getAttribute("aria-label")]).toEqual([10_000, "0", "text"]);
   });
 
+  test("nested deeper than anybody lays out stand as they are", async () => {
+    for (const levels of [200, 50_000]) {
+      const deep = `{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+      expect((await detail({ args: deep })).querySelector("pre")?.textContent).toBe(deep);
+    }
+  });
+
   test("of many entries stand as JSON", async () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`k${at}`, at]));
     const shown = await args(many);
