@@ -96,8 +96,12 @@ test("W35 a tool that runs shows how far it is, with a bar, and tells nobody of 
   const bar = page.getByRole("progressbar", { name: "Running load" });
   await bar.waitFor();
   const line = step("load").locator("summary");
-  await line.getByText("Reading report-3.csv").waitFor();
-  expect(await bar.evaluate((one) => [(one as HTMLProgressElement).value, (one as HTMLProgressElement).max, one.getAttribute("aria-valuetext")])).toEqual([2, 4, "2 of 4 done"]);
+  const shown = () =>
+    line.evaluate((one) => {
+      const { value, max, ariaValueText } = one.querySelector("progress") ?? { value: 0, max: 0, ariaValueText: null };
+      return [one.querySelector(".arp-step-said")?.textContent, value, max, ariaValueText];
+    });
+  await expect.poll(shown, { ...LONG, interval: 20 }).toEqual(["Reading report-3.csv", 2, 4, "2 of 4 done"]);
   expect(await step("load").getAttribute("open")).toBeNull();
   expect(await faultsOfAxe(page)).toEqual([]);
   await line.getByText("Sorting what was found⟨U+202E⟩").waitFor(); // the newest replaces the one before
