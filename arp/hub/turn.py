@@ -387,7 +387,8 @@ class Turn:
         call.start({} if args is None else args)
         self._live.mark()
         try:
-            yield call
+            with self._runner.spans.of_tool(self._session, self.id, call.call_id):
+                yield call
             await call.settle()
             self._settle()
         except asyncio.CancelledError:

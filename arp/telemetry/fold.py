@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 
 from arp.ledger.fact import Fact
-from arp.ledger.tracing import Trace, hex_id, trace_of
+from arp.ledger.tracing import Trace, hex_id, tool_span_id, trace_of
 from arp.telemetry import conventions as c
 from arp.telemetry.measured import Attributes, Figure, Measured, Span
 from arp.telemetry.timing import nanoseconds, seconds
@@ -173,6 +173,8 @@ class SpanFold:
         key, name, attributes = _NAMES[family](fact)
         kind: Literal["internal", "client"] = "client" if family == "model" else "internal"
         span_id = hex_id(16, trace.trace_id, fact.event_id)
+        if family == "tool":  # whose author's own spans name it before there is a fact
+            span_id = tool_span_id(trace.trace_id, self._epoch, key)
         common = self._common | _ids(fact) | {c.SEQUENCE: fact.sequence}
         call = self._open["tool"].get(fact.tool_call_id or "") if family == "process" else None
         above = call.span_id if call is not None else trace.span_id

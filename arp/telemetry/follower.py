@@ -21,6 +21,7 @@ from msgspec import Struct
 from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.ledger.fact import decode
+from arp.ledger.tracing import Trace
 from arp.store.errors import StoreError
 from arp.telemetry.fold import TYPES, SpanFold
 from arp.telemetry.measured import Measured, Span
@@ -45,6 +46,9 @@ class Sink(Protocol):
 
     def take(self, measured: Iterable[Measured]) -> None:
         """Takes spans and figures; never waits."""
+
+    def is_sampled(self, trace: Trace) -> bool:
+        """Return whether the spans of a turn are kept."""
 
     def close(self) -> None:
         """Sends what is left. May wait."""
@@ -84,6 +88,7 @@ class Follower:
     def __init__(self, hub: Hub, sink: Sink, began_ns: int) -> None:
         self._hub = hub
         self._sink = sink
+        hub.runner.spans.is_sampled = sink.is_sampled
         self._began_ns = began_ns // 1000 * 1000  # facts tell microseconds
         self._followed: dict[str, _Followed] = {}
         self._left: dict[tuple[str, str], int] = {}

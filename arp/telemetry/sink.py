@@ -82,13 +82,13 @@ class Sink:
     def _above(self, span: Span) -> Context:
         if span.parent_id is None:
             return _caller(span.trace)
-        flags = TraceFlags.SAMPLED if self._is_sampled(span.trace) else TraceFlags.DEFAULT
+        flags = TraceFlags.SAMPLED if self.is_sampled(span.trace) else TraceFlags.DEFAULT
         trace_id, span_id = int(span.trace.trace_id, 16), int(span.parent_id, 16)
         above = SpanContext(trace_id, span_id, is_remote=False, trace_flags=TraceFlags(flags))
         return set_span_in_context(NonRecordingSpan(above), Context())
 
-    def _is_sampled(self, trace: Trace) -> bool:
-        """Tells what the sampler will say of the turn, which ends after what is in it."""
+    def is_sampled(self, trace: Trace) -> bool:
+        """Return what the sampler will say of the turn, which ends after what is in it."""
         known = self._sampled.get(trace.trace_id)
         if known is None:
             if len(self._sampled) >= MOST_TRACES:
