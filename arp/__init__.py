@@ -17,13 +17,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from arp import ui
+from arp.access.bounds import Bounds
+from arp.access.incoming import IncomingConnection
+from arp.access.principal import User
+from arp.access.settings import Access
 from arp.app import App, serve
 from arp.hub.settings import HubSettings
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.protocol.limits import Limits
-from arp.server.bounds import Bounds
-from arp.server.served import Access
 
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect
@@ -39,9 +41,11 @@ __all__ = [
     "Component",
     "ErrorCode",
     "HubSettings",
+    "IncomingConnection",
     "Limits",
     "ToolFailed",
     "Turn",
+    "User",
     "connect",
     "serve",
     "ui",

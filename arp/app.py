@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
+from arp.access.settings import Access
 from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
 from arp.protocol.messages import Command, Workflow
 from arp.protocol.plain_text import well_formed
-from arp.server.served import Access, Served
+from arp.server.settings import Served
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler

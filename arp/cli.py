@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
+    from arp.access.settings import Access
     from arp.app import App
     from arp.protocol.component import Component
     from arp.server.application import Application
-    from arp.server.served import Access
-    from arp.server.serving import Serving
+    from arp.server.settings import Serving
 
 DEFAULT_PORT = 8080
 PORTS_TRIED = 20
@@ -152,7 +152,7 @@ def _is_given(name: str, flags: dict[str, Any]) -> bool:
 
 def _settings(config: Path | None, flags: dict[str, Any]) -> Serving:
     """Merges file < environment < flags, each checked where it stands."""
-    from arp.server.serving import Serving
+    from arp.server.settings import Serving
 
     found: dict[str, Any] = {}
     if config is not None:
@@ -237,7 +237,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
     """Gives a setting's value in its type, or ends and says what is wrong with it."""
     import msgspec
 
-    from arp.server.serving import Serving
+    from arp.server.settings import Serving
 
     known = {field.name: field.type for field in msgspec.structs.fields(Serving)}
     if name not in known:
@@ -310,7 +310,7 @@ def _application(target: str, serving: Serving) -> Application:
         application = Application(served)
     except ValueError as error:
         fail(str(error))
-    redact_logs(application.redaction())
+    redact_logs(application.state.redaction())
     return application
 
 
@@ -371,9 +371,9 @@ def _serve_http(target: str, serving: Serving) -> None:
     from arp.store.errors import StoreError, StoreLocked
 
     application = _application(target, serving)
-    place = application.served.ledger if serving.ledger is None else ""
+    place = application.state.served.ledger if serving.ledger is None else ""
     host = serving.host
-    access = application.served.access
+    access = application.state.served.access
     if not is_private(host) and access.is_open:
         fail(
             f"{host} can be reached by others: set --token (or ARP_TOKEN), or give App an Access "
@@ -383,7 +383,7 @@ def _serve_http(target: str, serving: Serving) -> None:
     port = listener.getsockname()[1]
 
     def ready() -> None:
-        redact_logs(application.redaction())  # the HTTP server has its own handlers by now
+        redact_logs(application.state.redaction())  # the HTTP server has its own handlers by now
         if serving.port is None and port != DEFAULT_PORT:
             click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
         click.echo(f"ARP on http://{_in_address(host)}:{port}")
@@ -446,7 +446,7 @@ def _serve_stdio(target: str, serving: Serving) -> None:
     output = take_stdout()
     application = _application(target, serving)
     try:
-        serve_pipes(application, sys.stdin.buffer, output)
+        serve_pipes(application.state, sys.stdin.buffer, output)
     except StoreError as error:
         fail(str(error))
     leave(0)
@@ -543,7 +543,7 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
     """
     from arp.server.ending import leave
     from arp.server.pipes import serve_control, take_stdout
-    from arp.server.serving import Serving
+    from arp.server.settings import Serving
     from arp.store.errors import StoreError
 
     _log(verbose)
@@ -551,7 +551,7 @@ def app_server(target: str, ledger: str | None, verbose: int) -> None:
     place = _checked("ledger", ledger, "--ledger") if ledger is not None else None
     application = _application(target, Serving(ledger=place, stdio=True))
     try:
-        serve_control(application, sys.stdin.buffer, output)
+        serve_control(application.state, sys.stdin.buffer, output)
     except StoreError as error:
         fail(str(error))
     leave(0)

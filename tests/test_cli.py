@@ -320,7 +320,7 @@ def test_no_free_port_at_all_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 def ledger_of(served: Served) -> str:
     assert served.application is not None
-    return served.application.served.ledger
+    return served.application.state.served.ledger
 
 
 def test_file_is_less_than_environment_is_less_than_flag(
@@ -331,14 +331,14 @@ def test_file_is_less_than_environment_is_less_than_flag(
     (tmp_path / "arp.toml").write_text(config)
     run("app.py", "--config", "arp.toml")
     assert served.application is not None
-    access = served.application.served.access
+    access = served.application.state.served.access
     from_file = (ledger_of(served), access.token, access.origins)
     monkeypatch.setenv("ARP_LEDGER", "sqlite:env.db")
     monkeypatch.setenv("ARP_TOKEN", "env")
     run("app.py", "--config", "arp.toml")
-    from_environment = (ledger_of(served), served.application.served.access.token)
+    from_environment = (ledger_of(served), served.application.state.served.access.token)
     run("app.py", "--config", "arp.toml", "--ledger", "sqlite:flag.db", "--token", "flag")
-    from_flags = (ledger_of(served), served.application.served.access.token)
+    from_flags = (ledger_of(served), served.application.state.served.access.token)
     assert from_file == ("memory:", "file", ("https://a.example",))
     assert from_environment == ("sqlite:env.db", "env")
     assert from_flags == ("sqlite:flag.db", "flag")
@@ -402,7 +402,7 @@ def test_the_runtime_is_named_by_file_environment_and_flag(
 ) -> None:
     def named() -> str | None:
         assert served.application is not None
-        return served.application.served.settings.runtime_id
+        return served.application.state.served.settings.runtime_id
 
     run("app.py", "--port", "0")
     assert named() is None
@@ -458,7 +458,7 @@ def test_host_names_are_those_of_the_machine_and_those_named(
     run("app.py", "--port", "0", *flags)
     assert served.application is not None
     scope = {"type": "http", "headers": [(b"host", host.encode())]}
-    refused = served.application.guard.check_source(scope)
+    refused = served.application.state.guard.check_source(scope)
     assert (refused.status if refused else None) == status
 
 
@@ -469,10 +469,10 @@ def test_proxies_that_are_trusted_come_from_flags_and_the_file(
     (tmp_path / "arp.toml").write_text("[serve]\ntrust-proxy = '10.0.0.1'")
     run("app.py", "--port", "0", "--config", "arp.toml", "--allow-host", "example.org")
     assert served.application is not None
-    from_file = served.application.served.access.trusted_proxies
+    from_file = served.application.state.served.access.trusted_proxies
     run("app.py", "--port", "0", "--trust-proxy", "10.0.0.0/8", "--trust-proxy", "::1")
     assert from_file == ("10.0.0.1",)
-    assert served.application.served.access.trusted_proxies == ("10.0.0.0/8", "::1")
+    assert served.application.state.served.access.trusted_proxies == ("10.0.0.0/8", "::1")
 
 
 @pytest.mark.parametrize("target", ["app.py", "./app.py", "app.py:app", "app", "app:app"])
@@ -483,7 +483,7 @@ def test_target_is_a_file_or_a_module_with_or_without_a_name(
     monkeypatch.delitem(sys.modules, "app", raising=False)
     assert run(target, "--port", "0").exit_code == 0
     assert served.application is not None
-    assert served.application.workflow == "agent"
+    assert served.application.state.workflow == "agent"
 
 
 def test_server_that_could_not_begin_ends_with_an_error(
@@ -643,7 +643,7 @@ def test_telemetry_is_off_until_a_flag_a_file_or_the_standard_variables_want_it(
     def wanted(*arguments: str) -> bool:
         run("app.py", *arguments)
         assert served.application is not None
-        return served.application.served.settings.telemetry
+        return served.application.state.served.settings.telemetry
 
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         monkeypatch.delenv(name)
@@ -673,18 +673,18 @@ def test_redaction_is_on_and_can_be_set_or_switched_off(
     monkeypatch.setenv("STRIPE_KEY", "a-secret-of-the-process")
     run("app.py", "--token", "a-token-of-the-server")
     assert served.application is not None
-    on = served.application.redaction()
+    on = served.application.state.redaction()
     assert on.enabled
     assert {"a-secret-of-the-process", "a-token-of-the-server"} <= set(on.secrets)
     run("app.py", "--no-redact")
-    assert not served.application.redaction().enabled
+    assert not served.application.state.redaction().enabled
     config = tmp_path / "arp.toml"
     config.write_text(
         "[serve.redaction]\nenvironment = false\nfields = ['iban']\n"
         "[[serve.redaction.patterns]]\nname = 'acme'\nprefix = 'acme_'\n"
     )
     run("app.py", "--config", str(config))
-    redaction = served.application.redaction()
+    redaction = served.application.state.redaction()
     assert redaction.fields == ("iban",)
     assert redaction.secrets == ()
     assert [(one.name, one.prefix, one.least) for one in redaction.patterns] == [

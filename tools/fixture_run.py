@@ -13,12 +13,12 @@ import zipfile
 
 from msgspec import Struct
 
+from arp.access.principal import Principal
 from arp.control.benchmark_requests import ExportTrial, RecordReward, StartTrial
 from arp.control.control import Control
 from arp.control.desk import Plane
 from arp.control.export_requests import ExportEvidence, ExportState
 from arp.control.turns import TurnInput
-from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 import click
 
+from arp.access.principal import Principal
 from arp.commands.playing import recorded
 from arp.commands.speaking import fail, printable
-from arp.hub.directory import Principal
 from arp.hub.player import Player
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
@@ -25,7 +25,7 @@ from arp.protocol.messages import Workflow
 from arp.redact.settings import Redaction
 from arp.server.application import Application
 from arp.server.serve import bind, serve
-from arp.server.served import Served
+from arp.server.settings import Served
 
 HOST = "127.0.0.1"
 

@@ -79,7 +79,9 @@ class Actions:
             surface=question.surface,
             id=f"action:{question.action_id}"[:256],
         )
+        count = live.session.turn_count
         effects = receive(live.session, message, DRAFT)
+        live.began(self._desk.principal.known_as, count)
         self._desk.carry_out(live, effects)
         goes_on = next((one.turn_id for one in effects if isinstance(one, Acknowledge)), None)
         state = _state(live, question.action_id, goes_on or question.turn_id)

@@ -73,7 +73,7 @@ class Benchmarks:
                 task_id=asked.task_id,
                 run_id=run_id,
             )
-            turn_id, repeated, effects = Turns.submit(live, turn)
+            turn_id, repeated, effects = Turns(self._desk).submit(live, turn)
             if repeated:
                 raise InvalidMessage(f"turnId {turn_id}: another turn has it", detail="turnId")
             self._record_start(live, asked, turn_id, run_id)

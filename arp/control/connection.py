@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from msgspec import UNSET
 
+from arp.access.principal import Principal
 from arp.control.asked import Asked
 from arp.control.desk import Desk, Plane
 from arp.control.jsonrpc import (
@@ -29,7 +30,6 @@ from arp.control.jsonrpc import (
 from arp.control.methods import METHODS, asked_for, call
 from arp.control.refusals import rpc_error
 from arp.control.subscriptions import Subscribe, Subscriptions, Unsubscribe
-from arp.hub.directory import Principal
 from arp.hub.inbound import LARGE_BYTES, Read
 from arp.hub.viewer import Outbox
 from arp.ledger.fact import SCHEMA_VERSION

@@ -6,6 +6,7 @@ The methods are grouped as in ledger.md 5: `control.turns.start(StartTurn(…))`
 
 from __future__ import annotations
 
+from arp.access.principal import Principal
 from arp.control.actions import Actions
 from arp.control.benchmarks import Benchmarks
 from arp.control.desk import Desk, Plane
@@ -14,7 +15,6 @@ from arp.control.methods import call
 from arp.control.sessions import Sessions
 from arp.control.tasks import TaskDesk
 from arp.control.turns import Turns
-from arp.hub.directory import Principal
 from arp.protocol.json_value import Json, JsonObject
 
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.ledger.models.read_model import ReadModel

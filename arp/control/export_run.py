@@ -24,16 +24,15 @@ from arp.control.pages import fed
 from arp.evidence.export import NothingToExport, Order, checked
 from arp.evidence.pack_writer import PackUnwritable
 from arp.hub.live import LiveSession
-from arp.hub.saved import blob_path
 from arp.ledger.chain import ChainBroken, Kept, KeptCheck
 from arp.ledger.exports.correlation import Spine
 from arp.ledger.exports.manifest import Manifest, Scope
 from arp.ledger.exports.scope import Range
 from arp.ledger.models import evidence
 from arp.ledger.payload_fields import Export, ExportKind, Verification
+from arp.protocol.blob_path import blob_path
 from arp.protocol.errors import InternalError, InvalidMessage
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import FileRef
 
 logger = logging.getLogger(__name__)
 
@@ -168,8 +167,8 @@ class ExportRun:
         with await asyncio.to_thread(path.open, "rb") as file:
             files = self._desk.hub.blobs.of(live.id)
             blob = await files.put(_chunks(file), max_bytes=MOST_BYTES)
-        ref = FileRef(blob.id, path.name, blob.size, "application/octet-stream", blob.sha256)
-        return ExportedFile(path.name, blob.size, blob.sha256, blob_path(live.id, ref))
+        address = blob_path(live.id, blob.sha256, path.name)
+        return ExportedFile(path.name, blob.size, blob.sha256, address)
 
     async def _told(
         self, live: LiveSession, order: Order, made: Made, file: ExportedFile, through: int

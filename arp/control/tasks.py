@@ -162,7 +162,7 @@ class TaskDesk:
                     task_id=asked.task_id,
                     run_id=run_id,
                 )
-                turn_id, _, effects = Turns.submit(here.live, turn)
+                turn_id, _, effects = Turns(self._desk).submit(here.live, turn)
             self._steps(here, known, turn_id).retry(run_id, asked.reason)
             self._desk.carry_out(here.live, effects)
             return await self._state(here, asked.task_id, turn_id=turn_id)

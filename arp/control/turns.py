@@ -170,8 +170,7 @@ class Turns:
             self._desk.carry_out(live, effects)
             return turn_id, repeated
 
-    @staticmethod
-    def submit(live: LiveSession, asked: StartTurn) -> tuple[str, bool, list[Effect]]:
+    def submit(self, live: LiveSession, asked: StartTurn) -> tuple[str, bool, list[Effect]]:
         """Records a turn that is asked for.
 
         Returns:
@@ -187,7 +186,9 @@ class Turns:
         message = Input(input_type=asked.input.input_type, data=data, id=input_id)
         ids = {"task_id": asked.task_id, "run_id": asked.run_id}
         given = {name: value for name, value in ids.items() if value is not None}
+        count = live.session.turn_count
         effects = submit(live.session, message, named, asked.traceparent, asked.thread_id, **given)
+        live.began(self._desk.principal.known_as, count)
         return named or next(reversed(live.session.screen.turns)), False, effects
 
     async def cancel(self, asked: CancelTurn) -> TurnState:

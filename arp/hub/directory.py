@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
+from arp.access.principal import Key, Principal, keys_of
 from arp.hub.history import History
 from arp.hub.listing import Listing
 from arp.hub.live import LiveSession
 from arp.hub.replay import Replayer
 from arp.hub.settings import HubSettings
-from arp.hub.shares import Key, Shares, keys_of
+from arp.hub.shares import Shares
 from arp.hub.states import States
 from arp.hub.tasks import start_task
 from arp.protocol.errors import (
@@ -33,14 +33,6 @@ from arp.store.errors import StoreError
 from arp.store.store import SessionMeta, Store
 
 logger = logging.getLogger(__name__)
-
-
-class Principal(Struct, frozen=True):
-    """Who is at the other end of a connection; sessions belong to one."""
-
-    name: str = ""
-    address: str = ""
-    """From where; empty where bounds do not count it."""
 
 
 def utc_now() -> str:

@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from arp.access.principal import Key, Principal, keys_of
 from arp.hub.author_call import name_unawaited_calls
-from arp.hub.directory import Directory, Principal, utc_now
+from arp.hub.directory import Directory, utc_now
 from arp.hub.history import History
 from arp.hub.inbound import Inbound
 from arp.hub.listing import rename
@@ -27,7 +28,6 @@ from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
-from arp.hub.shares import Key, keys_of
 from arp.hub.states import NAME as STATE
 from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
@@ -469,7 +469,7 @@ class Hub:
         """Takes an input from a renderer; what is wrong with it is told to that renderer."""
         try:
             live = await self._live_for(viewer, message, principal, workflow)
-            await self._take(live, message, viewer, viewer.tell)
+            await self._take(live, message, principal, viewer, viewer.tell)
             if message.input_type == "resize":
                 size = msgspec.convert(message.data, Viewport)
                 viewer.said.info = msgspec.structs.replace(viewer.said.info, viewport=size)
@@ -509,7 +509,8 @@ class Hub:
                 live.session.seen.remember_files(file.ref.sha256 for file in files)
             watching = list(live.viewers.values())
             newest = watching[-1] if watching else None
-            await self._take(live, message, newest, partial(settle, answer), traceparent)
+            settled = partial(settle, answer)
+            await self._take(live, message, principal, newest, settled, traceparent)
             return await live.unless_gone(answer)
         except (ArpError, StoreError) as error:
             payload = error_payload(error, message.id)
@@ -533,6 +534,7 @@ class Hub:
         self,
         live: LiveSession,
         message: Input,
+        principal: Principal,
         viewer: Viewer | None,
         reply: Reply,
         traceparent: str | None = None,
@@ -544,10 +546,13 @@ class Hub:
         if asks_to_turn(live.session, message):
             check_turning(live.session, message)
             survey, branch = await self._branch_for(live, message)
+            count, waiting = live.session.turn_count, list(live.session.queue)
             effects = turn_back(live.session, message, survey, branch, info, traceparent)
             live.delivery.resync_all()
         else:
+            count, waiting = live.session.turn_count, []
             effects = receive(live.session, message, profile, info, traceparent)
+        live.began(principal.known_as, count, waiting)
         live.used_at = asyncio.get_running_loop().time()
         self.carry_out(live, effects, reply)
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from arp.access.principal import Key, User
 from arp.hub.delivery import Delivery, Join
 from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
-from arp.hub.shares import Key
 from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
+from arp.protocol.messages import FINAL_STATUSES
 from arp.session.emission import Drained, Said
 from arp.session.session import Session
 
@@ -67,6 +69,7 @@ class LiveSession:
         "__weakref__",
         "_actions",
         "_mark",
+        "_users",
         "delivery",
         "dirty",
         "gone",
@@ -103,12 +106,39 @@ class LiveSession:
         self.unwritten = 0
         """Characters said since the last write."""
         self._mark = mark
+        self._users: dict[str, User] | None = None
+        """Of turns that are not over, who began each, where more than the name is known."""
         self._actions: list[Action] = []
 
     @property
     def id(self) -> str:
         """The session's id."""
         return self.session.head.session_id
+
+    def user_of(self, turn_id: str) -> User:
+        """Return who began a turn; of one that was read from the ledger, the name alone."""
+        return (self._users or {}).get(turn_id) or User(self.session.head.owner)
+
+    def began(self, user: User | None, count: int, waiting: Sequence[str] = ()) -> None:
+        """Remember who began the turns that an input has added, if it has.
+
+        Args:
+            user: From whom the input came; `None` where the name is all that is known.
+            count: How many turns there were before it.
+            waiting: The queue before it. Where the input goes back to an earlier turn, the turns
+                that waited are there again behind its own, under new names.
+        """
+        session, known = self.session, self._users or {}
+        if session.turn_count == count or (user is None and not known):
+            return
+        added = list(islice(reversed(session.screen.turns), session.turn_count - count))[::-1]
+        users = [user, *(known.get(turn_id) for turn_id in waiting)]
+        fresh = {turn_id: one for turn_id, one in zip(added, users, strict=False) if one}
+        rest = {turn_id: one for turn_id, one in known.items() if self._is_open(turn_id)}
+        self._users = {**rest, **fresh} or None
+
+    def _is_open(self, turn_id: str) -> bool:
+        return self.session.status_of(turn_id) not in (None, *FINAL_STATUSES)
 
     @property
     def viewers(self) -> dict[str, Viewer]:

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
 from arp.hub.trace import is_tracing, log_received, traced

@@ -8,12 +8,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from arp.protocol.limits import Count, Limits
+from arp.protocol.limits import Count, Limits, Seconds
 from arp.protocol.refusal import explain
 from arp.redact.settings import Redaction
 from arp.session.policy import Policy
-
-Seconds = Annotated[float, Meta(gt=0, description="a number above 0")]
 
 RuntimeId = Annotated[
     str,

@@ -9,25 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias
 
+from arp.access.principal import Key
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import RateLimited
 
-if TYPE_CHECKING:
-    from arp.hub.directory import Principal
-
 WINDOW_S = 60.0
-
-Key: TypeAlias = str
-"""One user, or one address."""
-
-
-def keys_of(principal: Principal) -> tuple[Key, ...]:
-    """Gives for whom a principal counts; empty where neither a user nor an address is known."""
-    user = (f"user {principal.name!r}",) if principal.name else ()
-    address = (f"address {principal.address}",) if principal.address else ()
-    return user + address
 
 
 class Shares:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from arp.access.principal import User
 from arp.hub.author_call import must_await
-from arp.hub.saved import blob_path
 from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
+from arp.protocol.blob_path import blob_path
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
@@ -129,6 +130,15 @@ class Turn:
         return self._session.seen.renderers.get(self.id, UNKNOWN)
 
     @property
+    def user(self) -> User:
+        """Who began this turn: `name`, `display_name`, `roles`, `claims`.
+
+        The name alone where the app's `Access` has no hook or the hook gives no more, and of a turn
+        that waited while the server was started again. Empty where users are not told apart.
+        """
+        return self._live.user_of(self.id)
+
+    @property
     def thread_id(self) -> str:
         """The thread that the turn belongs to; `main` unless a program began another one."""
         return self._session.threads.of(self.id)
@@ -205,7 +215,7 @@ class Turn:
     def file_url(self, ref: FileRef) -> str:
         """Gives the address of a file of this session, below that of the server."""
         check_kind(ref, FileRef, "ref")
-        return blob_path(self.session_id, ref)
+        return blob_path(self.session_id, ref.sha256, ref.name)
 
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
         """Gives what was said before this turn: ("user" | "assistant", text), oldest first.
@@ -382,7 +392,7 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         name = self._tool = _name(name, "name")
-        named = Call(name, self._tally.next_tool(), self.record)
+        named = Call(name, self._tally.next_tool(), self.record, self._live.mark)
         call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
         self._live.mark()

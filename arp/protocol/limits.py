@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 Count = Annotated[int, Meta(ge=1, description="a number from 1")]
+Seconds = Annotated[float, Meta(gt=0, description="a number above 0")]
 
 
 class Limits(Struct, frozen=True):

@@ -1,5 +1,5 @@
-"""The HTTP face: transports, lists, the page, metrics, and who may come in.
+"""The HTTP face: WebSocket, event streams, uploads, lists, the pages and metrics.
 
-Read in this order: `guard`, `application`, `sockets`, `streams`, `uploads`, `workflow_events`,
-`workflows`, `chats`, `runs`, `page`, `metrics`, `serve`.
+Read in this order: `settings`, `state`, `application`, `sockets`, `streams`, `uploads`, `chats`,
+`workflows`, `runs`, `page`, `monitoring`, `serve`.
 """

@@ -4,25 +4,35 @@ Theory of operation. The path names the session, the content by its hash, and a 
 under. Who knows what a file contains can tell its hash, so that alone opens nothing: the session
 must be the asker's, and must itself hold the file. What the bytes are is decided
 by the bytes: only raster images are shown, everything else is a download, and nothing may run.
+
+A page cannot send a token in `src` and links. So there is a cookie that opens a user's files: for
+`GET /_api/blobs/…` and nothing else, only for the user who asked for it, only for a while, and only
+on the server's own pages: `SameSite=Strict`, and files say `Cross-Origin-Resource-Policy:
+same-origin`. Its key lives as long as the process. Its name is this server's own, since cookies do
+not tell ports apart.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import secrets
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from arp.hub.saved import PREFIX, parse_blob_path
+from arp.access.principal import Principal
+from arp.protocol.blob_path import PREFIX, parse_blob_path
 from arp.protocol.errors import SessionNotFound
+from arp.server.state import ServerState
 from arp.store.errors import BlobNotFound
-
-if TYPE_CHECKING:
-    from arp.server.application import Application
+from arp.transport.websocket import Scope
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; sandbox",
@@ -37,9 +47,9 @@ HEAD_BYTES = 16
 """Enough to know an image by."""
 
 
-def blob_routes(application: Application) -> list[BaseRoute]:
+def blob_routes(state: ServerState, cookie: FileCookie) -> list[BaseRoute]:
     """Gives the routes."""
-    blobs = _Blobs(application)
+    blobs = _Blobs(state, cookie)
     return [
         Route(PREFIX + "cookie", blobs.cookie, methods=["POST"]),
         Route(PREFIX + "{rest:path}", blobs.get, methods=["GET"]),
@@ -63,12 +73,13 @@ def raster_type(head: bytes) -> str | None:
 
 
 class _Blobs:
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState, cookie: FileCookie) -> None:
+        self._state = state
+        self._cookie = cookie
 
     async def cookie(self, request: Request) -> Response:
-        cookie, principal = self._application.file_cookie, request.scope["arp"].principal
-        header = cookie.header(request.scope, principal, time.time())
+        principal = request.scope["arp"].principal
+        header = self._cookie.header(request.scope, principal, time.time())
         return Response(
             status_code=204, headers={"set-cookie": header, "cache-control": "no-store"}
         )
@@ -77,7 +88,7 @@ class _Blobs:
         named = parse_blob_path(PREFIX + request.path_params["rest"])
         if named is None:
             raise SessionNotFound("no such file")
-        hub = await self._application.hub()
+        hub = await self._state.hub()
         try:
             live = await hub.find(named.session_id, request.scope["arp"].principal)
             if named.sha256 not in live.session.seen.files:
@@ -116,3 +127,66 @@ def _in_memory(data: bytes, name: str) -> Response:
     disposition = f'{"inline" if image else "attachment"}; filename="{name}"'
     headers = {**HEADERS, "content-disposition": disposition}
     return Response(data, headers=headers, media_type=image or "application/octet-stream")
+
+
+# -- the cookie ------------------------------------------------------------------------------------
+
+LIFE_S = 3600
+"""How long one is good; a page asks for the next one before."""
+
+
+class FileCookie:
+    """Gives cookies, and knows its own again."""
+
+    def __init__(self) -> None:
+        self.name = f"arp_files_{secrets.token_hex(4)}"
+        self._key = secrets.token_bytes(32)
+
+    def header(self, scope: Scope, principal: Principal, now_s: float) -> str:
+        """Gives `Set-Cookie` for a user.
+
+        Args:
+            scope: Of the request that asks.
+            principal: Who asks.
+            now_s: Seconds since 1970.
+        """
+        said = f"{_as_text(principal.name)}.{int(now_s) + LIFE_S}"
+        place = scope.get("root_path", "") + PREFIX.rstrip("/")
+        safe = "; Secure" if scope.get("scheme") == "https" else ""
+        kept = f"{self.name}={said}.{self._sign(said)}; Path={place}; Max-Age={LIFE_S}"
+        return f"{kept}; HttpOnly; SameSite=Strict{safe}"
+
+    def principal(self, scope: Scope, now_s: float) -> Principal | None:
+        """Tells to whom the cookie of a request was given; `None` if it opens nothing here."""
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        if scope.get("method") not in ("GET", "HEAD") or not path.startswith(PREFIX):
+            return None
+        for name, value in scope["headers"]:
+            if name == b"cookie" and (found := self._read(value.decode("latin-1"), now_s)):
+                return found
+        return None
+
+    def _read(self, header: str, now_s: float) -> Principal | None:
+        try:
+            morsel = SimpleCookie(header).get(self.name)
+        except CookieError:
+            return None
+        said, _, signature = (morsel.value if morsel is not None else "").rpartition(".")
+        if not hmac.compare_digest(signature.encode(), self._sign(said).encode()):
+            return None
+        user, _, until = said.partition(".")
+        return Principal(_as_name(user)) if int(until) > now_s else None
+
+    def _sign(self, said: str) -> str:
+        return hmac.new(self._key, said.encode(), "sha256").hexdigest()
+
+
+def _as_text(name: str) -> str:
+    return urlsafe_b64encode(name.encode()).decode().rstrip("=")
+
+
+def _as_name(text: str) -> str:
+    try:
+        return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    except (Error, UnicodeDecodeError) as error:  # nothing that we signed
+        raise AssertionError("a signed name cannot be read") from error

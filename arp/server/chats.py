@@ -1,8 +1,6 @@
-"""Lists over HTTP: the hello, the workflows, the chats and their history."""
+"""Lists over HTTP: the hello, the workflows, the chats, their history, and what changes in them."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -14,16 +12,19 @@ from arp.hub.hub import Hub
 from arp.hub.listing import Asked
 from arp.hub.live import LiveSession
 from arp.protocol.capabilities import agent_hello
+from arp.protocol.codec import encode_json
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.refusal import explain
-from arp.protocol.screen import is_text_part
+from arp.protocol.screen import ToolRun, is_text_part
 from arp.server.answers import json_response
-from arp.server.chat_rows import chat_row, found_row
+from arp.server.state import ServerState
 from arp.session.window import PastTurn
-
-if TYPE_CHECKING:
-    from arp.server.application import Application
+from arp.store.said import Match
+from arp.store.store import SessionMeta
+from arp.transport.event_stream import EventWriter, stream
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.websocket import Receive, Scope, Send
 
 MAX_TURNS = 200
 """Turns in one page of a chat's history."""
@@ -34,6 +35,9 @@ MAX_QUERY = 512
 """Characters of a search."""
 
 MAX_CHANGE_BYTES = 64 << 10
+
+MOST_BYTES = 256 << 10
+"""That wait for one list; whoever reads more slowly is sent away, comes back and asks anew."""
 
 
 class Change(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,9 +50,9 @@ class Change(Struct, frozen=True, forbid_unknown_fields=True):
 _change_decoder = msgspec.json.Decoder(Change)
 
 
-def chat_routes(application: Application) -> list[BaseRoute]:
+def chat_routes(state: ServerState) -> list[BaseRoute]:
     """Gives the routes of this file."""
-    chats = _Chats(application)
+    chats = _Chats(state)
     return [
         Route("/_api/arp", chats.hello),
         Route("/_api/workflows", chats.workflows),
@@ -56,22 +60,23 @@ def chat_routes(application: Application) -> list[BaseRoute]:
         Route("/_api/chats/{session_id:path}", chats.get, methods=["GET"]),
         Route("/_api/chats/{session_id:path}", chats.change, methods=["PATCH"]),
         Route("/_api/chats/{session_id:path}", chats.delete, methods=["DELETE"]),
+        Route("/_api/chat-events", _ChatEvents(state), methods=["GET"]),
     ]
 
 
 class _Chats:
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     async def hello(self, _: Request) -> Response:
-        served = self._application.served
+        served = self._state.served
         settings = served.settings
         return json_response(
             agent_hello(settings.limits, served.commands(), settings.takes_input, served.about())
         )
 
     async def workflows(self, _: Request) -> Response:
-        about = self._application.served.about()
+        about = self._state.served.about()
         return json_response(
             [
                 {
@@ -103,13 +108,13 @@ class _Chats:
             query.get("before"),
             bounded(query.get("limit"), 50, 200),
         )
-        hub = await self._application.hub()
+        hub = await self._state.hub()
         matches, more = await hub.directory.listing.page(asked)
         headers = {"x-arp-next": more} if more is not None else {}
         return json_response([found_row(match) for match in matches], headers=headers)
 
     async def get(self, request: Request) -> Response:
-        hub = await self._application.hub()
+        hub = await self._state.hub()
         live = await hub.find(request.path_params["session_id"], request.scope["arp"].principal)
         meta = await hub.store.session(live.session.head.session_id)
         row = chat_row(meta) if meta is not None else {"id": live.session.head.session_id}
@@ -121,21 +126,21 @@ class _Chats:
         return json_response({**row, "messages": await _messages(hub, live, before, limit)})
 
     async def change(self, request: Request) -> Response:
-        body = await self._application.intake.body(request, MAX_CHANGE_BYTES)
+        body = await self._state.intake.body(request, MAX_CHANGE_BYTES)
         try:
             change = _change_decoder.decode(body)
         except msgspec.ValidationError as error:
             raise InvalidMessage(explain(error, Change, "body")) from None
         except (msgspec.DecodeError, RecursionError):
             raise InvalidMessage("body: expected a JSON object") from None
-        hub = await self._application.hub()
+        hub = await self._state.hub()
         session_id = request.path_params["session_id"]
         principal = request.scope["arp"].principal
         row = await hub.rename(session_id, principal, change.title, change.pinned)
         return json_response(chat_row(row))
 
     async def delete(self, request: Request) -> Response:
-        hub = await self._application.hub()
+        hub = await self._state.hub()
         await hub.delete(request.path_params["session_id"], request.scope["arp"].principal)
         return json_response({"deleted": request.path_params["session_id"]})
 
@@ -192,11 +197,83 @@ def _tools(past: PastTurn) -> list[JsonObject]:
     """Gives the uses of tools, each with its place among the parts (protocol.md 2.3)."""
     places = {mark.number: mark.behind for mark in past.turn.marks if mark.kind == "tool"}
     return [
-        {
-            "tool": run.tool,
-            "args": run.args,
-            "ok": run.ok,
-            "behind": msgspec.to_builtins(places[number]),
-        }
+        {**tool_object(run), "behind": msgspec.to_builtins(places[number])}
         for number, run in enumerate(past.turn.tools)
     ]
+
+
+def chat_row(meta: SessionMeta) -> JsonObject:
+    """Gives a chat as lists have it."""
+    return {
+        "id": meta.id,
+        "workflow_name": meta.workflow,
+        "workflow_path": f"/{meta.workflow}",
+        "title": meta.title,
+        "pinned": meta.pinned,
+        "owner": meta.owner,
+        "created_at": meta.created_at,
+        "updated_at": meta.updated_at,
+        "message_count": meta.turn_count,
+    }
+
+
+def found_row(match: Match) -> JsonObject:
+    """Gives a chat that was found, and where."""
+    row = chat_row(match.meta)
+    if match.turn_id is not None:
+        row["match"] = {"turn_id": match.turn_id, "text": match.excerpt}
+    return row
+
+
+def tool_object(run: ToolRun) -> JsonObject:
+    """Return one use of a tool as JSON; what is not known is left out."""
+    return {
+        "tool": run.tool,
+        "args": run.args,
+        "ok": run.ok,
+        **({} if run.error is None else {"error": run.error}),
+        **({} if run.result is None else {"result": run.result}),
+        **({} if run.result_ref is None else {"result_ref": run.result_ref}),
+        **({} if run.duration_ms is None else {"duration_ms": run.duration_ms}),
+    }
+
+
+class _ChatEvents:
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        hub = await self._state.hub()
+        outbox = QueueOutbox()
+
+        def tell(changed: SessionMeta | str) -> None:
+            outbox.send([_named(changed)])
+            if outbox.buffered > MOST_BYTES:
+                outbox.close(1013, "too slow")
+
+        stop = hub.directory.listing.listen(scope["arp"].principal.name, tell)
+        self._state.streams.add(outbox)
+        try:
+            await stream(receive, send, outbox, ChatWriter())
+        finally:
+            self._state.streams.discard(outbox)
+            stop()
+
+
+def _named(changed: SessionMeta | str) -> bytes:
+    if isinstance(changed, str):
+        return b"removed\n" + encode_json({"id": changed})
+    return b"chat\n" + encode_json(chat_row(changed))
+
+
+class ChatWriter(EventWriter):
+    """Turns each change into one event; its first line is the event's name."""
+
+    def begin(self) -> bytes:
+        """Says that the stream has begun."""
+        return b": \n\n"
+
+    def event(self, frame: bytes) -> bytes:
+        """Gives one event."""
+        name, _, data = frame.partition(b"\n")
+        return b"event: " + name + b"\ndata: " + data + b"\n\n"

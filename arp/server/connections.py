@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from arp.access.bounds import Bounds
+from arp.access.client_address import counted_address
 from arp.protocol.errors import ErrorCode
-from arp.server.bounds import Bounds
-from arp.server.counted_address import counted_address
 from arp.server.socket_protocol import SocketProtocol
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The page: files of the package, with headers that let them do only what they must.
+"""The pages: files of the package, with headers that let them do only what they must.
 
 Theory of operation. `make web` writes the files and `manifest.json`. A name with a hash in it
 never means other content, so browsers may keep it; `index.html`, which names them, is asked for
@@ -6,6 +6,9 @@ each time. What was compressed when it was made is sent compressed to whoever ta
 few and small: each is read when it is first asked for, and kept in memory until it changes. The
 page's own style and first lines of script stand in the document, so that it shows at once; the
 policy names them by their hashes.
+
+`/_inspect` shows what is happening in a session, and why it failed. It is files alone, and asks the
+control plane as anyone would; so the files are open like the chat page's: what they show is not.
 """
 
 from __future__ import annotations
@@ -14,16 +17,21 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 
 STATIC = Path(__file__).parent / "static"
+
+INSPECT: Final = "/_inspect"
+
+INSPECT_FILES = STATIC / "inspect"
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -165,3 +173,22 @@ class _Files:
         except OSError:
             return None
         return kept
+
+
+class _InspectFiles(StaticFiles):
+    """The files of `/_inspect`, which are neither compressed nor named by their content."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers.update(HEADERS)
+        return response
+
+
+def inspect_routes() -> list[BaseRoute]:
+    """Return the page, and its files below it."""
+    files = _InspectFiles(directory=INSPECT_FILES)
+    return [Route(INSPECT, _inspect), Mount(INSPECT, files)]
+
+
+async def _inspect(_: Request) -> Response:
+    return FileResponse(INSPECT_FILES / "index.html", headers=HEADERS)

@@ -12,19 +12,16 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
+from arp.access.principal import Principal
 from arp.control.connection import Connection
-from arp.hub.directory import Principal
 from arp.hub.peer import Peer
 from arp.hub.viewer import Conversation
-from arp.server.arrivals import log_arrival
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
+from arp.server.state import ServerState, log_arrival
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.stdio import serve_stdio
-
-if TYPE_CHECKING:
-    from arp.server.application import Application
 
 
 def take_stdout() -> BinaryIO:
@@ -42,62 +39,67 @@ Finish: TypeAlias = Callable[[], Awaitable[None]]
 """Ends the application, when nothing more comes in."""
 
 
-Begin: TypeAlias = "Callable[[Application], Awaitable[tuple[Make, Finish]]]"
+Begin: TypeAlias = Callable[[ServerState], Awaitable[tuple[Make, Finish]]]
 """Begins to serve, and gives what a conversation needs."""
 
 
-def serve_pipes(application: Application, stdin: BinaryIO, stdout: BinaryIO) -> None:
+def serve_pipes(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Serves the one renderer at the other end, until it closes its end or a signal comes.
 
     Raises:
         StoreError: The ledger cannot be opened.
     """
-    _run(application, stdin, stdout, _renderer)
+    _run(state, stdin, stdout, _renderer)
 
 
-def serve_control(application: Application, stdin: BinaryIO, stdout: BinaryIO) -> None:
+def serve_control(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Serves the one program at the other end, in JSON-RPC, as `serve_pipes` serves a renderer.
 
     Raises:
         StoreError: The ledger cannot be opened.
     """
-    _run(application, stdin, stdout, _program)
+    _run(state, stdin, stdout, _program)
 
 
-async def _renderer(application: Application) -> tuple[Make, Finish]:
-    hub, check = await application.hub(), application.guard.check_token
-    workflow = application.workflow
+async def _known_already(token: str) -> Principal | None:
+    """Return who a token belongs to. Nobody asks: whoever has our pipes is let in without one."""
+    return Principal()
+
+
+async def _renderer(state: ServerState) -> tuple[Make, Finish]:
+    hub = await state.hub()
+    workflow = state.workflow
 
     def make_peer(outbox: QueueOutbox) -> Peer:
-        peer = Peer(hub, outbox, "json", workflow, Principal(), check)
+        peer = Peer(hub, outbox, "json", workflow, Principal(), _known_already)
         log_arrival(peer.viewer, "standard input")
         return peer
 
-    return make_peer, application.aclose
+    return make_peer, state.aclose
 
 
-async def _program(application: Application) -> tuple[Make, Finish]:
-    plane, check = await application.plane(), application.guard.check_token
+async def _program(state: ServerState) -> tuple[Make, Finish]:
+    plane = await state.plane()
     made: list[Connection] = []
 
     def make_connection(outbox: QueueOutbox) -> Connection:
-        made.append(Connection(plane, outbox, Principal(), check))
+        made.append(Connection(plane, outbox, Principal(), _known_already))
         return made[0]
 
     async def finish() -> None:
         for connection in made:
             await connection.answered()
-        await application.aclose()
+        await state.aclose()
 
     return make_connection, finish
 
 
-def _run(application: Application, stdin: BinaryIO, stdout: BinaryIO, begin: Begin) -> None:
-    deadline = Deadline(application.served.settings.stop_grace_s + STOP_MARGIN_S)
+def _run(state: ServerState, stdin: BinaryIO, stdout: BinaryIO, begin: Begin) -> None:
+    deadline = Deadline(state.served.settings.stop_grace_s + STOP_MARGIN_S)
     handled: list[signal.Signals] = []
 
     async def talk() -> None:
-        make, finish = await begin(application)
+        make, finish = await begin(state)
         talking, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert talking is not None
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,8 +21,8 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import RendererCapabilities, RendererHello, Resume
 from arp.protocol.screen import TurnScreen
 from arp.server.answers import json_response
-from arp.server.arrivals import log_arrival
-from arp.server.chats import bounded
+from arp.server.chats import bounded, tool_object
+from arp.server.state import ServerState, log_arrival
 from arp.server.workflow_events import WorkflowWriter
 from arp.session.window import PastTurn
 from arp.surface.snapshot import snapshot
@@ -31,23 +30,21 @@ from arp.transport.event_stream import stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
-if TYPE_CHECKING:
-    from arp.server.application import Application
-
 logger = logging.getLogger(__name__)
 
 RECENT_SESSIONS = 20
 """Sessions whose runs a list shows when none is named."""
 
-_FEATURES = [name for name in AGENT_FEATURES if name not in ("batch", "frame-ack", "thinking")]
+_NOT_OF_THE_DRAFT = ("batch", "frame-ack", "thinking", "tool-detail")
+_FEATURES = [name for name in AGENT_FEATURES if name not in _NOT_OF_THE_DRAFT]
 
 
-def run_routes(application: Application) -> list[BaseRoute]:
+def run_routes(state: ServerState) -> list[BaseRoute]:
     """Gives the routes of this file."""
-    runs = _Runs(application)
+    runs = _Runs(state)
     return [
         Route("/_api/runs", runs.list),
-        Route("/_api/runs/stream/{run_id:path}", _RunStream(application), methods=["GET"]),
+        Route("/_api/runs/stream/{run_id:path}", _RunStream(state), methods=["GET"]),
         Route("/_api/runs/{run_id:path}", runs.get),
     ]
 
@@ -59,11 +56,11 @@ def split_run(run_id: str) -> tuple[str, str]:
 
 
 class _Runs:
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     async def list(self, request: Request) -> Response:
-        hub = await self._application.hub()
+        hub = await self._state.hub()
         principal = request.scope["arp"].principal
         limit = bounded(request.query_params.get("limit"), 50, 200)
         named = request.query_params.get("session_id")
@@ -80,18 +77,18 @@ class _Runs:
         return json_response(rows)
 
     async def get(self, request: Request) -> Response:
-        live, past = await find_run(self._application, request)
+        live, past = await find_run(self._state, request)
         return json_response(_row(live, past.turn) | result_of(past))
 
 
-async def find_run(application: Application, request: Request) -> tuple[LiveSession, PastTurn]:
+async def find_run(state: ServerState, request: Request) -> tuple[LiveSession, PastTurn]:
     """Gives a run's session and turn.
 
     Raises:
         SessionNotFound: No such run, or somebody else's.
     """
     session_id, turn_id = split_run(request.path_params["run_id"])
-    hub = await application.hub()
+    hub = await state.hub()
     live = await hub.find(session_id, request.scope["arp"].principal)
     past = await hub.history.turn(live, turn_id)
     if past is None:
@@ -117,26 +114,26 @@ def result_of(past: PastTurn) -> JsonObject:
     return {
         "text": past.text,
         "components": [part for part in past.output if "/" not in part.id],
-        "tools": [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools],
+        "tools": [tool_object(run) for run in turn.tools],
         "errors": turn.errors,
         "usage": turn.usage,
     }
 
 
 class _RunStream:
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        live, past = await find_run(self._application, Request(scope))
-        await follow(self._application, live, past.turn, receive, send)
+        live, past = await find_run(self._state, Request(scope))
+        await follow(self._state, live, past.turn, receive, send)
 
 
 async def follow(
-    application: Application, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
+    state: ServerState, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
 ) -> None:
     """Streams a turn from its beginning as the draft's events; it needs no reader to go on."""
-    hub = await application.hub()
+    hub = await state.hub()
     outbox = QueueOutbox()
     viewer_id = secrets.token_hex(8)
     viewer = Viewer(viewer_id, traced(outbox, viewer_id, "json"), "json")
@@ -148,7 +145,7 @@ async def follow(
         capabilities=RendererCapabilities(dict.fromkeys(LEVELS["standard"], 1), _FEATURES),
         resume=Resume(head.epoch, (begin or 1) - 1),
     )
-    application.streams.add(outbox)
+    state.streams.add(outbox)
     try:
         hub.attach(viewer, live, hello)
         log_arrival(viewer, "workflow stream")
@@ -156,6 +153,6 @@ async def follow(
         writer.prime(snapshot(live.session.screen, live.session.name, viewer.profile))
         await stream(receive, send, outbox, writer)
     finally:
-        application.streams.discard(outbox)
+        state.streams.discard(outbox)
         hub.detach(viewer)
         logger.info("renderer %s is gone", viewer.id)

@@ -45,11 +45,11 @@ Between the two its sender gets a coded error and may go on.
 
 def configuration(application: Application, **more: Any) -> uvicorn.Config:
     """Gives uvicorn's settings for an application."""
-    bounds = application.served.access.bounds
-    max_bytes = application.served.settings.limits.max_message_bytes
+    bounds = application.state.served.access.bounds
+    max_bytes = application.state.served.settings.limits.max_message_bytes
     return uvicorn.Config(
         application,
-        http=watched_http(Watch(bounds, descriptor_limit(), application.guard.is_proxy)),
+        http=watched_http(Watch(bounds, descriptor_limit(), application.state.guard.is_proxy)),
         timeout_keep_alive=bounds.keep_alive_s,
         ws=SocketProtocol,
         ws_max_size=FRAME_FACTOR * max_bytes,
@@ -85,7 +85,7 @@ class Server(uvicorn.Server):
         """Whether the server ends because it could not go on."""
         self._application = application
         self._ready = ready
-        settings = application.served.settings
+        settings = application.state.served.settings
         self._deadline = Deadline(settings.stop_grace_s + STOP_MARGIN_S)
         self._stalls = Stalls(lambda: self.server_state.connections, settings.stall_s)
 
@@ -112,7 +112,7 @@ class Server(uvicorn.Server):
         self._deadline.begin()
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
-            self._application.hurry()
+            self._application.state.hurry()
         self.should_exit = True
 
     def release(self) -> None:
@@ -124,14 +124,14 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._stalls.start()
-            self._application.in_transports = self._stalls.in_transports
+            self._application.state.in_transports = self._stalls.in_transports
             calm_collector()
             sys.setswitchinterval(SWITCH_S)
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stops in good order."""
-        self._application.close_streams()
+        self._application.state.close_streams()
         await super().shutdown(sockets)
         self._stalls.stop()
         if self.force_exit:  # then the step above left it out, and the ledger is still open

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -19,12 +18,10 @@ from arp.control.sessions import ListSessions, ReadEvents, ReadSession
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.server.answers import json_response
+from arp.server.state import ServerState
 from arp.transport.event_stream import EventWriter, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
-
-if TYPE_CHECKING:
-    from arp.server.application import Application
 
 HIGH_WATER_BYTES = 256 << 10
 """As much may wait for one stream as for one renderer."""
@@ -34,25 +31,25 @@ _NUMBERS_OF_ONE = ("after", "before", "limit")
 """Of a session; in a list of them `before` is a cursor."""
 
 
-def session_routes(application: Application) -> list[BaseRoute]:
+def session_routes(state: ServerState) -> list[BaseRoute]:
     """Gives the routes of this file."""
-    sessions = _Sessions(application)
+    sessions = _Sessions(state)
     place = "/_api/sessions/{session_id:path}"
     return [
         Route("/_api/sessions", sessions.list),
         Route(f"{place}/snapshot", sessions.snapshot),
         Route(f"{place}/thread", sessions.thread),
         Route(f"{place}/verification", sessions.verification),
-        Route(f"{place}/events", _Events(application), methods=["GET"]),
+        Route(f"{place}/events", _Events(state), methods=["GET"]),
     ]
 
 
 class _Sessions:
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     async def list(self, request: Request) -> Response:
-        control = await self._application.control(request.scope["arp"].principal)
+        control = await self._state.control(request.scope["arp"].principal)
         asked = asked_for("query", ListSessions, _query(request))
         return json_response(await control.sessions.page(asked))
 
@@ -63,13 +60,13 @@ class _Sessions:
         return await self._read(request, "thread")
 
     async def verification(self, request: Request) -> Response:
-        control = await self._application.control(request.scope["arp"].principal)
+        control = await self._state.control(request.scope["arp"].principal)
         return json_response(
             await control.sessions.verify(asked_for("query", OfSession, _query(request)))
         )
 
     async def _read(self, request: Request, view: str) -> Response:
-        control = await self._application.control(request.scope["arp"].principal)
+        control = await self._state.control(request.scope["arp"].principal)
         asked = asked_for("query", ReadSession, {**_query(request), "view": view})
         return json_response(await control.sessions.read(asked))
 
@@ -91,12 +88,12 @@ def _query(request: Request) -> JsonObject:
 class _Events:
     """Facts behind a sequence: a page of them, or all and then each as it happens."""
 
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
-        control = await self._application.control(scope["arp"].principal)
+        control = await self._state.control(scope["arp"].principal)
         asked = asked_for("query", ReadEvents, _query(request))
         if "text/event-stream" not in request.headers.get("accept", ""):
             response = json_response(await control.sessions.events(asked))
@@ -119,7 +116,7 @@ class _Events:
         outbox = QueueOutbox()
         source = Source(control, asked, after, outbox)
         outbox.viewer = source
-        streams = self._application.streams
+        streams = self._state.streams
         streams.add(outbox)
         telling = asyncio.get_running_loop().create_task(source.run(), name="arp-events")
         try:

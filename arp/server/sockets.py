@@ -1,60 +1,69 @@
-"""WebSocket connections: the handshake, then the transport's own loop."""
+"""WebSocket connections: renderers, and programs on the control plane.
+
+A client without a token in its header may show one in its first message: a renderer in `hello`, a
+program in `initialize`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from arp.control.connection import Connection
 from arp.hub.peer import Peer
-from arp.server.arrivals import log_arrival
+from arp.protocol.codec import Encoding
+from arp.server.state import ServerState, log_arrival
 from arp.store.errors import StoreError
 from arp.transport.websocket import SUBPROTOCOLS, Receive, Scope, Send, SocketOutbox, talk
 
-if TYPE_CHECKING:
-    from arp.server.application import Application
-
 PATH = "/_arp/v1"
+
+RPC_PATH = "/_api/rpc"
+"""One message is one frame of JSON-RPC."""
 
 MAX_UNKNOWN_PEERS = 256
 """Connections that may wait for a token at once."""
 
 
 async def accept_socket(
-    application: Application, scope: Scope, receive: Receive, send: Send
+    state: ServerState, scope: Scope, receive: Receive, send: Send
 ) -> Coroutine[Any, Any, None] | None:
-    """Answers a handshake.
+    """Answer a handshake.
 
     Returns:
         The conversation, to be awaited by who holds the connection for its whole life; so nothing
         of the handshake stays in memory. `None` if it was refused.
     """
     path = scope["path"].removeprefix(scope.get("root_path", ""))
-    offered = scope.get("subprotocols", [])
+    is_program = path == RPC_PATH
+    offered = [] if is_program else scope.get("subprotocols", [])
     chosen = next((name for name in offered if name in SUBPROTOCOLS), None)
-    workflow = application.workflow_named(scope)
-    if path != PATH or (offered and chosen is None) or workflow is None:
-        await refuse_socket(receive, send)
-        return None
-    principal = scope["arp"].principal
-    waiting = application.unknown_peers
-    if principal is None and len(waiting) >= MAX_UNKNOWN_PEERS:
+    workflow = "" if is_program else state.workflow_named(scope)
+    is_served = path in (PATH, RPC_PATH) and (not offered or chosen is not None)
+    principal, waiting = scope["arp"].principal, state.unknown_peers
+    is_full = principal is None and len(waiting) >= MAX_UNKNOWN_PEERS
+    if not is_served or workflow is None or is_full:
         await refuse_socket(receive, send)
         return None
     try:
-        hub = await application.hub()
+        hub, plane = await state.hub(), await state.plane()
     except StoreError:
         await refuse_socket(receive, send)
         return None
-    encoding = SUBPROTOCOLS[chosen] if chosen else "json"
+    encoding: Encoding = SUBPROTOCOLS[chosen] if chosen else "json"
 
-    def make_peer(outbox: SocketOutbox) -> Peer:
-        check = partial(application.shown_token, scope["arp"].seat)
-        peer = Peer(hub, outbox, encoding, workflow, principal, check)
+    def make_peer(outbox: SocketOutbox) -> Peer | Connection:
+        check = partial(state.shown_token, scope)
+        peer: Peer | Connection
+        if is_program:
+            peer = Connection(plane, outbox, principal, check)
+        else:
+            peer = Peer(hub, outbox, encoding, workflow, principal, check)
+            log_arrival(peer.viewer, "WebSocket", scope)
         if principal is None:
             waiting.add(peer)
             peer.on_trusted = lambda: waiting.discard(peer)
-        log_arrival(peer.viewer, "WebSocket", scope)
         return peer
 
     await receive()
@@ -62,6 +71,6 @@ async def accept_socket(
 
 
 async def refuse_socket(receive: Receive, send: Send) -> None:
-    """Refuses a handshake; the client sees 403."""
+    """Refuse a handshake; the client sees 403."""
     await receive()
     await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})

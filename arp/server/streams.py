@@ -11,7 +11,8 @@ import base64
 import binascii
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -29,14 +30,11 @@ from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
 from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, Ping, Pong
 from arp.server.answers import status_of
-from arp.server.arrivals import log_arrival
+from arp.server.state import ServerState, log_arrival
 from arp.server.uploads import Form, Upload
 from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
-
-if TYPE_CHECKING:
-    from arp.server.application import Application
 
 EVERYTHING = {
     "components": list(VERSIONS),
@@ -48,34 +46,34 @@ FIELD_PART = "fields."
 """How a part is named that answers a file field of a form."""
 
 
-def stream_routes(application: Application) -> list[BaseRoute]:
+def stream_routes(state: ServerState) -> list[BaseRoute]:
     """Gives the routes of this transport."""
     return [
-        Route("/_arp/v1/events", _Events(application), methods=["GET"]),
-        Route("/_arp/v1/input", _Inputs(application), methods=["POST"]),
+        Route("/_arp/v1/events", _Events(state), methods=["GET"]),
+        Route("/_arp/v1/input", _Inputs(state), methods=["POST"]),
     ]
 
 
 class _Events:
     """The stream of one renderer."""
 
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         hello = _hello(request)
-        workflow = _workflow(self._application, scope)
-        hub = await self._application.hub()
+        workflow = _workflow(self._state, scope)
+        hub = await self._state.hub()
         outbox = QueueOutbox()
-        principal, check = scope["arp"].principal, self._application.guard.check_token
+        principal, check = scope["arp"].principal, partial(self._state.shown_token, scope)
         peer = Peer(hub, outbox, "json", workflow, principal, check)
         peer.may_make = False  # any page can make a browser send a GET; the first input does it
         outbox.viewer = peer.viewer
         peer.viewer.said_hello = bool(request.query_params.get("hello"))
         log_arrival(peer.viewer, "event stream", scope)
         peer.start()
-        self._application.streams.add(outbox)
+        self._state.streams.add(outbox)
         ping = Ping(id=secrets.token_hex(8))  # a secret of the two: the answer comes by POST
         try:
             await peer.receive(encode_json(hello))
@@ -83,16 +81,16 @@ class _Events:
                 raise peer.refusal
             pulse = None
             if peer.viewer.profile.takes(PING):
-                pulse = self._application.pulses[ping.id] = Pulse(encode_json(ping))
+                pulse = self._state.pulses[ping.id] = Pulse(encode_json(ping))
             await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
         finally:
-            self._application.streams.discard(outbox)
-            self._application.pulses.pop(ping.id, None)
+            self._state.streams.discard(outbox)
+            self._state.pulses.pop(ping.id, None)
             peer.closed()
 
 
-def _workflow(application: Application, scope: Scope) -> str:
-    name = application.workflow_named(scope)
+def _workflow(state: ServerState, scope: Scope) -> str:
+    name = state.workflow_named(scope)
     if name is None:
         raise UnknownObject("no agent of that name; /_api/workflows lists them", detail="workflow")
     return name
@@ -126,8 +124,8 @@ def _epoch(hello: dict[str, Any]) -> str | None:
 class _Inputs:
     """Inputs by POST, each answered when it is durable."""
 
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -138,13 +136,13 @@ class _Inputs:
         await response(scope, receive, send)
 
     async def _take(self, request: Request) -> Response:
-        hub = await self._application.hub()
+        hub = await self._state.hub()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "multipart/form-data":
-            async with self._application.intake.form(request) as form:
+            async with self._state.intake.form(request) as form:
                 return await self._submit(request, hub, _frame_of_form(form), form.files)
         if kind == "application/json":
-            frame = await self._application.intake.body(request)
+            frame = await self._state.intake.body(request)
             return await self._submit(request, hub, frame)
         reason = "content-type: send application/json or multipart/form-data"
         return _response([_error(InvalidMessage(reason))], 415)
@@ -153,7 +151,7 @@ class _Inputs:
         self, request: Request, hub: Hub, frame: bytes, files: Sequence[Upload] = ()
     ) -> Response:
         connection = AgentConnection("json", hub.settings.limits)
-        workflow = _workflow(self._application, request.scope)
+        workflow = _workflow(self._state, request.scope)
         traceparent = request.headers.get("traceparent")
         answers: list[AgentMessage] = []
         if len(frame) < LARGE_BYTES:
@@ -181,7 +179,7 @@ class _Inputs:
 
     def _answered(self, pong: Pong) -> None:
         """Takes note that who reads a stream has answered; one that has ended asks no more."""
-        pulse = self._application.pulses.get(pong.id)
+        pulse = self._state.pulses.get(pong.id)
         if pulse is not None:
             pulse.heard()
 

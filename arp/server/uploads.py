@@ -20,12 +20,12 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
-from arp.hub.shares import Key, keys_of
+from arp.access.bounds import Bounds
+from arp.access.principal import Key, keys_of
+from arp.access.usage import UsageCounter, UsageLimits
 from arp.protocol.errors import InvalidMessage, ResourceLimit
 from arp.protocol.limits import Limits
 from arp.protocol.messages import FileRef
-from arp.server.bounds import Bounds
-from arp.server.room import Most, Room
 from arp.store.blobs import too_large
 from arp.store.errors import StoreUnwritable
 
@@ -73,10 +73,12 @@ class Intake:
         self._limits = limits
         each = max(bounds.max_received_bytes_per_user, self._most_of_form)
         all_bytes = max(bounds.max_received_bytes, each)
-        self.received = Room("bodies under way", Most(each, each, all_bytes))
+        self.received = UsageCounter("bodies under way", UsageLimits(each, each, all_bytes))
         """Bytes of bodies that are being received."""
         count = bounds.max_uploads_per_user
-        self.uploads = Room("uploads under way", Most(count, count, bounds.max_uploads))
+        self.uploads = UsageCounter(
+            "uploads under way", UsageLimits(count, count, bounds.max_uploads)
+        )
         """Forms that are being received."""
 
     @property
@@ -109,7 +111,7 @@ class Intake:
             StoreUnwritable: The disk is full.
         """
         keys = keys_of(request.scope["arp"].principal)
-        self.uploads.take(keys)
+        self.uploads.acquire(keys)
         try:
             async with _Reading(self.received, request, self._most_of_form) as reading:
                 parser = _Parser(request, reading.chunks(), self._limits.max_message_bytes)
@@ -119,7 +121,7 @@ class Intake:
                 finally:
                     await form.close()
         finally:
-            self.uploads.give(keys)
+            self.uploads.release(keys)
 
     async def _read(self, items: list[tuple[str, UploadFile | str]]) -> Form:
         read, most = Form({}, []), self._limits.max_upload_bytes
@@ -134,8 +136,8 @@ class Intake:
 class _Reading:
     """One body that is being read, and counted as long as that goes on."""
 
-    def __init__(self, room: Room, request: Request, max_bytes: int) -> None:
-        self._room = room
+    def __init__(self, counter: UsageCounter, request: Request, max_bytes: int) -> None:
+        self._counter = counter
         self._request = request
         self._max_bytes = max_bytes
         self._keys: tuple[Key, ...] = keys_of(request.scope["arp"].principal)
@@ -148,7 +150,7 @@ class _Reading:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._room.give(self._keys, self._size)
+        self._counter.release(self._keys, self._size)
 
     def _check(self, size: int) -> None:
         if size > self._max_bytes:
@@ -159,7 +161,7 @@ class _Reading:
         try:
             async for chunk in self._request.stream():
                 self._check(self._size + len(chunk))
-                self._room.take(self._keys, len(chunk))
+                self._counter.acquire(self._keys, len(chunk))
                 self._size += len(chunk)
                 yield chunk
         except ClientDisconnect:

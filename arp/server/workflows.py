@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -33,26 +32,24 @@ from arp.protocol.messages import (
 )
 from arp.server.answers import json_response
 from arp.server.runs import follow, result_of
+from arp.server.state import ServerState
 from arp.server.uploads import Upload
 from arp.transport.websocket import Receive, Scope, Send
 
-if TYPE_CHECKING:
-    from arp.server.application import Application
 
-
-def workflow_routes(application: Application) -> list[BaseRoute]:
+def workflow_routes(state: ServerState) -> list[BaseRoute]:
     """Gives the route; the name is looked up when it is asked for."""
-    return [Route("/{workflow:path}", _Workflow(application))]
+    return [Route("/{workflow:path}", _Workflow(state))]
 
 
 class _Workflow:
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         workflow = request.path_params["workflow"]
-        if workflow not in self._application.served.handlers:
+        if workflow not in self._state.served.handlers:
             await json_response({"error": f"nothing at /{workflow}"}, 404)(scope, receive, send)
             return
         if request.method != "POST":
@@ -60,16 +57,16 @@ class _Workflow:
             refused = json_response({"error": f"/{workflow} takes POST"}, 405, allow)
             await refused(scope, receive, send)
             return
-        hub = await self._application.hub()
+        hub = await self._state.hub()
         live, turn_id = await self._submit(request, hub, workflow)
         turn = live.session.screen.turns[turn_id]
         if "text/event-stream" in request.headers.get("accept", ""):
-            await follow(self._application, live, turn, receive, send)
+            await follow(self._state, live, turn, receive, send)
         else:
             await (await _whole(hub, live, turn_id))(scope, receive, send)
 
     async def _submit(self, request: Request, hub: Hub, workflow: str) -> tuple[LiveSession, str]:
-        intake = self._application.intake
+        intake = self._state.intake
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "multipart/form-data":
             async with intake.form(request) as form:

@@ -31,7 +31,7 @@ from arp.session.standing import Grant, Rules, Standing
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 7
+STATE_VERSION = 8
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]

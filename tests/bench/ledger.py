@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from arp import Turn
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.models import Models
 from arp.hub.runner import Handler

@@ -20,8 +20,8 @@ import pytest
 from click.testing import CliRunner
 
 from arp import App, Turn
+from arp.access.principal import Principal
 from arp.cli import main
-from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.ledger.exports.replay_case import FORMAT, Case, Expected, TurnCase
 from arp.protocol.errors import ArpError

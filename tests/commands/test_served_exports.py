@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from arp import Access, App
+from arp.access.principal import Principal
 from arp.cli import main
 from arp.commands.served_exports import ServedFile, fetch
 from arp.commands.source import SourceError
 from arp.evidence.pack import Pack
-from arp.hub.directory import Principal
 from arp.protocol.messages import Input
 from tests.server import worker
 from tests.serving import Serving, serving

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from arp.access.principal import Principal
 from arp.control.connection import Connection
 from arp.control.control import Control
 from arp.control.desk import Plane
 from arp.control.turns import StartTurn, TurnInput, TurnState
-from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.runner import Handler
 from arp.hub.settings import HubSettings

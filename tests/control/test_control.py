@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from arp.access.principal import Principal
 from arp.control.methods import METHODS
 from arp.control.refusals import UnknownMethod
-from arp.hub.directory import Principal
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import InvalidMessage, PermissionDenied, UnknownObject
 from arp.protocol.json_value import JsonObject

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from arp.access.principal import Principal
 from arp.control.asked import OfSession
 from arp.control.control import Control
 from arp.control.desk import Plane
@@ -17,7 +18,6 @@ from arp.control.task_requests import CompleteTask, CreateTask, RetryTask, Updat
 from arp.control.turns import StartTurn, TurnInput
 from arp.evidence.checking import check_pack
 from arp.evidence.pack import Pack
-from arp.hub.directory import Principal
 from arp.hub.turn import Turn
 from arp.ledger.exports.replay_case import decode_case
 from arp.protocol.errors import InvalidMessage, SessionNotFound

@@ -8,8 +8,8 @@ from contextlib import aclosing
 
 import pytest
 
+from arp.access.principal import Principal
 from arp.control.follow import Wanted, follow, wanted
-from arp.hub.directory import Principal
 from arp.protocol.errors import SessionNotFound
 from tests.control.desk_rig import controlled, facts, gate, said, types
 from tests.hub.rig import WAIT_S, HeldStore

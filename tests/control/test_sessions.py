@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from arp.access.principal import Principal
 from arp.control.control import Control
 from arp.control.desk import Plane
 from arp.control.sessions import (
@@ -16,7 +17,6 @@ from arp.control.sessions import (
     StartThread,
 )
 from arp.control.turns import CancelTurn
-from arp.hub.directory import Principal
 from arp.hub.turn import Turn
 from arp.protocol.errors import SessionNotFound, UnknownObject
 from arp.store.memory import MemoryStore

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from arp.access.principal import Principal
 from arp.control.control import Control
 from arp.control.task_requests import (
     CancelTask,
@@ -23,7 +24,6 @@ from arp.control.task_requests import (
     UpdateTask,
 )
 from arp.control.turns import TurnInput
-from arp.hub.directory import Principal
 from arp.ledger.models import tasks as task_models
 from arp.protocol.errors import InvalidMessage, SessionBusy, SessionNotFound, UnknownObject
 from tests.control.desk_rig import controlled, facts, gate, said

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from arp.access.principal import Principal
 from arp.control.control import Control
 from arp.control.task_requests import CompleteTask, CreateTask, OfTask, UpdateTask
 from arp.control.turns import CancelTurn, QueuedTurn, StartTurn, TurnInput
-from arp.hub.directory import Principal
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import (
     InvalidMessage,

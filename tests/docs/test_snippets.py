@@ -111,10 +111,14 @@ async def test_the_hook_lets_in_whom_it_knows_and_keeps_their_sessions_apart() -
     transport = httpx.ASGITransport(run(block)["app"].asgi)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         ada = {"authorization": "Bearer one-long-secret"}
-        bob = {"authorization": "Bearer another-secret"}
+        bob = {"cookie": "session=value-of-a-cookie"}
         assert (await client.get("/_api/chats")).status_code == 401
         said = {"message": "Hello", "session_id": "hers"}
-        assert (await client.post("/private", json=said, headers=ada)).status_code == 200
+        answered = await client.post("/private", json=said, headers=ada)
+        assert answered.json()["text"] == "Hello Ada Lovelace. You may change things."
+        said = {"message": "Hello", "session_id": "his"}
+        answered = await client.post("/private", json=said, headers=bob)
+        assert answered.json()["text"] == "Hello bob."
         assert (await client.get("/_api/chats/hers", headers=ada)).status_code == 200
         assert (await client.get("/_api/chats/hers", headers=bob)).status_code == 404
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from arp import Turn, ui
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.protocol.messages import Input

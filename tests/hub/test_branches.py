@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from arp import ui
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.turn import Turn
 from arp.ledger.fact import decode

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from arp import Turn, ui
-from arp.hub.directory import Principal, utc_now
+from arp.access.principal import Principal
+from arp.hub.directory import utc_now
 from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer

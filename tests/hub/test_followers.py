@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.followers import Followers
 from arp.protocol.errors import SessionNotFound
 from tests.hub.rig import WAIT_S, HeldStore, running

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import pytest
 
 from arp import Turn, ui
+from arp.access.principal import Principal
 from arp.control.turns import TurnInput
-from arp.hub.directory import Principal
 from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.protocol.messages import Input

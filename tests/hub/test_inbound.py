@@ -10,7 +10,7 @@ from itertools import count
 import msgspec
 import pytest
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES, Inbound
 from arp.hub.peer import Peer

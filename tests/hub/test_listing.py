@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.listing import Asked
 from arp.hub.turn import Turn

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.live import settle
 from arp.protocol.errors import ArpError, SessionNotFound
 from tests.hub.rig import BROKEN, HeldStore, running, settled

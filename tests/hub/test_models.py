@@ -11,7 +11,7 @@ import pytest
 
 import arp.hub.models as models_module
 from arp import Turn
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.models import NAME, SHORT, Models
 from arp.hub.settings import HubSettings
 from arp.ledger.fact import Fact, decode, encode

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding, agent_decoder, recode

@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.player import Player
 from arp.hub.turn import Turn
 from arp.ledger.fact import Fact

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal, keys_of
 from arp.hub.settings import HubSettings
-from arp.hub.shares import Shares, keys_of
+from arp.hub.shares import Shares
 from arp.protocol.errors import RateLimited
 from tests.hub.rig import Renderer, running
 

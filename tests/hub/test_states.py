@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arp import Turn, ui
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.hub.states import NAME, SHORT, States

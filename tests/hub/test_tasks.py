@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from arp import Turn
+from arp.access.principal import Principal
 from arp.hub import tasks
-from arp.hub.directory import Principal
 from arp.hub.tasks import CURRENT_TURN, MAX_RESTARTS, Service, TurnName, make_task, start_task
 from tests.hub.rig import HeldStore, Renderer, running
 from tests.waiting import becomes

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arp import HubSettings, Turn, ui
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.ledger.fact import Fact
 from arp.protocol.errors import InternalError, SurfaceDestroyed
 from arp.record.recorder import Recorder
@@ -134,12 +134,10 @@ async def test_a_large_result_of_a_tool_leaves_a_preview_and_a_ref() -> None:
     assert (spilled.type, spilled.tool_call_id) == ("output.spilled", "t1.1")
     assert spilled.payload == {"bytes": 5_000, "sha256": ref, "preview": "x" * 2_000}
     assert (whole.type, whole.output_ref) == ("tool.result", ref)
-    assert whole.payload == {"tool": "read", "preview": "x" * 2_000, "characters": 5_000}
-    assert named(facts, "tool.result")[1][1] == {
-        "tool": "read",
-        "preview": "small",
-        "characters": 5,
-    }
+    told = {"tool": "read", "preview": "x" * 2_000, "characters": 5_000}
+    assert whole.payload == {**told, "durationMs": whole.payload["durationMs"]}
+    small = named(facts, "tool.result")[1][1]
+    assert (small["preview"], small["characters"]) == ("small", 5)
     assert read == [result.encode()]
 
 

@@ -12,14 +12,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from arp import Access, App, Turn
-from arp.server.guard import Refused
+from arp.access.guard import Refused
 from arp.transport.websocket import Scope
 from tests.page.conftest import WAIT_S
 from tests.serving import Serving, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 
-USERS = {"Bearer ada": "ada", "Bearer bob": "bob"}
+USERS = {"ada": "ada", "bob": "bob"}
 
 TRAPS = (
     "[one](/?session=trap#%74oken=bob) [two](?session=trap#token=bob) [three]({page}#token=bob) "
@@ -28,7 +28,7 @@ TRAPS = (
 
 app = App(
     "Two users",
-    access=Access(authenticate=lambda headers: USERS.get(headers.get("authorization", ""))),
+    access=Access(authenticate=lambda connection: USERS.get(connection.token)),
 )
 
 
@@ -184,7 +184,7 @@ def test_page_of_another_site_makes_no_session_on_an_open_server(
 ) -> None:
     """A GET without CORS has no `Origin`; two such requests made two sessions."""
     with serving(bare) as server, stranger() as url:
-        guard, answered = server.application.guard, dict[str, int | None]()
+        guard, answered = server.application.state.guard, dict[str, int | None]()
         check = guard.check_source
 
         def noted(scope: Scope) -> Refused | None:

@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from arp import Access, App, Turn
+from arp import Access, App, IncomingConnection, Turn
 from tests.server.sockets import Raw, raw
 from tests.serving import Serving, serving
 from tests.waiting import becomes
@@ -21,9 +21,9 @@ from tests.waiting import becomes
 TOKENS = {"a": "ada", "b": "bob"}
 
 
-def authenticate(headers: dict[str, str]) -> str | None:
+def authenticate(connection: IncomingConnection) -> str | None:
     """Ada's token is `a`, Bob's is `b`."""
-    return TOKENS.get(headers.get("authorization", "").removeprefix("Bearer "))
+    return TOKENS.get(connection.token)
 
 
 app = App(title="Access", access=Access(authenticate=authenticate))
@@ -326,7 +326,7 @@ async def test_sockets_without_a_token_are_few(
     async with raw(server, additional_headers=bearer("a")) as known:
         await known.hello("k2", ["text"])
     await strangers[0].send(json.dumps(hello_of("k3", token="b")))
-    peers = server.application.unknown_peers
+    peers = server.application.state.unknown_peers
     await becomes(lambda: len(peers) == 2)
     async with connect(server.ws) as another:
         assert json.loads(await another.recv())["type"] == "hello"

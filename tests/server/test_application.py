@@ -225,7 +225,7 @@ async def test_hub_starts_again_after_a_start_that_failed(monkeypatch: pytest.Mo
     def broken(_: str) -> Any:
         raise error
 
-    monkeypatch.setattr("arp.server.application.open_store", broken)
+    monkeypatch.setattr("arp.server.state.open_store", broken)
     status, body = await ask(inner, "GET", "/_api/chats")
     failures = await asyncio.gather(*[inner.hub() for _ in range(3)], return_exceptions=True)
     monkeypatch.undo()

@@ -39,7 +39,7 @@ async def release(server: Serving, name: str = "gate", session_id: str = "s") ->
     """Lets a turn go on that waits."""
 
     def open_gate() -> None:
-        hub = server.application._hub
+        hub = server.application.state.running
         assert hub is not None
         hub.runner.cache_of(hub.sessions[session_id])[name].set()
 

@@ -17,9 +17,9 @@ from tests.serving import Serving, serving
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 PAGE = b"<script>alert(1)</script>"
-TOKENS = {"Bearer a": "ada", "Bearer b": "bob"}
+TOKENS = {"a": "ada", "b": "bob"}
 
-app = App(access=Access(authenticate=lambda headers: TOKENS.get(headers.get("authorization", ""))))
+app = App(access=Access(authenticate=lambda connection: TOKENS.get(connection.token)))
 
 
 @app.agent

@@ -14,9 +14,9 @@ from arp import Access, App, Turn
 from arp.client.sse import SseParser
 from tests.serving import Serving, serving
 
-USERS = {"Bearer a": "ada", "Bearer b": "bob"}
+USERS = {"a": "ada", "b": "bob"}
 
-app = App(access=Access(authenticate=lambda headers: USERS.get(headers.get("authorization", ""))))
+app = App(access=Access(authenticate=lambda connection: USERS.get(connection.token)))
 
 
 @app.agent

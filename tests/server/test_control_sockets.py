@@ -14,7 +14,7 @@ from tests.server import worker
 from tests.server.rpc import Rpc, RpcFailed, rpc
 from tests.serving import Serving, serving
 
-USERS = {"Bearer adas": "ada", "Bearer bobs": "bob"}
+USERS = {"adas": "ada", "bobs": "bob"}
 
 
 def served(access: Access) -> App:
@@ -25,7 +25,7 @@ def served(access: Access) -> App:
 
 @pytest.fixture
 def server() -> Iterator[Serving]:
-    access = Access(authenticate=lambda headers: USERS.get(headers.get("authorization", "")))
+    access = Access(authenticate=lambda connection: USERS.get(connection.token))
     with serving(served(access)) as running:
         yield running
 
@@ -69,7 +69,7 @@ async def test_token_may_come_with_initialize(server: Serving) -> None:
             await program.call("initialize", token="wrong")
         await program.call("initialize", token="adas")
         assert await program.call("agentSession/list") == {"sessions": []}
-        assert not server.application.unknown_peers
+        assert not server.application.state.unknown_peers
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from arp.access.principal import Principal
 from arp.cli import main
 from arp.evidence.pack import Pack
-from arp.hub.directory import Principal
 from arp.hub.player import Player
 from arp.ledger.exports.fact_line import split_line
 from arp.ledger.exports.manifest import FACTS
@@ -62,7 +62,7 @@ async def happen(program: Rpc) -> None:
 
 def screen_of(server: Serving) -> Json:
     """Gives what renderers of the session show now."""
-    hub = server.application._hub
+    hub = server.application.state.running
     assert hub is not None
     return server.call(lambda: hub.sessions[SESSION].session.screen.canonical())
 

@@ -136,7 +136,9 @@ async def test_pings_whose_pongs_nobody_reads_fill_no_memory(server: Serving) ->
         for _ in range(5):
             writer.write(frame * 1000)
             await writer.drain()
-        most = max(most, server.call(lambda: server.application.in_transports() + in_backlogs()))
+        most = max(
+            most, server.call(lambda: server.application.state.in_transports() + in_backlogs())
+        )
     writer.transport.abort()
     assert most < 1 << 20
 
@@ -173,7 +175,7 @@ async def test_event_stream_asks_who_answers_pings_and_ends_when_nobody_does(
     assert len(asked) >= 30
     assert len(set(asked)) == 1
     assert len(asked[0]) == 16  # of a stream: nobody else can guess it
-    await becomes(lambda: not server.application.pulses)
+    await becomes(lambda: not server.application.state.pulses)
 
 
 async def test_event_stream_of_a_renderer_without_the_feature_is_not_asked(

@@ -136,7 +136,8 @@ async def test_stream_makes_no_session(server: Serving, query: str) -> None:
         chat = await client.get(f"/_api/chats/{name}")
         facts = await client.get(f"/_api/sessions/{name}/events")
         during = await listed(server)
-    sessions = server.application._hub.sessions if server.application._hub is not None else {}
+    hub = server.application.state.running
+    sessions = hub.sessions if hub is not None else {}
     await becomes(lambda: name not in sessions)
     assert (chat.status_code, facts.status_code) == (404, 404)
     assert during == before
@@ -234,7 +235,7 @@ async def test_client_that_goes_frees_everything(server: Serving) -> None:
         asyncio.run_coroutine_threadsafe(server.application.hub(), server.loop)
     )
     live = hub.sessions["gone"]
-    await becomes(lambda: not live.viewers and not server.application.streams)
+    await becomes(lambda: not live.viewers and not server.application.state.streams)
     running = live.session.running
     body = {"v": 1, "type": "input", "session_id": "gone", "input_type": "action"}
     async with httpx.AsyncClient(base_url=server.http) as client:

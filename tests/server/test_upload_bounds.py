@@ -142,7 +142,7 @@ async def test_length_beyond_the_limit_is_refused_before_a_byte_has_come(
 
 
 async def under_way(server: Serving, uploads: int) -> None:
-    intake = server.application.intake
+    intake = server.application.state.intake
     await becomes(lambda: server.call(lambda: intake.uploads.used) == uploads)
 
 
@@ -160,13 +160,13 @@ async def test_uploads_under_way_are_bounded_and_abandoned_ones_give_room(
         assert (await posted(server, "/agent", files=file)).status_code == 200
         assert await first.status() == 408
     await under_way(server, 0)
-    assert server.call(lambda: server.application.intake.received.used) == 0
+    assert server.call(lambda: server.application.state.intake.received.used) == 0
 
 
 async def test_bytes_under_way_are_bounded(server: Serving) -> None:
     """What is too much is refused; what fits beside the other is taken."""
     file = {"f": ("f", b"x" * FILE)}
-    intake = server.application.intake
+    intake = server.application.state.intake
     async with half(server, EACH, FILE - 10):
         await becomes(lambda: server.call(lambda: intake.received.used) > FILE)
         refused = code(await posted(server, "/agent", files=file))

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from arp import Turn
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.peer import Peer
 from arp.hub.runner import Handler
 from arp.transport.queue_outbox import QueueOutbox

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arp.hub.directory import Principal
+from arp.access.principal import Principal
 from arp.hub.peer import Peer
 from arp.hub.viewer import LOW_WATER_BYTES
 from arp.transport.websocket import SocketOutbox, talk

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from arp import Access, App
-from arp.server.inspect_page import FILES
+from arp.server.page import INSPECT_FILES
 from tests.page.inspect.eventful import eventful
 from tests.serving import Serving, serving
 
@@ -70,17 +70,17 @@ def test_no_file_parses_html_runs_text_or_names_another_place() -> None:
         r"\.(?:inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser"
         r"|createContextualFragment|srcdoc|setHTMLUnsafe|https?://"
     )
-    scripts = list(FILES.glob("*.js"))
+    scripts = list(INSPECT_FILES.glob("*.js"))
     assert len(scripts) > 10
     assert [path.name for path in scripts if sinks.search(path.read_text("utf-8"))] == []
-    page = (FILES / "index.html").read_text("utf-8")
+    page = (INSPECT_FILES / "index.html").read_text("utf-8")
     assert re.findall(r"<script(?![^>]* src=)", page) == []
     assert re.findall(r"<style|\sstyle=|\son\w+=", page) == []
     assert re.findall(r"(?:src|href)=\"(?!_inspect/|#)[^\"]*", page) == []
     named = set(re.findall(r"_inspect/([\w.]+)", page))
     for path in scripts:
         named |= set(re.findall(r'from "\./([\w.]+)"', path.read_text("utf-8")))
-    assert {path.name for path in FILES.iterdir()} - {"index.html"} == named
+    assert {path.name for path in INSPECT_FILES.iterdir()} - {"index.html"} == named
 
 
 @pytest.mark.browser

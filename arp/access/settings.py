@@ -1,25 +1,23 @@
-"""What a server needs to know of an app: plain values, so that the server knows no `App`."""
+"""`Access`: who may come in to an app, and how much at once."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
-from arp.hub.settings import HubSettings
-from arp.protocol.capabilities import AppInfo
-from arp.protocol.messages import Command, Workflow
-from arp.server.bounds import Bounds
+from arp.access.bounds import Bounds
+from arp.access.incoming import IncomingConnection
+from arp.access.principal import User
 
-if TYPE_CHECKING:
-    from arp.hub.runner import Handler
+Answer: TypeAlias = User | str | None
+"""A user, a user's name, or `None` to refuse."""
 
-Authenticate: TypeAlias = Callable[[dict[str, str]], Awaitable[str | None] | str | None]
-"""Takes the request's headers (lower-case names), gives the user's name, or `None` to refuse."""
-
+Authenticate: TypeAlias = Callable[[IncomingConnection], Awaitable[Answer] | Answer]
+"""Tells who is at the other end of a connection."""
 
 Token: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]+\Z", max_length=4096)]
 """What a header can carry, and a shell and an address line hand over unchanged."""
@@ -59,7 +57,7 @@ class Access(Struct, frozen=True):
     token: Token | None = None
     """Everyone must have it."""
     authenticate: Authenticate | None = None
-    """Tells who asks; before `token`."""
+    """Tells who asks, by the whole request; before `token`."""
     hosts: tuple[HostName, ...] = ()
     """Names under which the server is reached, besides this machine's own."""
     origins: tuple[Origin, ...] = ()
@@ -98,22 +96,24 @@ def _check(name: str, value: object, kind: object) -> None:
         raise ValueError(f"Access.{name}: expected {EXPECTED[name]}{shown}") from None
 
 
-class Served(Struct, frozen=True):
-    """An app, as the server sees it."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Names of this machine, as they stand in `Host`."""
 
-    handlers: Mapping[str, Handler]
-    workflows: Callable[[], list[Workflow]]
-    ledger: str = "memory:"
-    access: Access = Access()
-    settings: HubSettings = HubSettings()
-    commands: Callable[[], tuple[Command, ...]] = tuple
-    """What a user may give by a slash."""
-    debug: bool = False
-    """Whether those who are connected see tracebacks."""
-    title: str = ""
-    """What the app calls itself; empty = as its first agent."""
 
-    def about(self) -> AppInfo:
-        """Gives what the app says of itself to who may know."""
-        workflows = tuple(self.workflows())
-        return AppInfo(self.title or next((one.title for one in workflows), ""), workflows)
+def check_names(access: Access) -> None:
+    """Refuses names that others can reach where nothing keeps those others out.
+
+    Raises:
+        ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.
+    """
+    names = [name for name in access.hosts if not _is_local(name.lower())]
+    if names and access.is_open and not access.trusted_proxies:
+        raise ValueError(
+            f"{', '.join(names)} can be reached by others: set --token (or ARP_TOKEN), or give App "
+            "an Access with a token or an authenticate hook; or name the proxy in front, so that "
+            "only this machine is served: --trust-proxy ADDRESS (Access.trusted_proxies)"
+        )
+
+
+def _is_local(name: str) -> bool:
+    return name in LOOPBACK or name.endswith(".localhost")

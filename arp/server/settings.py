@@ -1,18 +1,45 @@
-"""What `arp serve` can be told, wherever it stands: a file, the environment, a flag."""
+"""What is served, and how: plain values, so that the server knows no `App` and no command line."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from arp.hub.settings import RuntimeId
+from arp.access.settings import Access, HostName, Origin, ProxyAddress, Token
+from arp.hub.settings import HubSettings, RuntimeId
+from arp.protocol.capabilities import AppInfo
+from arp.protocol.messages import Command, Workflow
 from arp.redact.settings import Redaction
-from arp.server.served import HostName, Origin, ProxyAddress, Token
+
+if TYPE_CHECKING:
+    from arp.hub.runner import Handler
+
+
+class Served(Struct, frozen=True):
+    """An app, as the server sees it."""
+
+    handlers: Mapping[str, Handler]
+    workflows: Callable[[], list[Workflow]]
+    ledger: str = "memory:"
+    access: Access = Access()
+    settings: HubSettings = HubSettings()
+    commands: Callable[[], tuple[Command, ...]] = tuple
+    """What a user may give by a slash."""
+    debug: bool = False
+    """Whether those who are connected see tracebacks."""
+    title: str = ""
+    """What the app calls itself; empty = as its first agent."""
+
+    def about(self) -> AppInfo:
+        """Return what the app says of itself to who may know."""
+        workflows = tuple(self.workflows())
+        return AppInfo(self.title or next((one.title for one in workflows), ""), workflows)
 
 
 class Serving(Struct, frozen=True):
-    """How an application is served."""
+    """What `arp serve` can be told, wherever it stands: a file, the environment, a flag."""
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     """Address to listen on."""

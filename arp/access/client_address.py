@@ -1,4 +1,4 @@
-"""Which address a request comes from, also through proxies that are trusted.
+"""Which address a request comes from, also through trusted proxies, and how it is counted.
 
 A proxy puts the address of whoever asked it behind those that the request brought along. So the
 list is read from its end: addresses of trusted proxies are hops, and the first that is none is the
@@ -18,10 +18,13 @@ from ipaddress import (
 )
 from typing import TypeAlias
 
-from arp.transport.websocket import Scope
+from arp.access.incoming import Scope
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
+
+CUSTOMER_BITS = 64
+"""Of an IPv6 address: what one client has to itself, and may take any address of."""
 
 
 def networks(names: Sequence[str]) -> tuple[Network, ...]:
@@ -65,6 +68,28 @@ def is_trusted(host: str, trusted: Sequence[Network]) -> bool:
     """Tells whether an address is a trusted proxy's."""
     address = _read(host)
     return address is not None and _is_within(address, trusted)
+
+
+def peer_address(scope: Scope) -> str:
+    """Return the address at the other end of the connection; empty over a Unix socket."""
+    client = scope.get("client")
+    return counted_address(client[0]) if client else ""
+
+
+def counted_address(host: str) -> str:
+    """Gives an address as it is counted: an IPv6 one with its whole network.
+
+    What is no IP address was put there by this process, and stays as it is.
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ip_network((int(address), CUSTOMER_BITS), strict=False))
 
 
 def _forwarded(scope: Scope) -> tuple[list[str], list[str]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
-from arp.hub.directory import Principal
-from arp.server.guard import Guard, check_names
-from arp.server.served import Access
+from arp.access.guard import Guard
+from arp.access.incoming import IncomingConnection
+from arp.access.principal import Principal, User
+from arp.access.settings import Access
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -158,7 +158,7 @@ def test_pages_of_other_sites_get_nothing_that_has_no_origin(
     prefix: str, path: str, fetch: dict[str, str], refused: int | None
 ) -> None:
     """A picture, a script, `fetch` with `no-cors`: there browsers send no `Origin`."""
-    guard = Guard(Access(origins=(LISTED,)))
+    guard = Guard(Access(origins=(LISTED,)), ("/", "/_inspect", "/_api/blobs/"))
     names = {"site": "sec-fetch-site", "mode": "sec-fetch-mode", "dest": "sec-fetch-dest"}
     headers = [(names.get(name, name), value) for name, value in fetch.items()]
     request = scope(("host", "127.0.0.1:8080"), *headers)
@@ -206,41 +206,63 @@ async def test_token_may_hold_any_character() -> None:
     guard = Guard(Access(token="pässwört"))
     raw = {"headers": [(b"authorization", "Bearer pässwört".encode())]}
     assert await guard.principal(raw) == Principal()
-    assert await guard.check_token("pässwört") == Principal()
-    assert await guard.check_token("passwort") is None
+    assert await guard.check_token("pässwört", scope()) == Principal()
+    assert await guard.check_token("passwort", scope()) is None
 
 
 async def test_without_token_and_hook_everyone_is_the_same_nobody() -> None:
     """On loopback, that is: the command line refuses other addresses."""
     guard = Guard(Access())
     assert await guard.principal(scope()) == Principal("")
-    assert await guard.check_token("anything") == Principal("")
+    assert await guard.check_token("anything", scope()) == Principal("")
 
 
 async def test_hook_tells_who_asks_and_stands_before_the_token() -> None:
-    """It gets the headers in lower case; in a hello, the token as it would stand there."""
+    """A token in a hello stands in the headers of the handshake, as if it had come there."""
     seen: list[dict[str, str]] = []
 
-    def authenticate(headers: dict[str, str]) -> str | None:
-        seen.append(headers)
-        return {"Bearer a": "ada"}.get(headers.get("authorization", ""))
+    def authenticate(connection: IncomingConnection) -> str | None:
+        seen.append(dict(connection.headers))
+        return {"a": "ada"}.get(connection.token)
 
     guard = Guard(Access(token="s3cret", authenticate=authenticate))
     by_header = await guard.principal(scope(("host", "h"), ("authorization", "Bearer a")))
-    by_hello = await guard.check_token("a")
+    by_hello = await guard.check_token("a", scope(("host", "h"), ("authorization", "Basic x")))
     by_token = await guard.principal(scope(("authorization", "Bearer s3cret")))
     assert (by_header, by_hello, by_token) == (Principal("ada"), Principal("ada"), None)
-    assert seen[0] == {"host": "h", "authorization": "Bearer a"}
-    assert seen[1] == {"authorization": "Bearer a"}
+    assert seen[0] == seen[1] == {"host": "h", "authorization": "Bearer a"}
+
+
+async def test_hook_gets_the_address_behind_trusted_proxies() -> None:
+    """What the client itself wrote counts for nothing."""
+    seen: list[str] = []
+    access = Access(
+        authenticate=lambda connection: seen.append(connection.client),
+        trusted_proxies=("10.0.0.0/8",),
+    )
+    forwarded = scope(("x-forwarded-for", "1.1.1.1, 203.0.113.9"))
+    for client in ("10.0.0.1", "203.0.113.8"):
+        assert await Guard(access).principal(forwarded | {"client": (client, 1)}) is None
+    assert await Guard(access).principal(scope()) is None
+    assert seen == ["203.0.113.9", "203.0.113.8", ""]
 
 
 async def test_hook_may_be_a_coroutine() -> None:
     """It may ask a data base."""
 
-    async def authenticate(_: dict[str, str]) -> str | None:
+    async def authenticate(_: IncomingConnection) -> str | None:
         return "ada"
 
     assert await Guard(Access(authenticate=authenticate)).principal(scope()) == Principal("ada")
+
+
+async def test_hook_may_say_more_of_a_user_than_the_name() -> None:
+    """Sessions belong to the name; agents see the rest."""
+    ada = User("ada", "Ada L.", ["admin"], {"team": 7})
+    found = await Guard(Access(authenticate=lambda _: ada)).principal(scope())
+    assert found is not None
+    assert (found.name, found.user) == ("ada", ada)
+    assert Principal("bob").user == User("bob")
 
 
 class Odd(str):
@@ -261,14 +283,14 @@ async def test_hook_that_fails_lets_nobody_in(
 ) -> None:
     """Fail closed, and say so in the log."""
 
-    def authenticate(_: dict[str, str]) -> Any:
+    def authenticate(_: IncomingConnection) -> Any:
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     guard = Guard(Access(authenticate=authenticate))
     assert await guard.principal(scope()) is None
-    assert await guard.check_token("a") is None
+    assert await guard.check_token("a", scope()) is None
     assert "the authenticate hook failed" in caplog.text
 
 
@@ -344,75 +366,3 @@ def test_guard_counts_by_the_address_behind_a_trusted_proxy() -> None:
         False,
     ]
     assert not Guard(Access()).is_proxy("127.0.0.1")
-
-
-@pytest.mark.parametrize(
-    ("access", "is_refused"),
-    [
-        (Access(hosts=("agents.example",)), True),
-        (Access(hosts=("127.0.0.1", "Agents.Example")), True),
-        (Access(hosts=("192.168.1.7",)), True),
-        (Access(hosts=("localhost.example",)), True),
-        (Access(hosts=("localhost", "127.0.0.1", "[::1]", "app.localhost")), False),
-        (Access(hosts=("agents.example",), token="t"), False),
-        (Access(hosts=("agents.example",), authenticate=lambda _: "guest"), False),
-        (Access(hosts=("agents.example",), trusted_proxies=("10.0.0.1",)), False),
-        (Access(), False),
-    ],
-)
-def test_name_that_others_can_reach_needs_something_that_keeps_them_out(
-    access: Access, is_refused: bool
-) -> None:
-    """Behind a proxy on this machine everybody comes from this machine."""
-    if is_refused:
-        with pytest.raises(ValueError, match=r"can be reached by others: set --token .*ARP_TOKEN"):
-            check_names(access)
-    else:
-        check_names(access)
-
-
-# -- what Access takes -----------------------------------------------------------------------------
-
-
-TEXT: Any = "x.example"
-"""One text, where a tuple belongs."""
-
-
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda: Access(token=""), "Access.token: expected a text without spaces and"),
-        (lambda: Access(token="a b"), "Access.token: expected a text without spaces and"),
-        (lambda: Access(hosts=("http://x",)), "Access.hosts: expected a host name without scheme"),
-        (lambda: Access(hosts=("x:80",)), "without scheme and port, as agents.example.org, got 'x"),
-        (lambda: Access(hosts=TEXT), "Access.hosts: expected a tuple of texts, got 'x.exa"),
-        (lambda: Access(origins=("*",)), "Access.origins: expected an origin without a path"),
-        (lambda: Access(origins=("x.example",)), "got 'x.example'"),
-        (lambda: Access(origins=("https://x.example/a",)), "got 'https://x.example/a'"),
-        (lambda: Access(trusted_proxies=("proxy",)), "Access.trusted_proxies: expected an address"),
-        (lambda: Access(trusted_proxies=("10.0.0.256",)), "as 10.0.0.7 or 10.0.0.0/8, got '10.0"),
-        (lambda: Access(trusted_proxies=("10.0.0.0/40",)), "Access.trusted_proxies: expected an"),
-        (lambda: Access(trusted_proxies=TEXT), "Access.trusted_proxies: expected a tuple of texts"),
-    ],
-)
-def test_access_that_would_let_nobody_in_is_refused_at_once(make: Any, says: str) -> None:
-    """style.md: what was wrong, where, and what to do."""
-    with pytest.raises(ValueError, match=re.escape(says)):
-        make()
-
-
-@pytest.mark.parametrize(
-    "origin",
-    [
-        "https://example.org",
-        "https://example.org/",
-        "http://localhost:5173",
-        "http://[::1]:8080",
-        "tauri://localhost",
-        "chrome-extension://abcdefghijklmnop",
-        "null",
-    ],
-)
-def test_origins_that_pages_have_are_taken(origin: str) -> None:
-    """Web pages, desktop shells, extensions, sandboxed frames."""
-    assert Access(origins=(origin,)).origins == (origin,)

@@ -1,4 +1,4 @@
-"""What is in use counts for a user and an address before it counts for all."""
+"""Connections count for a user and an address before they count for all."""
 
 from __future__ import annotations
 
@@ -12,56 +12,15 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from arp import Access, App, Bounds, Turn
-from arp.hub.directory import Principal
-from arp.protocol.errors import RateLimited
-from arp.server.room import Most, Room, Seat
 from tests.serving import Serving, serving
 
-ADA, BOB = ("user 'ada'", "address 1"), ("user 'bob'", "address 2")
-
-
-def test_user_and_address_are_refused_before_all_are() -> None:
-    room = Room("things", Most(2, 3, 4))
-    room.take(ADA, 2)
-    with pytest.raises(RateLimited, match="user 'ada' has things up to the bound"):
-        room.take(ADA)
-    room.take(ADA[1:])
-    with pytest.raises(RateLimited, match="address 1 has things up to the bound"):
-        room.take(("user 'eve'", "address 1"))
-    room.take(BOB)
-    with pytest.raises(RateLimited, match="there are things up to the bound"):
-        room.take(BOB)
-    room.give(BOB)
-    room.take(("user 'eve'", "address 3"))
-    assert room.used == 4
-
-
-def test_what_is_given_back_leaves_nothing() -> None:
-    room = Room("things", Most(9, 9, 9))
-    room.take(ADA, 3)
-    room.give(ADA, 3)
-    assert (room.used, len(room._by_key)) == (0, 0)
-
-
-def test_seat_counts_for_the_user_as_soon_as_that_is_known() -> None:
-    room = Room("seats", Most(1, 9, 9))
-    first, second = Seat(room, Principal("", "1")), Seat(room, Principal("", "1"))
-    first.known("ada")
-    with pytest.raises(RateLimited, match="user 'ada'"):
-        second.known("ada")
-    first.leave()
-    second.known("ada")
-    second.leave()
-    assert (room.used, len(room._by_key)) == (0, 0)
-
-
-USERS = {"Bearer a": "ada", "Bearer b": "bob"}
+USERS = {"a": "ada", "b": "bob"}
 
 
 @pytest.fixture
 def server() -> Iterator[Serving]:
     access = Access(
-        authenticate=lambda headers: USERS.get(headers.get("authorization", "")),
+        authenticate=lambda connection: USERS.get(connection.token),
         bounds=Bounds(max_connections_per_user=2),
     )
     app = App(title="Two users", access=access)

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from arp.hub.settings import Seconds
-from arp.protocol.limits import Count
+from arp.protocol.limits import Count, Seconds
 from arp.protocol.refusal import explain
 
 

@@ -17,49 +17,30 @@ from __future__ import annotations
 import hmac
 import inspect
 import logging
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from arp.hub.directory import Principal
-from arp.hub.saved import PREFIX
-from arp.server.client_address import client_address, is_elsewhere, is_trusted, networks
-from arp.server.counted_address import counted_address, peer_address
-from arp.server.inspect_page import INSPECT
-from arp.server.served import Access
-from arp.transport.websocket import Scope
+from arp.access.client_address import (
+    client_address,
+    counted_address,
+    is_elsewhere,
+    is_trusted,
+    networks,
+    peer_address,
+)
+from arp.access.incoming import IncomingConnection, Scope
+from arp.access.principal import Principal, User
+from arp.access.settings import LOOPBACK, Access
 
 logger = logging.getLogger(__name__)
 
-PAGES = ("/", INSPECT)
-
 OWN_SITES = frozenset(("same-origin", "none"))
 """What `Sec-Fetch-Site` says of our own pages, and of what a person typed."""
-
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
 
 ONLY_HERE = (
     "this app has neither token nor hook, so it serves its own machine alone; "
     "give App an Access(token=…), or an Access(authenticate=…)"
 )
-
-
-def check_names(access: Access) -> None:
-    """Refuses names that others can reach where nothing keeps those others out.
-
-    Raises:
-        ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.
-    """
-    names = [name for name in access.hosts if not _is_local(name.lower())]
-    if names and access.is_open and not access.trusted_proxies:
-        raise ValueError(
-            f"{', '.join(names)} can be reached by others: set --token (or ARP_TOKEN), or give App "
-            "an Access with a token or an authenticate hook; or name the proxy in front, so that "
-            "only this machine is served: --trust-proxy ADDRESS (Access.trusted_proxies)"
-        )
-
-
-def _is_local(name: str) -> bool:
-    return name in LOOPBACK or name.endswith(".localhost")
 
 
 class Refused(NamedTuple):
@@ -70,9 +51,15 @@ class Refused(NamedTuple):
 
 
 class Guard:
-    """Decides about requests for one app."""
+    """Decides about requests for one app.
 
-    def __init__(self, access: Access) -> None:
+    Args:
+        access: Who may come in.
+        linked: Paths that links on other sites may open; one that ends with `/` stands for all
+            below it.
+    """
+
+    def __init__(self, access: Access, linked: Sequence[str] = ("/",)) -> None:
         self._token = access.token
         self._authenticate = access.authenticate
         self._is_open = access.is_open
@@ -80,6 +67,8 @@ class Guard:
         self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
         self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
+        self._linked = frozenset(linked)
+        self._linked_folders = tuple(path for path in linked if path != "/" and path[-1] == "/")
 
     def check_source(self, scope: Scope) -> Refused | None:
         """Checks where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
@@ -90,11 +79,11 @@ class Guard:
             return Refused(
                 421, "this host name is not served here; the server's hosts setting lists more"
             )
-        origins = _values(scope, b"origin")
-        if len(origins) == 1 and origins[0] in self._origins:
+        if self.has_listed_origin(scope):
             return None
+        origins = _values(scope, b"origin")
         is_own = all(self._is_own(origin, hosts[0]) for origin in origins) and len(origins) < 2
-        if is_own and (_sites(scope) <= OWN_SITES or _is_visit(scope)):
+        if is_own and (_sites(scope) <= OWN_SITES or self._is_visit(scope)):
             return None
         return Refused(403, "this origin may not use this server; its origins setting lists more")
 
@@ -110,11 +99,10 @@ class Guard:
         """Tells whether an address is a trusted proxy's, so that many clients come from it."""
         return bool(self._proxies) and is_trusted(host, self._proxies)
 
-    def listed_origin(self, scope: Scope) -> bytes | None:
-        """Gives the origin of the page that asks, if it is one of those that are listed."""
-        origins = [value for name, value in scope["headers"] if name == b"origin"]
-        is_listed = len(origins) == 1 and origins[0].decode("latin-1").lower() in self._origins
-        return origins[0] if is_listed else None
+    def has_listed_origin(self, scope: Scope) -> bool:
+        """Return whether the page that asks is of an origin that is listed."""
+        origins = _values(scope, b"origin")
+        return len(origins) == 1 and origins[0] in self._origins
 
     def _refused_remote(self) -> Refused:
         if not self._has_warned:
@@ -126,44 +114,66 @@ class Guard:
     def _is_own(origin: str, host: str) -> bool:
         return origin in (f"http://{host}", f"https://{host}")
 
-    async def principal(self, scope: Scope) -> Principal | None:
-        """Tells who asks; `None` if nobody that may."""
-        if self._authenticate is not None:
-            headers = {
-                name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-            }
-            return await self._ask(headers)
-        if self._token is None:
-            return Principal()
-        values = _values(scope, b"authorization", lower=False)
-        scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
-        if scheme.lower() != "bearer":
-            return None
-        return await self.check_token(token.strip().encode("latin-1").decode(errors="replace"))
+    def _is_visit(self, scope: Scope) -> bool:
+        """Return whether somebody follows a link, from wherever, to a page or a file of ours.
 
-    async def check_token(self, token: str) -> Principal | None:
-        """Tells to whom a token belongs that came in a `hello`."""
+        The browser shows what comes, and the page with the link learns nothing of it.
+        """
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        return (
+            scope.get("method") in ("GET", "HEAD")
+            and _values(scope, b"sec-fetch-mode") == ["navigate"]
+            and _values(scope, b"sec-fetch-dest") == ["document"]
+            and (path in self._linked or path.startswith(self._linked_folders))
+        )
+
+    async def principal(self, scope: Scope) -> Principal | None:
+        """Return who asks; `None` if nobody that may.
+
+        A hook is asked once for each request, and once for the handshake of a connection.
+        """
         if self._authenticate is not None:
-            return await self._ask({"authorization": f"Bearer {token}"})
+            return await self._ask(scope)
         if self._token is None:
             return Principal()
+        token = IncomingConnection(scope).token
+        return self._check(token) if token else None
+
+    async def check_token(self, token: str, scope: Scope) -> Principal | None:
+        """Return to whom a token belongs that came in a `hello`; `None` if it is not valid.
+
+        Args:
+            token: What the `hello` has.
+            scope: Of the handshake. A hook is asked again, with the token as if a header had it.
+        """
+        if self._authenticate is not None:
+            return await self._ask(scope, token)
+        return Principal() if self._token is None else self._check(token)
+
+    def _check(self, token: str) -> Principal | None:
+        assert self._token is not None
         matches = hmac.compare_digest(token.encode(), self._token.encode())
         return Principal() if matches else None
 
-    async def _ask(self, headers: dict[str, str]) -> Principal | None:
+    async def _ask(self, scope: Scope, token: str | None = None) -> Principal | None:
         assert self._authenticate is not None
+        address = client_address(scope, self._proxies)
+        connection = IncomingConnection(scope, "" if address is None else str(address), token)
         try:
-            name = self._authenticate(headers)
-            if inspect.isawaitable(name):
-                name = await name
-            if not isinstance(name, str | None):
-                raise TypeError(f"it gave {type(name).__name__}, not a name or None")
-            name = None if name is None else str.__str__(name)  # a subclass is what it holds
+            answer = self._authenticate(connection)
+            if inspect.isawaitable(answer):
+                answer = await answer
+            if isinstance(answer, User):
+                return Principal(answer.name, known_as=answer)
+            if answer is None:
+                return None
+            if not isinstance(answer, str):
+                raise TypeError(f"it gave {type(answer).__name__}, not a User, a name or None")
         except Exception:
             # Whatever it was: who cannot be told apart does not come in.
             logger.exception("the authenticate hook failed")
             return None
-        return Principal(name) if name is not None else None
+        return Principal(str.__str__(answer))  # of a subclass, what it holds
 
 
 def _sites(scope: Scope) -> set[str]:
@@ -171,23 +181,8 @@ def _sites(scope: Scope) -> set[str]:
     return set(_values(scope, b"sec-fetch-site"))
 
 
-def _is_visit(scope: Scope) -> bool:
-    """Tells whether somebody follows a link, from wherever, to a page or a file of ours.
-
-    The browser shows what comes, and the page with the link learns nothing of it.
-    """
-    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-    return (
-        scope.get("method") in ("GET", "HEAD")
-        and _values(scope, b"sec-fetch-mode") == ["navigate"]
-        and _values(scope, b"sec-fetch-dest") == ["document"]
-        and (path in PAGES or path.startswith(PREFIX))
-    )
-
-
-def _values(scope: Scope, name: bytes, *, lower: bool = True) -> list[str]:
-    values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
-    return [value.lower() for value in values] if lower else values
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1").lower() for key, value in scope["headers"] if key == name]
 
 
 def _host_name(host: str) -> str:

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from arp.server.client_address import client_address, is_elsewhere, networks
+from arp.access.client_address import (
+    client_address,
+    counted_address,
+    is_elsewhere,
+    networks,
+    peer_address,
+)
 
 TRUSTED = networks(["127.0.0.1", "10.0.0.0/8", "fd00::/8"])
 
@@ -94,3 +100,28 @@ def test_what_a_trusted_proxy_does_not_tell_is_from_elsewhere(
     request = scope(client, *headers)
     assert is_elsewhere(request, TRUSTED) is with_proxies
     assert is_elsewhere(request) is without
+
+
+# -- as it is counted ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:bbbb::9", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_address_of_version_six_counts_with_its_network(host: str, counted: str) -> None:
+    """Whoever has one of these has all of them."""
+    assert counted_address(host) == counted
+    assert peer_address({"client": (host, 1)}) == counted
+
+
+def test_unix_socket_has_no_address() -> None:
+    assert peer_address({"client": None}) == peer_address({}) == ""

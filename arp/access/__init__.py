@@ -1,0 +1,5 @@
+"""Who may come in: settings, users, addresses, and the guard that every transport asks.
+
+Read in this order: `principal`, `incoming`, `bounds`, `settings`, `client_address`, `usage`,
+`guard`.
+"""

@@ -1,0 +1,105 @@
+"""What a hook that authenticates is given: a request, or the handshake of a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+Scope: TypeAlias = Mapping[str, Any]
+"""What ASGI says of a request. Of one that came another way, its `headers`, `client` and `path`."""
+
+
+class Headers(Mapping[str, str]):
+    """The headers of a request, by their names in any case; several of one name are joined.
+
+    Args:
+        raw: As ASGI has them.
+        token: Stands in `authorization` if there is one, whatever the request has there.
+    """
+
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]], token: str | None = None) -> None:
+        self._values: dict[str, str] = {}
+        for key, value in raw:
+            name, text = key.decode("latin-1").lower(), value.decode("latin-1")
+            before = self._values.get(name)
+            # RFC 9110, 5.3; cookies are the exception (RFC 9113, 8.2.3).
+            between = "; " if name == "cookie" else ", "
+            self._values[name] = text if before is None else before + between + text
+        if token is not None:
+            self._values["authorization"] = f"Bearer {token}"
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class IncomingConnection:
+    """A request, or the handshake of a connection, whichever way it came.
+
+    What a way in does not have is empty.
+
+    Args:
+        scope: Of the request.
+        client: The address that it comes from, behind proxies that are trusted; empty where that
+            is not known.
+        token: One that was shown after the handshake, in a `hello`.
+    """
+
+    def __init__(self, scope: Scope, client: str = "", token: str | None = None) -> None:
+        self.scope = scope
+        """All that ASGI says of the request."""
+        self.client = client
+        """The address that it comes from, behind trusted proxies; empty where it is not known."""
+        self._shown = token
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, by their names in any case.
+
+        A token that was shown in a `hello` stands in `authorization`, as if a header had it.
+        """
+        return Headers(self.scope.get("headers", ()), self._shown)
+
+    @property
+    def token(self) -> str:
+        """The token of `Authorization: Bearer …`, or of a `hello`; empty if there is none."""
+        if self._shown is not None:
+            return self._shown
+        scheme, _, token = self.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return ""
+        return token.strip().encode("latin-1").decode(errors="replace")
+
+    @cached_property
+    def cookies(self) -> Mapping[str, str]:
+        """The cookies; of several of one name, the last."""
+        parts = (part.partition("=") for part in self.headers.get("cookie", "").split(";"))
+        return {name.strip(): _unquoted(value.strip()) for name, equals, value in parts if equals}
+
+    @cached_property
+    def query(self) -> Mapping[str, str]:
+        """What stands behind `?`; of several values of one name, the last."""
+        text = self.scope.get("query_string", b"").decode("latin-1")
+        return dict(parse_qsl(text, keep_blank_values=True))
+
+    @property
+    def path(self) -> str:
+        """The path below that where the app is mounted."""
+        path: str = self.scope.get("path", "")
+        return path.removeprefix(self.scope.get("root_path", ""))
+
+    @property
+    def kind(self) -> str:
+        """The way it came: `http` or `websocket`; more may follow."""
+        return str(self.scope.get("type", ""))
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value

@@ -1,0 +1,69 @@
+"""Who is at the other end of a connection, and for whom that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+Key: TypeAlias = str
+"""One user, or one address."""
+
+
+class User(Struct, frozen=True):
+    """A user, as `Access.authenticate` knows them and `turn.user` shows them.
+
+    Raises:
+        TypeError: A name that is no text, roles that are one text, claims that are no mapping.
+    """
+
+    name: str = ""
+    """Sessions belong to it; empty where nothing tells one user from another."""
+    display_name: str = ""
+    """For people; the name if it is not given."""
+    roles: Collection[str] = ()
+    """What your agents may look at: `if "admin" in turn.user.roles`."""
+    claims: Mapping[str, Any] = {}
+    """Whatever else is known, such as the claims of a signed token."""
+
+    def __post_init__(self) -> None:
+        """Check what an author wrote, and make plain texts of subclasses of `str`."""
+        for field in ("name", "display_name"):
+            force_setattr(self, field, _text(field, getattr(self, field)))
+        if not self.display_name:
+            force_setattr(self, "display_name", self.name)
+        if isinstance(self.roles, str) or not isinstance(self.roles, Collection):
+            raise TypeError(f"User.roles: expected a list of texts, got {self.roles!r:.60}")
+        force_setattr(self, "roles", tuple(_text("roles", role) for role in self.roles))
+        if not isinstance(self.claims, Mapping):
+            raise TypeError(f"User.claims: expected a mapping, got {type(self.claims).__name__}")
+
+
+class Principal(Struct, frozen=True):
+    """Who is at the other end of a connection; sessions belong to one."""
+
+    name: str = ""
+    address: str = ""
+    """From where; empty where bounds do not count it."""
+    known_as: User | None = None
+    """What the hook said of the user; `None` where the name is all that is known."""
+
+    @property
+    def user(self) -> User:
+        """The user, by the name alone if no more is known."""
+        return self.known_as or User(self.name)
+
+
+def keys_of(principal: Principal) -> tuple[Key, ...]:
+    """Return for whom a principal counts; empty where neither a user nor an address is known."""
+    user = (f"user {principal.name!r}",) if principal.name else ()
+    address = (f"address {principal.address}",) if principal.address else ()
+    return user + address
+
+
+def _text(field: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"User.{field}: expected a text, got {type(value).__name__}")
+    return str.__str__(value)  # of a subclass, what it holds

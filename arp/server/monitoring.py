@@ -1,0 +1,91 @@
+"""What monitors ask: `/health`, `/ready`, and `/metrics` for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from arp.hub.hub import Hub
+from arp.server.answers import json_response
+from arp.server.state import ServerState
+from arp.store.errors import StoreError
+
+
+def monitoring_routes(state: ServerState) -> list[BaseRoute]:
+    """Return the routes of this file."""
+    monitoring = _Monitoring(state)
+    return [
+        Route("/health", monitoring.health),
+        Route("/ready", monitoring.ready),
+        Route("/metrics", monitoring.metrics),
+    ]
+
+
+class _Monitoring:
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+
+    async def health(self, _: Request) -> Response:
+        """Say whether this process serves sessions now; before the first request it could."""
+        trouble = self._state.running.trouble if self._state.running is not None else ""
+        if trouble:
+            return JSONResponse({"status": "failing", "reason": trouble}, 503)
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """Say whether the ledger is open and can be read, and what is known of its facts.
+
+        Facts are verified in the background, if that is due. Broken sessions are named to their
+        owner; others get their number.
+        """
+        reason = await self._state.unopened()
+        if reason is None:
+            hub = await self._state.hub()
+            try:
+                await hub.store.open_sessions()
+            except StoreError as error:
+                reason = error.message
+        if reason is not None:
+            return json_response({"status": "not ready", "error": reason}, 503)
+        hub.verifier.begin()
+        principal = request.scope["arp"].principal
+        found = hub.verifier.told(principal.name if principal is not None else None)
+        return json_response({"status": "ready", "verification": found})
+
+    async def metrics(self, _: Request) -> Response:
+        """Give the figures of this moment: they are read from the hub, and kept nowhere else."""
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(HubCollector(await self._state.hub(), self._state.in_transports))
+        return Response(generate_latest(registry), media_type="text/plain; version=0.0.4")
+
+
+class HubCollector:
+    """Reads one hub."""
+
+    def __init__(self, hub: Hub, in_transports: Callable[[], int]) -> None:
+        self._hub = hub
+        self._in_transports = in_transports
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the figures of this moment."""
+        hub = self._hub
+        viewers = [viewer for live in hub.sessions.values() for viewer in live.viewers.values()]
+        behind = sum(viewer.state == "behind" for viewer in viewers)
+        yield GaugeMetricFamily("arp_sessions", "Sessions in memory.", len(hub.sessions))
+        yield GaugeMetricFamily("arp_renderers", "Attached renderers.", len(viewers))
+        yield GaugeMetricFamily("arp_renderers_behind", "Renderers that cannot keep up.", behind)
+        yield GaugeMetricFamily("arp_turns_running", "Turns that run.", len(hub.runner.tasks))
+        frames = {id(frame): frame for viewer in viewers for frame in viewer.outbox.waiting()}
+        buffered = sum(map(len, frames.values())) + self._in_transports()
+        yield GaugeMetricFamily(
+            "arp_buffered_bytes",
+            "Memory held by what waits to be sent, in transports too; shared frames count once.",
+            buffered,
+        )
+        yield CounterMetricFamily("arp_ledger_writes", "Durable writes.", hub.writer.writes)
+        yield CounterMetricFamily("arp_ledger_facts", "Facts written.", hub.writer.facts)

@@ -1,0 +1,244 @@
+"""What the routes of one server share: the app, its hub, and what is under way.
+
+Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent
+application does not run a mounted application's lifespan. Routes take this object and nothing else
+of the server; `Application` puts a `Caller` into `scope["arp"]` before a route runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+import msgspec
+from msgspec import Struct
+
+from arp.access.guard import Guard
+from arp.access.principal import Principal
+from arp.access.settings import check_names
+from arp.access.usage import Slot, UsageCounter, UsageLimits
+from arp.control.connection import Connection
+from arp.control.control import Control
+from arp.control.desk import Plane
+from arp.hub.hub import Hub
+from arp.hub.peer import Peer
+from arp.hub.viewer import Viewer
+from arp.protocol.blob_path import PREFIX
+from arp.redact.settings import Redaction
+from arp.server.own_secrets import with_own_secrets
+from arp.server.page import INSPECT
+from arp.server.settings import Served
+from arp.server.uploads import Intake
+from arp.server.workers import SeveralWorkers, check_alone
+from arp.store.errors import StoreError
+from arp.store.location import open_blobs, open_store
+from arp.telemetry.following import begin
+from arp.transport.event_stream import Pulse
+from arp.transport.queue_outbox import QueueOutbox
+from arp.transport.websocket import Scope
+
+if TYPE_CHECKING:
+    from arp.telemetry.follower import Follower
+
+LINKED = ("/", INSPECT, PREFIX)
+"""Pages and files of ours that links on other sites may open."""
+
+logger = logging.getLogger(__name__)
+
+
+class Caller(Struct, frozen=True):
+    """Who a request comes from."""
+
+    principal: Principal | None
+    slot: Slot
+
+
+class ServerState:
+    """One app that is served, and what its requests share.
+
+    Raises:
+        ValueError: Others can reach it by a name, and nothing keeps them out.
+    """
+
+    def __init__(self, served: Served) -> None:
+        check_names(served.access)
+        self.served = served
+        self.guard = Guard(served.access, LINKED)
+        bounds = served.access.bounds
+        self.intake = Intake(bounds, served.settings.limits)
+        limits = UsageLimits(
+            bounds.max_connections_per_user, bounds.max_connections_per_address, sys.maxsize
+        )
+        self.conversations = UsageCounter("connections", limits)
+        """Requests and WebSockets that are being served."""
+        self.streams: set[QueueOutbox] = set()
+        """Event streams that are open."""
+        self.pulses: dict[str, Pulse] = {}
+        """Of those whose readers answer pings, by the id of the ping."""
+        self.unknown_peers: set[Peer | Connection] = set()
+        """Connections that have not shown a token yet."""
+        self.in_transports: Callable[[], int] = lambda: 0
+        """Bytes that the transports of all connections hold, where our own server runs."""
+        self.running: Hub | None = None
+        """The hub, once it has started."""
+        self._refusal_logged = ""
+        """Why the ledger could not be opened, as the log has it."""
+        self._plane: Plane | None = None
+        self._starting: asyncio.Task[Hub] | None = None
+        self._follower: Follower | None = None
+
+    # -- the app ---------------------------------------------------------------------------------
+
+    @property
+    def workflow(self) -> str:
+        """The agent of a session that names none."""
+        return next(iter(self.served.handlers))
+
+    def workflow_named(self, scope: Scope) -> str | None:
+        """Return the agent that `?workflow=` names, or the first; `None` if there is none such."""
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        name = query.get("workflow", [self.workflow])[0].lstrip("/")
+        return name if name in self.served.handlers else None
+
+    def redaction(self) -> Redaction:
+        """Return what is taken out of facts: as it was set, and the secrets of this process."""
+        served = self.served
+        return with_own_secrets(served.settings.redaction, os.environ, served.access.token)
+
+    # -- the hub ---------------------------------------------------------------------------------
+
+    async def hub(self) -> Hub:
+        """Return the hub, started.
+
+        Raises:
+            StoreError: The ledger cannot be opened; the next call tries again.
+        """
+        if self.running is not None:
+            return self.running
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+        try:
+            self.running = await asyncio.shield(self._starting)
+        finally:
+            if self._starting is not None and self._starting.done():
+                self._starting = None
+        return self.running
+
+    async def plane(self) -> Plane:
+        """Return the control plane of the hub.
+
+        Raises:
+            StoreError: As `hub`.
+        """
+        hub = await self.hub()
+        if self._plane is None or self._plane.hub is not hub:
+            self._plane = Plane(hub, list(self.served.handlers))
+        return self._plane
+
+    async def control(self, principal: Principal) -> Control:
+        """Return the control plane in the name of a principal.
+
+        Raises:
+            StoreError: As `hub`.
+        """
+        return Control(await self.plane(), principal)
+
+    async def _start(self) -> Hub:
+        if not self.served.handlers:
+            raise RuntimeError("the app has no agent; write @app.agent above an async function")
+        check_alone()
+        served, began_ns = self.served, time.time_ns()
+        store = open_store(served.ledger)
+        await store.open()
+        settings = msgspec.structs.replace(served.settings, redaction=self.redaction())
+        hub = Hub(store, open_blobs(served.ledger), served.handlers, settings)
+        hub.commands, hub.about = served.commands, served.about
+        hub.runner.debug = served.debug
+        await hub.start()
+        if settings.telemetry:
+            self._follower = begin(hub, os.environ, began_ns)
+        return hub
+
+    async def unopened(self) -> str | None:
+        """Open the ledger, if it is not; return why it cannot be, for those who ask from outside.
+
+        The log has it in full, once: it may name files.
+        """
+        if self.running is not None:
+            return None
+        try:
+            await self.hub()
+        except StoreError as error:
+            if str(error) != self._refusal_logged:
+                self._refusal_logged = str(error)
+                logger.error("%s", error)
+            if error.retryable or isinstance(error, SeveralWorkers):
+                return error.message
+            return "the ledger cannot be opened; the server's log says why"
+        return None
+
+    async def aclose(self) -> None:
+        """Let turns finish or park them, and close the ledger."""
+        self.close_streams()
+        if self.running is not None:
+            hub, self.running = self.running, None
+            follower, self._follower = self._follower, None
+            await hub.aclose(follower.aclose if follower is not None else None)
+
+    def hurry(self) -> None:
+        """Let `aclose` interrupt turns at once; may be called from a signal handler."""
+        if self.running is not None:
+            self.running.runner.hurry = True
+
+    # -- connections -----------------------------------------------------------------------------
+
+    async def shown_token(self, scope: Scope, token: str) -> Principal | None:
+        """Return to whom a token belongs that came over a connection; it counts for them then.
+
+        Args:
+            scope: Of the connection's handshake.
+            token: What the `hello` has.
+
+        Raises:
+            RateLimited: They have too many.
+        """
+        principal = await self.guard.check_token(token, scope)
+        if principal is None:
+            return None
+        slot: Slot = scope["arp"].slot
+        slot.assign(principal.name)
+        return msgspec.structs.replace(principal, address=slot.address)
+
+    @contextmanager
+    def streaming(self, outbox: QueueOutbox) -> Iterator[None]:
+        """Let an event stream be ended from outside, for a block: when the server stops."""
+        self.streams.add(outbox)
+        try:
+            yield
+        finally:
+            self.streams.discard(outbox)
+
+    def close_streams(self) -> None:
+        """End every event stream; their renderers come back."""
+        for outbox in list(self.streams):
+            outbox.close(1012, "restarting")
+
+
+def log_arrival(viewer: Viewer, way: str, scope: Scope | None = None) -> None:
+    """Log that a renderer has come; `closed` logs that it went.
+
+    Args:
+        viewer: The renderer.
+        way: How its frames travel.
+        scope: Of its request; never its headers or its query, which may hold a token.
+    """
+    client = scope.get("client") if scope is not None else None
+    place = f" from {client[0]}:{client[1]}" if client else ""
+    logger.info("renderer %s came by %s (%s)%s", viewer.id, way, viewer.encoding, place)
