@@ -23,8 +23,7 @@ from arp.hub.live import LiveSession
 from arp.ledger.fact import decode
 from arp.ledger.tracing import Trace
 from arp.store.errors import StoreError
-from arp.telemetry.fold import TYPES, SpanFold
-from arp.telemetry.measured import Measured, Span
+from arp.telemetry.fold import TYPES, Measured, SpanFold, nanoseconds
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +155,8 @@ class Follower:
             return
         if head.type == "model.delta" and not followed.fold.wants_text(head.turn_id):
             return
-        for one in followed.fold.fold(decode(body)):
-            at = one.end_ns if isinstance(one, Span) else one.at_ns
-            if place > followed.told and at >= self._began_ns:
+        fact = decode(body)
+        is_new = place > followed.told and (nanoseconds(fact.timestamp) or 0) >= self._began_ns
+        for one in followed.fold.fold(fact):
+            if is_new:
                 yield one

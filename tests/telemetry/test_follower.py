@@ -15,8 +15,8 @@ from arp.hub.turn import Turn
 from arp.ledger.tracing import Trace
 from arp.store.memory import MemoryStore
 from arp.telemetry import follower as module
+from arp.telemetry.fold import Measured, Span
 from arp.telemetry.follower import Follower
-from arp.telemetry.measured import Measured, Span
 from tests.control.desk_rig import controlled, facts, gate, said
 from tests.hub.rig import HeldStore
 from tests.telemetry.rig import WANTED, Exported, Followed, followed
