@@ -394,7 +394,7 @@ class Session:
         self._surfaces.clear()
 
     def tell_versions(self) -> None:
-        """Notes on the screen which versions of turns there are."""
+        """Show on the screen which versions of turns there are."""
         branches = self.standing.branches
         for turn in self.screen.turns.values() if branches is not None else ():
             if turn.inputs and branches is not None and turn.id in branches:

@@ -6,7 +6,7 @@ cache. Bytes of another version, of another life of the session, or that make no
 and the log is read from the first fact.
 
 What a crash loses by design is not in it: text that is held since it may be a secret, what people
-typed beside what the ledger has, what a turn noted of its use before it ended.
+typed beside what the ledger has, what a turn recorded of its use before it ended.
 """
 
 from __future__ import annotations
