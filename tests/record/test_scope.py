@@ -62,6 +62,13 @@ def test_what_cannot_be_written_as_json_is_refused() -> None:
     assert recording.facts() == []
 
 
+def test_payload_that_is_no_object_is_refused() -> None:
+    recording = Recording()
+    with pytest.raises(TypeError, match="payload: expected a dict, got list"):
+        recording.scope("runtime.warning", ["message"])  # type: ignore[arg-type]  # the mistake
+    assert recording.facts() == []
+
+
 def test_nothing_is_recorded_once_the_turn_is_over() -> None:
     recording = Recording()
     recording.over = SurfaceDestroyed("turn t1 is over")
