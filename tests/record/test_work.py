@@ -145,6 +145,31 @@ def test_an_attempt_records_its_own_end(error: BaseException, reason: str) -> No
     ]
 
 
+def test_a_task_and_a_subagent_record_their_own_ends_too() -> None:
+    recording = Recording()
+    with recording.record.task("Fetch", task_id="a") as task, task.attempt():
+        pass
+    with (
+        pytest.raises(KeyError),
+        recording.record.task("Fetch", task_id="b") as other,
+        other.attempt(),
+        recording.record.subagent(subagent_id="c"),
+    ):
+        raise KeyError("secret")
+    assert [(name, payload.get("reason")) for name, payload, _ in recording.told()] == [
+        ("task.created", None),
+        ("task.attempt.started", None),
+        ("task.attempt.completed", None),
+        ("task.completed", None),
+        ("task.created", None),
+        ("task.attempt.started", None),
+        ("subagent.spawned", None),
+        ("subagent.failed", "KeyError"),
+        ("task.attempt.failed", "KeyError"),
+        ("task.failed", "KeyError"),
+    ]
+
+
 def test_an_attempt_that_outlives_its_turn_hides_no_error() -> None:
     recording = Recording()
     with pytest.raises(KeyError), recording.record.known_task("a", attempts=0).attempt():
