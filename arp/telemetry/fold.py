@@ -203,9 +203,9 @@ class SpanFold:
             span_id = tool_span_id(trace.trace_id, self._epoch, key)
         if name == "process" and fact.tool_call_id in self._open["tool"]:
             parent_id = self._open["tool"][fact.tool_call_id].span_id
-        told, attributes = family.named(fact)
+        title, attributes = family.named(fact)
         attributes |= self._common | _ids(fact) | {c.SEQUENCE: fact.sequence}
-        one = Open(told, span_id, parent_id, at, attributes, fact.turn_id or "")
+        one = Open(title, span_id, parent_id, at, attributes, fact.turn_id or "")
         _keep(self._open[name], key, one, MOST_OPEN)
 
     def _finished(self, fact: Fact, at: int) -> Iterator[Measured]:
