@@ -11,7 +11,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from arp.ledger.tracing import Caller, Trace
 from arp.telemetry.conventions import METRICS
-from arp.telemetry.measured import Attributes, Figure, Span
+from arp.telemetry.fold import Attributes, Figure, Span
 from tests.telemetry.rig import Exported
 
 TURN = Trace("0" * 31 + "1", "0" * 15 + "2")
@@ -72,10 +72,10 @@ def test_figures_become_histograms_with_the_advised_boundaries_and_counters() ->
     what: Attributes = {"gen_ai.agent.name": "sales"}
     out.sink().take(
         [
-            Figure("gen_ai.invoke_agent.duration", 0.5, what, 0),
-            Figure("gen_ai.invoke_agent.duration", 1.5, what, 0),
-            Figure("arp.cost", 0.25, {"arp.currency": "USD"}, 0),
-            Figure("arp.cost", 0.5, {"arp.currency": "USD"}, 0),
+            Figure("gen_ai.invoke_agent.duration", 0.5, what),
+            Figure("gen_ai.invoke_agent.duration", 1.5, what),
+            Figure("arp.cost", 0.25, {"arp.currency": "USD"}),
+            Figure("arp.cost", 0.5, {"arp.currency": "USD"}),
         ]
     )
     metrics = out.metrics()
@@ -88,7 +88,7 @@ def test_figures_become_histograms_with_the_advised_boundaries_and_counters() ->
 
 def test_every_metric_can_be_measured() -> None:
     out = Exported()
-    out.sink().take(Figure(name, 1, {}, 0) for name in METRICS)
+    out.sink().take(Figure(name, 1, {}) for name in METRICS)
     assert set(out.metrics()) == set(METRICS)
 
 
@@ -101,6 +101,6 @@ def test_a_failing_exporter_is_logged_and_holds_nothing_up(
         raise RuntimeError("the exporter is broken")
 
     monkeypatch.setattr(sink._meters, "shutdown", broken)
-    with caplog.at_level(logging.ERROR, "arp.telemetry.sink"):
+    with caplog.at_level(logging.ERROR, "arp.telemetry.exporting"):
         sink.close()
     assert "the last metrics could not be sent" in caplog.text

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from arp.telemetry.providers import open_sink
+from arp.telemetry.exporting import open_sink
 from tests.server.processes import Process
 from tests.server.rpc import rpc
 from tests.telemetry.receiver import receiving
@@ -161,7 +161,7 @@ def test_exporter_that_there_is_not_is_named() -> None:
 def test_console_is_an_exporter_too(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from tests.telemetry.test_sink import span
+    from tests.telemetry.test_exporting import span
 
     sink = open_sink({"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "none"})
     sink.take([span()])
