@@ -22,7 +22,7 @@ from arp.server.state import ServerState
 from arp.session.window import PastTurn
 from arp.store.said import Match
 from arp.store.store import SessionMeta
-from arp.transport.event_stream import EventWriter, stream
+from arp.transport.event_stream import ReadyEvents, event, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
@@ -231,6 +231,8 @@ def found_row(match: Match) -> JsonObject:
 
 
 class _ChatEvents:
+    """What changes in the asker's list of chats, for lists in other tabs."""
+
     def __init__(self, state: ServerState) -> None:
         self._state = state
 
@@ -239,33 +241,19 @@ class _ChatEvents:
         outbox = QueueOutbox()
 
         def tell(changed: SessionMeta | str) -> None:
-            outbox.send([_named(changed)])
+            outbox.send([_changed(changed)])
             if outbox.buffered > MOST_BYTES:
                 outbox.close(1013, "too slow")
 
         stop = hub.directory.listing.listen(scope["arp"].principal.name, tell)
-        self._state.streams.add(outbox)
         try:
-            await stream(receive, send, outbox, ChatWriter())
+            with self._state.streaming(outbox):
+                await stream(receive, send, outbox, ReadyEvents())
         finally:
-            self._state.streams.discard(outbox)
             stop()
 
 
-def _named(changed: SessionMeta | str) -> bytes:
+def _changed(changed: SessionMeta | str) -> bytes:
     if isinstance(changed, str):
-        return b"removed\n" + encode_json({"id": changed})
-    return b"chat\n" + encode_json(chat_row(changed))
-
-
-class ChatWriter(EventWriter):
-    """Turns each change into one event; its first line is the event's name."""
-
-    def begin(self) -> bytes:
-        """Says that the stream has begun."""
-        return b": \n\n"
-
-    def event(self, frame: bytes) -> bytes:
-        """Gives one event."""
-        name, _, data = frame.partition(b"\n")
-        return b"event: " + name + b"\ndata: " + data + b"\n\n"
+        return event(encode_json({"id": changed}), name="removed")
+    return event(encode_json(chat_row(changed)), name="chat")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-import msgspec
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -19,7 +17,7 @@ from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.server.answers import json_response
 from arp.server.state import ServerState
-from arp.transport.event_stream import EventWriter, parse_place, stream
+from arp.transport.event_stream import ReadyEvents, event, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
@@ -103,80 +101,46 @@ class _Events:
         place = parse_place(request.headers.get("last-event-id", ""))
         after = place[1] if place is not None and place[0] == head.epoch else asked.after
         await control.desk.live(asked.session_id)
-        await self._stream(control, asked, after, FactWriter(head.epoch), (receive, send))
-
-    async def _stream(
-        self,
-        control: Control,
-        asked: ReadEvents,
-        after: int,
-        writer: FactWriter,
-        ends: tuple[Receive, Send],
-    ) -> None:
         outbox = QueueOutbox()
-        source = Source(control, asked, after, outbox)
-        outbox.viewer = source
-        streams = self._state.streams
-        streams.add(outbox)
-        telling = asyncio.get_running_loop().create_task(source.run(), name="arp-events")
+        source = outbox.viewer = Source(control, asked, outbox, head.epoch)
+        telling = asyncio.get_running_loop().create_task(source.run(after), name="arp-events")
         try:
-            await stream(*ends, outbox, writer)
+            with self._state.streaming(outbox):
+                await stream(receive, send, outbox, ReadyEvents())
         finally:
-            streams.discard(outbox)
             telling.cancel()
             await asyncio.wait((telling,))
 
 
 class Source:
-    """Puts facts into an outbox, as long as little waits there."""
+    """Puts facts into an outbox as events, as long as little waits there."""
 
     def __init__(
-        self, control: Control, asked: ReadEvents, after: int, outbox: QueueOutbox
+        self, control: Control, asked: ReadEvents, outbox: QueueOutbox, epoch: str
     ) -> None:
         self._control = control
         self._asked = asked
-        self._after = after
         self._outbox = outbox
-        self._room = asyncio.Event()
+        self._epoch = epoch
+        self._has_room = asyncio.Event()
 
     def drained(self) -> None:
         """Is called when little waits."""
-        self._room.set()
+        self._has_room.set()
 
-    async def run(self) -> None:
-        """Tells facts until the session is gone; then the stream ends and may be asked again."""
+    async def run(self, after: int) -> None:
+        """Send the facts behind a sequence, each named by its own, until the session is gone.
+
+        Then the stream ends, and may be asked again.
+        """
         asked = self._asked
-        facts = self._control.sessions.follow(asked.session_id, self._after, asked.types)
+        facts = self._control.sessions.follow(asked.session_id, after, asked.types)
         try:
             async with aclosing(facts):
-                async for _, fact in facts:
-                    self._outbox.send([fact])
+                async for sequence, fact in facts:  # a stored fact is one line
+                    self._outbox.send([event(fact, place=f"{self._epoch}-{sequence}")])
                     while self._outbox.buffered > HIGH_WATER_BYTES:
-                        self._room.clear()
-                        await self._room.wait()
+                        self._has_room.clear()
+                        await self._has_room.wait()
         except ArpError:
             self._outbox.close(1011, "the session is gone")
-
-
-class _Placed(Struct):
-    sequence: int
-
-
-_decoder = msgspec.json.Decoder(_Placed)
-
-
-class FactWriter(EventWriter):
-    """Turns each fact into one event, named by its place."""
-
-    def __init__(self, epoch: str) -> None:
-        super().__init__(epoch)
-        self._place = f"id: {epoch}-"
-
-    def begin(self) -> bytes:
-        """Says that the stream has begun."""
-        return b": \n\n"
-
-    def event(self, frame: bytes) -> bytes:
-        """Gives one event. A stored fact is one line."""
-        place = f"{self._place}{_decoder.decode(frame).sequence}\ndata: "
-        return b"".join((place.encode(), frame, b"\n\n"))

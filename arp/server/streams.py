@@ -73,18 +73,17 @@ class _Events:
         peer.viewer.said_hello = bool(request.query_params.get("hello"))
         log_arrival(peer.viewer, "event stream", scope)
         peer.start()
-        self._state.streams.add(outbox)
         ping = Ping(id=secrets.token_hex(8))  # a secret of the two: the answer comes by POST
         try:
-            await peer.receive(encode_json(hello))
-            if peer.refusal is not None:  # a stream has no second hello: it would stay silent
-                raise peer.refusal
-            pulse = None
-            if peer.viewer.profile.takes(PING):
-                pulse = self._state.pulses[ping.id] = Pulse(encode_json(ping))
-            await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
+            with self._state.streaming(outbox):
+                await peer.receive(encode_json(hello))
+                if peer.refusal is not None:  # a stream has no second hello: it would stay silent
+                    raise peer.refusal
+                pulse = None
+                if peer.viewer.profile.takes(PING):
+                    pulse = self._state.pulses[ping.id] = Pulse(encode_json(ping))
+                await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
         finally:
-            self._state.streams.discard(outbox)
             self._state.pulses.pop(ping.id, None)
             peer.closed()
 

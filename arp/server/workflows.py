@@ -7,7 +7,6 @@ stream` the answer streams; without, it comes when the turn is over.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -167,16 +166,16 @@ def _fields(content: bytes) -> JsonObject:
 
 
 async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
-    """Waits for a turn's end, or for a question of it, and gives what it shows."""
+    """Wait for a turn's end, or for a question of it, and give what it shows."""
     turn = live.session.screen.turns[turn_id]
-    while turn.status not in FINAL_STATUSES and turn.status != "waiting":
+    live.followers.count += 1  # so long the session stays in memory
+    try:
+        while turn.status not in FINAL_STATUSES and turn.status != "waiting":
+            await live.beyond(live.session.sequence)
         await live.written()
-        await asyncio.sleep(POLL_S)
+    finally:
+        live.followers.count -= 1
     past = await hub.history.turn(live, turn_id)
     assert past is not None
     run_id = f"{live.session.head.session_id}.{turn_id}"
     return json_response({"run_id": run_id, "status": turn.status, **result_of(past)})
-
-
-POLL_S = 0.02
-"""How often a waiting request looks whether its turn is over."""

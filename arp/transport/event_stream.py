@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import Protocol
 
 from arp.protocol.codec import encode_json, place_of
 from arp.transport.queue_outbox import QueueOutbox
@@ -33,51 +32,68 @@ HEADERS = [
 ]
 
 
-class FrameWriter(Protocol):
-    """What a stream makes of frames."""
+def event(data: bytes, *, name: str = "", place: str | None = None) -> bytes:
+    """Return one event as it is sent.
 
-    done: bool
-    """Nothing more will come; the stream ends."""
+    Args:
+        data: One line.
+        name: Of the event; empty = `message`.
+        place: Its id, with which `Last-Event-ID` resumes; an empty one takes back the id before.
+    """
+    head = f"event: {name}\n" if name else ""
+    if place is not None:
+        head += f"id: {place}\n" if place else "id:\n"
+    return b"".join((head.encode(), b"data: ", data, b"\n\n"))
+
+
+class ReadyEvents:
+    """Sends frames that are whole events already; others make events of frames."""
+
+    def __init__(self) -> None:
+        self.done = False
+        """Nothing more will come; the stream ends."""
 
     def begin(self) -> bytes:
-        """Gives what the stream begins with."""
+        """Return what the stream begins with: something, so that the client sees it open."""
+        return b": \n\n"
 
     def event(self, frame: bytes) -> bytes:
-        """Gives what a frame becomes; may be empty."""
+        """Return what a frame becomes; may be empty."""
+        return frame
 
     def end(self, code: int, reason: str) -> bytes:
-        """Gives what the stream ends with when the agent side closes it; may be empty."""
+        """Return what the stream ends with when the agent side closes it; may be empty.
+
+        An event of its own name says what a WebSocket says in its close frame.
+        """
+        return event(encode_json({"code": code, "reason": reason}), name="close")
 
 
-class EventWriter:
-    """Turns each frame into one event, named by its place."""
+class EventWriter(ReadyEvents):
+    """Makes one event of each frame, named by its place."""
 
     def __init__(self, epoch: str | None = None) -> None:
-        self.done = False
+        super().__init__()
         self._epoch = epoch
 
     def begin(self) -> bytes:
-        """Gives nothing: the first frame is the agent side's `hello`."""
+        """Return nothing: the first frame is the agent side's `hello`."""
         return b""
 
     def event(self, frame: bytes) -> bytes:
-        """Gives one event. JSON has no line breaks of its own, so `data` is one line.
+        """Return one event. JSON has no line breaks of its own, so `data` is one line.
 
         While a snapshot or a catch-up is on its way the renderer stands nowhere: an empty `id`
         takes back the one before, so that a stream that breaks off then begins with a snapshot.
         """
         epoch, seq, is_between = place_of(frame)
         self._epoch = epoch or self._epoch
-        name = b""
+        place = None
         if seq is not None and self._epoch and not is_between:
-            name = f"id: {self._epoch}-{seq}\n".encode()
+            place = f"{self._epoch}-{seq}"
         elif is_between or (epoch is not None and b'"resume":"snapshot"' in frame):
-            name = b"id:\n"
-        return name + b"data: " + frame + b"\n\n"
-
-    def end(self, code: int, reason: str) -> bytes:
-        """Gives an event of its own name, which says what a WebSocket says in its close frame."""
-        return b"event: close\ndata: " + encode_json({"code": code, "reason": reason}) + b"\n\n"
+            place = ""
+        return event(frame, place=place)
 
 
 def parse_place(last_event_id: str) -> tuple[str, int] | None:
@@ -119,7 +135,7 @@ async def stream(
     receive: Receive,
     send: Send,
     outbox: QueueOutbox,
-    writer: FrameWriter,
+    writer: ReadyEvents,
     pulse: Pulse | None = None,
 ) -> None:
     """Writes what comes into the outbox, until the writer is done or either side ends it.

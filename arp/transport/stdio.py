@@ -2,21 +2,29 @@
 
 Theory of operation. When the input ends, turns may still finish, and what they show still goes out;
 so `echo '{…}' | arp serve app.py --stdio` answers. Then the output gets a moment to take the rest:
-a parent that does not read cannot keep the process alive. Source: protocol.md 6.
+a parent that does not read cannot keep the process alive.
+
+A read from a pipe whose other end is silent cannot be broken off, nor a write to one that nobody
+reads. So both are made in daemon threads, for which no exit waits, as it would for asyncio's own.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import BinaryIO
+from queue import SimpleQueue
+from typing import Any, BinaryIO, TypeVar
 
 from arp.hub.viewer import Conversation
-from arp.transport.blocking import BlockingCalls
 from arp.transport.queue_outbox import QueueOutbox
+
+T = TypeVar("T")
 
 MAX_LINE_BYTES = 8 << 20
 """Of a longer line this much is heard, and refused; the rest of it is passed over."""
@@ -107,3 +115,55 @@ def _write_whole(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+# -- blocking calls --------------------------------------------------------------------------------
+
+
+class BlockingCalls:
+    """Runs blocking calls one after the other, in a thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Gives what the function returns, or raises what it raises.
+
+        Cancel: Safe; the call itself goes on, and what comes of it is dropped.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def call() -> None:
+            try:
+                value = function()
+            except Exception as error:  # noqa: BLE001  # handed on to who asked
+                _tell(loop, future, future.set_exception, error)
+            else:
+                _tell(loop, future, future.set_result, value)
+
+        self._calls.put(call)
+        return await future
+
+    def end(self) -> None:
+        """Lets the thread end behind the calls that are under way."""
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop,
+    future: asyncio.Future[Any],
+    settle: Callable[[Any], None],
+    outcome: object,
+) -> None:
+    def tell() -> None:
+        if not future.done():
+            settle(outcome)
+
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(tell)
