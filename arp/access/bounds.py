@@ -45,7 +45,7 @@ class Bounds(Struct, frozen=True):
     """Of these, of one user with a name, and from one address; one upload always fits."""
 
     def __post_init__(self) -> None:
-        """Refuses what no server could follow, where it is written."""
+        """Refuse what no server could follow, where it is written."""
         for name, kind in _kinds().items():
             try:
                 msgspec.convert(getattr(self, name), kind)

@@ -28,7 +28,7 @@ CUSTOMER_BITS = 64
 
 
 def networks(names: Sequence[str]) -> tuple[Network, ...]:
-    """Reads addresses and networks, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`.
+    """Read addresses and networks, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`.
 
     Raises:
         ValueError: One is neither.
@@ -37,7 +37,7 @@ def networks(names: Sequence[str]) -> tuple[Network, ...]:
 
 
 def client_address(scope: Scope, trusted: Sequence[Network] = ()) -> Address | None:
-    """Gives the address that a request comes from.
+    """Return the address that a request comes from.
 
     Args:
         scope: Of the request.
@@ -50,13 +50,13 @@ def client_address(scope: Scope, trusted: Sequence[Network] = ()) -> Address | N
     peer = _read(client[0]) if client else None
     if not trusted or (peer is not None and not _is_within(peer, trusted)):
         return peer
-    said = [_origin(hops, trusted) for hops in _forwarded(scope) if hops]
+    origins = [_origin(hops, trusted) for hops in _forwarded(scope) if hops]
     # A proxy writes one of the headers and hands on the other as the client wrote it.
-    return said[0] if said and said.count(said[0]) == len(said) else None
+    return origins[0] if len(set(origins)) == 1 else None
 
 
 def is_elsewhere(scope: Scope, trusted: Sequence[Network] = ()) -> bool:
-    """Tells whether a request comes from another machine, or may, where proxies are trusted.
+    """Return whether a request comes from another machine, or may, where proxies are trusted.
 
     Without any, what has no IP address comes over a Unix socket or from this process.
     """
@@ -65,7 +65,7 @@ def is_elsewhere(scope: Scope, trusted: Sequence[Network] = ()) -> bool:
 
 
 def is_trusted(host: str, trusted: Sequence[Network]) -> bool:
-    """Tells whether an address is a trusted proxy's."""
+    """Return whether an address is a trusted proxy's."""
     address = _read(host)
     return address is not None and _is_within(address, trusted)
 
@@ -77,7 +77,7 @@ def peer_address(scope: Scope) -> str:
 
 
 def counted_address(host: str) -> str:
-    """Gives an address as it is counted: an IPv6 one with its whole network.
+    """Return an address as it is counted: an IPv6 one with its whole network.
 
     What is no IP address was put there by this process, and stays as it is.
     """
@@ -93,7 +93,7 @@ def counted_address(host: str) -> str:
 
 
 def _forwarded(scope: Scope) -> tuple[list[str], list[str]]:
-    """Gives the hops of `X-Forwarded-For` and of `Forwarded` (RFC 7239), the nearest last."""
+    """Return the hops of `X-Forwarded-For` and of `Forwarded` (RFC 7239), the nearest last."""
     plain: list[str] = []
     standard: list[str] = []
     for name, value in scope["headers"]:
@@ -105,7 +105,7 @@ def _forwarded(scope: Scope) -> tuple[list[str], list[str]]:
 
 
 def _for(element: str) -> str:
-    """Gives who an element of `Forwarded` was forwarded for; a comma in it is nobody's address."""
+    """Return who an element of `Forwarded` was forwarded for; a comma in it is nobody's address."""
     for pair in element.split(";"):
         name, _, value = pair.partition("=")
         if name.strip().lower() == "for":
@@ -114,7 +114,7 @@ def _for(element: str) -> str:
 
 
 def _origin(hops: list[str], trusted: Sequence[Network]) -> Address | None:
-    """Gives the last hop that is not trusted; where all are, the first."""
+    """Return the last hop that is not trusted; where all are, the first."""
     address = None
     for hop in reversed(hops):
         address = _read(hop.strip().strip('"'))
@@ -124,7 +124,7 @@ def _origin(hops: list[str], trusted: Sequence[Network]) -> Address | None:
 
 
 def _read(text: str) -> Address | None:
-    """Reads an address, also with a port; `None` if it is none."""
+    """Read an address, also with a port; `None` if it is none."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

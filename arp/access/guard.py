@@ -71,7 +71,7 @@ class Guard:
         self._linked_folders = tuple(path for path in linked if path != "/" and path[-1] == "/")
 
     def check_source(self, scope: Scope) -> Refused | None:
-        """Checks where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
+        """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
         if self._is_open and is_elsewhere(scope, self._proxies):
             return self._refused_remote()
         hosts = _values(scope, b"host")
@@ -88,7 +88,7 @@ class Guard:
         return Refused(403, "this origin may not use this server; its origins setting lists more")
 
     def address_of(self, scope: Scope) -> str:
-        """Gives the address that a request comes from, as bounds count it.
+        """Return the address that a request comes from, as bounds count it.
 
         Whom a trusted proxy does not name counts as the proxy; empty over a Unix socket.
         """
@@ -96,7 +96,7 @@ class Guard:
         return peer_address(scope) if address is None else counted_address(str(address))
 
     def is_proxy(self, host: str) -> bool:
-        """Tells whether an address is a trusted proxy's, so that many clients come from it."""
+        """Return whether an address is a trusted proxy's, so that many clients come from it."""
         return bool(self._proxies) and is_trusted(host, self._proxies)
 
     def has_listed_origin(self, scope: Scope) -> bool:
@@ -177,7 +177,7 @@ class Guard:
 
 
 def _sites(scope: Scope) -> set[str]:
-    """Tells how the page that asks is related to us, as its browser has it; others say nothing."""
+    """Return how the page that asks is related to us, as its browser has it; others say nothing."""
     return set(_values(scope, b"sec-fetch-site"))
 
 
@@ -186,7 +186,7 @@ def _values(scope: Scope, name: bytes) -> list[str]:
 
 
 def _host_name(host: str) -> str:
-    """Gives the name in `Host` without its port; a strange one stays and matches nothing."""
+    """Return the name in `Host` without its port; a strange one stays and matches nothing."""
     name, colon, port = host.rpartition(":")
     if colon and port.isascii() and port.isdigit() and not host.endswith("]"):
         return name

@@ -68,7 +68,7 @@ class Access(Struct, frozen=True):
     """How much may be taken at once, and how long it may take."""
 
     def __post_init__(self) -> None:
-        """Refuses what would let nobody in, where it was meant to."""
+        """Refuse what would let nobody in, where it was meant to."""
         _check("token", self.token, Token | None)
         for name, values, kind in (
             ("hosts", self.hosts, HostName),
@@ -82,7 +82,7 @@ class Access(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Tells whether nothing tells one visitor from another."""
+        """Return whether nothing tells one visitor from another."""
         return self.token is None and self.authenticate is None
 
 
@@ -101,7 +101,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def check_names(access: Access) -> None:
-    """Refuses names that others can reach where nothing keeps those others out.
+    """Refuse names that others can reach where nothing keeps those others out.
 
     Raises:
         ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.

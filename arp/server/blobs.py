@@ -48,7 +48,7 @@ HEAD_BYTES = 16
 
 
 def blob_routes(state: ServerState, cookie: FileCookie) -> list[BaseRoute]:
-    """Gives the routes."""
+    """Return the routes."""
     blobs = _Blobs(state, cookie)
     return [
         Route(PREFIX + "cookie", blobs.cookie, methods=["POST"]),
@@ -57,7 +57,7 @@ def blob_routes(state: ServerState, cookie: FileCookie) -> list[BaseRoute]:
 
 
 def raster_type(head: bytes) -> str | None:
-    """Tells which image a file is by its first bytes; `None` for all that could be anything else.
+    """Return which image a file is by its first bytes; `None` for all that could be anything else.
 
     No SVG: it can carry scripts.
     """
@@ -143,21 +143,21 @@ class FileCookie:
         self._key = secrets.token_bytes(32)
 
     def header(self, scope: Scope, principal: Principal, now_s: float) -> str:
-        """Gives `Set-Cookie` for a user.
+        """Return `Set-Cookie` for a user.
 
         Args:
             scope: Of the request that asks.
             principal: Who asks.
             now_s: Seconds since 1970.
         """
-        said = f"{_as_text(principal.name)}.{int(now_s) + LIFE_S}"
+        content = f"{_as_text(principal.name)}.{int(now_s) + LIFE_S}"
         place = scope.get("root_path", "") + PREFIX.rstrip("/")
         safe = "; Secure" if scope.get("scheme") == "https" else ""
-        kept = f"{self.name}={said}.{self._sign(said)}; Path={place}; Max-Age={LIFE_S}"
-        return f"{kept}; HttpOnly; SameSite=Strict{safe}"
+        cookie = f"{self.name}={content}.{self._sign(content)}; Path={place}; Max-Age={LIFE_S}"
+        return f"{cookie}; HttpOnly; SameSite=Strict{safe}"
 
     def principal(self, scope: Scope, now_s: float) -> Principal | None:
-        """Tells to whom the cookie of a request was given; `None` if it opens nothing here."""
+        """Return to whom the cookie of a request was given; `None` if it opens nothing here."""
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         if scope.get("method") not in ("GET", "HEAD") or not path.startswith(PREFIX):
             return None
@@ -171,14 +171,14 @@ class FileCookie:
             morsel = SimpleCookie(header).get(self.name)
         except CookieError:
             return None
-        said, _, signature = (morsel.value if morsel is not None else "").rpartition(".")
-        if not hmac.compare_digest(signature.encode(), self._sign(said).encode()):
+        content, _, signature = (morsel.value if morsel is not None else "").rpartition(".")
+        if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
             return None
-        user, _, until = said.partition(".")
+        user, _, until = content.partition(".")
         return Principal(_as_name(user)) if int(until) > now_s else None
 
-    def _sign(self, said: str) -> str:
-        return hmac.new(self._key, said.encode(), "sha256").hexdigest()
+    def _sign(self, content: str) -> str:
+        return hmac.new(self._key, content.encode(), "sha256").hexdigest()
 
 
 def _as_text(name: str) -> str:

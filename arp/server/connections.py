@@ -44,7 +44,7 @@ WARN_EVERY_S: Final = 60.0
 
 
 def answer(status: str, reason: str, *headers: str) -> bytes:
-    """Gives a whole answer that ends a connection."""
+    """Return a whole answer that ends a connection."""
     payload = {"error": reason, "code": int(ErrorCode.RATE_LIMITED), "retryable": True}
     body = json.dumps({"v": 1, "type": "error", "payload": payload}).encode()
     lines = (
@@ -78,7 +78,7 @@ class Watch:
     ) -> None:
         self.bounds = bounds
         self.is_proxy = is_proxy
-        """Tells whether many clients come from an address, so that it has no share of its own."""
+        """Whether many clients come from an address, so that it is not counted as one."""
         self.unfinished: dict[str, dict[WatchedHttp, None]] = {}
         """Connections whose request is not whole, by address."""
         self.connections: Counter[str] = Counter()
@@ -91,7 +91,7 @@ class Watch:
         self._warned_at = float("-inf")
 
     def refusal(self, address: str, descriptor: int) -> bytes | None:
-        """Gives the answer for a connection for which there is no room; `None` if there is."""
+        """Return the answer for a connection for which there is no room; `None` if there is."""
         most, bound = self._most, self.bounds.max_connections_per_address
         if most is not None:
             bound = min(bound, most * 3 // 4)
@@ -110,23 +110,23 @@ class Watch:
             logger.warning("a connection was refused: %s", why)
 
     def joined(self, address: str) -> None:
-        """Counts a connection."""
+        """Count a connection."""
         self.connections[address] += 1
 
     def left(self, address: str) -> None:
-        """Counts a connection no longer."""
+        """Count a connection no longer."""
         self.connections[address] -= 1
         if not self.connections[address]:
             del self.connections[address]
 
     def begin(self, connection: WatchedHttp) -> None:
-        """Waits for the rest of a request."""
+        """Wait for the rest of a request."""
         self.unfinished.setdefault(connection.address, {})[connection] = None
         if self._timer is None:
             self._wait()
 
     def end(self, connection: WatchedHttp) -> None:
-        """Waits no longer: the request is whole, or the connection is gone."""
+        """Wait no longer: the request is whole, or the connection is gone."""
         mine = self.unfinished.get(connection.address)
         if mine is not None:
             mine.pop(connection, None)
@@ -137,7 +137,7 @@ class Watch:
         self._timer = asyncio.get_running_loop().call_later(self._tick_s, self._look)
 
     def _look(self) -> None:
-        """Closes what is late, and of each address what is too much."""
+        """Close connections that are late, and of each address those that are too many."""
         now = asyncio.get_running_loop().time()
         for address, mine in list(self.unfinished.items()):
             for connection in list(mine):
@@ -149,7 +149,7 @@ class Watch:
             self._wait()
 
     def _thin_out(self, mine: dict[WatchedHttp, None], now: float) -> None:
-        """Closes those that have waited longest.
+        """Close those that have waited longest.
 
         Who has just come is spared: many may come at once, whose requests are read in a moment.
         """
@@ -171,7 +171,7 @@ class WatchedHttp(HttpBase):
     """The request and its answer, as uvicorn has it, of which the headers have come."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Counts the connection, or refuses it."""
+        """Count the connection, or refuse it."""
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple) and not self.watch.is_proxy(peer[0]):
@@ -186,13 +186,13 @@ class WatchedHttp(HttpBase):
         self._expect("header")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Counts the connection no longer."""
+        """Count the connection no longer."""
         self._expect("done")
         self.watch.left(self.address)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Reads, and looks what is still to come."""
+        """Read, and note what is still to come."""
         super().data_received(data)
         heir = self.transport.get_protocol()
         if heir is self:
@@ -204,7 +204,7 @@ class WatchedHttp(HttpBase):
             heir.on_lost = lambda: watch.left(address)
 
     def on_response_complete(self) -> None:
-        """Looks what has come of a request that waited behind the answer."""
+        """Note what has come of a request that waited behind the answer."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._note(0)
@@ -239,18 +239,18 @@ class WatchedHttp(HttpBase):
                 self.watch.begin(self)
 
     def waited_s(self, now: float) -> float:
-        """Gives how long nothing has come that gave it more time."""
+        """Return how long nothing has come that would extend its deadline."""
         bounds = self.watch.bounds
         return (
             now - self._deadline + (bounds.header_s if self._phase == "header" else bounds.body_s)
         )
 
     def patience(self) -> tuple[bool, float]:
-        """Gives an order: who is closed first has shown least of its request, longest ago."""
+        """Return a sort key: who sent least of the request, longest ago, comes first."""
         return self._phase != "header", self._deadline
 
     def look(self, now: float) -> None:
-        """Closes the connection if it is late."""
+        """Close the connection if it is late."""
         is_held = self.flow.read_paused and not self.transport.is_closing()
         if is_held:  # it is the application that does not read
             self._deadline = max(self._deadline, now + self.watch.bounds.body_s)
@@ -258,33 +258,33 @@ class WatchedHttp(HttpBase):
             self.drop()
 
     def abort(self) -> None:
-        """Closes the connection at once."""
+        """Close the connection at once."""
         self._expect("done")
         self.transport.abort()
 
     def drop(self) -> None:
-        """Closes the connection, with an answer if a request had begun and has none."""
+        """Close the connection, with an answer if a request had begun and has none."""
         if self.transport.is_closing():  # and the other side did not even take the last answer
             self.abort()
             return
         begun = self._phase == "body" or (self._phase == "header" and self._header_bytes > 0)
         self._close(TOO_LATE if begun else b"")
 
-    def _close(self, told: bytes) -> None:
+    def _close(self, answer: bytes) -> None:
         cycle = self.cycle
-        if told and (cycle is None or cycle.response_complete or not cycle.response_started):
-            self.transport.write(told)
+        if answer and (cycle is None or cycle.response_complete or not cycle.response_started):
+            self.transport.write(answer)
         self._deadline = 0.0
         self.transport.close()
 
 
 def watched_http(watch: Watch, base: type[asyncio.Protocol] = AutoHTTPProtocol) -> Any:
-    """Gives the protocol class for uvicorn."""
+    """Return the protocol class for uvicorn."""
     return type("WatchedHttpProtocol", (WatchedHttp, base), {"watch": watch})
 
 
 def descriptor_limit() -> int | None:
-    """Gives how many descriptors this process may have open; `None` if that is not bounded."""
+    """Return how many descriptors this process may have open; `None` if that is not bounded."""
     try:
         import resource
     except ImportError:  # Windows

@@ -39,7 +39,7 @@ def run_to_end(
     make_loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
     has_signals: Callable[[], bool] = lambda: False,
 ) -> T:
-    """Runs a coroutine in a new loop; waits at its end for no task that ignores its cancel.
+    """Run a coroutine in a new loop; at its end, do not wait for tasks that ignore their cancel.
 
     Args:
         main: What to run.
@@ -92,11 +92,11 @@ class Deadline:
         threading.Thread(target=self._run, name="arp-deadline", daemon=True).start()
 
     def begin(self) -> None:
-        """Counts from now; may be called from a signal handler."""
+        """Count from now; may be called from a signal handler."""
         self._begun.set()
 
     def cancel(self) -> None:
-        """Lets the process live: it has come to its end by itself."""
+        """Let the process live: it has ended what it did by itself."""
         self._is_over.set()
         self._begun.set()
 
@@ -129,7 +129,7 @@ async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process, if need be over the heads of threads that do not end."""
+    """End the process, without threads that do not end in time."""
     sys.stdout.flush()
     deadline = time.monotonic() + PATIENCE_S
     current = threading.current_thread()

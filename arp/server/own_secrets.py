@@ -17,7 +17,7 @@ from arp.redact.settings import Redaction
 def with_own_secrets(
     redaction: Redaction, environment: Mapping[str, str], token: str | None
 ) -> Redaction:
-    """Gives what to take out of facts, with the secrets that the process has.
+    """Return what to take out of facts, with the secrets that the process has.
 
     Args:
         redaction: As it was set.
@@ -42,7 +42,7 @@ class RedactingFormatter(logging.Formatter):
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """Gives one record as text."""
+        """Return one record as text."""
         shown = copy.copy(record)
         # Else the HTTP server tells of itself, or of an address, which it writes with escapes.
         if not hasattr(record, "color_message") and record.name != "uvicorn.access":
@@ -53,7 +53,7 @@ class RedactingFormatter(logging.Formatter):
 
 
 def redact_logs(redaction: Redaction) -> None:
-    """Lets every handler of the root logger and of the HTTP server write without secrets.
+    """Let every handler of the root logger and of the HTTP server write without secrets.
 
     Args:
         redaction: What to take out, the process's own secrets among it.

@@ -75,7 +75,7 @@ _NAME = re.compile(r"[\w-]+\.[a-z]+")
 
 
 def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
-    """Gives the page at `/` and its files at `/_static/`."""
+    """Return the page at `/` and its files at `/_static/`."""
     files = _Files(folder)
 
     async def index(request: Request) -> Response:
@@ -88,7 +88,7 @@ def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
 
 
 def accepted_encodings(header: str) -> set[str]:
-    """Gives the names in an `Accept-Encoding` that are not ruled out by `q=0`."""
+    """Return the names in an `Accept-Encoding` that are not ruled out by `q=0`."""
     accepted = set()
     for part in header.lower().split(","):
         name, _, parameters = part.partition(";")
@@ -99,7 +99,7 @@ def accepted_encodings(header: str) -> set[str]:
 
 
 def policy_of(page: bytes) -> str:
-    """Gives the policy of a document: as `POLICY`, and what stands in it is allowed by its hash."""
+    """Return the policy of a document: `POLICY`, with the hashes of its scripts and styles."""
     policy = POLICY
     for tag, source in (("script", "script-src"), ("style", "style-src")):
         inside = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), page, re.DOTALL)
@@ -129,7 +129,7 @@ class _Files:
         self._kept: dict[str, _File] = {}
 
     def response(self, name: str, request: Request) -> Response:
-        """Gives a file, compressed or not.
+        """Return a file, compressed or not.
 
         Raises:
             HTTPException: 404, there is none of that name.
@@ -153,7 +153,7 @@ class _Files:
         return Response(b"" if request.method == "HEAD" else sent.body, headers=headers)
 
     def _packed(self, name: str, file: _File, headers: Headers) -> tuple[_File, str | None]:
-        """Gives the file to send for a name, and its content encoding."""
+        """Return the file to send for a name, and its content encoding."""
         accepted = accepted_encodings(headers.get("accept-encoding", ""))
         for encoding, ending in ENCODINGS.items():
             if encoding in accepted and (packed := self._read(name + ending)) is not None:

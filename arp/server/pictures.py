@@ -44,12 +44,12 @@ _AUTHORITY = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z0-9_-]+(?::[0-9]{1,5})?", re.IGN
 
 
 def picture_routes() -> list[BaseRoute]:
-    """Gives the frame."""
+    """Return the frame."""
     return [Route(PICTURE, _frame)]
 
 
 def origin_of(address: str) -> str | None:
-    """Gives `scheme://host:port` of a picture's address; `None` if it is none that can be shown."""
+    """Return `scheme://host:port` of a picture's address; `None` if it cannot be shown."""
     if len(address) > MAX_ADDRESS:
         return None
     try:
@@ -62,7 +62,7 @@ def origin_of(address: str) -> str | None:
 
 
 def frame_policy(origin: str) -> str:
-    """Gives the policy of the frame of a picture from there."""
+    """Return the policy of the frame of a picture from there."""
     return (
         f"default-src 'none'; img-src {origin}; script-src {_hash(SCRIPT)}; "
         f"style-src {_hash(STYLE)}; base-uri 'none'; form-action 'none'; "
@@ -75,7 +75,7 @@ def _hash(text: str) -> str:
 
 
 async def _frame(request: Request) -> Response:
-    """A frame with the picture that `src` names; `fit=cover` fills it."""
+    """Return a frame with the picture that `src` names; `fit=cover` fills it."""
     # Browsers say where a request comes from; on plain HTTP they do not, and the policy decides.
     came = (request.headers.get("sec-fetch-dest"), request.headers.get("sec-fetch-site"))
     if came not in ((None, None), ("iframe", "same-origin")):

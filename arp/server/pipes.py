@@ -25,7 +25,7 @@ from arp.transport.stdio import serve_stdio
 
 
 def take_stdout() -> BinaryIO:
-    """Gives standard output to the protocol alone; what is printed from now on goes to stderr."""
+    """Return standard output for the protocol alone; what is printed from now on goes to stderr."""
     sys.stdout.flush()
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -44,7 +44,7 @@ Begin: TypeAlias = Callable[[ServerState], Awaitable[tuple[Make, Finish]]]
 
 
 def serve_pipes(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Serves the one renderer at the other end, until it closes its end or a signal comes.
+    """Serve the one renderer at the other end, until it closes its end or a signal comes.
 
     Raises:
         StoreError: The ledger cannot be opened.
@@ -53,7 +53,7 @@ def serve_pipes(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
 
 
 def serve_control(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Serves the one program at the other end, in JSON-RPC, as `serve_pipes` serves a renderer.
+    """Serve the one program at the other end, in JSON-RPC, as `serve_pipes` serves a renderer.
 
     Raises:
         StoreError: The ledger cannot be opened.
@@ -62,7 +62,7 @@ def serve_control(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None
 
 
 async def _known_already(token: str) -> Principal | None:
-    """Return who a token belongs to. Nobody asks: whoever has our pipes is let in without one."""
+    """Return who a token belongs to. It is not called: who has our pipes needs no token."""
     return Principal()
 
 

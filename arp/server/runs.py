@@ -54,7 +54,7 @@ _FEATURES = [name for name in AGENT_FEATURES if name not in ("batch", "frame-ack
 
 
 def run_routes(state: ServerState) -> list[BaseRoute]:
-    """Gives the routes of this file."""
+    """Return the routes of this file."""
     runs = _Runs(state)
     return [
         Route("/_api/runs", runs.list),
@@ -64,7 +64,7 @@ def run_routes(state: ServerState) -> list[BaseRoute]:
 
 
 def split_run(run_id: str) -> tuple[str, str]:
-    """Takes a run's id apart into session and turn."""
+    """Return the session and the turn that a run's id names."""
     session_id, _, turn_id = run_id.rpartition(".")
     return session_id, turn_id
 
@@ -96,7 +96,7 @@ class _Runs:
 
 
 async def find_run(state: ServerState, request: Request) -> tuple[LiveSession, PastTurn]:
-    """Gives a run's session and turn.
+    """Return a run's session and turn.
 
     Raises:
         SessionNotFound: No such run, or somebody else's.
@@ -123,7 +123,7 @@ def _row(live: LiveSession, turn: TurnScreen) -> JsonObject:
 
 
 def result_of(past: PastTurn) -> JsonObject:
-    """Gives what a turn has shown so far."""
+    """Return what a turn has shown so far."""
     turn = past.turn
     return {
         "text": past.text,
@@ -146,7 +146,7 @@ class _RunStream:
 async def follow(
     state: ServerState, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
 ) -> None:
-    """Streams a turn from its beginning as the draft's events; it needs no reader to go on."""
+    """Stream a turn from its beginning as the draft's events; it needs no reader to go on."""
     hub = await state.hub()
     outbox = QueueOutbox()
     viewer_id = secrets.token_hex(8)
@@ -190,21 +190,21 @@ class WorkflowWriter(ReadyEvents):
         self._pending: list[Render | Patch] = []
 
     def prime(self, messages: Sequence[AgentMessage]) -> None:
-        """Learns what stood there before: this turn may patch it."""
+        """Apply what was there before: this turn may patch it."""
         for message in messages:
             if getattr(message, "turn_id", None) != self._turn_id:
                 self._screen.apply(message)
 
     def begin(self) -> bytes:
-        """Gives the first event."""
+        """Return the first event."""
         return _named("run_id", {"run_id": self._run_id})
 
     def event(self, frame: bytes) -> bytes:
-        """Gives the events of one frame."""
+        """Return the events of one frame."""
         return b"".join(self._one(message) for message in self._decoder.decode(frame))
 
     def end(self, code: int, reason: str) -> bytes:
-        """Gives nothing: the draft has no event for it."""
+        """Return nothing: the draft has no event for it."""
         return b""
 
     def _one(self, message: object) -> bytes:
@@ -257,8 +257,8 @@ class WorkflowWriter(ReadyEvents):
 
 def _shown(component: Component, tool: str) -> bytes:
     props = component.props
-    told = {"tool": tool, "component": component.type, "props": props, "id": component.id}
-    return _named("tool_render", told)
+    data = {"tool": tool, "component": component.type, "props": props, "id": component.id}
+    return _named("tool_render", data)
 
 
 def _target(op: object) -> str:

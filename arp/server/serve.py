@@ -44,7 +44,7 @@ Between the two its sender gets a coded error and may go on.
 
 
 def configuration(application: Application, **more: Any) -> uvicorn.Config:
-    """Gives uvicorn's settings for an application."""
+    """Return uvicorn's settings for an application."""
     bounds = application.state.served.access.bounds
     max_bytes = application.state.served.settings.limits.max_message_bytes
     return uvicorn.Config(
@@ -90,13 +90,13 @@ class Server(uvicorn.Server):
         self._stalls = Stalls(lambda: self.server_state.connections, settings.stall_s)
 
     def give_up(self) -> None:
-        """Stops because what it serves cannot go on."""
+        """Stop because what it serves cannot go on."""
         self.is_broken = self.should_exit = True
         self._deadline.begin()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Sends signals to `handle_exit` for a while."""
+        """Send signals to `handle_exit` for a while."""
         with super().capture_signals():
             self.has_signals = True
             try:
@@ -105,7 +105,7 @@ class Server(uvicorn.Server):
                 self.has_signals = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stops in good order; a second Ctrl-C does not wait.
+        """Stop in good order; a second Ctrl-C does not wait.
 
         Unlike uvicorn's own this is no death by signal: who was asked to stop and did, succeeded.
         """
@@ -116,11 +116,11 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def release(self) -> None:
-        """Lets the process live on: serving has come to its end."""
+        """Let the process live on: serving has come to its end."""
         self._deadline.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to listen."""
+        """Begin to listen."""
         await super().startup(sockets)
         if self.started:
             self._stalls.start()
@@ -130,7 +130,7 @@ class Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stops in good order."""
+        """Stop in good order."""
         self._application.state.close_streams()
         await super().shutdown(sockets)
         self._stalls.stop()
@@ -139,7 +139,7 @@ class Server(uvicorn.Server):
 
 
 def calm_collector() -> None:
-    """Lets the garbage collector look at new objects alone, and less often.
+    """Let the garbage collector look at new objects alone, and less often.
 
     What is loaded by now stays for good. A server makes many objects that live as long as a
     session; looking through all of them again and again took a fifth of its time.
@@ -150,12 +150,12 @@ def calm_collector() -> None:
 
 
 def is_private(host: str) -> bool:
-    """Tells whether only this machine reaches an address."""
+    """Return whether only this machine reaches an address."""
     return host in ("127.0.0.1", "localhost", "::1")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Gives a listening socket.
+    """Return a listening socket.
 
     Raises:
         OSError: The address cannot be had.
@@ -175,7 +175,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def serve(application: Application, listener: socket.socket, ready: Callable[[], None]) -> bool:
-    """Serves until a signal comes.
+    """Serve until a signal comes.
 
     Returns:
         Whether it began to serve, and stopped because it was asked to.

@@ -30,7 +30,7 @@ _NUMBERS_OF_ONE = ("after", "before", "limit")
 
 
 def session_routes(state: ServerState) -> list[BaseRoute]:
-    """Gives the routes of this file."""
+    """Return the routes of this file."""
     sessions = _Sessions(state)
     place = "/_api/sessions/{session_id:path}"
     return [
@@ -48,8 +48,8 @@ class _Sessions:
 
     async def list(self, request: Request) -> Response:
         control = await self._state.control(request.scope["arp"].principal)
-        asked = asked_for("query", ListSessions, _query(request))
-        return json_response(await control.sessions.page(asked))
+        wanted = asked_for("query", ListSessions, _query(request))
+        return json_response(await control.sessions.page(wanted))
 
     async def snapshot(self, request: Request) -> Response:
         return await self._read(request, "session")
@@ -65,12 +65,12 @@ class _Sessions:
 
     async def _read(self, request: Request, view: str) -> Response:
         control = await self._state.control(request.scope["arp"].principal)
-        asked = asked_for("query", ReadSession, {**_query(request), "view": view})
-        return json_response(await control.sessions.read(asked))
+        wanted = asked_for("query", ReadSession, {**_query(request), "view": view})
+        return json_response(await control.sessions.read(wanted))
 
 
 def _query(request: Request) -> JsonObject:
-    """Gives a query as parameters; one that is no number stays a text, and is refused as such."""
+    """Return a query as parameters; one that is no number stays a text, and is refused as such."""
     query: JsonObject = dict(request.query_params)
     session_id = request.path_params.get("session_id")
     for name in _NUMBERS if session_id is None else _NUMBERS_OF_ONE:
@@ -92,17 +92,17 @@ class _Events:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         control = await self._state.control(scope["arp"].principal)
-        asked = asked_for("query", ReadEvents, _query(request))
+        wanted = asked_for("query", ReadEvents, _query(request))
         if "text/event-stream" not in request.headers.get("accept", ""):
-            response = json_response(await control.sessions.events(asked))
+            response = json_response(await control.sessions.events(wanted))
             await response(scope, receive, send)
             return
-        head = await control.desk.head(asked.session_id)
+        head = await control.desk.head(wanted.session_id)
         place = parse_place(request.headers.get("last-event-id", ""))
-        after = place[1] if place is not None and place[0] == head.epoch else asked.after
-        await control.desk.live(asked.session_id)
+        after = place[1] if place is not None and place[0] == head.epoch else wanted.after
+        await control.desk.live(wanted.session_id)
         outbox = QueueOutbox()
-        source = outbox.viewer = Source(control, asked, outbox, head.epoch)
+        source = outbox.viewer = Source(control, wanted, outbox, head.epoch)
         telling = asyncio.get_running_loop().create_task(source.run(after), name="arp-events")
         try:
             with self._state.streaming(outbox):
@@ -116,10 +116,10 @@ class Source:
     """Puts facts into an outbox as events, as long as little waits there."""
 
     def __init__(
-        self, control: Control, asked: ReadEvents, outbox: QueueOutbox, epoch: str
+        self, control: Control, wanted: ReadEvents, outbox: QueueOutbox, epoch: str
     ) -> None:
         self._control = control
-        self._asked = asked
+        self._wanted = wanted
         self._outbox = outbox
         self._epoch = epoch
         self._has_room = asyncio.Event()
@@ -131,10 +131,10 @@ class Source:
     async def run(self, after: int) -> None:
         """Send the facts behind a sequence, each named by its own, until the session is gone.
 
-        Then the stream ends, and may be asked again.
+        Then the stream ends, and may be requested again.
         """
-        asked = self._asked
-        facts = self._control.sessions.follow(asked.session_id, after, asked.types)
+        session_id, types = self._wanted.session_id, self._wanted.types
+        facts = self._control.sessions.follow(session_id, after, types)
         try:
             async with aclosing(facts):
                 async for sequence, fact in facts:  # a stored fact is one line

@@ -49,16 +49,16 @@ class Stalls:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begins to look."""
+        """Start the timer."""
         self._timer = asyncio.get_running_loop().call_later(self._stall_s / LOOKS, self._look)
 
     def stop(self) -> None:
-        """Looks no more."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
     def in_transports(self) -> int:
-        """Gives the bytes that all transports hold."""
+        """Return the bytes that all transports hold."""
         return sum(_waiting(one) for one in self._connections())
 
     def _look(self) -> None:
@@ -85,7 +85,7 @@ def _waiting(connection: Connected) -> int:
 
 
 def _taken(connection: Connected) -> int:
-    """Gives how much the other end has acknowledged; 0 where that cannot be known."""
+    """Return how many bytes the other end has acknowledged; 0 if the system does not say."""
     option = getattr(socket, "TCP_INFO", None)
     own = connection.transport.get_extra_info("socket")
     if option is None or own is None:

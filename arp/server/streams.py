@@ -47,7 +47,7 @@ FIELD_PART = "fields."
 
 
 def stream_routes(state: ServerState) -> list[BaseRoute]:
-    """Gives the routes of this transport."""
+    """Return the routes of this transport."""
     return [
         Route("/_arp/v1/events", _Events(state), methods=["GET"]),
         Route("/_arp/v1/input", _Inputs(state), methods=["POST"]),
@@ -177,14 +177,14 @@ class _Inputs:
         return _response(answers, _status(answers))
 
     def _answered(self, pong: Pong) -> None:
-        """Takes note that who reads a stream has answered; one that has ended asks no more."""
+        """Note that the reader of a stream has answered; the stream may have ended since."""
         pulse = self._state.pulses.get(pong.id)
         if pulse is not None:
-            pulse.heard()
+            pulse.ponged()
 
 
 def _frame_of_form(form: Form) -> bytes:
-    """Gives the input in a form as a frame, with its files in their places.
+    """Return the input in a form as a frame, with its files in their places.
 
     A part named `fields.NAME` answers the file field NAME of a form; every other file stands in
     `data.files`.

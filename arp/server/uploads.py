@@ -53,7 +53,7 @@ class Upload(Struct, frozen=True):
     body: UploadFile
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Gives its bytes, from the first on each time; as long as the form is open."""
+        """Return its bytes, from the first on each time; as long as the form is open."""
         await self.body.seek(0)
         while chunk := await self.body.read(READ_BYTES):
             yield chunk
@@ -86,7 +86,7 @@ class Intake:
         return self._limits.max_upload_bytes + self._limits.max_message_bytes + OVERHEAD_BYTES
 
     async def body(self, request: Request, max_bytes: int | None = None) -> bytes:
-        """Gives a whole body.
+        """Return a whole body.
 
         Args:
             request: The request.
@@ -102,7 +102,7 @@ class Intake:
 
     @asynccontextmanager
     async def form(self, request: Request) -> AsyncIterator[Form]:
-        """Reads multipart/form-data; what it holds is there for a block.
+        """Read multipart/form-data; its files are there as long as the block.
 
         Raises:
             ResourceLimit: More bytes, files or fields than are taken; reading stops there.
@@ -157,7 +157,7 @@ class _Reading:
             raise ResourceLimit(f"a body of more than {self._max_bytes} bytes is not taken")
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Gives the body in chunks, up to the limit."""
+        """Return the body in chunks, up to the limit."""
         try:
             async for chunk in self._request.stream():
                 self._check(self._size + len(chunk))
@@ -186,7 +186,7 @@ class _Parser(MultiPartParser):
         self._max_text_bytes = max_text_bytes
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
-        """Keeps a piece of a part."""
+        """Keep a piece of a part."""
         try:
             super().on_part_data(data, start, end)
         except MultiPartException:  # all that it can mean: the part has more than `max_part_size`
@@ -196,7 +196,7 @@ class _Parser(MultiPartParser):
             ) from None
 
     def on_part_end(self) -> None:
-        """Leaves the fields that follow what this one has not used."""
+        """Leave what this field has not used to those that follow."""
         super().on_part_end()
         _, value = self.items[-1]
         if isinstance(value, str):
@@ -225,7 +225,7 @@ async def _ref(body: UploadFile, max_bytes: int) -> FileRef:
 
 
 def shown_name(filename: str) -> str:
-    """Gives a name that is safe to show, and to use in a directory of one's own: no path."""
+    """Return a name that is safe to show, and to use in a directory of one's own: no path."""
     name = _printable(filename.replace("\\", "/").rpartition("/")[2]).strip()
     cut = name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     return cut if cut.strip(".") else "file"

@@ -36,7 +36,7 @@ class SeveralWorkers(StoreUnavailable):
 
 
 def check_alone() -> None:
-    """Refuses to begin in one of several workers.
+    """Refuse to begin in one of several workers.
 
     Raises:
         SeveralWorkers: uvicorn, gunicorn or hypercorn was asked for more than one.
@@ -47,7 +47,7 @@ def check_alone() -> None:
 
 
 def _frames() -> Iterator[FrameType]:
-    """Gives the frames of the main thread, where servers run their workers."""
+    """Return the frames of the main thread, where servers run their workers."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         yield frame

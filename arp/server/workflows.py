@@ -37,7 +37,7 @@ from arp.transport.websocket import Receive, Scope, Send
 
 
 def workflow_routes(state: ServerState) -> list[BaseRoute]:
-    """Gives the route; the name is looked up when it is asked for."""
+    """Return the route; the name is looked up for each request."""
     return [Route("/{workflow:path}", _Workflow(state))]
 
 
@@ -70,19 +70,19 @@ class _Workflow:
         if kind == "multipart/form-data":
             async with intake.form(request) as form:
                 size = sum(map(len, form.fields.values()))
-                work = partial(_asked, dict(form.fields), form.files)
+                work = partial(_request_of_fields, dict(form.fields), form.files)
                 return await self._read(request, hub, workflow, work, size, form.files)
         if kind != "application/json":
             raise InvalidMessage("content-type: send application/json or multipart/form-data")
         body = await intake.body(request)
-        return await self._read(request, hub, workflow, partial(_asked_by_json, body), len(body))
+        return await self._read(request, hub, workflow, partial(_request_of_json, body), len(body))
 
     async def _read(
         self,
         request: Request,
         hub: Hub,
         workflow: str,
-        work: Callable[[], _Asked],
+        work: Callable[[], _TurnRequest],
         size: int,
         files: Sequence[Upload] = (),
     ) -> tuple[LiveSession, str]:
@@ -93,26 +93,31 @@ class _Workflow:
             return await self._begin(request, hub, workflow, read.value, files)
 
     async def _begin(
-        self, request: Request, hub: Hub, workflow: str, asked: _Asked, files: Sequence[Upload]
+        self,
+        request: Request,
+        hub: Hub,
+        workflow: str,
+        turn: _TurnRequest,
+        files: Sequence[Upload],
     ) -> tuple[LiveSession, str]:
         principal = request.scope["arp"].principal
-        live = await hub.open(asked.session_id, principal, workflow)
+        live = await hub.open(turn.session_id, principal, workflow)
         if live.session.head.workflow != workflow:
             raise InvalidMessage(
                 f"session {live.id!r} is one of {live.session.head.workflow!r}; post it there",
                 detail="session_id",
             )
         kind: InputType = "file" if files else "text"
-        said = Input(input_type=kind, data=asked.data, session_id=live.id)
+        message = Input(input_type=kind, data=turn.data, session_id=live.id)
         traceparent = request.headers.get("traceparent")
-        answer = await hub.submit(said, principal, workflow, files, traceparent)
+        answer = await hub.submit(message, principal, workflow, files, traceparent)
         if isinstance(answer, InputAck) and answer.turn_id is not None:
             return live, answer.turn_id
         assert isinstance(answer, ErrorMessage)
         raise _as_error(answer)
 
 
-class _Asked(Struct, frozen=True):
+class _TurnRequest(Struct, frozen=True):
     """What a body asks for."""
 
     session_id: str | None
@@ -120,11 +125,11 @@ class _Asked(Struct, frozen=True):
     """Of the input that it becomes."""
 
 
-def _asked_by_json(body: bytes) -> _Asked:
-    return _asked(_fields(body), ())
+def _request_of_json(body: bytes) -> _TurnRequest:
+    return _request_of_fields(_fields(body), ())
 
 
-def _asked(fields: JsonObject, files: Sequence[Upload]) -> _Asked:
+def _request_of_fields(fields: JsonObject, files: Sequence[Upload]) -> _TurnRequest:
     session_id = _session_id(fields.pop("session_id", None) or None)
     text = fields.pop("message", None) or fields.pop("text", "")
     data: JsonObject = {"text": text}
@@ -133,16 +138,16 @@ def _asked(fields: JsonObject, files: Sequence[Upload]) -> _Asked:
     if files:
         data["files"] = [msgspec.to_builtins(file.ref) for file in files]
     check_plain_json(data, "body")
-    return _Asked(session_id, data)
+    return _TurnRequest(session_id, data)
 
 
-def _data_of(asked: _Asked) -> Iterable[Json]:
-    return (asked.data,)
+def _data_of(turn: _TurnRequest) -> Iterable[Json]:
+    return (turn.data,)
 
 
-def _session_id(asked: object) -> str | None:
+def _session_id(value: object) -> str | None:
     try:
-        name: str | None = msgspec.convert(asked, Identifier | None)
+        name: str | None = msgspec.convert(value, Identifier | None)
     except msgspec.ValidationError as error:
         raise InvalidMessage(f"session_id: {error}", detail="session_id") from None
     return name

@@ -97,7 +97,7 @@ class EventWriter(ReadyEvents):
 
 
 def parse_place(last_event_id: str) -> tuple[str, int] | None:
-    """Reads `Last-Event-ID`; `None` if it is none of ours."""
+    """Read `Last-Event-ID`; `None` if it is none of ours."""
     epoch, _, seq = last_event_id.rpartition("-")
     if not epoch or len(epoch) > 64 or not (seq.isascii() and seq.isdigit()) or len(seq) > 16:
         return None
@@ -105,30 +105,30 @@ def parse_place(last_event_id: str) -> tuple[str, int] | None:
 
 
 class Pulse:
-    """Whether who reads an event stream is still there: it is asked now and then, and answers.
+    """Asks the reader of an event stream now and then whether it is still there.
 
     Args:
-        frame: What asks. The answer comes by another way, and `heard` is told of it.
+        frame: The question. The answer comes another way, and is passed to `ponged`.
     """
 
-    __slots__ = ("_asked_at", "frame")
+    __slots__ = ("_pinged_at", "frame")
 
     def __init__(self, frame: bytes) -> None:
         self.frame = frame
-        self._asked_at: float | None = None
+        self._pinged_at: float | None = None
 
-    def heard(self) -> None:
-        """Takes note of the answer."""
-        self._asked_at = None
+    def ponged(self) -> None:
+        """Note the answer."""
+        self._pinged_at = None
 
-    def asked(self, now: float) -> None:
-        """Takes note that it is asked, unless it was and the answer is still due."""
-        if self._asked_at is None:
-            self._asked_at = now
+    def pinged(self, now: float) -> None:
+        """Note that the reader was asked, unless an earlier answer is still due."""
+        if self._pinged_at is None:
+            self._pinged_at = now
 
     def left_s(self, now: float) -> float:
-        """The seconds until the answer must be there; not above 0: it is too late."""
-        return PONG_S if self._asked_at is None else self._asked_at + PONG_S - now
+        """Return the seconds until the answer must be there; 0 or less: it is too late."""
+        return PONG_S if self._pinged_at is None else self._pinged_at + PONG_S - now
 
 
 async def stream(
@@ -138,7 +138,7 @@ async def stream(
     writer: ReadyEvents,
     pulse: Pulse | None = None,
 ) -> None:
-    """Writes what comes into the outbox, until the writer is done or either side ends it.
+    """Write what comes into the outbox, until the writer is done or either side ends it.
 
     Args:
         receive: Of ASGI.
@@ -160,10 +160,10 @@ async def stream(
                 if pulse is None:
                     await _body(send, b": \n\n")
                 elif pulse.left_s(clock()) > 0:
-                    pulse.asked(clock())
+                    pulse.pinged(clock())
                     await _body(send, writer.event(pulse.frame))
                 else:
-                    logger.info("who reads an event stream does not answer; it ends")
+                    logger.info("the reader of an event stream does not answer; it ends")
                     await _body(send, writer.end(1001, "no answer to a ping"))
                     break
                 continue

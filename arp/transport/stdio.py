@@ -41,12 +41,12 @@ async def serve_stdio(
     make_peer: Callable[[QueueOutbox], Conversation],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Talks to whoever is at the other end of the pipes, until it closes one of them.
+    """Talk to whoever is at the other end of the pipes, until it closes one of them.
 
     Args:
         stdin: Where lines come from.
         stdout: Where lines go to.
-        make_peer: Gives our end of the conversation.
+        make_peer: Makes our end of the conversation.
         finish: Lets turns finish; what they show meanwhile still goes out.
 
     Cancel: Safe; it ends as at the end of the input.
@@ -77,10 +77,10 @@ async def _read(descriptor: int, peer: Conversation) -> None:
 
 
 async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
-    """Gives lines without their ends, and without those that are blank.
+    """Yield lines without their ends; blank ones are left out.
 
     Args:
-        read: Gives the next bytes; none at the end of the input, where a last line needs no end.
+        read: Returns the next bytes; none at the end of the input, where a last line needs no end.
     """
     held = bytearray()
     is_cut = False
@@ -103,7 +103,7 @@ async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
 
 
 async def _write(descriptor: int, outbox: QueueOutbox) -> None:
-    """Writes frames until the outbox is closed, or nobody is there to read them."""
+    """Write frames until the outbox is closed, or nobody is there to read them."""
     calls = BlockingCalls("arp-stdout")
     with suppress(OSError):
         while (frame := await outbox.take()) is not None:
@@ -128,7 +128,7 @@ class BlockingCalls:
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Gives what the function returns, or raises what it raises.
+        """Return what the function returns, or raise what it raises.
 
         Cancel: Safe; the call itself goes on, and what comes of it is dropped.
         """
@@ -147,7 +147,7 @@ class BlockingCalls:
         return await future
 
     def end(self) -> None:
-        """Lets the thread end behind the calls that are under way."""
+        """End the thread behind the calls that are under way."""
         self._calls.put(None)
 
     def _work(self) -> None:

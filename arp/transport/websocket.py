@@ -79,7 +79,7 @@ class SocketOutbox:
             wire.when_writable = self._feed
 
     def send(self, frames: list[bytes]) -> None:
-        """Sends frames now, or queues them behind what waits."""
+        """Send frames now, or queue them behind what waits."""
         if self._closed:
             return
         wire = self._wire
@@ -97,7 +97,7 @@ class SocketOutbox:
         self._feed()
 
     def send_first(self, frame: bytes) -> None:
-        """Sends a frame now, or before what waits in place of one that waits there already."""
+        """Send a frame now, or before what waits in place of one that waits there already."""
         if self._closed:
             return
         if self._wire is None and self._task is None:
@@ -111,7 +111,7 @@ class SocketOutbox:
             self.buffered += self._backlog.size - before
 
     def waiting(self) -> list[bytes]:
-        """Gives the frames that wait."""
+        """Return the frames that wait."""
         return self._backlog.frames()
 
     # -- with a wire: bytes in bounded pieces, each when the socket has taken the last -------------
@@ -183,14 +183,14 @@ class SocketOutbox:
             self.viewer.drained()
 
     def close(self, code: int, reason: str) -> None:
-        """Closes the WebSocket behind what waits."""
+        """Close the WebSocket behind what waits."""
         if self._closing is None:
             self._closed = True
             closing = self._close(code, reason)
             self._closing = asyncio.get_running_loop().create_task(closing)
 
     def end(self) -> None:
-        """Drops what waits: the connection is gone."""
+        """Drop what waits: the connection is gone."""
         self._closed = True
         self._backlog.clear()
         self.buffered = 0
@@ -210,7 +210,7 @@ class SocketOutbox:
 
 @types.coroutine
 def _resume(sending: Coroutine[Any, Any, None], waits_for: object) -> Generator[Any, Any, None]:
-    """Goes on with a coroutine that has been driven to its first wait."""
+    """Continue with a coroutine that has been driven to its first wait."""
     while True:
         try:
             try:
@@ -231,7 +231,7 @@ async def talk(
     subprotocol: str | None,
     make_peer: Callable[[SocketOutbox], Conversation],
 ) -> None:
-    """Serves one accepted handshake until either side ends it."""
+    """Serve one accepted handshake until either side ends it."""
     await send({"type": "websocket.accept", "subprotocol": subprotocol})
     outbox = SocketOutbox(send, encoding, scope.get("extensions", {}).get(EXTENSION))
     peer = make_peer(outbox)

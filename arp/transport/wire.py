@@ -37,10 +37,10 @@ class Wire(Protocol):
     """A socket that takes ready frames; a server may offer it in `scope["extensions"]`."""
 
     def can_write(self) -> bool:
-        """Tells whether bytes may be written now, without waiting."""
+        """Return whether bytes may be written now, without waiting."""
 
     def write(self, data: bytes) -> None:
-        """Sends bytes behind what was sent before."""
+        """Send bytes behind what was sent before."""
 
     when_writable: Callable[[], None]
     """Is called when bytes may be written again."""
@@ -83,38 +83,38 @@ class Backlog:
         """Bytes that wait, without what the wire adds."""
 
     def __bool__(self) -> bool:
-        """Tells whether anything waits."""
+        """Return whether anything waits."""
         return self._first is not None or bool(self._frames)
 
     def add(self, frames: Sequence[bytes]) -> None:
-        """Lets messages wait behind the others."""
+        """Append messages."""
         if self._frames is None:
             self._frames = deque()
         self._frames.extend(frames)
         self.size += sum(map(len, frames))
 
     def add_first(self, frame: bytes) -> None:
-        """Lets a message wait before the others, in place of one that did so already."""
+        """Put a message before the others, in place of one that was put there before."""
         self.size += len(frame) - len(self._first or b"")
         self._first = frame
 
     def frames(self) -> list[bytes]:
-        """Gives what waits, the first as if nothing of it had been taken."""
+        """Return the messages that wait; the first is whole, also if a part of it was taken."""
         return [*(() if self._first is None else (self._first,)), *(self._frames or ())]
 
     def clear(self) -> None:
-        """Drops what waits."""
+        """Drop what waits."""
         self._frames = self._first = None
         self._place = self.size = 0
 
     def next(self) -> bytes:
-        """Gives the next message, as it is."""
+        """Return the next message, as it is."""
         frame = self._take_first() or self._waiting().popleft()
         self.size -= len(frame)
         return frame
 
     def take(self) -> bytes:
-        """Gives the next piece, as it stands on the wire."""
+        """Return the next piece, as it stands on the wire."""
         if not self._place and (ahead := self._take_first()):
             self.size -= len(ahead)
             return _join([ahead], self._opcode)
