@@ -86,17 +86,17 @@ async def working(turn: Turn) -> None:
 
 async def work(turn: Turn) -> None:
     """Takes the one model that there is, fails once, asks for leave, and is done."""
-    turn.runtime.routing.resolved(["example-large"])
-    request = turn.runtime.model("example-large")
+    turn.record.route(["example-large"])
+    request = turn.record.model("example-large")
     request.cost(input_tokens=812, output_tokens=64, amount=0.004, currency="USD")
     request.completed(finish_reason="tool_calls")
-    task = turn.runtime.task("Count the files", task_id=TASK)
-    task.started()
+    task = turn.record.task("Count the files", task_id=TASK)
+    task.record("task.started")
     task.attempt().failed("timeout", retryable=True)
     with task.retry("once more"):
         async with turn.tool("shell", {"command": "ls"}) as tool:
             if await tool.approve("Run ls?", rule="commands-need-leave"):
-                process = tool.runtime.process(["ls"], cwd="docs")
+                process = tool.record.process(["ls"], cwd="docs")
                 await process.output("agents.md\nclient.md\nindex.md\n")
                 process.completed(0)
                 tool.result(["agents.md", "client.md", "index.md"])
@@ -106,7 +106,7 @@ async def work(turn: Turn) -> None:
 
 async def solve(turn: Turn) -> None:
     """Counts with a tool, by the one model that there is."""
-    request = turn.runtime.model("example-large")
+    request = turn.record.model("example-large")
     async with turn.tool("shell", {"command": "ls | wc -l"}) as tool:
         tool.result("4")
     request.cost(input_tokens=640, output_tokens=12, amount=0.002, currency="USD")

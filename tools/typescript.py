@@ -24,6 +24,7 @@ from arp.protocol.messages import (
     Permission,
     RendererMessage,
     ToolEndPayload,
+    ToolProgressPayload,
     ToolStartPayload,
     Workflow,
 )
@@ -58,6 +59,7 @@ _NAMED: dict[type, str] = {
     Workflow: "w",
     DeltaPayload: "d",
     ToolStartPayload: "t",
+    ToolProgressPayload: "g",
     ToolEndPayload: "e",
     ErrorPayload: "f",
 }

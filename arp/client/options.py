@@ -25,6 +25,7 @@ FEATURES = (
     "patch-append",
     "thinking",
     "batch",
+    "tool-detail",
     PING,
 )
 """What this client does by itself. `frame-ack` is done where it is asked for."""

@@ -33,7 +33,7 @@ from arp.ledger.exports.trials import NOT_KNOWN, Trial, TrialBook
 from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
-from arp.record import benchmarks as noted
+from arp.record.recorder import Recorder
 from arp.session.threads import THREAD
 
 _MARKS = (b'"benchmark"', b'"turn.completed"', b'"turn.failed"')
@@ -76,23 +76,26 @@ class Benchmarks:
             turn_id, repeated, effects = Turns(self._desk).submit(live, turn)
             if repeated:
                 raise InvalidMessage(f"turnId {turn_id}: another turn has it", detail="turnId")
-            self._note_start(live, asked, turn_id, run_id)
+            self._record_start(live, asked, turn_id, run_id)
             self._desk.carry_out(live, effects)
             return await self._state(live, asked.trial_id)
 
-    def _note_start(self, live: LiveSession, asked: StartTrial, turn_id: str, run_id: str) -> None:
-        benchmark = msgspec.structs.replace(asked.benchmark, trial_id=asked.trial_id)
-        runtime = self._desk.hub.runtime(live).within(
-            thread_id=live.session.threads.of(turn_id), turn_id=turn_id
+    def _record_start(
+        self, live: LiveSession, asked: StartTrial, turn_id: str, run_id: str
+    ) -> None:
+        record = self._desk.hub.recorder(live).within(
+            thread_id=live.session.threads.of(turn_id),
+            turn_id=turn_id,
+            benchmark=msgspec.structs.replace(asked.benchmark, trial_id=asked.trial_id),
         )
-        run = runtime.benchmark(benchmark)
-        run.dataset([asked.task_id])
+        record("benchmark.dataset.resolved", {"tasks": [asked.task_id]})
         if asked.configuration is not None:
-            run.configuration(**asked.configuration)
-        run.trial(asked.task_id, run_id, _told(asked.refs)).started(asked.attempt)
+            record("benchmark.configuration.resolved", {"configuration": asked.configuration})
+        ids = {"task_id": asked.task_id, "run_id": run_id, "refs": _refs(asked.refs)}
+        record("benchmark.trial.started", {"attempt": asked.attempt}, **ids)
 
     async def reward(self, asked: RecordReward) -> TrialState:
-        """Notes what a trial scored, once; before that, how it ended.
+        """Record what a trial scored, once; before that, how it ended.
 
         Raises:
             UnknownObject: There is no such trial.
@@ -110,11 +113,12 @@ class Benchmarks:
                     )
                 return TrialState(live.id, trial, live.session.sequence, repeated=True)
             self._end(live, trial, asked)
-            self._hand(live, trial, asked).reward(asked.reward, asked.detail)
+            payload = {"reward": asked.reward, "detail": asked.detail}
+            self._of_trial(live, trial, asked)("benchmark.reward.recorded", payload)
             return await self._state(live, asked.trial_id)
 
     def _end(self, live: LiveSession, trial: Trial, asked: RecordReward | None = None) -> None:
-        """Notes how a trial ended, if that is not noted yet.
+        """Record how a trial ended, if that is not recorded yet.
 
         Raises:
             SessionBusy: Its turn still runs.
@@ -124,26 +128,30 @@ class Benchmarks:
         status = trial.turn_status
         if status is None:
             raise SessionBusy(f"trial {trial.trial_id}: turn {trial.turn_id} still runs")
-        hand = self._hand(live, trial, asked)
+        record = self._of_trial(live, trial, asked)
         failure = asked.failure if asked is not None else None
         if failure is not None or status != "completed":
-            hand.failed(failure or status)
+            record("benchmark.trial.failed", {"reason": failure or status})
         else:
-            hand.completed()
+            record("benchmark.trial.completed")
 
-    def _hand(
+    def _of_trial(
         self, live: LiveSession, trial: Trial, asked: RecordReward | None = None
-    ) -> noted.Trial:
-        """Gives what notes facts of a trial."""
+    ) -> Recorder:
+        """Return what records facts of a trial."""
         known = msgspec.convert(trial.benchmark, Benchmark)
         regressions = asked.p0_regressions if asked is not None else None
         if regressions is not None:
             known = msgspec.structs.replace(known, p0_regressions=regressions)
         more = msgspec.to_builtins(asked.refs) if asked is not None and asked.refs else {}
-        refs = msgspec.convert({**trial.refs, **more}, BenchmarkRefs)
-        scope = {"thread_id": trial.thread_id or THREAD, "turn_id": trial.turn_id or NOT_KNOWN}
-        run = self._desk.hub.runtime(live).within(**scope).benchmark(known)
-        return run.trial(trial.task_id, trial.run_id, refs)
+        return self._desk.hub.recorder(live).within(
+            thread_id=trial.thread_id or THREAD,
+            turn_id=trial.turn_id or NOT_KNOWN,
+            task_id=trial.task_id,
+            run_id=trial.run_id,
+            benchmark=known,
+            refs=msgspec.convert({**trial.refs, **more}, BenchmarkRefs),
+        )
 
     async def export(self, asked: ExportTrial) -> ExportState:
         """Makes the pack of a trial: its evidence, `trial.json`, and `trajectory.json` in ATIF.
@@ -161,12 +169,12 @@ class Benchmarks:
         named = TrialOf(asked.trial_id, live.session.head.workflow or "agent")
         make = partial(Exports(self._desk).pack, outputs=asked.outputs, trial=named)
         scope = OfScope(session_id=live.id, evidence_id=asked.evidence_id)
-        ids = {"benchmark": noted.as_json(benchmark)}
+        ids = {"benchmark": msgspec.to_builtins(benchmark)}
         about = Scope(turn_id=trial.turn_id)
         return await ExportRun(self._desk, ids).run(scope, "benchmark", make, about)
 
     async def compare(self, asked: CompareTrials) -> ComparedState:
-        """Compares two configurations and notes what came of it.
+        """Compare two configurations and record what came of it.
 
         Raises:
             SessionNotFound, UnknownObject: There is no such session, no such trial.
@@ -185,9 +193,10 @@ class Benchmarks:
             p0_regressions=found.comparison.p0_regressions,
         )
         refs = asked.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJobRef", NOT_KNOWN))
-        run = self._desk.hub.runtime(live).benchmark(benchmark)
         reason = asked.reason or found.decision_input.reason
-        run.compared(found.comparison, refs, reason)
+        ids = {"benchmark": benchmark, "comparison": found.comparison, "refs": refs}
+        record = self._desk.hub.recorder(live)
+        record("benchmark.comparison.completed", {"reason": reason}, **ids)
         sequence = live.session.sequence
         await live.written()
         return ComparedState(live.id, found.comparison, found.decision_input, sequence)
@@ -223,7 +232,7 @@ def _named(book: TrialBook, trial_id: str) -> Trial:
     return trial
 
 
-def _told(refs: BenchmarkRefs | None) -> BenchmarkRefs:
-    """Gives refs that say something, as the profile wants."""
+def _refs(refs: BenchmarkRefs | None) -> BenchmarkRefs:
+    """Return refs of which at least one is known, as the profile wants."""
     is_empty = refs is None or not msgspec.to_builtins(refs)
     return BenchmarkRefs(harbor_job=NOT_KNOWN) if refs is None or is_empty else refs

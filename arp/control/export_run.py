@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -24,17 +24,15 @@ from arp.control.pages import fed
 from arp.evidence.export import NothingToExport, Order, checked
 from arp.evidence.pack_writer import PackUnwritable
 from arp.hub.live import LiveSession
-from arp.hub.saved import blob_path
 from arp.ledger.chain import ChainBroken, Kept, KeptCheck
 from arp.ledger.exports.correlation import Spine
 from arp.ledger.exports.manifest import Manifest, Scope
 from arp.ledger.exports.scope import Range
 from arp.ledger.models import evidence
-from arp.ledger.payload_fields import ExportKind, Verification
+from arp.ledger.payload_fields import Export, ExportKind, Verification
+from arp.protocol.blob_path import blob_path
 from arp.protocol.errors import InternalError, InvalidMessage
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import FileRef
-from arp.record.lasting import Exported
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +61,23 @@ class Job(Struct, frozen=True):
     """A directory for what is made."""
     kept: Kept = ()
     """The hashes that the ledger keeps of the session's chain."""
+
+
+class Exported(Struct, frozen=True, kw_only=True):
+    """What became of an export, as the fact of it holds it."""
+
+    kind: ExportKind
+    state: Export
+    """`not_applicable`: nothing to export; `unsupported`: not here; `missing_correlation`: what it
+    would be about is not known."""
+    reason: str | None = None
+    sha256: str | None = None
+    """Of the pack."""
+    through_sequence: int
+    """The last fact that was looked at."""
+    gaps: Sequence[str] = ()
+    """Known gaps that apply."""
+    verification: Verification | None = None
 
 
 class Made(Struct, frozen=True):
@@ -152,8 +167,8 @@ class ExportRun:
         with await asyncio.to_thread(path.open, "rb") as file:
             files = self._desk.hub.blobs.of(live.id)
             blob = await files.put(_chunks(file), max_bytes=MOST_BYTES)
-        ref = FileRef(blob.id, path.name, blob.size, "application/octet-stream", blob.sha256)
-        return ExportedFile(path.name, blob.size, blob.sha256, blob_path(live.id, ref))
+        address = blob_path(live.id, blob.sha256, path.name)
+        return ExportedFile(path.name, blob.size, blob.sha256, address)
 
     async def _told(
         self, live: LiveSession, order: Order, made: Made, file: ExportedFile, through: int
@@ -187,8 +202,17 @@ class ExportRun:
         if file is not None:
             live.session.seen.remember_files([file.sha256])
             ids |= {"output_ref": file.sha256, "refs": msgspec.to_builtins(file)}
-        runtime = self._desk.hub.runtime(live).within(**ids)
-        runtime.lasting.evidence(exported, order.evidence_id)
+        recorder = self._desk.hub.recorder(live).within(**ids)
+        payload = {
+            "kind": exported.kind,
+            "state": exported.state,
+            "reason": exported.reason,
+            "sha256": exported.sha256,
+            "throughSequence": exported.through_sequence,
+            "gaps": list(exported.gaps) or None,
+            "verification": exported.verification,
+        }
+        recorder("evidence.changed", payload, evidence_id=order.evidence_id)
         sequence = live.session.sequence
         await live.written()
         return ExportState(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from arp.control.task_graph import Known
 from arp.ledger.models.tasks import ENDED
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import Json
-from arp.record.runtime import Runtime
-from arp.record.tasks import Task
+from arp.record.recorder import Recorder
+from arp.record.work import Task
 from arp.session.threads import THREAD
 
 if TYPE_CHECKING:
@@ -21,20 +23,20 @@ class Steps:
 
     def __init__(
         self,
-        runtime: Runtime,
+        recorder: Recorder,
         known: Known,
         turn_id: str | None = None,
         thread_id: str = THREAD,
     ) -> None:
         scope = {"thread_id": thread_id, "turn_id": turn_id} if turn_id is not None else {}
-        self._runtime = runtime.within(**known.ids, **scope)
+        self._recorder = recorder.within(**known.ids, **scope)
         self._known = known
         running = known.running
         self._number = (running.attempt if running is not None else None) or known.attempts
         """Of the attempt that runs, or ran last."""
         last = known.task.attempts[-1].run_id if known.task.attempts else None
         run_id = running.run_id if running is not None else last
-        self.task: Task = self._runtime.known_task(known.task.task_id, known.attempts, run_id)
+        self.task: Task = self._recorder.known_task(known.task.task_id, known.attempts, run_id)
 
     def update(self, asked: UpdateTask) -> None:
         """Records everything that an update says, the new status last.
@@ -45,48 +47,33 @@ class Steps:
         if asked.status in ("failed", "lost", "blocked") and asked.reason is None:
             raise InvalidMessage(f"reason: say why the task is {asked.status}", detail="reason")
         if asked.objective is not None or asked.detail is not None:
-            self.task.updated(asked.objective, asked.detail)
-        progress = asked.progress
-        if progress is not None:
-            done, total = progress.done, progress.total
-            message = progress.message
-            self.task.progress(progress.fraction, done=done, total=total, message=message)
+            payload = {"objective": asked.objective, "detail": asked.detail}
+            self.task.record("task.updated", payload)
+        if asked.progress is not None:
+            self.task.record("task.progress", msgspec.structs.asdict(asked.progress))
         if asked.status is not None:
             self._status(asked.status, asked.reason, asked.run_id)
 
     def _status(self, status: TaskStatus, reason: str | None, run_id: str | None) -> None:
-        task = self.task
         match status:
             case "running":
                 self._run(reason, run_id)
             case "failed" | "timed_out" | "lost":
-                self._end(status, reason)
-            case "waiting_input":
-                task.waiting("input", reason)
-            case "waiting_permission":
-                task.waiting("permission", reason)
-            case "waiting_resource":
-                task.waiting("resource", reason)
+                self._attempt_failed(reason or "timed out")
+                self.task.record(f"task.{status}", {"reason": reason})
+            case "waiting_input" | "waiting_permission" | "waiting_resource":
+                need = status.removeprefix("waiting_")
+                self.task.record("task.waiting", {"waitingFor": need, "reason": reason})
             case _:  # the fact is called as the status, and tells no more than the reason
-                self._record(f"task.{status}", {"reason": reason})
-
-    def _end(self, status: Literal["failed", "timed_out", "lost"], reason: str | None) -> None:
-        self._attempt_failed(reason or "timed out")
-        match status:
-            case "failed":
-                self.task.failed(reason or "")
-            case "timed_out":
-                self.task.timed_out(reason=reason)
-            case "lost":
-                self.task.lost(reason or "")
+                self.task.record(f"task.{status}", {"reason": reason})
 
     def _run(self, reason: str | None, run_id: str | None) -> None:
         if self._known.running is None:
             self._begin(run_id or f"{self.task.id}.{self._known.attempts + 1}")
         elif self._known.task.status == "paused":
-            self.task.resumed(reason)
+            self.task.record("task.resumed", {"reason": reason})
         else:
-            self.task.started()
+            self.task.record("task.started")
 
     def retry(self, run_id: str, reason: str | None) -> None:
         """Records that the task is tried again, as a run of that id."""
@@ -105,7 +92,7 @@ class Steps:
         running = self._known.running
         if running is not None:
             payload = {"attempt": self._number, "outputs": asked.outputs or None}
-            self._record("task.attempt.completed", payload)
+            self.task.record("task.attempt.completed", payload)
             self._item("completed", self._number, outputs=asked.outputs or None)
         self.task.completed(
             asked.outputs,
@@ -116,21 +103,21 @@ class Steps:
 
     def cancel(self, reason: str | None) -> None:
         """Records the wish that the task stop."""
-        self.task.cancel_requested(reason)
+        self.task.record("task.cancel_requested", {"reason": reason})
 
     def cancelled(self, reason: str | None) -> None:
         """Records that it stopped."""
         self._attempt_failed("cancelled")
-        self.task.cancelled(reason)
+        self.task.record("task.cancelled", {"reason": reason})
 
     def part_of(self, parent_id: str, root_id: str | None) -> None:
         """Records which task it is a part of."""
         root = {"root_task_id": root_id} if root_id is not None else {}
-        joined = self._runtime.within(parent_task_id=parent_id, **root)
-        joined.record("task.updated", {}, task_id=self.task.id)
+        joined = self._recorder.within(parent_task_id=parent_id, **root)
+        joined("task.updated", {}, task_id=self.task.id)
 
     def _begin(self, run_id: str) -> None:
-        self.task.started(run_id)
+        self.task.record("task.started", run_id=run_id)
         attempt = self.task.attempt(run_id)
         self._item("started", attempt.number)
 
@@ -138,13 +125,9 @@ class Steps:
         running = self._known.running
         if running is not None:
             payload = {"attempt": self._number, "reason": reason}
-            self._record("task.attempt.failed", payload)
+            self.task.record("task.attempt.failed", payload)
             self._item("failed", self._number, reason=reason)
 
     def _item(self, what: str, attempt: int, **more: Json) -> None:
         if self._known.ids.keys() >= {"job_id", "job_item_id"}:
-            self._record(f"job.item.{what}", {"attempt": attempt, **more})
-
-    def _record(self, type_name: str, payload: dict[str, Json]) -> None:
-        ids = {"task_id": self.task.id, "run_id": self.task.run_id}
-        self._runtime.record(type_name, payload, **ids)
+            self.task.record(f"job.item.{what}", {"attempt": attempt, **more})

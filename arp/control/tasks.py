@@ -109,14 +109,14 @@ class TaskDesk:
                 "job_id": asked.job_id,
                 "job_item_id": asked.job_item_id,
             }
-            runtime = self._desk.hub.runtime(here.live)
-            made = runtime.within(**{name: one for name, one in ids.items() if one}).task(
+            recorder = self._desk.hub.recorder(here.live)
+            made = recorder.within(**{name: one for name, one in ids.items() if one}).task(
                 asked.objective,
                 task_id=asked.task_id,
                 depends_on=asked.depends_on,
                 detail=asked.detail,
             )
-            made.accepted()
+            made.record("task.accepted")
             return await self._state(here, made.id)
 
     async def update(self, asked: UpdateTask) -> TaskState:
@@ -216,7 +216,8 @@ class TaskDesk:
             check_edges(here.model, asked.task_id, [*(asked.depends_on or ()), *parent])
             steps = self._steps(here, known)
             if asked.depends_on is not None:
-                steps.task.depends_on(*asked.depends_on)
+                payload = {"dependsOn": list(asked.depends_on)}
+                steps.task.record("task.dependency.updated", payload)
             if asked.parent_task_id is not None:
                 steps.part_of(asked.parent_task_id, _root(here.model, asked.parent_task_id))
             return await self._state(here, asked.task_id)
@@ -235,7 +236,7 @@ class TaskDesk:
 
     def _steps(self, here: Here, known: Known, turn_id: str | None = None) -> Steps:
         thread_id = here.live.session.threads.of(turn_id)
-        return Steps(self._desk.hub.runtime(here.live), known, turn_id, thread_id)
+        return Steps(self._desk.hub.recorder(here.live), known, turn_id, thread_id)
 
     async def _state(
         self, here: Here, task_id: str, *, repeated: bool = False, turn_id: str | None = None

@@ -164,9 +164,9 @@ class Turns:
                     )
             turn_id, repeated, effects = self.submit(live, asked)
             if not repeated and not is_there:
-                runtime = self._desk.hub.runtime(live)
+                recorder = self._desk.hub.recorder(live)
                 thread_id = live.session.threads.of(turn_id)
-                Steps(runtime, known, turn_id, thread_id).begin(run_id)
+                Steps(recorder, known, turn_id, thread_id).begin(run_id)
             self._desk.carry_out(live, effects)
             return turn_id, repeated
 

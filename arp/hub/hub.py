@@ -52,7 +52,7 @@ from arp.protocol.messages import (
     Viewport,
 )
 from arp.record.recorder import Recorder
-from arp.record.runtime import Runtime
+from arp.record.scope import FactScope
 from arp.session.branches import Survey
 from arp.session.branching import asks_to_turn, branch_of, check_turning, turn_back
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion, StartTurn
@@ -262,15 +262,15 @@ class Hub:
 
     # -- sessions --------------------------------------------------------------------------------
 
-    def runtime(self, live: LiveSession) -> Runtime:
-        """Notes facts of a session outside of its turns; `within(turn_id=…)` joins them to one."""
+    def recorder(self, live: LiveSession) -> Recorder:
+        """Return what records facts outside of turns; `within(turn_id=…)` joins them to one."""
 
         def check_here() -> None:
             if live.gone.done():
                 raise live.gone.result()
 
-        recorder = Recorder(live.session, {}, check_here, live.mark)
-        return Runtime(recorder, self.runner.shelf(live))
+        scope = FactScope(live.session, {}, check_here, live.mark)
+        return Recorder(scope, self.runner.shelf(live))
 
     def check_takes_input(self) -> None:
         """Refuses what would change a recording.

@@ -62,7 +62,7 @@ class Runner:
         self._cancelled: set[asyncio.Task[None]] = set()
         """Agents that were asked to stop. One may cancel its own task too, as a timeout does, so
         that a task was cancelled does not say it."""
-        self._states: dict[str, dict[str, Any]] = {}
+        self._caches: dict[str, dict[str, Any]] = {}
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self.debug = False
@@ -186,6 +186,7 @@ class Runner:
         try:
             if live.turn is not None and live.turn.id == turn_id:
                 live.turn.flush()
+                self._record_state(live.turn)
                 usage = live.turn.used
                 live.turn = None
             effects = live.session.end_turn(
@@ -197,6 +198,13 @@ class Runner:
             self.fault(live)
             return
         self._carry_out(live, effects)
+
+    def _record_state(self, turn: Turn) -> None:
+        """Record the state of a turn that fails or is cancelled, unless it cannot be recorded."""
+        try:
+            turn.record_state()
+        except Exception as error:  # noqa: BLE001 - the turn ends by something else already
+            logger.warning("turn.state of turn %s is not recorded: %s", turn.id, error)
 
     async def park(self) -> None:
         """Lets turns finish for a while; those that wait or take longer are interrupted."""
@@ -221,13 +229,13 @@ class Runner:
         """Ends what watches the agents; they have ended."""
         self._watch.close()
 
-    def state_of(self, live: LiveSession) -> dict[str, Any]:
-        """Gives the agent's own things of a session."""
-        return self._states.setdefault(live.session.head.session_id, {})
+    def cache_of(self, live: LiveSession) -> dict[str, Any]:
+        """Return what agents keep in memory for a session."""
+        return self._caches.setdefault(live.id, {})
 
     def forget(self, live: LiveSession) -> None:
         """Drops what is kept of a session that left the memory, and stops its agent."""
-        self._states.pop(live.id, None)
+        self._caches.pop(live.id, None)
         live.session.running = None
         if live.task in self.tasks:
             self._stop(live.task)

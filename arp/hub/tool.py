@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
@@ -17,7 +18,7 @@ from arp.session.session import About, Session
 from arp.session.standing import Grant
 
 if TYPE_CHECKING:
-    from arp.record.runtime import Runtime
+    from arp.record.recorder import Recorder
 
 Ask: TypeAlias = Callable[[Component, About], Awaitable[Json]]
 """Asks whoever is there."""
@@ -29,8 +30,10 @@ class Call(NamedTuple):
     name: str
     number: int
     """Of the turn's uses of tools, from 1."""
-    runtime: Runtime
+    record: Recorder
     """Of the turn."""
+    changed: Callable[[], None]
+    """To be called when something was recorded: it is written and sent then."""
 
 
 class ToolFailed(AgentFailed):
@@ -49,20 +52,42 @@ class ToolCall:
         """Why somebody said no, if they told."""
         self.call_id = f"{turn_id}.{call.number}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
-        self.runtime = call.runtime.within(**self._ids)
-        """To note what the tool does; every fact carries the ids of this call."""
+        self.record = call.record.within(**self._ids)
+        """Records what the tool does; every fact carries the ids of this call."""
         self._session = session
+        self._changed = call.changed
         self._turn_id = turn_id
         self._ask = ask
         self._result: JsonObject = {}
         self._whole: str | None = None
+        self._began = time.monotonic()
 
-    def progress(self, text: str) -> None:
-        """Notes how far the tool is, in the ledger."""
-        self._record("tool.progress", {"text": well_formed(text)})
+    def progress(
+        self, text: str = "", *, done: int | None = None, total: int | None = None
+    ) -> None:
+        """Show how far the tool is; the newest replaces the one before.
+
+        Args:
+            text: What it is doing.
+            done: How much is done, in the unit of `total`.
+            total: How much there is to do.
+
+        Raises:
+            TypeError: `done` or `total` is no whole number.
+            ValueError: One of them is below 0, or `done` is more than `total`.
+        """
+        told: JsonObject = {"text": well_formed(text)}
+        if done is not None:
+            told["done"] = _count(done, "done")
+        if total is not None:
+            told["total"] = _count(total, "total")
+        if done is not None and total is not None and done > total:
+            raise ValueError(f"done: {done} is more than the total of {total}")
+        self._record("tool.progress", told)
+        self._changed()
 
     def result(self, value: Json) -> None:
-        """Notes what came of it; much of it is kept beside the ledger, which has a preview.
+        """Show what came of it: a preview, and where the whole is kept if it is longer.
 
         Args:
             value: Anything that can be written as JSON; what cannot is noted by its `repr`.
@@ -93,7 +118,7 @@ class ToolCall:
         Cancel: Safe; what nobody answered is no approval.
         """
         rule = well_formed(rule)
-        permission, self.denial = self.runtime.permission(self.name), ""
+        permission, self.denial = self.record.permission(self.name), ""
         if Grant(self.name, rule) in self._session.standing.grants:
             permission.evaluated("allow", "person", "user")
             return True
@@ -136,10 +161,11 @@ class ToolCall:
         if len(whole) <= PREVIEW_CHARACTERS:
             self._result = {"preview": whole, "characters": len(whole)}
             return
-        kept = await self.runtime.keep(whole)
+        kept = await self.record.keep(whole)
         self._result = {"preview": kept.preview, "characters": len(whole)}
         if kept.output_ref is not None:
             self._ids["output_ref"] = kept.output_ref
+            self._session.seen.remember_files([kept.output_ref])
 
     def fail(self, message: str) -> NoReturn:
         """Ends the tool as failed, and shows why.
@@ -159,10 +185,10 @@ class ToolCall:
 
     def end(self, error: str | None = None) -> None:
         """Tells everyone that it is done."""
-        if error is None:
-            self._record("tool.result", {"tool": self.name, **self._result})
-        else:
-            self._record("tool.failed", {"tool": self.name, "error": well_formed(error)})
+        told: JsonObject = {"tool": self.name}
+        told |= self._result if error is None else {"error": well_formed(error)}
+        told["durationMs"] = round((time.monotonic() - self._began) * 1000)
+        self._record("tool.result" if error is None else "tool.failed", told)
 
     def _record(self, type_name: str, payload: JsonObject) -> None:
         self._session.in_turn(type_name, self._turn_id, payload, **self._ids)
@@ -184,6 +210,15 @@ def _repr(value: object) -> str:
         return well_formed(repr(value))
     except Exception:  # noqa: BLE001 - it is the code of whoever wrote the type
         return f"<{type(value).__name__}>"
+
+
+def _count(number: int, name: str) -> int:
+    """Return a count as a plain `int`."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")
+    if number < 0:
+        raise ValueError(f"{name}: expected 0 or more, got {number}")
+    return int(number)
 
 
 def _is_json(text: str) -> bool:

@@ -9,6 +9,7 @@ the agent next awaits the turn. Inside `async with turn.frame()` nothing is comm
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -19,16 +20,16 @@ from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
 from arp.hub.author_call import must_await
-from arp.hub.saved import blob_path
 from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
+from arp.protocol.blob_path import blob_path
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
-from arp.record.wording import check_kind, encoded, well_formed
+from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
 from arp.session.session import About, Question
@@ -39,7 +40,7 @@ from arp.surface.profile import fits_in, shown_as, supported
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession
     from arp.hub.runner import Runner
-    from arp.record.runtime import Runtime
+    from arp.record.recorder import Recorder
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -73,6 +74,8 @@ class Turn:
         self._tool: str | None = None
         """The last tool that ran: what is shown before the agent speaks again came of it."""
         self._waiting: dict[str, asyncio.Future[Json]] = {}
+        self._state: JsonObject | None = None
+        """What the agent keeps; `None` if it did not ask for it."""
 
     # -- what the user said ------------------------------------------------------------------------
 
@@ -142,19 +145,34 @@ class Turn:
 
     @property
     def state(self) -> dict[str, Any]:
-        """A place for the agent's own things, per session, in memory only."""
-        return self._runner.state_of(self._live)
+        """A JSON object of the agent's own for this session, durable; no renderer gets it.
+
+        If the turn changed it, it is recorded when the turn ends, however it ends: as what a turn
+        showed stays when it fails or is cancelled, so does what it keeps here. Only what a turn
+        changed in which the process was killed is lost. Each branch has the state of its own turns.
+
+        A state that has more than `MAX_STATE_BYTES` as JSON, holds a secret or is no JSON is not
+        recorded, and fails the turn.
+        """
+        if self._state is None:
+            self._state = copy.deepcopy(self._session.standing.state)
+        return self._state
 
     @property
-    def runtime(self) -> Runtime:
-        """Notes what ARP does not see by itself: tasks, processes, models, costs, permissions."""
+    def cache(self) -> dict[str, Any]:
+        """A place for any objects of the agent's own, per session, in memory only."""
+        return self._runner.cache_of(self._live)
+
+    @property
+    def record(self) -> Recorder:
+        """Records what ARP does not see by itself: tasks, processes, models, costs, permissions."""
         # Only now, so that importing `Turn` stays quick; a hub has them loaded before any turn.
         from arp.record.recorder import Recorder
-        from arp.record.runtime import Runtime
+        from arp.record.scope import FactScope
 
         ids = {"thread_id": self.thread_id, "turn_id": self.id}
-        recorder = Recorder(self._session, ids, self._before_fact, self._live.mark)
-        return Runtime(recorder, self._runner.shelf(self._live))
+        scope = FactScope(self._session, ids, self._before_fact, self._live.mark)
+        return Recorder(scope, self._runner.shelf(self._live))
 
     @must_await("turn.read_file")
     async def read_file(self, ref: FileRef) -> bytes:
@@ -197,7 +215,7 @@ class Turn:
     def file_url(self, ref: FileRef) -> str:
         """Gives the address of a file of this session, below that of the server."""
         check_kind(ref, FileRef, "ref")
-        return blob_path(self.session_id, ref)
+        return blob_path(self.session_id, ref.sha256, ref.name)
 
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
         """Gives what was said before this turn: ("user" | "assistant", text), oldest first.
@@ -374,7 +392,7 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         name = self._tool = _name(name, "name")
-        named = Call(name, self._tally.next_tool(), self.runtime)
+        named = Call(name, self._tally.next_tool(), self.record, self._live.mark)
         call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
         self._live.mark()
@@ -511,9 +529,29 @@ class Turn:
                 self._failed = self._failed or error
 
     def finish(self) -> None:
-        """Commits the rest; raises what was refused."""
+        """Commits the rest, and records the state; raises what was refused."""
         self._frames = 0
         self._settle()
+        self.record_state()
+
+    def record_state(self) -> None:
+        """Record what the agent keeps, if the turn changed it. Called again, do nothing.
+
+        Raises:
+            ArpError, TypeError, ValueError: It cannot be recorded, and stays what it was.
+        """
+        state, self._state = self._state, None
+        if state is None:
+            return
+        try:
+            plain_state = plain(state)
+        except TypeError as error:
+            what = f"turn.state: {error}; keep live objects in turn.cache"
+            raise TypeError(what) from None
+        except ValueError as error:
+            raise ValueError(f"turn.state: {error}") from None
+        self._session.update_state(self.id, plain_state)
+        self._live.mark()
 
     def resolve(self, action_id: str, value: Json) -> None:
         """Hands an answer to the `ask` that waits for it."""

@@ -224,7 +224,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "signal": (str, "That ended a process."),
     "source": (str, "Where something came from."),
     "sources": (list[Json], "What a context was made of."),
-    "state": (Export, "How an export ended."),
+    "state": (Export, "How an export ended; of a session, what the agent keeps as `turn.state`."),
     "status": (Literal["completed", "failed", "cancelled"], "How a turn ended."),
     "stream": (Stream, "Of a process."),
     "summary": (str, "What takes the place of what was left out."),
@@ -254,6 +254,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
 """Name in a payload → its type and its meaning."""
 
 KINDS: Final[dict[str, Any]] = {
+    "object": JsonObject,
     "verdict": Verdict,
     "resolution": Resolution,
 }

@@ -24,7 +24,7 @@ from arp.protocol.refusal import explain
 ROWS: Final[dict[str, str]] = {
     # the session, its thread, its turns
     "session.created": "@threadId epoch workflow owner? title?",
-    "session.updated": "title? pinned? branch?",
+    "session.updated": "title? pinned? branch? state:object?",
     "thread.started": "title?",
     "thread.updated": "reason? @status",
     "turn.submitted": "input renderer? edits?",
@@ -68,9 +68,9 @@ ROWS: Final[dict[str, str]] = {
     "tool.catalog.resolved": "tools",
     "tool.started": "tool",
     "tool.args": "tool args",
-    "tool.progress": "text",
-    "tool.result": "tool preview? characters?",
-    "tool.failed": "tool error",
+    "tool.progress": "text done? total?",
+    "tool.result": "tool preview? characters? durationMs?",
+    "tool.failed": "tool error durationMs?",
     "process.started": "command cwd? pid? @processId",
     "process.output": "stream preview bytes @processId",
     "process.input": "bytes preview? @processId",

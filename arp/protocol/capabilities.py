@@ -27,6 +27,7 @@ AGENT_FEATURES = (
     "batch",
     "branches",
     "line-pause",
+    "tool-detail",
     PING,
 )
 """What the agent side of this project does in the session dialect (protocol.md 2.2)."""

@@ -222,13 +222,36 @@ class ToolStart(_InSession, frozen=True, kw_only=True, tag="tool_start"):
     """Where it stands among the turn's output, if told later; `None` = behind what shows."""
 
 
+class ToolProgressPayload(Struct, frozen=True, omit_defaults=True):
+    """How far a tool is."""
+
+    call_id: str
+    text: str = ""
+    done: int | None = None
+    """How much is done, in the unit of `total`."""
+    total: int | None = None
+    """How much there is to do; `None` = not known."""
+
+
+class ToolProgress(_InSession, frozen=True, kw_only=True, tag="tool_progress"):
+    """How far a tool is, to renderers with the feature `tool-detail`; replaces the one before."""
+
+    payload: ToolProgressPayload
+
+
 class ToolEndPayload(Struct, frozen=True, omit_defaults=True):
-    """A tool is done."""
+    """A tool is done. The last three fields go to renderers with the feature `tool-detail`."""
 
     tool: str
     ok: bool
     call_id: str = ""
     error: str | None = None
+    result: str | None = None
+    """At most 2 KiB of what the tool returned, a text or JSON; cut off with `…` at its end."""
+    result_ref: str | None = None
+    """Where the whole result is, an address below that of the server; `None` = there is no more."""
+    duration_ms: int | None = None
+    """How long the tool ran."""
 
 
 class ToolEnd(_InSession, frozen=True, kw_only=True, tag="tool_end"):
@@ -328,6 +351,7 @@ AgentMessage: TypeAlias = (
     | SessionReady
     | Delta
     | ToolStart
+    | ToolProgress
     | ToolEnd
     | Render
     | Patch

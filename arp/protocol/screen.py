@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from arp.protocol.catalog import CATALOG
 from arp.protocol.component import Component
@@ -28,6 +28,8 @@ from arp.protocol.messages import (
     Render,
     ToolEnd,
     ToolEndPayload,
+    ToolProgress,
+    ToolProgressPayload,
     ToolStart,
     TurnMessage,
     TurnStatus,
@@ -59,6 +61,15 @@ class ToolRun(Struct):
     """The place of its start."""
     ended: int = 0
     """The place of its end."""
+    progress: ToolProgressPayload | None = None
+    """How far it is, as it said last; `None` when it is done."""
+    progressed: int = 0
+    """The place where it said so."""
+    result: str | None = None
+    """The beginning of what it returned; `None` if nothing was said of it."""
+    result_ref: str | None = None
+    """Where the whole of it is, if that is longer."""
+    duration_ms: int | None = None
 
 
 class TurnScreen(Struct):
@@ -140,7 +151,10 @@ class Screen:
                 turn.id: {
                     "status": turn.status,
                     "inputs": [[echo.input_type, echo.data] for echo in turn.inputs],
-                    "tools": [[run.tool, run.args, run.ok, run.error] for run in turn.tools],
+                    "tools": [
+                        [run.tool, run.args, run.ok, run.error, *_details(run)]
+                        for run in turn.tools
+                    ],
                     "thinking": turn.thinking,
                     "errors": [[error.code, error.error] for error in turn.errors],
                     "final": turn.final,
@@ -185,7 +199,14 @@ class Screen:
                 return self._commit(message, message.seq or seq or 0)
             case ErrorMessage(turn_id=None):
                 self.errors = [*self.errors[1 - MAX_ERRORS :], message.payload]
-            case ToolStart() | ToolEnd() | InputEcho() | TurnMessage() | ErrorMessage():
+            case (
+                ToolStart()
+                | ToolProgress()
+                | ToolEnd()
+                | InputEcho()
+                | TurnMessage()
+                | ErrorMessage()
+            ):
                 self._turn(message, message.seq or seq or 0)
             case _:
                 pass
@@ -275,7 +296,9 @@ class Screen:
         return refused
 
     def _turn(
-        self, message: ToolStart | ToolEnd | InputEcho | TurnMessage | ErrorMessage, seq: int
+        self,
+        message: ToolStart | ToolProgress | ToolEnd | InputEcho | TurnMessage | ErrorMessage,
+        seq: int,
     ) -> None:
         turn = self.turn(message.turn_id or "")
         turn.seq = max(turn.seq, seq)
@@ -283,6 +306,8 @@ class Screen:
             case ToolStart(payload=start):
                 self._mark(turn, "tool", len(turn.tools), message.behind, seq)
                 turn.tools.append(ToolRun(start.call_id, start.tool, start.args, seq=seq))
+            case ToolProgress(payload=progress):
+                _progress(turn.tools, progress, seq)
             case ToolEnd(payload=end):
                 _end_tool(turn.tools, end, seq)
             case InputEcho(edited=True) if turn.inputs:
@@ -348,7 +373,30 @@ def _extend(tree: Tree, component_id: str, text: str, seq: int) -> None:
 def _end_tool(tools: list[ToolRun], end: ToolEndPayload, seq: int) -> None:
     for run in tools:
         if run.ok is None and (run.call_id == end.call_id if end.call_id else run.tool == end.tool):
-            run.ok, run.error, run.ended = end.ok, end.error, seq
+            run.ok, run.error, run.ended, run.progress = end.ok, end.error, seq, None
+            run.result, run.result_ref = end.result, end.result_ref
+            run.duration_ms = end.duration_ms
+            return
+
+
+def _details(run: ToolRun) -> list[JsonObject]:
+    """Return what renderers with the feature `tool-detail` show of a tool besides, if anything.
+
+    How long it ran is not in it: that differs when the same turn runs again.
+    """
+    told: JsonObject = {
+        "progress": None if run.progress is None else to_builtins(run.progress),
+        "result": run.result,
+        "result_ref": run.result_ref,
+    }
+    known = {name: value for name, value in told.items() if value is not None}
+    return [known] if known else []
+
+
+def _progress(tools: list[ToolRun], progress: ToolProgressPayload, seq: int) -> None:
+    for run in tools:
+        if run.ok is None and run.call_id == progress.call_id:
+            run.progress, run.progressed = progress, seq
             return
 
 

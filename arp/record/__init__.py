@@ -1,5 +1,4 @@
-"""What a runtime tells the ledger that ARP does not know by itself: tasks, processes, costs.
+"""Facts that ARP cannot see by itself and agents record: tasks, processes, models, costs.
 
-Read in this order: `recorder`, `runtime`, then what is of interest: `tasks`, `processes`,
-`permissions`, `models`, `routing`, `limits`, `history`, `delegation`, `lasting`, `benchmarks`.
+Read in this order: `scope`, `recorder`, `work`, `permissions`, `outputs`, `processes`, `wording`.
 """

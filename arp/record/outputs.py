@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from arp.ledger.payload_fields import Finding
 from arp.protocol.errors import ArpError
-from arp.record.recorder import Recorder
+from arp.record.scope import FactScope
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.redact.redactor import Found
 
@@ -23,16 +23,16 @@ Cleaned: TypeAlias = tuple[str, Found]
 
 
 Aside: TypeAlias = Callable[[Callable[[], Cleaned]], Awaitable[Cleaned]]
-"""Does what takes long without keeping others waiting."""
+"""Call what takes long without keeping others waiting."""
 
 
 class Shelf(Struct, frozen=True):
     """Where whole outputs lie, beside the ledger."""
 
     keep: Callable[[AsyncIterator[bytes]], Awaitable[str]]
-    """Makes bytes durable and gives their SHA-256; raises `ArpError` if it cannot."""
+    """Make bytes durable and return their SHA-256; raises `ArpError` if it cannot."""
     read: Callable[[str], Awaitable[bytes]]
-    """Gives bytes by their SHA-256; raises `ArpError` if there are none (any more)."""
+    """Return bytes by their SHA-256; raises `ArpError` if there are none (any more)."""
     aside: Aside
 
 
@@ -47,20 +47,16 @@ class Kept(Struct, frozen=True):
 
 
 class Outputs:
-    """The outputs of one session."""
+    """Keeps outputs on a shelf, and records it with the ids of a scope."""
 
-    __slots__ = ("_recorder", "_shelf")
+    __slots__ = ("_scope", "shelf")
 
-    def __init__(self, recorder: Recorder, shelf: Shelf) -> None:
-        self._recorder = recorder
-        self._shelf = shelf
-
-    def within(self, recorder: Recorder) -> Outputs:
-        """Gives outputs whose facts carry the ids of another recorder."""
-        return Outputs(recorder, self._shelf)
+    def __init__(self, scope: FactScope, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._scope = scope
 
     async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
-        """Keeps an output whole but for the secrets in it, if it is more than a preview.
+        """Keep an output whole but for the secrets in it, if it is more than a preview.
 
         What cannot be kept is cut to its preview, and the ledger says so: an agent need not fail
         because a disk is full.
@@ -69,7 +65,7 @@ class Outputs:
             data: All of it. Bytes with a NUL in the first 8,192 are no text, and stay as they are.
             mime: Its media type.
 
-        Cancel: Safe; nothing is noted, bytes that nobody refers to may stay.
+        Cancel: Safe; nothing is recorded, bytes that nobody refers to may stay.
         """
         whole = data if isinstance(data, bytes) else well_formed(data).encode()
         if preview_of(whole).encode() == whole:
@@ -78,14 +74,15 @@ class Outputs:
         preview = preview_of(whole)
         ref: str | None = None
         try:
-            ref = await self._shelf.keep(_once(whole))
+            ref = await self.shelf.keep(_once(whole))
         except ArpError as error:
-            self.truncated(len(whole), min(len(preview.encode()), len(whole)), error.message)
+            kept_bytes = min(len(preview.encode()), len(whole))
+            cut = {"bytes": len(whole), "keptBytes": kept_bytes, "reason": error.message}
+            self._scope("output.truncated", cut)
         else:
             payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
-            self._recorder.record("output.spilled", payload, output_ref=ref)
-        if found:
-            self.redacted([Finding(rule=rule, count=found[rule]) for rule in sorted(found)])
+            self._scope("output.spilled", payload, output_ref=ref)
+        self.redacted(found)
         return Kept(preview, len(whole), ref)
 
     async def _cleaned(self, data: bytes) -> tuple[bytes, Found]:
@@ -93,35 +90,20 @@ class Outputs:
             return data, {}
         text = data.decode("utf-8", "surrogateescape")
         if len(data) < IN_A_THREAD:
-            cleaned, found = self._recorder.clean(text)
+            cleaned, found = self._scope.clean(text)
         else:
-            cleaned, found = await self._shelf.aside(partial(self._recorder.clean, text))
+            cleaned, found = await self.shelf.aside(partial(self._scope.clean, text))
         return cleaned.encode("utf-8", "surrogateescape") if found else data, found
 
-    async def read(self, output_ref: str) -> bytes:
-        """Gives an output whole.
-
-        Raises:
-            ArpError: There is no such output (any more).
-        """
-        return await self._shelf.read(output_ref)
-
-    def truncated(self, size: int, kept: int, reason: str) -> None:
-        """Notes that only so many bytes of an output are kept, and why."""
-        payload = {"bytes": size, "keptBytes": kept, "reason": reason}
-        self._recorder.record("output.truncated", payload)
-
-    def redacted(self, findings: list[Finding]) -> None:
-        """Notes how much was taken out of an output, by which rules; never what."""
-        self._recorder.record("output.redacted", {"findings": findings})
-
-    def expired(self, output_ref: str, reason: str) -> None:
-        """Notes that what was kept is gone."""
-        self._recorder.record("output.expired", {"reason": reason}, output_ref=output_ref)
+    def redacted(self, found: Found) -> None:
+        """Record how much was taken out of an output, by which rules; never what."""
+        if found:
+            findings = [Finding(rule=rule, count=found[rule]) for rule in sorted(found)]
+            self._scope("output.redacted", {"findings": findings})
 
 
 def preview_of(data: bytes, margin: int = 0) -> str:
-    """Gives the beginning of an output; bytes that are no UTF-8 become U+FFFD.
+    """Return the beginning of an output; bytes that are no UTF-8 become U+FFFD.
 
     Args:
         data: All of it.

@@ -1,159 +1,222 @@
-"""Records facts that an author or the runtime around ARP makes, each checked where it is made.
+"""`Recorder`: records the facts that ARP cannot see by itself; `turn.record` is one.
 
-Theory of operation. A fact that is refused when the writer encodes it would cost the session its
-place in the memory. So whatever comes from outside is made plain JSON and checked here, at the line
-of whoever made the mistake; nothing is recorded then.
+Theory of operation. ARP records what it sees: inputs, text, tools, commits, questions. What an
+agent does besides (tasks, processes, models, costs …) its author records. Each call records one
+fact, at once and in order with everything else of the turn. One fact of any type is
+`record(type, payload)`; what has a beginning and an end is an object whose facts carry one id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
 
-from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check_ids
-from arp.ledger.payloads import check_payload
-from arp.protocol.json_value import Json, JsonObject
-from arp.record.wording import plain, well_formed
-from arp.redact.redactor import Found
-from arp.redact.stream import Grown, grow, let_go
-from arp.session.session import Session
-from arp.session.threads import THREAD
-
-UNAVAILABLE: Final = "unavailable"
-"""Stands for a correlation that there is none of (ledger.md 1)."""
-
-OWN: Final = frozenset(
-    (
-        "session.created",
-        "turn.submitted",
-        "turn.started",
-        "turn.completed",
-        "turn.failed",
-        "queue.changed",
-        "model.delta",
-        "reasoning.delta",
-        "tool.started",
-        "tool.args",
-        "tool.progress",
-        "tool.result",
-        "tool.failed",
-        "action.required",
-        "action.resolved",
-        "channel.connected",
-        "channel.resumed",
-        "channel.disconnected",
-        "runtime.error",
-    )
-)
-"""What the session records itself: they say how it stands, and show on screens."""
-
-
-OWN_FIELDS: Final = {
-    "artifact.changed": frozenset(("changes", "inputId")),
-    "run.status": frozenset(("inputId",)),
-    "output.spilled": frozenset(("file",)),
-    "session.updated": frozenset(("pinned", "branch")),
-}
-"""Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
+from arp.ledger.payload_fields import Candidate
+from arp.protocol.json_value import Json
+from arp.record.outputs import Kept, Outputs, Shelf
+from arp.record.permissions import Permission
+from arp.record.processes import Process
+from arp.record.scope import UNAVAILABLE, FactScope
+from arp.record.wording import check_kind
+from arp.record.work import Compaction, Hook, Job, ModelRequest, Subagent, Task
 
 
 class Recorder:
-    """Records facts of one session that carry the same ids."""
+    """Records facts of one turn, or of a session outside of its turns."""
 
-    __slots__ = ("_after", "_before", "_session", "ids")
+    __slots__ = ("_outputs", "_scope")
 
-    def __init__(
-        self,
-        session: Session,
-        ids: Mapping[str, Json],
-        before: Callable[[], None],
-        after: Callable[[], None],
+    def __init__(self, scope: FactScope, shelf: Shelf) -> None:
+        self._scope = scope
+        self._outputs = Outputs(scope, shelf)
+
+    def __call__(
+        self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
     ) -> None:
-        """See the class.
+        """Record a fact: `turn.record("rate_limit.hit", {"limit": "requests per minute"})`.
 
         Args:
-            session: Whose facts they are.
-            ids: Correlations that every fact carries, by field name.
-            before: Called first; raises if nothing may be recorded (any more).
-            after: Called when something was recorded.
-        """
-        self.ids = dict(ids)
-        self._session = session
-        self._before = before
-        self._after = after
-
-    def record(self, type_name: str, payload: JsonObject, **ids: Json) -> None:
-        """Records a fact.
-
-        Args:
-            type_name: Of the closed list, but not one of `OWN`.
-            payload: What can be written as JSON, without the session's own fields (`OWN_FIELDS`);
-                `None` in it stands for what does not apply.
-            ids: Correlations by field name; `None` stands for what does not apply.
+            type_name: Any type but those that the session records itself.
+            payload: The fields of that type; `None` stands for what does not apply.
+            ids: Correlations, by field name of the fact.
 
         Raises:
             ProfileViolation: The type, an id or a field is wrong or missing; nothing is recorded.
-            SurfaceDestroyed: The turn is over; nothing is recorded.
-            TypeError, ValueError: A value cannot be written as JSON; nothing is recorded.
         """
-        type_name = well_formed(type_name)
-        if not isinstance(payload, Mapping):
-            raise TypeError(f"payload: expected a dict, got {type(payload).__name__}")
-        if type_name in OWN or not OWN_FIELDS.get(type_name, frozenset()).isdisjoint(payload):
-            raise ProfileViolation(
-                f"profile validation failed: {type_name} is recorded by the session itself"
-            )
-        self._before()
-        told = plain(_given(payload))
-        named = plain({**self._scope(type_name), **self.ids, **_given(ids)})
-        check_ids(type_name, named)
-        check_payload(type_name, told, named)
-        self._session.record(type_name, told, **named)
-        self._after()
-
-    def clean(self, text: str) -> tuple[str, Found]:
-        """Gives a text without secrets, and what was found; text that is JSON is read as JSON.
-
-        For what is cut, or kept beside the ledger; what `record` takes is cleaned there.
-        """
-        cleaned, found = self._session.log.redactor.clean(text)
-        return str(cleaned), found
-
-    def grow(self, held: str, piece: str, before: str) -> Grown:
-        """Takes secrets out of a text that comes in pieces; see `redaction_stream.grow`."""
-        return grow(self._session.log.redactor, held, piece, before)
-
-    def let_go(self, held: str, before: str) -> Grown:
-        """Gives what is held of such a text, since nothing follows."""
-        return let_go(self._session.log.redactor, held, before)
-
-    def before_end(self, action: Callable[[], None]) -> None:
-        """Does something before the turn ends to which these facts belong, if they do to any."""
-        turn_id = self.ids.get("turn_id")
-        if turn_id is not None and turn_id == self._session.running:
-            self._session.before_end(turn_id, action)
+        self._scope(type_name, payload, **ids)
 
     def within(self, **ids: Json) -> Recorder:
-        """Gives a recorder whose facts carry these ids too."""
-        joined = {**self.ids, **_given(ids)}
-        return Recorder(self._session, joined, self._before, self._after)
+        """Return a recorder whose facts carry these ids too, by field name.
 
-    def new_id(self, kind: str) -> str:
-        """Gives an id that no other fact of the session has brought into being.
-
-        It holds the sequence of the next fact, which is the one that brings it into being: whoever
-        asks for an id records that fact before anything else.
+        `turn.record.within(task_id=task.id, run_id=run.run_id)` joins what is recorded to a run.
         """
-        self._before()
-        return f"{kind}-{self._session.sequence + 1}"
+        return Recorder(self._scope.within(**ids), self._outputs.shelf)
 
-    @staticmethod
-    def _scope(type_name: str) -> JsonObject:
-        """Gives the ids of a fact outside of any turn, as far as its type wants them."""
-        wanted = REQUIRED_IDS.get(type_name, ())
-        scope = {"thread_id": THREAD, "turn_id": UNAVAILABLE}
-        return {name: value for name, value in scope.items() if name in wanted}
+    # -- work ------------------------------------------------------------------------------------
 
+    def task(
+        self,
+        objective: str,
+        *,
+        task_id: str | None = None,
+        depends_on: Sequence[str] = (),
+        detail: Json = None,
+    ) -> Task:
+        """Record a new task, which may outlive the turn.
 
-def _given(values: Mapping[str, Json]) -> JsonObject:
-    return {name: value for name, value in values.items() if value is not None}
+        Args:
+            objective: What it is to achieve.
+            task_id: `None` makes one.
+            depends_on: Ids of tasks that must be completed before.
+            detail: What else is known.
+        """
+        return Task.create(self._scope, objective, task_id, depends_on, detail)
+
+    def known_task(self, task_id: str, attempts: int, run_id: str | None = None) -> Task:
+        """Return a task that was recorded before.
+
+        Args:
+            task_id: Its id.
+            attempts: How many there were so far: the next one gets the number after.
+            run_id: Of the attempt that runs, or ran last.
+        """
+        return Task(self._scope, task_id, attempts, run_id)
+
+    def subagent(
+        self,
+        name: str | None = None,
+        objective: str | None = None,
+        subagent_id: str | None = None,
+    ) -> Subagent:
+        """Record that another agent works for this one.
+
+        Args:
+            name: For people.
+            objective: What it is to achieve.
+            subagent_id: `None` makes one.
+        """
+        subagent_id = subagent_id or self._scope.new_id("subagent")
+        return Subagent(self._scope, subagent_id, name, objective)
+
+    def job(
+        self, name: str | None = None, total: int | None = None, job_id: str | None = None
+    ) -> Job:
+        """Record work in the background.
+
+        Args:
+            name: For people.
+            total: How many items it has.
+            job_id: `None` makes one.
+        """
+        return Job(self._scope, job_id or self._scope.new_id("job"), name, total)
+
+    def process(
+        self, command: str | Sequence[str], *, cwd: str | None = None, pid: int | None = None
+    ) -> Process:
+        """Record that a process was started.
+
+        Args:
+            command: Program and arguments, or one line for a shell.
+            cwd: Its working directory.
+            pid: The number that the system gave it.
+        """
+        return Process(self._scope, self._outputs.shelf, command, cwd, pid)
+
+    # -- models ----------------------------------------------------------------------------------
+
+    def model(self, model: str, provider: str | None = None) -> ModelRequest:
+        """Record a request to a model."""
+        return ModelRequest(self._scope, model, provider)
+
+    def route(self, candidates: Sequence[str | Candidate], reason: str = "") -> Candidate | None:
+        """Record which models could be taken, and what follows where there is nothing to decide.
+
+        None that can be taken is `routing.not_possible`, exactly one `routing.single_candidate`,
+        which is no error. Which of several is taken you record as `routing.decided`.
+
+        Args:
+            candidates: All that were looked at, by name; a `Candidate` with `excluded` cannot be
+                taken.
+            reason: Why none can be taken, if none can.
+
+        Returns:
+            The only one that can be taken, if that is so.
+        """
+        all_of_them = [Candidate(one) if isinstance(one, str) else one for one in candidates]
+        self._scope("routing.candidates.resolved", {"candidates": all_of_them})
+        free = [one for one in all_of_them if one.excluded is None]
+        if not free:
+            why = reason or "no candidate can be taken"
+            self._scope("routing.not_possible", {"reason": why, "candidates": all_of_them})
+        if len(free) != 1:
+            return None
+        payload = {"model": free[0].model, "provider": free[0].provider}
+        self._scope("routing.single_candidate", payload)
+        return free[0]
+
+    def tools(self, names: Sequence[str]) -> None:
+        """Record which tools a model may call; that belongs to no call."""
+        none = {"step_id": UNAVAILABLE, "tool_call_id": UNAVAILABLE}
+        self._scope("tool.catalog.resolved", {"tools": list(names)}, **none)
+
+    def compaction(self, reason: str | None = None, tokens: int | None = None) -> Compaction:
+        """Record that a model's context is made smaller; `tokens` is its size before."""
+        return Compaction(self._scope, reason, tokens)
+
+    # -- who decides -----------------------------------------------------------------------------
+
+    def permission(self, tool: str, request_id: str | None = None) -> Permission:
+        """Return what records whether a tool may be used; `await tool.approve(…)` asks a person.
+
+        Args:
+            tool: Its name.
+            request_id: `None` makes one.
+        """
+        return Permission(self._scope, tool, request_id)
+
+    def hook(self, name: str, event: str | None = None) -> Hook:
+        """Record that a hook runs.
+
+        Args:
+            name: Of the hook.
+            event: What it was called for.
+        """
+        return Hook(self._scope, name, event)
+
+    # -- what lasts ------------------------------------------------------------------------------
+
+    async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
+        """Keep an output whole, if it is more than a preview; see `Outputs.keep`."""
+        return await self._outputs.keep(data, mime)
+
+    async def read(self, output_ref: str) -> bytes:
+        """Return an output that was kept.
+
+        Raises:
+            ArpError: There is no such output (any more).
+        """
+        return await self._outputs.shelf.read(output_ref)
+
+    def file(
+        self,
+        artifact_id: str,
+        name: str,
+        *,
+        mime: str | None = None,
+        sha256: str | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        """Record that a file is new or was changed.
+
+        Args:
+            artifact_id: The same for all versions of the file.
+            name: For people.
+            mime: Its media type.
+            sha256: Of its bytes.
+            kept: As `keep` returned it, where the bytes lie beside the ledger.
+        """
+        if kept is not None:
+            check_kind(kept, Kept, "kept")
+        ref = kept.output_ref if kept is not None else None
+        size = kept.bytes if kept is not None else None
+        payload = {"name": name, "mime": mime, "sha256": sha256 or ref, "bytes": size}
+        self._scope("artifact.changed", payload, artifact_id=artifact_id, output_ref=ref)

@@ -15,7 +15,7 @@ PREVIEW_CHARACTERS = 2_000
 
 
 def encoded(value: object) -> bytes:
-    """Gives a value as JSON, in which every text is well formed.
+    """Return a value as JSON, in which every text is well formed.
 
     A subclass of `str`, `int` or `float` and a number of another library count as what they hold,
     an `Enum` as its value; NaN and infinities, which JSON has not, become `null`.
@@ -35,7 +35,7 @@ def encoded(value: object) -> bytes:
 
 
 def plain(value: Json) -> Json:
-    """Gives a deep copy as plain JSON: exact types, nothing of which is shared with the value.
+    """Return a deep copy as plain JSON: exact types, nothing of which is shared with the value.
 
     Raises:
         TypeError: There is no JSON for it.
@@ -50,7 +50,7 @@ def plain(value: Json) -> Json:
 
 
 def check_kind(value: object, kind: type, name: str) -> None:
-    """Refuses an argument that is of another class than the one that is asked for.
+    """Refuse an argument that is of another class than the one that is asked for.
 
     Raises:
         TypeError: It says what was given, and what to give.
@@ -60,7 +60,7 @@ def check_kind(value: object, kind: type, name: str) -> None:
 
 
 def _plainer(value: object) -> str | int | float:
-    """Gives what msgspec can write for a scalar that it does not know."""
+    """Return what msgspec can write for a scalar that it does not know."""
     if issubclass(type(value), str):
         return str.__str__(value)
     if isinstance(value, Integral):

@@ -28,7 +28,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from arp.access.principal import Principal
-from arp.hub.saved import PREFIX, parse_blob_path
+from arp.protocol.blob_path import PREFIX, parse_blob_path
 from arp.protocol.errors import SessionNotFound
 from arp.server.state import ServerState
 from arp.store.errors import BlobNotFound

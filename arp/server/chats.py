@@ -16,7 +16,7 @@ from arp.protocol.codec import encode_json
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.refusal import explain
-from arp.protocol.screen import is_text_part
+from arp.protocol.screen import ToolRun, is_text_part
 from arp.server.answers import json_response
 from arp.server.state import ServerState
 from arp.session.window import PastTurn
@@ -197,12 +197,7 @@ def _tools(past: PastTurn) -> list[JsonObject]:
     """Return the uses of tools, each with its place among the parts (protocol.md 2.3)."""
     places = {mark.number: mark.behind for mark in past.turn.marks if mark.kind == "tool"}
     return [
-        {
-            "tool": run.tool,
-            "args": run.args,
-            "ok": run.ok,
-            "behind": msgspec.to_builtins(places[number]),
-        }
+        {**tool_object(run), "behind": msgspec.to_builtins(places[number])}
         for number, run in enumerate(past.turn.tools)
     ]
 
@@ -228,6 +223,19 @@ def found_row(match: Match) -> JsonObject:
     if match.turn_id is not None:
         row["match"] = {"turn_id": match.turn_id, "text": match.excerpt}
     return row
+
+
+def tool_object(run: ToolRun) -> JsonObject:
+    """Return one use of a tool as JSON; what is not known is left out."""
+    return {
+        "tool": run.tool,
+        "args": run.args,
+        "ok": run.ok,
+        **({} if run.error is None else {"error": run.error}),
+        **({} if run.result is None else {"result": run.result}),
+        **({} if run.result_ref is None else {"result_ref": run.result_ref}),
+        **({} if run.duration_ms is None else {"duration_ms": run.duration_ms}),
+    }
 
 
 class _ChatEvents:

@@ -37,7 +37,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.screen import Screen, TurnScreen
 from arp.server.answers import json_response
-from arp.server.chats import bounded
+from arp.server.chats import bounded, tool_object
 from arp.server.state import ServerState, log_arrival
 from arp.session.window import PastTurn
 from arp.surface.snapshot import snapshot
@@ -50,7 +50,8 @@ logger = logging.getLogger(__name__)
 RECENT_SESSIONS = 20
 """Sessions whose runs a list shows when none is named."""
 
-_FEATURES = [name for name in AGENT_FEATURES if name not in ("batch", "frame-ack", "thinking")]
+_NOT_OF_THE_DRAFT = ("batch", "frame-ack", "thinking", "tool-detail")
+_FEATURES = [name for name in AGENT_FEATURES if name not in _NOT_OF_THE_DRAFT]
 
 
 def run_routes(state: ServerState) -> list[BaseRoute]:
@@ -128,7 +129,7 @@ def result_of(past: PastTurn) -> JsonObject:
     return {
         "text": past.text,
         "components": [part for part in past.output if "/" not in part.id],
-        "tools": [{"tool": run.tool, "args": run.args, "ok": run.ok} for run in turn.tools],
+        "tools": [tool_object(run) for run in turn.tools],
         "errors": turn.errors,
         "usage": turn.usage,
     }

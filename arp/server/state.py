@@ -29,8 +29,8 @@ from arp.control.control import Control
 from arp.control.desk import Plane
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
-from arp.hub.saved import PREFIX
 from arp.hub.viewer import Viewer
+from arp.protocol.blob_path import PREFIX
 from arp.redact.settings import Redaction
 from arp.server.own_secrets import with_own_secrets
 from arp.server.page import INSPECT

@@ -17,7 +17,15 @@ from arp.ledger.fact_writer import FactWriter
 from arp.protocol.codec import Encoding, encode_json, recode
 from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import AgentMessage, Delta, DeltaPayload, InputEcho, Render
+from arp.protocol.messages import (
+    AgentMessage,
+    Delta,
+    DeltaPayload,
+    InputEcho,
+    Render,
+    ToolEnd,
+    ToolProgress,
+)
 from arp.session.parcels import parcels
 from arp.surface.profile import Profile
 from arp.surface.snapshot import Place
@@ -188,8 +196,8 @@ def addressed(
     """Gives a message as an audience takes it, apart from degrading.
 
     A renderer that knows only the draft is not told others' inputs and gets one component a
-    `render`; only who asked for `thinking` sees it; a text part that came by a snapshot is named in
-    its deltas.
+    `render`; only who asked for `thinking` sees it, and for `tool-detail` what tools are at and
+    return; a text part that came by a snapshot is named in its deltas.
 
     Args:
         message: As every renderer could get it.
@@ -203,6 +211,11 @@ def addressed(
         case Delta() if part is not None and part == audience.part:
             payload = msgspec.structs.replace(message.payload, target=part)
             return [msgspec.structs.replace(message, payload=payload)]
+        case ToolProgress() if not profile.takes("tool-detail"):
+            return []
+        case ToolEnd(payload=end) if not profile.takes("tool-detail"):
+            bare = msgspec.structs.replace(end, result=None, result_ref=None, duration_ms=None)
+            return [msgspec.structs.replace(message, payload=bare)]
         case InputEcho() if not profile.said_hello:
             return []
         case Render() if not profile.said_hello:

@@ -30,6 +30,7 @@ from arp.protocol.messages import (
     Patch,
     Render,
     ToolEnd,
+    ToolProgress,
     ToolStart,
 )
 from arp.surface.fitting import longest
@@ -83,7 +84,7 @@ def _bytes(message: AgentMessage, encoding: Encoding) -> int:
                 _changed(message, seq=FURTHEST),
                 _changed(message, seq=FURTHEST, behind=_ANYWHERE),
             ]
-        case ToolEnd():
+        case ToolProgress() | ToolEnd():
             variants = [_changed(message, seq=FURTHEST)]
         case _:
             return len(_frame(message, encoding))
@@ -121,19 +122,8 @@ def _shorter(
             yield _changed(message, usage=None)
         case InputEcho():
             yield from _shorter_input(message, is_small)
-        case ToolStart(payload=start):
-
-            def with_args(args: str) -> ToolStart:
-                quoted = msgspec.json.encode(args).decode()
-                return _changed(message, payload=_changed(start, args=quoted))
-
-            yield with_args(longest(start.args, lambda args: is_small(with_args(args))))
-        case ToolEnd(payload=end):
-
-            def with_reason(error: str) -> ToolEnd:
-                return _changed(message, payload=_changed(end, error=error))
-
-            yield with_reason(longest(end.error or "", lambda text: is_small(with_reason(text))))
+        case ToolStart() | ToolProgress() | ToolEnd():
+            yield from _shorter_tool(message, is_small)
         case ErrorMessage(payload=payload):
 
             def with_error(error: str) -> ErrorMessage:
@@ -142,6 +132,39 @@ def _shorter(
             yield with_error(longest(payload.error, lambda text: is_small(with_error(text))))
         case _:
             pass
+
+
+def _shorter_tool(
+    message: ToolStart | ToolProgress | ToolEnd, is_small: Callable[[AgentMessage], bool]
+) -> Iterator[AgentMessage]:
+    match message:
+        case ToolStart(payload=start):
+
+            def with_args(args: str) -> ToolStart:
+                quoted = msgspec.json.encode(args).decode()
+                return _changed(message, payload=_changed(start, args=quoted))
+
+            yield with_args(longest(start.args, lambda args: is_small(with_args(args))))
+        case ToolProgress(payload=progress):
+
+            def with_text(text: str) -> ToolProgress:
+                return _changed(message, payload=_changed(progress, text=text))
+
+            yield with_text(longest(progress.text, lambda text: is_small(with_text(text))))
+        case ToolEnd(payload=end) if end.result is not None:
+
+            def with_result(result: str) -> ToolEnd:
+                return _changed(message, payload=_changed(end, result=result))
+
+            yield with_result(longest(end.result, lambda text: is_small(with_result(text))))
+            yield _changed(message, payload=_changed(end, result=None))
+            yield _changed(message, payload=_changed(end, result=None, result_ref=None))
+        case ToolEnd(payload=end):
+
+            def with_reason(error: str) -> ToolEnd:
+                return _changed(message, payload=_changed(end, error=error))
+
+            yield with_reason(longest(end.error or "", lambda text: is_small(with_reason(text))))
 
 
 def _shorter_input(

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from arp.protocol.blob_path import blob_path
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import JsonObject
@@ -29,12 +30,17 @@ from arp.protocol.messages import (
     Render,
     ToolEnd,
     ToolEndPayload,
+    ToolProgress,
+    ToolProgressPayload,
     ToolStart,
     ToolStartPayload,
     TurnMessage,
 )
 from arp.protocol.patch import PatchOp
 from arp.surface.change import Change, PatchChange, RenderChange
+
+RESULT_BYTES = 2 << 10
+"""Of a tool's result, as UTF-8, that renderers are sent; the whole is a file of the session."""
 
 
 class StoredChange(Struct, frozen=True, omit_defaults=True):
@@ -168,14 +174,46 @@ def _tool_started(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[A
     return [ToolStart(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=start)]
 
 
+def _tool_progress(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
+    progress = ToolProgressPayload(
+        ids["tool_call_id"], payload["text"], payload.get("done"), payload.get("total")
+    )
+    return [
+        ToolProgress(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=progress)
+    ]
+
+
+def _result(preview: str, characters: int | None) -> str:
+    """Return what renderers are sent of a result; `…` at its end says that there was more."""
+    encoded = preview.encode()
+    if len(encoded) <= RESULT_BYTES and (characters is None or characters <= len(preview)):
+        return preview
+    # Room for the ellipsis, which has three bytes; a character that the cut divides goes.
+    return encoded[: RESULT_BYTES - 3].decode(errors="ignore") + "…"
+
+
 def _tool_result(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
-    end = ToolEndPayload(payload["tool"], ok=True, call_id=ids["tool_call_id"])
+    ref, preview = ids.get("output_ref"), payload.get("preview")
+    end = ToolEndPayload(
+        payload["tool"],
+        ok=True,
+        call_id=ids["tool_call_id"],
+        result=None if preview is None else _result(preview, payload.get("characters")),
+        result_ref=None if ref is None else blob_path(at.session_id, ref, f"{payload['tool']}.txt"),
+        duration_ms=payload.get("durationMs"),
+    )
     return [ToolEnd(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=end)]
 
 
 def _tool_failed(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
     error = payload.get("error", "failed")
-    end = ToolEndPayload(payload["tool"], ok=False, call_id=ids["tool_call_id"], error=error)
+    end = ToolEndPayload(
+        payload["tool"],
+        ok=False,
+        call_id=ids["tool_call_id"],
+        error=error,
+        duration_ms=payload.get("durationMs"),
+    )
     return [ToolEnd(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=end)]
 
 
@@ -247,6 +285,7 @@ _SHOWN: dict[str, Callable[[At, JsonObject, Mapping[str, Any]], list[AgentMessag
     "model.delta": _delta,
     "reasoning.delta": _thought,
     "tool.args": _tool_started,
+    "tool.progress": _tool_progress,
     "tool.result": _tool_result,
     "tool.failed": _tool_failed,
     "artifact.changed": _artifact,

@@ -26,7 +26,7 @@ from arp.session.session import Head, Question, Session
 from arp.session.standing import Grant
 from arp.session.threads import THREAD
 
-_CORRELATION = ("tool_call_id", "action_id", "step_id")
+_CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref")
 
 
 class Interrupted(RemoteError):
@@ -192,7 +192,8 @@ def _follow(session: Session, fact: Fact) -> None:
                 session.standing.grants.add(msgspec.convert(payload["grant"], Grant))
         case "output.spilled" if "file" in payload:  # what a tool wrote is no file of a user's
             session.seen.remember_files([payload["file"]["sha256"]])
-        case "evidence.changed" if fact.output_ref is not None:  # a pack, which its owner may fetch
+        case "tool.result" | "evidence.changed" if fact.output_ref is not None:
+            # The whole result of a tool, or a pack: its owner may fetch it.
             session.seen.remember_files([fact.output_ref])
         case "artifact.changed" | "run.status":
             if "inputId" in payload:

@@ -41,7 +41,7 @@ from arp.session.log import Log
 from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
 from arp.session.seen import Seen
-from arp.session.standing import Grant, Rules, Standing
+from arp.session.standing import MAX_STATE_BYTES, Grant, Rules, Standing
 from arp.session.threads import Threads
 from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
@@ -205,6 +205,39 @@ class Session:
         """Adds text to a turn's output, or to its thinking; neighbouring text shares one fact."""
         self.log.say(turn_id, text, type_name)
 
+    def update_state(self, turn_id: str, state: JsonObject) -> None:
+        """Record what the agent keeps for this session, if it is not what it was.
+
+        Args:
+            turn_id: The turn that changed it: it belongs to the branch of that turn.
+            state: Plain JSON. Not changed by anyone afterwards.
+
+        Raises:
+            ResourceLimit: It has more than `MAX_STATE_BYTES`; nothing is recorded.
+            ValueError: There is a secret in it; nothing is recorded. Redacted, it would be read
+                back as something else than what was written.
+        """
+        # As JSON: in Python 1 equals true.
+        data = msgspec.json.encode(state)
+        if data == msgspec.json.encode(self.standing.state):
+            return
+        if len(data) > MAX_STATE_BYTES:
+            raise ResourceLimit(
+                f"turn.state: {len(data)} bytes as JSON; at most {MAX_STATE_BYTES}. Keep what is "
+                "large as a file: await turn.save_file(…)",
+                detail="turn.state",
+            )
+        for name, value in state.items():
+            if self.log.redactor.clean(name)[1]:
+                raise ValueError("turn.state: a key is a secret; keep secrets in the environment")
+            _, found = self.log.redactor.clean({name: value})
+            if found:
+                raise ValueError(
+                    f"turn.state[{name!r:.60}] holds a secret ({', '.join(sorted(found))}); keep "
+                    "secrets in the environment"
+                )
+        self.in_turn("session.updated", turn_id, {"state": state})
+
     # -- surfaces --------------------------------------------------------------------------------
 
     def commit(
@@ -349,7 +382,7 @@ class Session:
             other: Made of the same facts, for another branch. Nobody else may go on with it.
         """
         self.screen, self.questions = other.screen, other.questions
-        self.standing.branches = other.standing.branches
+        self.standing.branches, self.standing.state = other.standing.branches, other.standing.state
         self.threads.follow(other.threads)
         self.log.show_on(other.screen)
         self._surfaces.clear()

@@ -1,4 +1,4 @@
-"""What a session is called, how it behaves, which turns show, and what people have allowed."""
+"""A session's title and rules, which turns show, what people allowed, what its agent keeps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from arp.protocol.limits import Limits
 from arp.session.branches import Branches, Forked, forks
 from arp.session.policy import Policy
 from arp.session.window import TITLE_CHARACTERS
+
+MAX_STATE_BYTES = 64 << 10
+"""Of what an agent keeps for a session, as JSON: each change is one fact, and every restart reads
+it. What is larger is a file."""
 
 _FOLLOWED = frozenset(("queue.changed", "session.updated", "turn.started", "turn.submitted"))
 
@@ -36,13 +40,15 @@ class Grant(Struct, frozen=True):
 class Standing:
     """Follows the facts that say how a session stands besides its turns and surfaces."""
 
-    __slots__ = ("branches", "grants", "paused", "pinned", "plan", "rules", "title")
+    __slots__ = ("branches", "grants", "paused", "pinned", "plan", "rules", "state", "title")
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.title = ""
         """What it was called by somebody; empty: nothing."""
         self.pinned = False
+        self.state: JsonObject = {}
+        """What the agent keeps, on the branch that shows; replaced, never changed."""
         self.paused = False
         """The line waits since a turn failed, until somebody lets it go on."""
         self.grants: set[Grant] = set()
@@ -81,6 +87,8 @@ class Standing:
             if isinstance(title := payload.get("title"), str):
                 self.title = one_line(title)
             self.pinned = bool(payload.get("pinned", self.pinned))
+            if "state" in payload and self.shows(turn_id):
+                self.state = payload["state"]
         if self.branches is not None:
             self.branches.follow(type_name, turn_id, payload, place)
         elif forks(type_name, payload):

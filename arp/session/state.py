@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, LocalError
+from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import RendererInfo
 from arp.protocol.node import Node, Removed
 from arp.protocol.screen import TurnScreen
@@ -30,7 +31,7 @@ from arp.session.standing import Grant, Rules, Standing
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]
@@ -62,13 +63,15 @@ class TreeState(Struct, frozen=True, array_like=True):
 
 
 class StandingState(Struct, frozen=True, array_like=True):
-    """What a session is called, what is allowed, its branches if there are several, its line."""
+    """What a session is called, what is allowed, its branches if several, its queue, its state."""
 
     title: str
     pinned: bool
     grants: list[Grant]
     branches: KeptBranches | None
     paused: bool
+    state: JsonObject
+    """What the agent keeps."""
 
 
 class State(Struct, frozen=True):
@@ -166,12 +169,14 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
 def _standing_state(standing: Standing) -> StandingState:
     grants = sorted(standing.grants, key=lambda grant: (grant.tool, grant.rule))
     branches = standing.branches.kept if standing.branches is not None else None
-    return StandingState(standing.title, standing.pinned, grants, branches, standing.paused)
+    return StandingState(
+        standing.title, standing.pinned, grants, branches, standing.paused, standing.state
+    )
 
 
 def _fill_standing(standing: Standing, kept: StandingState) -> None:
     standing.title, standing.pinned = kept.title, kept.pinned
-    standing.paused = kept.paused
+    standing.paused, standing.state = kept.paused, kept.state
     standing.grants = set(kept.grants)
     if kept.branches is not None:
         standing.branches = Branches.of(kept.branches)

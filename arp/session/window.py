@@ -16,7 +16,14 @@ from itertools import pairwise
 from msgspec import Struct
 
 from arp.protocol.component import Component
-from arp.protocol.messages import ErrorMessage, InputEcho, ToolEnd, ToolStart, TurnMessage
+from arp.protocol.messages import (
+    ErrorMessage,
+    InputEcho,
+    ToolEnd,
+    ToolProgress,
+    ToolStart,
+    TurnMessage,
+)
 from arp.protocol.node import Node
 from arp.protocol.screen import Screen, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
@@ -175,7 +182,9 @@ class Window(Screen):
         return PastTurn(self.numbers[turn.id], turn, self.main.output(turn.id))
 
     def _turn(
-        self, message: ToolStart | ToolEnd | InputEcho | TurnMessage | ErrorMessage, seq: int
+        self,
+        message: ToolStart | ToolProgress | ToolEnd | InputEcho | TurnMessage | ErrorMessage,
+        seq: int,
     ) -> None:
         super()._turn(message, seq)
         if not self.title and isinstance(message, InputEcho):

@@ -27,6 +27,7 @@ from arp.protocol.messages import (
     SessionReady,
     ToolEnd,
     ToolEndPayload,
+    ToolProgress,
     ToolStart,
     ToolStartPayload,
     TurnMessage,
@@ -389,8 +390,18 @@ def _tool(
     if run.seq > since:
         start = ToolStartPayload(run.tool, run.args, run.call_id)
         yield ToolStart(session_id=session_id, turn_id=turn_id, payload=start, behind=behind)
+    if run.progress is not None and run.progressed > since:
+        yield ToolProgress(session_id=session_id, turn_id=turn_id, payload=run.progress)
     if run.ok is not None and run.ended > since:
-        end = ToolEndPayload(run.tool, run.ok, run.call_id, run.error)
+        end = ToolEndPayload(
+            run.tool,
+            run.ok,
+            run.call_id,
+            run.error,
+            run.result,
+            run.result_ref,
+            run.duration_ms,
+        )
         yield ToolEnd(session_id=session_id, turn_id=turn_id, payload=end)
 
 

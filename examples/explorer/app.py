@@ -63,9 +63,9 @@ app = App(
 async def explore(turn: Turn) -> None:
     """Explores any SQLite or CSV file: ask in plain words or in SQL, or send a file."""
     try:
-        if "workspace" not in turn.state:
-            turn.state["workspace"] = await new_workspace()
-        await respond(turn, turn.state["workspace"])
+        if "workspace" not in turn.cache:
+            turn.cache["workspace"] = await new_workspace()
+        await respond(turn, turn.cache["workspace"])
     except ExplorerError as error:
         turn.show(error_card(error))
 

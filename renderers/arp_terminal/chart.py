@@ -22,7 +22,7 @@ FILLS = "█▓▒░"
 ASCII_FILLS = "#=+-"
 MARKS = "●▲■◆○△"
 ASCII_MARKS = "*+xo#@"
-MAX_LABEL = 24
+MAX_LABEL = 40
 """Cells of the labels beside bars."""
 
 MAX_BAR = 72
@@ -157,7 +157,7 @@ def _bars(labels: list[Json], found: list[Series], axes: Axes, options: Options)
     ]
     names = names[:MAX_BARS]
     widest = max(cell_len(axes.x), *(cell_len(name.plain) for name in names))
-    width = min(MAX_LABEL, max(1, options.width // 3), widest)
+    width = min(MAX_LABEL, max(1, options.width * 2 // 5), widest)
     figures = [axes.figure(value) for one in found for value in one.values if value is not None]
     room = options.width - width - 2 - max(map(cell_len, figures)) - 1
     room = max(4, min(MAX_BAR, room))
@@ -229,7 +229,7 @@ def _shares(
         names = [
             line(labels[row]) if row < len(labels) else str(row + 1) for row in range(len(values))
         ]
-        width = min(MAX_LABEL, max(1, options.width // 3), max(map(cell_len, names), default=1))
+        width = min(MAX_LABEL, max(1, options.width * 2 // 5), max(map(cell_len, names), default=1))
         figures = [f"{100 * value / whole:5.1f} %  {axes.figure(value)}" for value in values]
         room = max(4, min(40, options.width - width - 3 - max(map(len, figures), default=0)))
         parts.append(Text(one.label, style=DIM) if one.label else None)

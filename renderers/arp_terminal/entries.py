@@ -19,13 +19,13 @@ from arp_terminal.open_questions import is_open_question
 from arp_terminal.options import Options
 from arp_terminal.palette import DIM
 from arp_terminal.render import render
+from arp_terminal.tool_run import draw_tool
 from arp_terminal.turn import (
     INDENT,
     draw_end,
     draw_error,
     draw_input,
     draw_thought,
-    draw_tool,
 )
 
 
@@ -128,7 +128,7 @@ def _tool(item: Item, telling: Telling) -> Entry:
         "tool",
         item.ref,
         0,
-        (run.ok, run.error, spinner),
+        (run.ok, run.error, spinner, run.progress, run.result),
         lambda options: draw_tool(run, options, spinner),
         settled=not runs,
         growing=runs,

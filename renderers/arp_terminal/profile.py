@@ -18,6 +18,7 @@ FEATURES = (
     "file-upload",
     "patch-append",
     "thinking",
+    "tool-detail",
     "batch",
     PING,
 )

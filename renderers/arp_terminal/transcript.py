@@ -24,6 +24,7 @@ from arp.protocol.messages import (
     Patch,
     Render,
     ToolEnd,
+    ToolProgress,
     ToolStart,
     TurnMessage,
 )
@@ -76,7 +77,12 @@ class Transcript:
             case Commit():
                 self._commit(message)
             case (
-                ToolStart() | ToolEnd() | InputEcho() | TurnMessage() | ErrorMessage(turn_id=str())
+                ToolStart()
+                | ToolProgress()
+                | ToolEnd()
+                | InputEcho()
+                | TurnMessage()
+                | ErrorMessage(turn_id=str())
             ):
                 self._log(message.turn_id or "")
 

@@ -15,18 +15,16 @@ from arp.protocol.component import Component
 from arp.protocol.errors import ErrorPayload, sentence
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import InputEcho
-from arp.protocol.screen import ToolRun, TurnScreen
+from arp.protocol.screen import TurnScreen
 from arp_terminal.blocks import Hanging, cut, indented, stack
 from arp_terminal.options import Options
-from arp_terminal.palette import BAD, BOLD, DIM, GOOD, ITALIC, PROMPT_SIGN, USER, WARN
-from arp_terminal.props import items, label, line, lines, number, objects
+from arp_terminal.palette import BAD, BOLD, DIM, ITALIC, PROMPT_SIGN, USER
+from arp_terminal.props import items, line, lines, number, objects
 from arp_terminal.render import render
+from arp_terminal.tool_run import draw_tool
 
 INDENT = 2
 """Cells before everything of the agent."""
-
-MAX_ARGS = 100
-"""Characters of a tool's arguments that are shown."""
 
 SIZE_UNITS = ("kB", "MB", "GB")
 
@@ -126,25 +124,6 @@ def draw_thought(thinking: str, options: Options, *, live: bool = False) -> Rend
         options.unicode,
     )
     return indented(Hanging(sign, summary, style=DIM), INDENT)
-
-
-def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableType:
-    """Draws one use of a tool on a line: how it went, its name, its arguments, its error."""
-    if run.ok is None:
-        sign, style = spinner or ("◌" if options.unicode else "*"), WARN
-    elif run.ok:
-        sign, style = "✓" if options.unicode else "+", GOOD
-    else:
-        sign, style = "✗" if options.unicode else "!", BAD
-    text = label(run.tool, BOLD)
-    args = line(run.args).strip()
-    if args not in ("", "{}", "null"):
-        text.append(f"  {args[:MAX_ARGS]}{'…' if len(args) > MAX_ARGS else ''}", style=DIM)
-    text = cut(text, max(8, options.width - 2 * INDENT), options.unicode)
-    parts: list[RenderableType | None] = [text]
-    if run.error:
-        parts.append(label(sentence(run.error), BAD))
-    return indented(Hanging(f"{sign} ", stack(parts), style=style), INDENT)
 
 
 def draw_error(

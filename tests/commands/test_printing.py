@@ -56,8 +56,8 @@ async def rude(turn: Turn) -> None:
     turn.think(RUDE)
     async with turn.tool(RUDE, {RUDE: RUDE}) as tool:
         tool.result(RUDE)
-    turn.runtime.task(RUDE, task_id=RUDE)
-    turn.runtime.lasting.warning(RUDE)
+    turn.record.task(RUDE, task_id=RUDE)
+    turn.record("runtime.warning", {"message": RUDE})
     raise ArpError(RUDE)
 
 

@@ -34,7 +34,7 @@ async def talker(turn: Turn) -> None:
             raise RuntimeError("an author's mistake")
         case "wait":
             await turn.say("waiting")
-            await turn.state.setdefault("gate", asyncio.Event()).wait()
+            await turn.cache.setdefault("gate", asyncio.Event()).wait()
         case _:
             await turn.say(turn.text)
 
@@ -83,7 +83,7 @@ async def facts(control: Control, session_id: str = "s") -> list[tuple[int, byte
 def gate(hub: Hub, session_id: str = "s") -> asyncio.Event:
     """Gives what a turn waits for that was told `wait`."""
     live = hub.sessions[session_id]
-    event: asyncio.Event = hub.runner.state_of(live).setdefault("gate", asyncio.Event())
+    event: asyncio.Event = hub.runner.cache_of(live).setdefault("gate", asyncio.Event())
     return event
 
 

@@ -41,7 +41,7 @@ REFS = BenchmarkRefs(
 
 async def counting(turn: Turn) -> None:
     """Asks a model, counts with a tool, and says what came of it."""
-    request = turn.runtime.model("example-large")
+    request = turn.record.model("example-large")
     async with turn.tool("shell", {"command": "ls"}) as tool:
         tool.result("3 files")
     request.cost(input_tokens=800, output_tokens=64, amount=0.5, currency="USD")

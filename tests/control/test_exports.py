@@ -44,7 +44,7 @@ async def busy(turn: Turn) -> None:
         await turn.save_file("a.txt", b"abc")
     async with turn.tool("shell", {"command": "cat"}) as tool:
         tool.result("short")
-    await turn.runtime.outputs.keep(LARGE)
+    await turn.record.keep(LARGE)
     await turn.say("done")
 
 
@@ -223,8 +223,8 @@ async def test_an_id_that_is_something_else_is_refused() -> None:
         await one_turn(control)
         live = await control.desk.live("s")
         payload = {"kind": "evidence", "state": "exported"}
-        runtime = control.desk.hub.runtime(live).within(refs={"pack": "elsewhere"})
-        runtime.record("evidence.changed", payload, evidence_id="e-1")
+        recorder = control.desk.hub.recorder(live).within(refs={"pack": "elsewhere"})
+        recorder("evidence.changed", payload, evidence_id="e-1")
         await live.written()
         with pytest.raises(InvalidMessage, match="something else has that id"):
             await control.exports.evidence(ExportEvidence(session_id="s", evidence_id="e-1"))
@@ -246,11 +246,11 @@ async def worker(turn: Turn) -> None:
     """Does one thing of each kind that a pack has a section for."""
     async with turn.tool("count", {"of": "rows"}) as tool:
         tool.result(3)
-    process = turn.runtime.process("wc -l")
+    process = turn.record.process("wc -l")
     process.completed(0)
-    turn.runtime.permission("count").denied("rule", "no-counting")
-    cost = turn.runtime.limits.cost_recorded
-    cost("a-model", input_tokens=10, output_tokens=20, amount=0.5, currency="EUR")
+    turn.record.permission("count").denied("rule", "no-counting")
+    request = turn.record.model("a-model")
+    request.cost(input_tokens=10, output_tokens=20, amount=0.5, currency="EUR")
     turn.show(text("3 rows", id="rows"))
     await turn.say(f"done {turn.text}")
 

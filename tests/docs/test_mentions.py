@@ -17,7 +17,7 @@ from arp.protocol.capabilities import AGENT_FEATURES
 from arp.protocol.catalog import CATALOG
 from arp.protocol.messages import AgentMessage, InputType, RendererMessage
 from arp.protocol.patch import OP_NAMES
-from arp.record.runtime import Runtime
+from arp.record.recorder import Recorder
 from arp.transport.websocket import SUBPROTOCOLS
 from arp_terminal.commands import COMMANDS
 from tests.docs import commands
@@ -153,7 +153,16 @@ def test_every_builder_is_told() -> None:
 
 
 def test_everything_of_a_turn_is_told_and_nothing_else() -> None:
-    hidden = {"flush", "finish", "resolve", "is_waiting", "has_pending", "attach", "used"}
+    hidden = {
+        "flush",
+        "finish",
+        "resolve",
+        "record_state",
+        "is_waiting",
+        "has_pending",
+        "attach",
+        "used",
+    }
     own = {name for name in dir(Turn) if not name.startswith("_")} - hidden
     text = text_of("agents.md")
     told = set(re.findall(r"\bturn\.(\w+)", text)) | {
@@ -163,9 +172,9 @@ def test_everything_of_a_turn_is_told_and_nothing_else() -> None:
     assert told <= own | {"id"}
 
 
-def test_everything_of_a_runtime_is_told() -> None:
-    own = {name for name in dir(Runtime) if not name.startswith("_")}
-    text = section("agents.md", "Notes for the ledger")
+def test_everything_of_a_recorder_is_told() -> None:
+    own = {name for name in dir(Recorder) if not name.startswith("_")}
+    text = section("agents.md", "Recording facts")
     rows_of = [row[0] for row in rows(text) if len(row) == 2]
     assert own <= set(re.findall(r"\w+", " ".join(rows_of)))
 

@@ -59,7 +59,7 @@ class Recorder:
     files: Sequence[UploadedFile] = ()
     selected: str | None = None
     answers: Sequence[Any] = ()
-    state: dict[str, Any] = field(default_factory=dict)
+    cache: dict[str, Any] = field(default_factory=dict)
     earlier: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

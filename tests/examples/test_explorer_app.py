@@ -21,8 +21,8 @@ ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SEL
 
 
 @pytest.fixture
-def state(small: Dataset) -> dict[str, Any]:
-    """The state of a session that explores `fruit`."""
+def cache(small: Dataset) -> dict[str, Any]:
+    """What a session that explores `fruit`."""
     return {"workspace": Workspace({"small": small}, "small")}
 
 
@@ -72,29 +72,29 @@ async def test_the_first_question_shows_all_that_the_explorer_can(
 
 
 async def test_nothing_is_written_without_a_yes_and_a_no_is_not_asked_twice(
-    state: dict[str, Any], explorer_environment: Path
+    cache: dict[str, Any], explorer_environment: Path
 ) -> None:
-    first = await after(Recorder("price by kind", answers=[False], state=state))
-    second = await after(Recorder("weight by kind", state=state))
+    first = await after(Recorder("price by kind", answers=[False], cache=cache))
+    second = await after(Recorder("weight by kind", cache=cache))
     assert (len(first.asked), len(second.asked)) == (1, 0)
     assert not exported(explorer_environment)
-    third = await after(Recorder("export as mine", answers=[True], state=state))
+    third = await after(Recorder("export as mine", answers=[True], cache=cache))
     assert third.asked[0].props["message"] == "Writes 3 rows to exports/mine.csv."
     assert exported(explorer_environment) == ["mine.csv"]
 
 
-async def test_a_refused_export_says_that_nothing_was_written(state: dict[str, Any]) -> None:
-    await after(Recorder("SELECT 1", state=state))
-    turn = await after(Recorder("export", answers=[False], state=state))
+async def test_a_refused_export_says_that_nothing_was_written(cache: dict[str, Any]) -> None:
+    await after(Recorder("SELECT 1", cache=cache))
+    turn = await after(Recorder("export", answers=[False], cache=cache))
     assert turn.said == "Nothing was written."
 
 
 async def test_an_export_has_all_rows_also_those_that_were_not_shown(
-    state: dict[str, Any], explorer_environment: Path
+    cache: dict[str, Any], explorer_environment: Path
 ) -> None:
     numbers = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 1500)"
-    shown = await after(Recorder(f"{numbers} SELECT i FROM n", state=state))
-    turn = await after(Recorder("export as all", answers=[True], state=state))
+    shown = await after(Recorder(f"{numbers} SELECT i FROM n", cache=cache))
+    turn = await after(Recorder("export as all", answers=[True], cache=cache))
     assert len(shown.only("table")["rows"]) == 200
     assert shown.only("table")["title"] == "Result (the first 200 of more than 1,000 rows)"
     assert turn.asked[0].props["message"] == "Writes all rows to exports/all.csv."
@@ -102,14 +102,14 @@ async def test_an_export_has_all_rows_also_those_that_were_not_shown(
 
 
 async def test_a_whole_table_can_be_exported(
-    state: dict[str, Any], explorer_environment: Path
+    cache: dict[str, Any], explorer_environment: Path
 ) -> None:
-    await after(Recorder("export fruit as ../../fruit", answers=[True], state=state))
+    await after(Recorder("export fruit as ../../fruit", answers=[True], cache=cache))
     assert (explorer_environment / "fruit.csv").read_text().startswith("day,kind,weight,price\n")
 
 
-async def test_tables_are_listed_with_their_size_and_columns(state: dict[str, Any]) -> None:
-    turn = await after(Recorder("tables", state=state))
+async def test_tables_are_listed_with_their_size_and_columns(cache: dict[str, Any]) -> None:
+    turn = await after(Recorder("tables", cache=cache))
     assert turn.only("key-value") == {
         "title": "Tables in small",
         "items": [{"key": "fruit", "value": "4 rows: day, kind, weight, price"}],
@@ -117,8 +117,8 @@ async def test_tables_are_listed_with_their_size_and_columns(state: dict[str, An
     assert turn.only("choices")["options"] == ["describe fruit"]
 
 
-async def test_a_choice_is_a_command(state: dict[str, Any]) -> None:
-    turn = await after(Recorder(selected="describe fruit", state=state))
+async def test_a_choice_is_a_command(cache: dict[str, Any]) -> None:
+    turn = await after(Recorder(selected="describe fruit", cache=cache))
     assert turn.only("table")["rows"] == [
         ["day", "TEXT", "date", ""],
         ["kind", "TEXT", "text", "apple, pear, plum"],
@@ -138,33 +138,33 @@ async def test_a_choice_is_a_command(state: dict[str, Any]) -> None:
     "text", [*app.suggestions, "tables", "describe cars", "SELECT 1", "horsepower against weight"]
 )
 async def test_everything_that_is_suggested_is_understood(text: str) -> None:
-    state: dict[str, Any] = {}
-    turn = await after(Recorder(text, answers=[False], state=state))
+    cache: dict[str, Any] = {}
+    turn = await after(Recorder(text, answers=[False], cache=cache))
     assert "status-card" not in turn.types()
     for suggested in turn.only("choices")["options"]:
         answers = ["cars", {}] if suggested == "form" else [False]
-        after_it = await after(Recorder(selected=suggested, answers=answers, state=dict(state)))
+        after_it = await after(Recorder(selected=suggested, answers=answers, cache=dict(cache)))
         assert "status-card" not in after_it.types(), suggested
         assert "did not understand" not in after_it.said, suggested
 
 
-async def test_sql_runs_as_it_was_typed(state: dict[str, Any]) -> None:
+async def test_sql_runs_as_it_was_typed(cache: dict[str, Any]) -> None:
     sql = "select kind, price from fruit where price > 1 order by price;"
-    turn = await after(Recorder(sql, state=state))
+    turn = await after(Recorder(sql, cache=cache))
     assert turn.tools[0].args == {"sql": sql[:-1]}
     assert turn.only("table")["rows"] == [["apple", 1.5], ["pear", 2.5], ["apple", 3.5]]
 
 
-async def test_a_single_value_is_told_in_words(state: dict[str, Any]) -> None:
-    turn = await after(Recorder("SELECT count(*) AS rows FROM fruit", state=state))
+async def test_a_single_value_is_told_in_words(cache: dict[str, Any]) -> None:
+    turn = await after(Recorder("SELECT count(*) AS rows FROM fruit", cache=cache))
     assert turn.said == "Running it. rows is **4**."
     assert turn.types() == ["choices"]
 
 
-async def test_a_statement_with_parameters_asks_for_them_in_a_form(state: dict[str, Any]) -> None:
+async def test_a_statement_with_parameters_asks_for_them_in_a_form(cache: dict[str, Any]) -> None:
     sql = "SELECT kind FROM fruit WHERE price > :least AND kind <> :not_this ORDER BY price"
     answers = [{"p0": "1", "p1": "apple"}]
-    turn = await after(Recorder(sql, answers=answers, state=state))
+    turn = await after(Recorder(sql, answers=answers, cache=cache))
     (form,) = turn.asked
     assert [(field["name"], field["label"]) for field in form.props["fields"]] == [
         ("p0", "least"),
@@ -174,7 +174,7 @@ async def test_a_statement_with_parameters_asks_for_them_in_a_form(state: dict[s
     assert turn.said == "Running it. kind is **pear**."
 
 
-async def test_a_form_puts_a_query_together(state: dict[str, Any]) -> None:
+async def test_a_form_puts_a_query_together(cache: dict[str, Any]) -> None:
     answer = {
         "function": "total",
         "measure": "price",
@@ -186,7 +186,7 @@ async def test_a_form_puts_a_query_together(state: dict[str, Any]) -> None:
         "to_date": None,
         "chart": "bar chart",
     }
-    turn = await after(Recorder("form", answers=[answer], state=state))
+    turn = await after(Recorder("form", answers=[answer], cache=cache))
     (form,) = turn.asked
     names = [field["name"] for field in form.props["fields"]]
     assert names == [
@@ -206,7 +206,7 @@ async def test_a_form_puts_a_query_together(state: dict[str, Any]) -> None:
 
 
 async def test_a_form_answer_that_names_no_column_gets_nowhere_near_the_sql(
-    state: dict[str, Any],
+    cache: dict[str, Any],
 ) -> None:
     answer = {
         "function": "average",
@@ -217,7 +217,7 @@ async def test_a_form_answer_that_names_no_column_gets_nowhere_near_the_sql(
         "value": "1",
         "chart": "x",
     }
-    turn = await after(Recorder("form for fruit", answers=[answer], state=state))
+    turn = await after(Recorder("form for fruit", answers=[answer], cache=cache))
     assert turn.tools[0].args == {"sql": 'SELECT count(*) AS "count"\nFROM "fruit"'}
 
 
@@ -244,29 +244,29 @@ async def test_with_several_tables_the_form_asks_for_one() -> None:
     ],
 )
 async def test_what_goes_wrong_is_a_card_that_can_be_read(
-    state: dict[str, Any], text: str, status: str, title: str, message: str
+    cache: dict[str, Any], text: str, status: str, title: str, message: str
 ) -> None:
-    turn = await after(Recorder(text, state=state))
+    turn = await after(Recorder(text, cache=cache))
     card = turn.only("status-card")
     assert (card["status"], card["title"]) == (status, title)
     assert message in card["message"]
 
 
-async def test_a_tool_that_failed_is_shown_as_failed(state: dict[str, Any]) -> None:
-    turn = await after(Recorder("SELECT nope FROM fruit", state=state))
+async def test_a_tool_that_failed_is_shown_as_failed(cache: dict[str, Any]) -> None:
+    turn = await after(Recorder("SELECT nope FROM fruit", cache=cache))
     assert [(run.name, run.outcome) for run in turn.tools] == [("query", "QueryFailed")]
 
 
 async def test_a_query_that_takes_too_long_is_stopped_and_told(
-    state: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    cache: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("connection.QueryLimits", lambda: QueryLimits(timeout_s=0.1))
-    turn = await after(Recorder(ENDLESS, state=state))
+    turn = await after(Recorder(ENDLESS, cache=cache))
     assert turn.only("status-card")["title"] == "The query took too long"
 
 
-async def test_a_cancel_in_the_middle_of_a_query_stops_it(state: dict[str, Any]) -> None:
-    recorder = Recorder(ENDLESS, state=state)
+async def test_a_cancel_in_the_middle_of_a_query_stops_it(cache: dict[str, Any]) -> None:
+    recorder = Recorder(ENDLESS, cache=cache)
     running = asyncio.ensure_future(explore(recorder.turn))
     await asyncio.wait_for(recorder.tool_started.wait(), 10)
     running.cancel()
@@ -276,21 +276,21 @@ async def test_a_cancel_in_the_middle_of_a_query_stops_it(state: dict[str, Any])
     assert "status-card" not in recorder.types()
 
 
-async def test_a_result_can_be_drawn_again(state: dict[str, Any]) -> None:
-    await after(Recorder("price by kind", answers=[False], state=state))
-    turn = await after(Recorder("as a pie chart", state=state))
+async def test_a_result_can_be_drawn_again(cache: dict[str, Any]) -> None:
+    await after(Recorder("price by kind", answers=[False], cache=cache))
+    turn = await after(Recorder("as a pie chart", cache=cache))
     assert turn.only("chart")["type"] == "pie"
     assert turn.tools == []
 
 
-async def test_what_is_unknown_in_a_question_is_told(state: dict[str, Any]) -> None:
-    turn = await after(Recorder("price by kind in Paris", answers=[False], state=state))
+async def test_what_is_unknown_in_a_question_is_told(cache: dict[str, Any]) -> None:
+    turn = await after(Recorder("price by kind in Paris", answers=[False], cache=cache))
     assert turn.pieces[0] == "I know nothing called “paris” in this data, so I left that out. "
 
 
-async def test_what_is_not_understood_gets_help(state: dict[str, Any]) -> None:
+async def test_what_is_not_understood_gets_help(cache: dict[str, Any]) -> None:
     """One sentence that says what is there, and questions that fit it."""
-    turn = await after(Recorder("what is the meaning of life?", state=state))
+    turn = await after(Recorder("what is the meaning of life?", cache=cache))
     assert turn.said == (
         "I did not understand that, but I can count, compare and chart what is in **fruit**: "
         "try one of these, or type `/help`. "
@@ -301,8 +301,8 @@ async def test_what_is_not_understood_gets_help(state: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("text", ["help", "/help", "/help ", "Help!", "what can you do?"])
-async def test_help_is_shown_with_and_without_a_slash(state: dict[str, Any], text: str) -> None:
-    turn = await after(Recorder(text, state=state))
+async def test_help_is_shown_with_and_without_a_slash(cache: dict[str, Any], text: str) -> None:
+    turn = await after(Recorder(text, cache=cache))
     assert turn.types() == ["markdown", "choices"]
     assert "plain questions" in turn.only("markdown")["content"]
 
@@ -318,11 +318,11 @@ async def test_help_is_shown_with_and_without_a_slash(state: dict[str, Any], tex
     ],
 )
 async def test_each_command_does_what_the_words_without_a_slash_do(
-    state: dict[str, Any], text: str, types: list[str]
+    cache: dict[str, Any], text: str, types: list[str]
 ) -> None:
     answer: Any = True if "export" in text else {"function": "number of rows"}
-    turn = await after(Recorder(text, answers=[answer], state=dict(state)))
-    plain = await after(Recorder(text[1:], answers=[answer], state=dict(state)))
+    turn = await after(Recorder(text, answers=[answer], cache=dict(cache)))
+    plain = await after(Recorder(text[1:], answers=[answer], cache=dict(cache)))
     assert turn.types() == plain.types() == types
 
 
@@ -340,16 +340,16 @@ def test_every_command_is_listed_for_renderers() -> None:
 
 @pytest.mark.parametrize("text", ["hi", "Hello!", "hey there", "Good morning."])
 async def test_a_greeting_is_answered_with_what_can_be_asked(
-    state: dict[str, Any], text: str
+    cache: dict[str, Any], text: str
 ) -> None:
-    turn = await after(Recorder(text, state=state))
+    turn = await after(Recorder(text, cache=cache))
     assert turn.said == "Hello! Ask me about **fruit**: I answer with charts and tables. "
     assert turn.only("choices")["options"][0] == "number of rows by kind"
 
 
 @pytest.mark.parametrize("text", ["thanks", "Thank you very much!", "ok, thanks", "great"])
-async def test_thanks_are_answered_with_a_word(state: dict[str, Any], text: str) -> None:
-    turn = await after(Recorder(text, state=state))
+async def test_thanks_are_answered_with_a_word(cache: dict[str, Any], text: str) -> None:
+    turn = await after(Recorder(text, cache=cache))
     assert turn.said == "You are welcome. Ask me anything else about the data."
     assert turn.types() == []
 
@@ -360,21 +360,21 @@ async def test_many_tables_are_told_in_one_sentence(tmp_path: Path) -> None:
     wanted += [f"**a**, **b**, **c** and {more}" for more in ("one more table", "2 more tables")]
     for count, told in enumerate(wanted, 1):
         files = [(f"{name}.csv", FRUIT) for name in names[:count]]
-        state = {"workspace": Workspace({"many": dataset_of_csv("many", files)}, "many")}
-        turn = await after(Recorder("hi", state=state))
+        cache = {"workspace": Workspace({"many": dataset_of_csv("many", files)}, "many")}
+        turn = await after(Recorder("hi", cache=cache))
         assert turn.said.startswith(f"Hello! Ask me about {told}: I answer")
 
 
-async def test_an_empty_input_gets_help(state: dict[str, Any]) -> None:
-    assert (await after(Recorder("", state=state))).types() == ["markdown", "choices"]
+async def test_an_empty_input_gets_help(cache: dict[str, Any]) -> None:
+    assert (await after(Recorder("", cache=cache))).types() == ["markdown", "choices"]
 
 
 async def test_an_uploaded_csv_is_imported_while_its_progress_is_told(
-    state: dict[str, Any],
+    cache: dict[str, Any],
 ) -> None:
     rows = b"".join(b"%d,%d\n" % (number, number % 7) for number in range(12_000))
     upload = UploadedFile("My numbers.csv", b"n,rest\n" + rows)
-    turn = await after(Recorder(files=[upload], state=state))
+    turn = await after(Recorder(files=[upload], cache=cache))
     assert turn.only("progress")["steps"][0] == {
         "name": "Receive the file",
         "status": "active",
@@ -398,16 +398,16 @@ async def test_an_uploaded_csv_is_imported_while_its_progress_is_told(
         ("props.steps.3.status", "active"),
         ("props.steps.3.status", "done"),
     ]
-    assert state["workspace"].current == "my_numbers"
-    asked = await after(Recorder("SELECT sum(n) AS s FROM my_numbers", state=state))
+    assert cache["workspace"].current == "my_numbers"
+    asked = await after(Recorder("SELECT sum(n) AS s FROM my_numbers", cache=cache))
     assert asked.said == "Running it. s is **71,994,000**."
 
 
-async def test_a_newer_version_of_a_table_is_compared_with_it(state: dict[str, Any]) -> None:
+async def test_a_newer_version_of_a_table_is_compared_with_it(cache: dict[str, Any]) -> None:
     newer = FRUIT.replace(b"pear,200", b"pear,250").replace(b"2025-02-02,plum,,0.5\n", b"")
-    uploaded = await after(Recorder(files=[UploadedFile("fruit.csv", newer)], state=state))
+    uploaded = await after(Recorder(files=[UploadedFile("fruit.csv", newer)], cache=cache))
     assert uploaded.only("choices")["options"][0] == "diff fruit fruit_2"
-    turn = await after(Recorder(selected="diff fruit fruit_2", state=state))
+    turn = await after(Recorder(selected="diff fruit fruit_2", cache=cache))
     assert turn.said.endswith("1 changed, 1 removed.")
     assert turn.only("diff") == {
         "title": "Changed rows",
@@ -420,17 +420,17 @@ async def test_a_newer_version_of_a_table_is_compared_with_it(state: dict[str, A
     assert turn.only("key-value")["items"][3] == {"key": "rows matched by", "value": "day"}
 
 
-async def test_an_uploaded_database_is_explored_too(state: dict[str, Any], tmp_path: Path) -> None:
+async def test_an_uploaded_database_is_explored_too(cache: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     connection = sqlite3.connect(path)
     connection.executescript("CREATE TABLE sale (n INT); INSERT INTO sale VALUES (3), (4);")
     connection.close()
     upload = UploadedFile("shop.db", path.read_bytes())
-    turn = await after(Recorder(files=[upload], state=state))
+    turn = await after(Recorder(files=[upload], cache=cache))
     assert turn.patches[-1] == ("props.steps.3.status", "done")
-    asked = await after(Recorder("SELECT sum(n) AS s FROM sale", state=state))
+    asked = await after(Recorder("SELECT sum(n) AS s FROM sale", cache=cache))
     assert asked.said == "Running it. s is **7**."
-    older = await after(Recorder("SELECT count(*) AS c FROM fruit", state=state))
+    older = await after(Recorder("SELECT count(*) AS c FROM fruit", cache=cache))
     assert older.said == "Running it. c is **4**."
 
 
@@ -444,26 +444,26 @@ async def test_an_uploaded_database_is_explored_too(state: dict[str, Any], tmp_p
     ],
 )
 async def test_a_file_that_cannot_be_read_is_told_and_leaves_all_as_it_was(
-    state: dict[str, Any], name: str, content: bytes, message: str
+    cache: dict[str, Any], name: str, content: bytes, message: str
 ) -> None:
-    turn = await after(Recorder(files=[UploadedFile(name, content)], state=state))
+    turn = await after(Recorder(files=[UploadedFile(name, content)], cache=cache))
     assert message in turn.only("status-card")["message"]
     assert turn.patches[-1][1] == "failed"
-    assert list(state["workspace"].datasets) == ["small"]
+    assert list(cache["workspace"].datasets) == ["small"]
 
 
-async def test_a_text_with_a_file_is_answered_about_the_file(state: dict[str, Any]) -> None:
+async def test_a_text_with_a_file_is_answered_about_the_file(cache: dict[str, Any]) -> None:
     upload = UploadedFile("speeds.csv", b"animal,speed\nsnail,1\nhare,70\n")
-    recorder = Recorder("top 1 animal by speed", [upload], answers=[False], state=state)
+    recorder = Recorder("top 1 animal by speed", [upload], answers=[False], cache=cache)
     turn = await after(recorder)
     assert turn.tools[-1].args["sql"].startswith('SELECT "animal", round(avg("speed"), 2)')
 
 
-async def test_use_changes_what_is_asked_first(state: dict[str, Any]) -> None:
-    await after(Recorder(files=[UploadedFile("fruit.csv", b"kind,price\nfig,9\n")], state=state))
-    newer = await after(Recorder("highest price", state=state))
-    await after(Recorder("use fruit", state=state))
-    older = await after(Recorder("highest price", state=state))
+async def test_use_changes_what_is_asked_first(cache: dict[str, Any]) -> None:
+    await after(Recorder(files=[UploadedFile("fruit.csv", b"kind,price\nfig,9\n")], cache=cache))
+    newer = await after(Recorder("highest price", cache=cache))
+    await after(Recorder("use fruit", cache=cache))
+    older = await after(Recorder("highest price", cache=cache))
     assert ("**9**" in newer.said, "**3.5**" in older.said) == (True, True)
 
 

@@ -314,8 +314,8 @@ async def test_plain_questions_go_to_the_model_and_commands_do_not(
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     server.playbacks = [openai_text("42.")]
-    asked = Recorder("what is the meaning of life?", state={"workspace": workspace})
-    listed = Recorder("tables", state={"workspace": workspace})
+    asked = Recorder("what is the meaning of life?", cache={"workspace": workspace})
+    listed = Recorder("tables", cache={"workspace": workspace})
     await explore(asked.turn)
     await explore(listed.turn)
     assert asked.said == "42."
@@ -331,7 +331,7 @@ async def test_a_chart_of_the_model_can_be_exported(
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     chart = json.dumps({"sql": SQL, "title": "Price", "kind": "pie"})
     server.playbacks = [anthropic_tool("show_chart", chart), anthropic_text("There.")]
-    recorder = Recorder("draw the prices", answers=[True], state={"workspace": workspace})
+    recorder = Recorder("draw the prices", answers=[True], cache={"workspace": workspace})
     await explore(recorder.turn)
     assert recorder.asked[0].props["message"] == "Writes 3 rows to exports/Price.csv."
     assert recorder.only("status-card")["title"] == "Exported"
@@ -343,7 +343,7 @@ async def test_where_the_model_fails_the_rules_answer(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     server.playbacks = [Playback((), 500)]
-    recorder = Recorder("total price by kind", answers=[False], state={"workspace": workspace})
+    recorder = Recorder("total price by kind", answers=[False], cache={"workspace": workspace})
     await explore(recorder.turn)
     assert recorder.types()[:2] == ["status-card", "chart"]
     assert "apple (5)" in recorder.said

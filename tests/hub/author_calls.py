@@ -12,56 +12,27 @@ from typing import Any, Final, NamedTuple
 import arp.record
 from arp import Turn, ui
 from arp.hub.tool import ToolCall
-from arp.ledger.payload_fields import (
-    Benchmark,
-    BenchmarkRefs,
-    Comparison,
-    Delivery,
-    Finding,
-    Verification,
-)
+from arp.ledger.payload_fields import Delivery
 from arp.protocol.messages import FileRef
-from arp.record.benchmarks import BenchmarkRun, Trial
-from arp.record.channels import Channel
-from arp.record.delegation import Job, JobItem, Subagent
-from arp.record.history import Compaction, Context, History, Rollback
-from arp.record.lasting import Exported, Lasting
-from arp.record.limits import Limits
-from arp.record.models import ModelRequest, Routing
-from arp.record.outputs import Outputs
-from arp.record.permissions import Hook, Permission, Sandbox
+from arp.record.permissions import Permission
 from arp.record.processes import Process
-from arp.record.runtime import Runtime
-from arp.record.tasks import Attempt, Task
+from arp.record.recorder import Recorder
+from arp.record.work import Attempt, Compaction, Hook, Job, ModelRequest, Subagent, Task
 
-BENCHMARK = Benchmark("swe", "2", "c1", "x", "candidate", "model")
-REFS = BenchmarkRefs(harbor_job="job-7")
 SHA256 = "0" * 64
 
 MAKERS: Final[dict[type, Callable[[Turn], Any]]] = {
     Turn: lambda turn: turn,
-    Runtime: lambda turn: turn.runtime,
-    Outputs: lambda turn: turn.runtime.outputs,
-    Task: lambda turn: turn.runtime.task("x"),
-    Attempt: lambda turn: turn.runtime.task("x").attempt(),
-    Subagent: lambda turn: turn.runtime.subagent(),
-    Job: lambda turn: turn.runtime.job(),
-    JobItem: lambda turn: turn.runtime.job().item("x"),
-    Process: lambda turn: turn.runtime.process("ls"),
-    ModelRequest: lambda turn: turn.runtime.model("m"),
-    Routing: lambda turn: turn.runtime.routing,
-    Limits: lambda turn: turn.runtime.limits,
-    Context: lambda turn: turn.runtime.context,
-    Compaction: lambda turn: turn.runtime.context.compaction(),
-    History: lambda turn: turn.runtime.history,
-    Rollback: lambda turn: turn.runtime.history.rollback(1),
-    Permission: lambda turn: turn.runtime.permission("x"),
-    Sandbox: lambda turn: turn.runtime.sandbox("x"),
-    Hook: lambda turn: turn.runtime.hook("x"),
-    Lasting: lambda turn: turn.runtime.lasting,
-    Channel: lambda turn: turn.runtime.channel("x"),
-    BenchmarkRun: lambda turn: turn.runtime.benchmark(BENCHMARK),
-    Trial: lambda turn: turn.runtime.benchmark(BENCHMARK).trial("x", "r", REFS),
+    Recorder: lambda turn: turn.record,
+    Task: lambda turn: turn.record.task("x"),
+    Attempt: lambda turn: turn.record.task("x").attempt(),
+    Subagent: lambda turn: turn.record.subagent(),
+    Job: lambda turn: turn.record.job(),
+    Process: lambda turn: turn.record.process("ls"),
+    ModelRequest: lambda turn: turn.record.model("m"),
+    Compaction: lambda turn: turn.record.compaction(),
+    Permission: lambda turn: turn.record.permission("x"),
+    Hook: lambda turn: turn.record.hook("x"),
 }
 """What an author has in hand, besides a `ToolCall`."""
 
@@ -69,14 +40,15 @@ FOR_THE_HUB: Final = {
     (Turn, "flush"),
     (Turn, "finish"),
     (Turn, "resolve"),
+    (Turn, "record_state"),
     (ToolCall, "start"),
     (ToolCall, "end"),
     (ToolCall, "settle"),
-    (Outputs, "within"),
+    (Task, "create"),
 }
 """Methods that no author calls."""
 
-INSIDE: Final = {"Recorder", "Shelf"}
+INSIDE: Final = {"Entity", "FactScope", "Outputs", "Shelf"}
 """Classes of the room that no author has in hand."""
 
 SAMPLES: Final[dict[str, Any]] = {
@@ -84,12 +56,9 @@ SAMPLES: Final[dict[str, Any]] = {
     "amount": 0.5,
     "args": {"a": 1},
     "artifact_id": "a",
-    "asked": "x",
     "attempts": 1,
-    "benchmark": BENCHMARK,
     "candidates": ["m"],
     "command": ["ls"],
-    "comparison": Comparison("a", "b", 0.5, 0, 1.0, 0, "promote"),
     "component": ui.text("x"),
     "components": ui.text("x"),
     "content": b"x",
@@ -97,11 +66,8 @@ SAMPLES: Final[dict[str, Any]] = {
     "data": "x",
     "decision": "allow",
     "delivery": Delivery("pending"),
-    "direction": "in",
     "done": 1,
     "exit_code": 0,
-    "exported": Exported(kind="evidence", state="exported"),
-    "findings": [Finding("x", 1)],
     "fraction": 0.5,
     "from_sequence": 1,
     "ids": "x",
@@ -110,19 +76,15 @@ SAMPLES: Final[dict[str, Any]] = {
     "kind": "rule",
     "limit": 1,
     "mime": "text/plain",
-    "need": "input",
     "output_tokens": 1,
-    "payload": {"message": "x"},
+    "payload": {"tokens": 1},
     "path": "props.content",
     "pid": 1,
     "position": 1,
     "resets_at": "2026-01-02T03:04:05Z",
     "props": "x",
     "ref": FileRef("i", "a.txt", 1, "text/plain", SHA256),
-    "refs": REFS,
     "remaining": 0.5,
-    "reward": 0.5,
-    "settings": {"a": 1},
     "sha256": SHA256,
     "size": 1,
     "stream": "stdout",
@@ -130,21 +92,16 @@ SAMPLES: Final[dict[str, Any]] = {
     "through_sequence": 1,
     "to_sequence": 1,
     "total": 1,
-    "type_name": "runtime.warning",
+    "type_name": "context.resolved",
     "used": {"a": 1},
     "value": "x",
-    "verification": Verification("passed"),
 }
 """By the name of a parameter; where there is none, by its annotation."""
 
 OF_CALLS: Final[dict[tuple[str, str], Any]] = {
-    ("Lasting.file", "kept"): None,
-    ("Limits.changed", "limit"): "x",
-    ("Limits.rate_limited", "limit"): "x",
+    ("Recorder.file", "kept"): None,
     ("Permission.unanswered", "decision"): "cancelled",
-    ("Runtime.within", "ids"): "x",
-    ("Sandbox.violated", "target"): "x",
-    ("Trial.reward", "reward"): 0.5,
+    ("Recorder.within", "ids"): "x",
     ("Turn.ask", "component"): ui.confirm("x"),
     ("Turn.confirm", "more"): None,
     ("ToolCall.approve", "props"): None,
@@ -154,8 +111,9 @@ OF_CALLS: Final[dict[tuple[str, str], Any]] = {
 KEYWORDS: Final = {
     "Turn.confirm": "confirm_label",
     "ToolCall.approve": "message",
-    "Runtime.within": "task_id",
-    "Runtime.record": "task_id",
+    "Recorder.within": "task_id",
+    "Recorder.__call__": "task_id",
+    **{f"{of.__name__}.record": "evidence_id" for of in MAKERS if of is not Turn},
 }
 """Under which name something is given to `**`; another call takes any."""
 
@@ -213,7 +171,9 @@ def calls() -> list[Call]:
         Call(of, name)
         for of in (*MAKERS, ToolCall)
         for name, member in inspect.getmembers(of)
-        if not name.startswith("_") and callable(member) and (of, name) not in FOR_THE_HUB
+        if (not name.startswith("_") or name == "__call__")
+        and inspect.isfunction(member)
+        and (of, name) not in FOR_THE_HUB
     ]
 
 

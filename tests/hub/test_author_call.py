@@ -121,7 +121,7 @@ def forgetting(what: str) -> Callable[[Turn], Any]:
             case "confirm":
                 turn.confirm("Sure?")  # type: ignore[unused-coroutine]  # the mistake
             case "output":
-                turn.runtime.process(["ls"]).output("x")  # type: ignore[unused-coroutine]  # as above
+                turn.record.process(["ls"]).output("x")  # type: ignore[unused-coroutine]  # as above
             case "helper":
                 helper()  # type: ignore[unused-coroutine]  # the mistake
 

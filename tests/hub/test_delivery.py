@@ -92,7 +92,7 @@ async def test_late_renderer_finds_everything_where_it_happened() -> None:
         await turn.say("Done.")
         raise ZeroDivisionError
 
-    features = [*FEATURES, "thinking"]
+    features = [*FEATURES, "thinking", "tool-detail"]
     async with running(agent) as hub:
         first = await Renderer(hub, features=features).join()
         slow = await Renderer(hub, features=features).join()
@@ -432,11 +432,11 @@ async def test_thinking_reaches_only_those_who_ask_for_it() -> None:
 
     async with running(agent) as hub:
         plain = await Renderer(hub).join()
-        curious = await Renderer(hub, features=[*FEATURES, "thinking"]).join()
+        curious = await Renderer(hub, features=[*FEATURES, "thinking", "tool-detail"]).join()
         await plain.say("go")
         for renderer in (plain, curious):
             await renderer.ended("t1")
-        late = await Renderer(hub, features=[*FEATURES, "thinking"]).join()
+        late = await Renderer(hub, features=[*FEATURES, "thinking", "tool-detail"]).join()
     assert (plain.screen.turns["t1"].thinking, curious.screen.turns["t1"].thinking) == ("", "hm ")
     assert late.screen.turns["t1"].thinking == "hm "
     assert plain.box.said() == "so"

@@ -32,7 +32,7 @@ async def lively(turn: Turn) -> None:
 
 
 PROFILES: dict[str, dict[str, Any]] = {
-    "everything": {"components": ALL, "features": [*FEATURES, "thinking"]},
+    "everything": {"components": ALL, "features": [*FEATURES, "thinking", "tool-detail"]},
     "no append": {"components": ALL, "features": ["streaming", "input", "resume"]},
     "text": {"components": ["text"]},
     "batch": {"components": ALL, "features": [*FEATURES, "batch"]},

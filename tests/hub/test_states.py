@@ -19,7 +19,7 @@ from arp.protocol.limits import Limits
 from arp.session.log import ReadOnly
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
-from arp.session.state import encode_state
+from arp.session.state import STATE_VERSION, encode_state
 from arp.store.errors import StoreDamaged, StoreUnwritable
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Store
@@ -365,7 +365,7 @@ async def test_a_state_of_another_version_is_made_again_and_told_with_what_a_res
         assert "s" not in hub.mended
     await store.open()
     (told,) = await repairs(store)
-    assert "a session state of (5" in told["reason"]
+    assert f"a session state of ({STATE_VERSION}" in told["reason"]
 
 
 async def test_of_a_recording_no_repair_is_told() -> None:

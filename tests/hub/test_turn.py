@@ -201,21 +201,6 @@ async def test_history_gives_what_was_said_before_oldest_first() -> None:
     assert histories == [[], whole[:2], whole, whole[1:]]
 
 
-async def test_state_is_the_sessions_own() -> None:
-    """Per session, in memory, over turns."""
-
-    async def agent(turn: Turn) -> None:
-        turn.state["count"] = turn.state.get("count", 0) + 1
-        await turn.say(str(turn.state["count"]))
-
-    async with running(agent) as hub:
-        one, two = await Renderer(hub, "one").join(), await Renderer(hub, "two").join()
-        for renderer, turn_id in ((one, "t1"), (one, "t2"), (two, "t1")):
-            await renderer.say("go")
-            await renderer.ended(turn_id)
-    assert (one.box.said(), two.box.said()) == ("12", "1")
-
-
 async def test_shown_as_tells_how_each_renderer_shows_a_component() -> None:
     """protocol.md 2.2: agents can ask how a component is shown on each renderer."""
     told: list[dict[str, str]] = []

@@ -28,6 +28,8 @@ from arp.protocol.messages import (
     SessionReady,
     ToolEnd,
     ToolEndPayload,
+    ToolProgress,
+    ToolProgressPayload,
     ToolStart,
     ToolStartPayload,
     TurnMessage,
@@ -57,7 +59,13 @@ FROM_AGENT: list[AgentMessage] = [
     ),
     ToolStart(session_id="s", payload=ToolStartPayload("query", "{}", "t1.1")),
     ToolEnd(session_id="s", payload=ToolEndPayload("query", ok=True)),
+    ToolProgress(session_id="s", payload=ToolProgressPayload("c", "reading", 1, 3)),
+    ToolProgress(session_id="s", payload=ToolProgressPayload("c")),
     ToolEnd(session_id="s", payload=ToolEndPayload("query", ok=False, call_id="c", error="no")),
+    ToolEnd(
+        session_id="s",
+        payload=ToolEndPayload("query", True, "c", None, "[1…", "/_api/blobs/scw/0/query.txt", 12),
+    ),
     Render(session_id="s", components=[TEXT, DIAL], tool_name="query", replace=True),
     Render(session_id="s", components=[]),
     Patch(

@@ -42,6 +42,7 @@ def test_types_are_those_of_the_protocol() -> None:
         "session",
         "delta",
         "tool_start",
+        "tool_progress",
         "tool_end",
         "render",
         "patch",

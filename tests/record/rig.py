@@ -12,7 +12,7 @@ from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.limits import Limits
 from arp.record.outputs import Shelf
 from arp.record.recorder import Recorder
-from arp.record.runtime import Runtime
+from arp.record.scope import FactScope
 from arp.session.session import Head, Session
 
 AT = "2026-11-21T08:00:00.000000Z"
@@ -35,9 +35,9 @@ class Notes:
         """What keeping something raises."""
         self.over: ArpError | None = None
         """What noting something raises."""
-        recorder = Recorder(self.session, TURN if ids is None else ids, self._before, self._after)
-        self.recorder = recorder
-        self.runtime = Runtime(recorder, Shelf(self._keep, self._read, asyncio.to_thread))
+        scope = FactScope(self.session, TURN if ids is None else ids, self._before, self._after)
+        self.scope = scope
+        self.record = Recorder(scope, Shelf(self._keep, self._read, asyncio.to_thread))
 
     def _before(self) -> None:
         if self.over is not None:

@@ -20,7 +20,7 @@ P = {"process_id": "process-1"}
 
 async def test_a_process_is_noted_from_its_start_to_its_end() -> None:
     notes = Notes()
-    process = notes.runtime.process(["ls", "-l"], cwd="src", pid=7)
+    process = notes.record.process(["ls", "-l"], cwd="src", pid=7)
     process.input("yes\n")
     process.input(b"hunter2", secret=True)
     await process.output("a.py\n")
@@ -40,7 +40,7 @@ async def test_ten_mebibytes_leave_a_preview_and_a_ref() -> None:
     notes = Notes()
     data = b"x" * (10 << 20)
     ref = sha256(data).hexdigest()
-    kept = await notes.runtime.process("cat big").output(data)
+    kept = await notes.record.process("cat big").output(data)
     assert kept.output_ref == ref
     spilled = {"bytes": 10_485_760, "sha256": ref, "preview": "x" * 2_000}
     output = {"stream": "stdout", "preview": "x" * 2_000, "bytes": 10_485_760}
@@ -53,7 +53,7 @@ async def test_ten_mebibytes_leave_a_preview_and_a_ref() -> None:
 
 def test_a_process_may_fail_or_be_ended_from_outside() -> None:
     notes = Notes()
-    process = notes.runtime.process("sleep 9")
+    process = notes.record.process("sleep 9")
     process.failed("no such program", exit_code=127, duration_ms=1.0)
     process.terminated("SIGTERM", "cancelled", 2.0)
     assert notes.told()[1:] == [
@@ -77,7 +77,7 @@ async def test_secret_in_two_pieces_of_an_output_is_taken_out_wherever_it_is_cut
 ) -> None:
     for place in range(len(whole) + 1):
         notes = Notes()
-        process = notes.runtime.process("x")
+        process = notes.record.process("x")
         await process.output(whole[:place])
         await process.output("other ", "stderr")
         await process.output(whole[place:].encode())
@@ -96,7 +96,7 @@ async def test_secret_in_two_pieces_of_an_output_is_taken_out_wherever_it_is_cut
 @pytest.mark.parametrize("content", ORDINARY)
 async def test_ordinary_output_in_pieces_stays_as_it_is(content: str) -> None:
     notes = Notes()
-    process = notes.runtime.process("x")
+    process = notes.record.process("x")
     for start in range(0, len(content), 3):
         await process.output(content[start : start + 3])
     process.terminated("SIGTERM")
@@ -108,12 +108,12 @@ async def test_what_is_held_of_an_output_is_noted_when_its_turn_ends() -> None:
     notes = Notes()
     session = notes.session
     submit(session, Input(input_type="text", data={"text": "hi"}))
-    process = notes.runtime.process("x")
+    process = notes.record.process("x")
     kept = await process.output("token: abc")
     assert (kept.preview, kept.bytes) == ("token: ", 7)
     kept = await process.output("def")
     assert (kept.preview, kept.bytes, kept.output_ref) == ("", 0, None)
-    failed = notes.runtime.process("y")
+    failed = notes.record.process("y")
     await failed.output("password=hunt")
     failed.failed("it broke")
     session.end_turn("t1", "completed")
@@ -125,7 +125,7 @@ async def test_what_is_held_of_an_output_is_noted_when_its_turn_ends() -> None:
 async def test_turn_ends_although_nothing_more_may_be_noted() -> None:
     notes = Notes()
     submit(notes.session, Input(input_type="text", data={"text": "hi"}))
-    process = notes.runtime.process("x")
+    process = notes.record.process("x")
     await process.output("token: abc")
     notes.over = SurfaceDestroyed("turn t1 is over")
     notes.session.end_turn("t1", "completed")
@@ -134,7 +134,7 @@ async def test_turn_ends_although_nothing_more_may_be_noted() -> None:
 
 async def test_large_piece_is_looked_through_beside_the_loop_and_what_it_holds_goes_on() -> None:
     notes = Notes()
-    process = notes.runtime.process("x")
+    process = notes.record.process("x")
     begin = "word " * 20_000 + "token: abc"
     await process.output(begin)
     await process.output("def123 end")
@@ -146,7 +146,7 @@ async def test_large_piece_is_looked_through_beside_the_loop_and_what_it_holds_g
 
 async def test_bytes_that_are_no_text_let_go_of_what_is_held() -> None:
     notes = Notes()
-    process = notes.runtime.process("x")
+    process = notes.record.process("x")
     await process.output("token: abc")
     await process.output(b"\0\1\2")
     process.completed(0)
@@ -155,7 +155,7 @@ async def test_bytes_that_are_no_text_let_go_of_what_is_held() -> None:
 
 async def test_output_that_is_cancelled_keeps_what_was_held_before() -> None:
     notes = Notes()
-    process = notes.runtime.process("x")
+    process = notes.record.process("x")
     await process.output("token: abc")
     noting = asyncio.ensure_future(process.output("word " * 20_000))
     await asyncio.sleep(0)
@@ -168,7 +168,7 @@ async def test_output_that_is_cancelled_keeps_what_was_held_before() -> None:
 async def test_long_text_that_was_held_is_noted_in_previews() -> None:
     """A token that never ends is looked at for 2,048 characters, a preview has 2,000."""
     notes = Notes()
-    process = notes.runtime.process("x")
+    process = notes.record.process("x")
     token = "eyJ" + "a" * 2_040
     await process.output(token)
     process.completed(0)
@@ -180,7 +180,7 @@ async def test_long_text_that_was_held_is_noted_in_previews() -> None:
 
 async def test_stream_that_there_is_none_of_is_refused_and_nothing_is_held_for_it() -> None:
     notes = Notes()
-    process = notes.runtime.process("x")
+    process = notes.record.process("x")
     with pytest.raises(ProfileViolation):
         await process.output("token: abc", "nowhere")  # type: ignore[arg-type]  # an author may
     process.completed(0)

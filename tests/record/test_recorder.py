@@ -1,4 +1,4 @@
-"""What comes from outside is checked at the line of whoever made it."""
+"""`record(type, payload)`, what joins facts, and what needs more than one."""
 
 from __future__ import annotations
 
@@ -7,111 +7,229 @@ from typing import Any
 import pytest
 
 from arp.ledger.fact_types import ProfileViolation
-from arp.protocol.errors import SurfaceDestroyed
-from arp.record.recorder import OWN, UNAVAILABLE
+from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Candidate, Comparison
+from arp.record.outputs import Kept
 from tests.record.rig import Notes
 
+SHA = "0" * 64
+BENCHMARK = Benchmark("swe", "2", "c1", "x", "candidate", "model")
+REFS = BenchmarkRefs(trajectory="trajectory.json", reward="reward.json")
 
-def test_a_fact_carries_the_ids_of_its_recorder_and_its_own() -> None:
+
+async def test_everything_within_a_run_carries_its_ids() -> None:
     notes = Notes()
-    inner = notes.recorder.within(task_id="a", run_id=None).within(run_id="r")
-    inner.record("run.status", {"reason": None}, status="running", phase=None)
-    (fact,) = notes.facts()
-    assert (fact.thread_id, fact.turn_id) == ("main", "t1")
-    assert (fact.task_id, fact.run_id, fact.status, fact.phase) == ("a", "r", "running", None)
-    assert fact.payload == {}
-    assert notes.marked == 1
+    inner = notes.record.within(task_id="a", run_id="a.1")
+    await inner.process("make").output("x" * 3_000)
+    inner("runtime.warning", {"message": "slow"})
+    told = notes.told()
+    assert len(told) == 4
+    assert {(ids["task_id"], ids["run_id"]) for _, _, ids in told} == {("a", "a.1")}
 
 
 @pytest.mark.parametrize(
-    ("type_name", "payload", "ids", "told"),
+    ("type_name", "payload", "ids"),
     [
-        ("task.created", {"objective": "x"}, {}, "task.created needs taskId"),
+        ("thread.started", {"title": "Second", "x-acme": 1}, {}),
+        ("thread.updated", {"reason": "nobody answers"}, {"status": "stale"}),
+        ("session.updated", {"title": "Sales"}, {}),
+        ("runtime.warning", {"message": "the clock went back", "detail": {"ms": 3}}, {}),
+        ("reasoning.summary", {"text": "It is small."}, {}),
+        ("output.expired", {"reason": "older than a month"}, {"output_ref": SHA}),
+        ("sandbox.applied", {"sandbox": "workspace", "network": False, "writable": []}, {}),
+        ("sandbox.violation", {"sandbox": "workspace", "operation": "connect"}, {}),
+        ("policy.changed", {"policy": "permissionMode", "value": "ask", "previous": "allow"}, {}),
+        ("channel.message", {"direction": "in", "text": "hello"}, {"channel_id": "room"}),
         (
-            "tool.catalog.resolved",
-            {"tools": []},
-            {},
-            "tool.catalog.resolved needs stepId, toolCall",
+            "channel.permission_forwarded",
+            {"tool": "shell", "to": "operator"},
+            {"channel_id": "room", "request_id": "r"},
         ),
-        ("task.creatd", {}, {}, "no type 'task.creatd'; the nearest is task.created"),
-        ("task.created", {}, {"task_id": "a"}, "task.created: payload.objective: missing"),
-        ("task.started", {}, {"task_id": 3}, "task.started has taskId 3; expected: a text"),
-        ("task.started", {}, {"task_id": "a", "taskid": "b"}, "no id 'taskid'; the nearest is ta"),
-        ("turn.completed", {"status": "completed"}, {}, "is recorded by the session itself"),
-        ("artifact.changed", {"changes": []}, {"artifact_id": "a"}, "by the session itself"),
-        ("run.status", {"inputId": "i"}, {"status": "x"}, "by the session itself"),
-        ("output.spilled", {"file": {}}, {"output_ref": "a"}, "by the session itself"),
+        (
+            "channel.permission_returned",
+            {"tool": "shell", "decision": "allow"},
+            {"channel_id": "room", "request_id": "r"},
+        ),
+        ("context.resolved", {"tokens": 900, "maxTokens": 1_000, "sources": ["history"]}, {}),
+        ("history.window.loaded", {"fromSequence": 5, "throughSequence": 9}, {}),
+        ("history.reconstructed", {"throughSequence": 9, "source": "ledger"}, {}),
+        ("history.rollback.started", {"toSequence": 4}, {"request_id": "back"}),
+        (
+            "history.rollback.completed",
+            {"toSequence": 4, "removedTurns": ["t2", "t3"]},
+            {"request_id": "back"},
+        ),
+        ("cost.estimated", {"amount": 0.5, "currency": "EUR", "model": "m"}, {}),
+        ("rate_limit.hit", {"limit": "requests per minute", "retryAfterS": 2.5}, {}),
+        ("quota.low", {"quota": "tokens", "remaining": 100, "total": 1_000}, {}),
+        ("quota.blocked", {"quota": "tokens", "remaining": 0}, {}),
+        ("limit.changed", {"limit": "max_turns", "value": 20, "previous": 10}, {}),
+        ("routing.decided", {"model": "large", "reason": "long text"}, {}),
+        (
+            "routing.fallback.applied",
+            {"failedModel": "large", "model": "small", "reason": "overloaded"},
+            {},
+        ),
+        ("snapshot.updated", {"readModel": "session", "throughSequence": 9, "bytes": 120}, {}),
+        ("snapshot.repaired", {"readModel": "session", "throughSequence": 9, "reason": "x"}, {}),
+        (
+            "evidence.changed",
+            {"kind": "evidence", "state": "exported", "verification": {"outcome": "passed"}},
+            {"evidence_id": "e-1"},
+        ),
     ],
 )
-def test_what_does_not_fit_the_profile_is_refused_and_nothing_recorded(
-    type_name: str, payload: dict[str, Any], ids: dict[str, Any], told: str
+def test_a_fact_of_any_type_is_recorded_by_its_name(
+    type_name: str, payload: dict[str, Any], ids: dict[str, Any]
 ) -> None:
+    """In the turn, and with the ids that are given."""
     notes = Notes()
-    with pytest.raises(ProfileViolation) as refused:
-        notes.recorder.record(type_name, payload, **ids)
-    assert told in str(refused.value)
-    assert str(refused.value).startswith("profile validation failed: ")
-    assert notes.facts() == []
-    assert notes.marked == 0
+    notes.record(type_name, payload, **ids)
+    (fact,) = notes.facts()
+    assert (fact.type, fact.payload) == (type_name, payload)
+    assert (fact.thread_id, fact.turn_id) == ("main", "t1")
+    assert {name: getattr(fact, name) for name in ids} == ids
 
 
-def test_what_cannot_be_written_as_json_is_refused() -> None:
+def test_what_belongs_to_no_call_of_a_tool_says_so() -> None:
+    """ledger.md 1: a missing correlation is written as `unavailable`."""
     notes = Notes()
-    with pytest.raises(TypeError):
-        notes.recorder.record("runtime.warning", {"message": "x", "detail": object()})
-    assert notes.facts() == []
+    notes.record.tools(["read", "write"])
+    none = {"step_id": "unavailable", "tool_call_id": "unavailable"}
+    assert notes.told() == [("tool.catalog.resolved", {"tools": ["read", "write"]}, none)]
 
 
-def test_nothing_is_recorded_once_the_turn_is_over() -> None:
+def test_a_fact_without_a_payload_needs_none() -> None:
     notes = Notes()
-    notes.over = SurfaceDestroyed("turn t1 is over")
-    with pytest.raises(SurfaceDestroyed):
-        notes.runtime.lasting.warning("x")
-    assert notes.facts() == []
+    notes.record("job.started", job_id="j")
+    assert notes.told() == [("job.started", {}, {"job_id": "j"})]
 
 
-def test_half_characters_become_the_sign_for_what_is_no_character() -> None:
+def test_what_the_session_records_itself_is_refused() -> None:
     notes = Notes()
-    notes.runtime.lasting.warning("a\ud800b", {"c\ud83d": ["\ud83d\ude00", 1]})
+    with pytest.raises(ProfileViolation, match="recorded by the session itself"):
+        notes.record("turn.started", {})
+
+
+# -- routing -----------------------------------------------------------------------------------
+
+
+def test_one_candidate_is_no_error() -> None:
+    """ledger.md 6: one model candidate is `routing.single_candidate`, not an error."""
+    notes = Notes()
+    asked: list[str | Candidate] = ["small", Candidate("large", "acme", excluded="no key")]
+    assert notes.record.route(asked) == Candidate("small")
+    large = {"model": "large", "provider": "acme", "excluded": "no key"}
     assert notes.told() == [
-        ("runtime.warning", {"message": "a\ufffdb", "detail": {"c\ufffd": ["\U0001f600", 1]}}, {})
+        ("routing.candidates.resolved", {"candidates": [{"model": "small"}, large]}, {}),
+        ("routing.single_candidate", {"model": "small"}, {}),
     ]
 
 
-def test_what_an_author_changes_afterwards_changes_no_fact() -> None:
+def test_no_candidate_says_why() -> None:
     notes = Notes()
-    detail = {"a": [1]}
-    notes.runtime.lasting.warning("x", detail)
-    detail["a"].append(2)
-    assert notes.told() == [("runtime.warning", {"message": "x", "detail": {"a": [1]}}, {})]
+    route = notes.record.route
+    assert route([], "no model is set up") is None
+    assert route([Candidate("large", excluded="no key")]) is None
+    large = {"model": "large", "excluded": "no key"}
+    assert notes.told() == [
+        ("routing.candidates.resolved", {"candidates": []}, {}),
+        ("routing.not_possible", {"reason": "no model is set up", "candidates": []}, {}),
+        ("routing.candidates.resolved", {"candidates": [large]}, {}),
+        (
+            "routing.not_possible",
+            {"reason": "no candidate can be taken", "candidates": [large]},
+            {},
+        ),
+    ]
 
 
-def test_outside_of_a_turn_the_turn_is_unavailable_where_one_is_required() -> None:
-    """ledger.md 1: a missing correlation is written as such, never guessed."""
-    notes = Notes({})
-    notes.runtime.limits.rate_limited("requests")
-    notes.runtime.lasting.warning("x")
-    limited, warned = notes.facts()
-    assert (limited.thread_id, limited.turn_id) == ("main", UNAVAILABLE) == ("main", "unavailable")
-    assert (warned.thread_id, warned.turn_id) == (None, None)
-
-
-def test_ids_are_never_made_twice_in_a_session() -> None:
+def test_of_several_candidates_somebody_decides() -> None:
     notes = Notes()
-    made = [notes.runtime.process("a").id for _ in range(3)]
-    made += [notes.runtime.process("a").id]
-    assert made == ["process-1", "process-2", "process-3", "process-4"]
+    assert notes.record.route(["small", "large"]) is None
+    assert [name for name, _, _ in notes.told()] == ["routing.candidates.resolved"]
 
 
-def test_an_id_is_new_while_a_text_is_open() -> None:
-    """An open text has its sequence already."""
+# -- files -------------------------------------------------------------------------------------
+
+
+def test_a_file_says_where_its_bytes_are() -> None:
     notes = Notes()
-    notes.session.say("t1", "hello")
-    assert notes.runtime.task("x").id == "task-2"
-    assert [fact.sequence for fact in notes.facts()] == [1, 2]
+    notes.record.file("report", "r.md", mime="text/markdown", kept=Kept("#", 9_000, SHA))
+    notes.record.file("report", "r.md", sha256=SHA)
+    whole = {"name": "r.md", "mime": "text/markdown", "sha256": SHA, "bytes": 9_000}
+    ids = {"artifact_id": "report"}
+    assert notes.told() == [
+        ("artifact.changed", whole, {**ids, "output_ref": SHA}),
+        ("artifact.changed", {"name": "r.md", "sha256": SHA}, ids),
+    ]
 
 
-def test_the_session_keeps_what_says_how_it_stands_to_itself() -> None:
-    for name in OWN:
-        with pytest.raises(ProfileViolation, match="recorded by the session itself"):
-            Notes().recorder.record(name, {})
+def test_a_file_is_on_no_screen() -> None:
+    notes = Notes()
+    notes.record.file("report", "r.md")
+    assert list(notes.session.screen.surfaces) == ["main"]
+    assert notes.session.screen.surfaces["main"].nodes == {}
+
+
+# -- benchmarks --------------------------------------------------------------------------------
+
+
+def test_a_trial_is_joined_by_its_task_its_run_and_its_refs() -> None:
+    """ledger.md 1: trial and reward also need `taskId`, `runId`, `refs`."""
+    notes = Notes()
+    run = notes.record.within(benchmark=BENCHMARK)
+    run("benchmark.dataset.resolved", {"tasks": ["fix-1"]})
+    trial = run.within(task_id="fix-1", run_id="r1", refs=REFS)
+    trial("benchmark.trial.started", {"attempt": 1})
+    trial("benchmark.reward.recorded", {"reward": 0.5, "detail": {"tests": 3}})
+    benchmark = {
+        "datasetId": "swe",
+        "datasetVersion": "2",
+        "configurationId": "c1",
+        "trialId": "x",
+        "role": "candidate",
+        "singleChangedVariable": "model",
+    }
+    refs = {"trajectoryRef": "trajectory.json", "rewardRef": "reward.json"}
+    ids = {"benchmark": benchmark, "task_id": "fix-1", "run_id": "r1", "refs": refs}
+    assert notes.told() == [
+        ("benchmark.dataset.resolved", {"tasks": ["fix-1"]}, {"benchmark": benchmark}),
+        ("benchmark.trial.started", {"attempt": 1}, ids),
+        ("benchmark.reward.recorded", {"reward": 0.5, "detail": {"tests": 3}}, ids),
+    ]
+
+
+def test_a_comparison_says_what_was_decided() -> None:
+    notes = Notes()
+    comparison = Comparison("c0", "c1", 0.1, -1, 1.0, 0, "promote")
+    ids = {"benchmark": BENCHMARK, "comparison": comparison, "refs": REFS}
+    notes.record("benchmark.comparison.completed", {"reason": "better"}, **ids)
+    ((_, payload, told),) = notes.told()
+    assert payload == {"reason": "better"}
+    assert told["comparison"] == {
+        "baseline": "c0",
+        "candidate": "c1",
+        "meanRewardDelta": 0.1,
+        "timeoutRateDelta": -1,
+        "evidenceCompletenessRate": 1.0,
+        "p0QcGateRegressionCount": 0,
+        "decision": "promote",
+    }
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ({"benchmark": BENCHMARK, "refs": {}}, r"benchmark\.trial\.started needs refs"),
+        (
+            {"benchmark": Benchmark("", "2"), "refs": REFS},
+            r"benchmark\.datasetId: expected a text that is not",
+        ),
+        ({"benchmark": BENCHMARK, "refs": {"rewardRef": 3}}, r"refs\.rewardRef: expected"),
+    ],
+)
+def test_a_trial_without_refs_or_of_no_dataset_is_refused(ids: dict[str, Any], told: str) -> None:
+    notes = Notes()
+    with pytest.raises(ProfileViolation, match=told):
+        notes.record("benchmark.trial.started", {}, task_id="a", run_id="r", **ids)
+    assert notes.facts() == []

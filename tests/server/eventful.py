@@ -21,28 +21,27 @@ async def eventful(turn: Turn) -> None:
     if turn.text == "again":
         await turn.say("Nothing new.")
         return
-    turn.runtime.routing.resolved(["example-large"])
+    turn.record.route(["example-large"])
     await turn.say("I begin. ")
     turn.show(ui.table(["item", "count"], [["rows", 1]], id="counts"))
-    task = turn.runtime.task("Count the rows", task_id="count")
-    task.started()
+    task = turn.record.task("Count the rows", task_id="count")
+    task.record("task.started")
     first = task.attempt()
     await read(turn)
     first.failed("the file is not there", retryable=True)
     await turn.say("The file is not there. ")
-    permission = turn.runtime.permission("delete", "delete-request")
+    permission = turn.record.permission("delete", "delete-request")
     permission.evaluated("deny", "rule", "no-deletes")
     permission.requested("to make room")
     permission.denied("rule", "no-deletes")
     with task.retry("from the copy"):
         await count(turn)
     task.completed([65536 * MIB])
-    turn.runtime.limits.rate_limited("requests per minute", retry_after_s=2.5)
-    turn.runtime.limits.cost_recorded(
-        "example-large", input_tokens=812, output_tokens=64, amount=0.25, currency="USD"
-    )
+    turn.record("rate_limit.hit", {"limit": "requests per minute", "retryAfterS": 2.5})
+    used = {"model": "example-large", "inputTokens": 812, "outputTokens": 64}
+    turn.record("cost.recorded", {**used, "amount": 0.25, "currency": "USD"})
     await turn.say("Counted. ")
-    await turn.state.setdefault("gate", asyncio.Event()).wait()
+    await turn.cache.setdefault("gate", asyncio.Event()).wait()
 
 
 async def read(turn: Turn) -> None:
@@ -60,7 +59,7 @@ async def count(turn: Turn) -> None:
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-c", WRITES, stdout=asyncio.subprocess.PIPE
         )
-        process = tool.runtime.process(["cat", "copy.csv"], pid=child.pid)
+        process = tool.record.process(["cat", "copy.csv"], pid=child.pid)
         written, _ = await child.communicate()
         await process.output(written)
         process.completed(child.returncode or 0)

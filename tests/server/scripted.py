@@ -52,7 +52,7 @@ async def everything(turn: Turn) -> None:
 
 EVERYTHING: dict[str, Any] = {
     "status": "completed",
-    "tools": [["query", '{"sql":"select 1"}', True, None]],
+    "tools": [["query", '{"sql":"select 1"}', True, None, {"result": "[1,2]"}]],
     "final": True,
     "output": [
         "Let me look. ",

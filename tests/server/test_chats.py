@@ -87,7 +87,9 @@ async def test_chat_tells_everything_that_was_said_and_shown(client: httpx.Async
     assert (assistant["role"], assistant["content"]) == ("assistant", "re one")
     assert assistant["status"] == "completed"
     look = {"tool": "look", "args": '{"at":"one"}', "ok": True, "behind": {}}
-    assert assistant["tools"] == [look]
+    (tool,) = assistant["tools"]
+    assert 0 <= tool.pop("duration_ms") < 60_000
+    assert tool == look
     assert assistant["parts"] == [{"id": "table-t1"}, {"id": "t1/1", "characters": 6}]
     shown = assistant["ui_events"]
     assert [(one["component"], one["id"]) for one in shown] == [("table", "table-t1")]

@@ -62,9 +62,11 @@ def said(client: Raw) -> str:
     return "".join(delta["payload"]["delta"] for delta in client.of("delta"))
 
 
+FEATURES = ["patch-append", "thinking", "tool-detail"]
+
 PROFILES: dict[str, RendererCapabilities] = {
-    "everything": RendererCapabilities(dict(VERSIONS), ["patch-append", "thinking"]),
-    "batch": RendererCapabilities(dict(VERSIONS), ["patch-append", "thinking", "batch"]),
+    "everything": RendererCapabilities(dict(VERSIONS), FEATURES),
+    "batch": RendererCapabilities(dict(VERSIONS), [*FEATURES, "batch"]),
     "tables": RendererCapabilities(["text", "table", "group"], []),
     "text": RendererCapabilities(["text", "group"], []),
 }

@@ -29,7 +29,15 @@ WAIT_S = 30.0
 AT_ONCE = 8
 """Sessions that run at the same time: the cuts are many."""
 
-FEATURES = ["streaming", "input", "resume", "patch-append", "thinking", "multi-surface"]
+FEATURES = [
+    "streaming",
+    "input",
+    "resume",
+    "patch-append",
+    "thinking",
+    "tool-detail",
+    "multi-surface",
+]
 
 PROFILES: dict[str, RendererCapabilities] = {
     "everything": RendererCapabilities(dict(VERSIONS), FEATURES),

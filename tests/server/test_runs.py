@@ -28,7 +28,7 @@ async def agent(turn: Turn) -> None:
     await turn.say("begun ")
     turn.show(ui.table(["n"], [[1]], id="table"))
     if turn.text == "wait":
-        await turn.state.setdefault("go", asyncio.Event()).wait()
+        await turn.cache.setdefault("go", asyncio.Event()).wait()
     await turn.say("done")
 
 
@@ -103,7 +103,7 @@ async def test_lost_stream_is_followed_again_from_the_beginning(
     await becomes(lambda: not live.viewers)
     running = live.session.running
     async with client.stream("GET", "/_api/runs/stream/lost.t1") as again:
-        server.call(lambda: hub.runner.state_of(live)["go"].set())
+        server.call(lambda: hub.runner.cache_of(live)["go"].set())
         told = await events(again)
     assert running == "t1"
     assert told[0] == ("run_id", {"run_id": "lost.t1"})

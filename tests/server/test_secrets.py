@@ -27,7 +27,7 @@ AGENT = Path(__file__).with_name("leaky.py")
 START_S = 15.0
 CAPABILITIES = {
     "components": ["text", "form"],
-    "features": ["streaming", "input", "thinking", "patch-append"],
+    "features": ["streaming", "input", "thinking", "tool-detail", "patch-append"],
 }
 WAYS = ("said", "split", "thought", "shown", "arguments", "results", "errors", "raised", "typed")
 

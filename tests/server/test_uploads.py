@@ -28,7 +28,7 @@ async def agent(turn: Turn) -> None:
     if turn.text == "form":
         field = ui.field("report", field_type="file")
         answer = await turn.ask(ui.form([field], id="form"))
-        turn.state["answer"] = answer
+        turn.cache["answer"] = answer
         await turn.say(str(answer["report"]["name"]))
         return
     for ref in turn.files:

@@ -27,20 +27,19 @@ async def worker(turn: Turn) -> None:
                 allowed = await tool.approve("Delete it?", rule="deletes need leave")
                 tool.result({"deleted": allowed})
         case "wait":
-            gate: asyncio.Event = turn.state.setdefault(rest or "gate", asyncio.Event())
+            gate: asyncio.Event = turn.cache.setdefault(rest or "gate", asyncio.Event())
             await gate.wait()
         case "denied":
             kinds: tuple[AuthorityKind, ...] = ("rule", "mode", "hook", "hostPolicy")
             for number, kind in enumerate(kinds, 1):
-                permission = turn.runtime.permission(f"tool{number}")
+                permission = turn.record.permission(f"tool{number}")
                 permission.evaluated("deny", kind, f"the {kind}")
                 permission.denied(kind, f"the {kind}")
         case "route":
-            turn.runtime.routing.resolved(["only-model"])
+            turn.record.route(["only-model"])
         case "limits":
-            limits = turn.runtime.limits
-            limits.rate_limited("requests per minute", retry_after_s=2.5)
-            limits.quota_low("tokens", remaining=10)
+            turn.record("rate_limit.hit", {"limit": "requests per minute", "retryAfterS": 2.5})
+            turn.record("quota.low", {"quota": "tokens", "remaining": 10})
         case "job":
             job(turn)
         case "item":
@@ -50,10 +49,10 @@ async def worker(turn: Turn) -> None:
 
 def job(turn: Turn) -> None:
     """Does three items; the second fails."""
-    work = turn.runtime.job("import", total=3, job_id="import")
-    work.started()
+    work = turn.record.job("import", total=3, job_id="import")
+    work.record("job.started")
     for name in ("a", "b", "c"):
-        scope = turn.runtime.within(job_id="import", job_item_id=name)
+        scope = turn.record.within(job_id="import", job_item_id=name)
         task = scope.task(f"import {name}", task_id=f"import-{name}")
         attempt, item = task.attempt(), work.item(name)
         if name == "b":

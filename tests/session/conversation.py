@@ -17,7 +17,7 @@ from arp.surface.profile import Profile, profile_of
 
 AT = "2026-11-21T08:00:00.000000Z"
 
-FULL = profile_of(RendererCapabilities(dict(VERSIONS), ["thinking", "patch-append"]))
+FULL = profile_of(RendererCapabilities(dict(VERSIONS), ["thinking", "tool-detail", "patch-append"]))
 """A renderer that shows every component itself."""
 
 TEXT = profile_of(RendererCapabilities(["text"]))

@@ -43,7 +43,7 @@ from tests.surface.random_changes import WORDS, change
 
 AT = "2026-11-21T08:00:00.000000Z"
 
-FEATURES = ["streaming", "input", "resume", "patch-append", "thinking"]
+FEATURES = ["streaming", "input", "resume", "patch-append", "thinking", "tool-detail"]
 
 ALL = dict(VERSIONS) | {"x-acme-dial": 1}
 

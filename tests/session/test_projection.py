@@ -9,6 +9,7 @@ import pytest
 
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.protocol.errors import ErrorPayload
+from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (
     Commit,
     Delta,
@@ -19,6 +20,8 @@ from arp.protocol.messages import (
     Render,
     ToolEnd,
     ToolEndPayload,
+    ToolProgress,
+    ToolProgressPayload,
     ToolStart,
     ToolStartPayload,
     TurnMessage,
@@ -83,9 +86,19 @@ SHOWN: list[tuple[str, dict[str, Any], list[Any]]] = [
     ),
     ("tool.started", {"tool": "q"}, []),
     (
+        "tool.progress",
+        {"text": "reading", "done": 1, "total": 3},
+        [ToolProgress(**HERE, payload=ToolProgressPayload("c1", "reading", 1, 3))],
+    ),
+    (
         "tool.result",
         {"tool": "q"},
         [ToolEnd(**HERE, payload=ToolEndPayload("q", ok=True, call_id="c1"))],
+    ),
+    (
+        "tool.result",
+        {"tool": "q", "preview": "[1]", "characters": 3, "durationMs": 12},
+        [ToolEnd(**HERE, payload=ToolEndPayload("q", True, "c1", None, "[1]", None, 12))],
     ),
     (
         "tool.failed",
@@ -155,6 +168,22 @@ def test_other_facts_show_nothing() -> None:
     seen = {type_name for type_name, _, messages in SHOWN if messages}
     for type_name in REQUIRED_IDS.keys() - seen:
         assert project(AT, type_name, {}, {}) == []
+
+
+def test_a_result_is_sent_up_to_two_kibibytes_of_utf_8() -> None:
+    """A character that the cut divides goes; what is cut says so."""
+
+    def result(preview: str, characters: int) -> str | None:
+        payload: JsonObject = {"tool": "q", "preview": preview, "characters": characters}
+        (message,) = project(AT, "tool.result", payload, CALL)
+        assert isinstance(message, ToolEnd)
+        return message.payload.result
+
+    assert result("x" * 2000, 2000) == "x" * 2000
+    assert result("x" * 2000, 2001) == "x" * 2000 + "…"
+    cut = result("語" * 2000, 2000)
+    assert cut == "語" * 681 + "…"
+    assert len(cut.encode()) <= 2048
 
 
 def test_file_is_on_no_surface() -> None:

@@ -15,11 +15,11 @@ async def working(turn: Turn) -> None:
     if turn.text == "wait":
         async with turn.tool("sleep"):
             await asyncio.Event().wait()
-    request = turn.runtime.model("example-large", "example")
+    request = turn.record.model("example-large", "example")
     await turn.say(f"You said {turn.text}.")
     request.cost(input_tokens=812, output_tokens=64, amount=0.004, currency="USD")
     request.completed(finish_reason="stop")
     async with turn.tool("shell", {"command": "ls /private"}) as tool:
-        process = tool.runtime.process(["ls", "/private"])
+        process = tool.record.process(["ls", "/private"])
         process.completed(0)
         tool.result(["private.txt"])

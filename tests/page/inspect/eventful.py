@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from arp import App, Turn
 from arp.hub.tool import ToolFailed
-from arp.record.lasting import Exported
 
 app = App(title="Eventful")
 
@@ -42,24 +41,25 @@ async def eventful(turn: Turn) -> None:
 
 async def work(turn: Turn) -> None:
     """Chooses a model, retries a task, runs a process, and is done."""
-    turn.runtime.routing.resolved(["example-large", "example-small"])
-    turn.runtime.routing.decided("example-large", "best for tools", "example")
-    request = turn.runtime.model("example-large", "example")
+    turn.record.route(["example-large", "example-small"])
+    chosen = {"model": "example-large", "provider": "example", "reason": "best for tools"}
+    turn.record("routing.decided", chosen)
+    request = turn.record.model("example-large", "example")
     request.cost(input_tokens=812, output_tokens=64, amount=0.004, currency="USD")
     request.completed(finish_reason="tool_calls")
-    task = turn.runtime.task("Count the files", task_id=f"count-{turn.id}")
-    task.started()
+    task = turn.record.task("Count the files", task_id=f"count-{turn.id}")
+    task.record("task.started")
     task.attempt().failed("timeout", retryable=True)
     with task.retry("once more"):
         async with turn.tool("shell", {"command": "ls"}) as tool:
-            tool.runtime.permission("shell").evaluated("allow", "rule", "reading-is-free")
-            process = tool.runtime.process(["ls", "-l"], cwd="docs")
+            tool.record.permission("shell").evaluated("allow", "rule", "reading-is-free")
+            process = tool.record.process(["ls", "-l"], cwd="docs")
             await process.output("agents.md\nclient.md\nindex.md\n")
             process.completed(0, 12.0)
             tool.result(["agents.md", "client.md", "index.md"])
     task.completed([3])
-    exported = Exported(kind="evidence", state="exported", through_sequence=9, gaps=["no trace"])
-    turn.runtime.lasting.evidence(exported)
+    exported = {"kind": "evidence", "state": "exported", "throughSequence": 9, "gaps": ["no trace"]}
+    turn.record("evidence.changed", exported, evidence_id=f"evidence-{turn.id}")
     await turn.say("There are 3 files.")
 
 
@@ -68,9 +68,10 @@ async def fail(turn: Turn) -> None:
     await turn.say("Let me look. ")
     with suppress(ToolFailed):
         async with turn.tool("shell", {"command": "rm -r docs"}) as tool:
-            tool.runtime.permission("shell").evaluated("deny", "rule", "nothing-is-removed")
+            tool.record.permission("shell").evaluated("deny", "rule", "nothing-is-removed")
             tool.fail("denied by the rule nothing-is-removed")
-    turn.runtime.limits.rate_limited("requests per minute", 12, "example")
+    limit = {"limit": "requests per minute", "retryAfterS": 12, "provider": "example"}
+    turn.record("rate_limit.hit", limit)
     async with turn.tool("query", {"sql": "select total from sales"}) as tool:
         tool.fail("no such table: sales")
 

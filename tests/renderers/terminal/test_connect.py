@@ -62,7 +62,7 @@ def test_a_session_from_the_first_word_to_the_last(server: Serving, tmp_path: Pa
             "",
             "  Let me look.",
             "",
-            '  ✓ query  {"sql":"SELECT 1"}',
+            "  ✓ query  sql: SELECT 1",
             "",
             "  █ Rain",
             "  Jan  " + "█" * 51 + " 3",

@@ -100,7 +100,7 @@ def test_a_tool_stands_between_what_was_said_before_and_after_it() -> None:
         """
           Let me look.
 
-          ✓ query  {"n": 1}
+          ✓ query  n: 1
 
           Found it.
 

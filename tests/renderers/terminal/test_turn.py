@@ -48,7 +48,7 @@ def test_a_turn_tells_who_said_did_and_showed_what() -> None:
 
           ∴ First this. Then that.
 
-          ✓ query  {{"sql": "SELECT 1"}}
+          ✓ query  sql: SELECT 1
           ✗ plot
             No data.
           ◌ slow
@@ -115,7 +115,7 @@ def test_a_turn_in_ascii() -> None:
         """
         > go
 
-          + query  {"sql": "SELECT 1"}
+          + query  sql: SELECT 1
           ! plot
             No data.
           * slow

@@ -6,6 +6,7 @@ export const MESSAGES = {
   "session": "v?i session_id:s epoch:s seq:i resume:|new|replay|snapshot| workflow~s older~i gaps?{}i",
   "delta": "v?i session_id:s seq~i turn_id~s surface?s payload:d behind~h",
   "tool_start": "v?i session_id:s seq~i turn_id~s surface?s payload:t behind~h",
+  "tool_progress": "v?i session_id:s seq~i turn_id~s surface?s payload:g",
   "tool_end": "v?i session_id:s seq~i turn_id~s surface?s payload:e",
   "render": "v?i session_id:s seq~i turn_id~s surface?s components:[]c tool_name~s replace?b",
   "patch": "v?i session_id:s seq~i turn_id~s surface?s ops:[]p",
@@ -40,7 +41,8 @@ export const PARTS = {
   "w": "name:s title:s description?s suggestions?[]s",
   "d": "delta:s target~s kind~s",
   "t": "tool:s args:s call_id?s",
-  "e": "tool:s ok:b call_id?s error~s",
+  "g": "call_id:s text?s done~i total~i",
+  "e": "tool:s ok:b call_id?s error~s result~s result_ref~s duration_ms~i",
   "f": "error:s code:i detail~s id~s retryable?b debug~s"
 } as const;
 

@@ -112,12 +112,39 @@ export interface ToolStart {
   behind?: Behind | null;
 }
 
-/** A tool is done. */
+/** How far a tool is. */
+export interface ToolProgressPayload {
+  call_id: string;
+  text?: string;
+  /** How much is done, in the unit of `total`. */
+  done?: number | null;
+  /** How much there is to do; `null` = not known. */
+  total?: number | null;
+}
+
+/** How far a tool is, to renderers with the feature `tool-detail`; replaces the one before. */
+export interface ToolProgress {
+  type: "tool_progress";
+  v?: number;
+  session_id: string;
+  seq?: number | null;
+  turn_id?: string | null;
+  surface?: string;
+  payload: ToolProgressPayload;
+}
+
+/** A tool is done. The last three fields go to renderers with the feature `tool-detail`. */
 export interface ToolEndPayload {
   tool: string;
   ok: boolean;
   call_id?: string;
   error?: string | null;
+  /** At most 2 KiB of what the tool returned, a text or JSON; cut off with `…` at its end. */
+  result?: string | null;
+  /** Where the whole result is, an address below that of the server; `null` = there is no more. */
+  result_ref?: string | null;
+  /** How long the tool ran. */
+  duration_ms?: number | null;
 }
 
 /** A tool is done; takes effect on arrival. */
@@ -672,7 +699,7 @@ export interface SplitProps {
 
 export type PatchOp = Update | Append | Insert | Remove | Replace | Reorder;
 
-export type AgentMessage = AgentHello | SessionReady | Delta | ToolStart | ToolEnd | Render | Patch | Commit | ErrorMessage | InputAck | InputEcho | TurnMessage | Ping | Pong;
+export type AgentMessage = AgentHello | SessionReady | Delta | ToolStart | ToolProgress | ToolEnd | Render | Patch | Commit | ErrorMessage | InputAck | InputEcho | TurnMessage | Ping | Pong;
 
 export type RendererMessage = RendererHello | Input | RendererAck | Ping | Pong;
 

@@ -12,7 +12,7 @@ from arp import HubSettings, Turn, ui
 from arp.access.principal import Principal
 from arp.ledger.fact import Fact
 from arp.protocol.errors import InternalError, SurfaceDestroyed
-from arp.record.runtime import Runtime
+from arp.record.recorder import Recorder
 from tests.hub.rig import HeldStore, Renderer, running, settled
 
 
@@ -39,9 +39,9 @@ async def test_what_is_noted_keeps_its_order_with_what_is_shown() -> None:
 
     async def agent(turn: Turn) -> None:
         turn.show(ui.text("x", id="x"))
-        made.append(turn.runtime.process("ls").id)
+        made.append(turn.record.process("ls").id)
         await turn.say("y")
-        turn.runtime.limits.rate_limited("requests")
+        turn.record("rate_limit.hit", {"limit": "requests"})
 
     told = [fact for fact in await facts_of(agent) if fact.turn_id == "t1"]
     assert [fact.type for fact in told[2:]] == [
@@ -125,7 +125,7 @@ async def test_a_large_result_of_a_tool_leaves_a_preview_and_a_ref() -> None:
     async def agent(turn: Turn) -> None:
         async with turn.tool("read") as tool:
             tool.result(result)
-        read.append(await turn.runtime.read(ref))
+        read.append(await turn.record.read(ref))
         async with turn.tool("read") as tool:
             tool.result("small")
 
@@ -134,12 +134,10 @@ async def test_a_large_result_of_a_tool_leaves_a_preview_and_a_ref() -> None:
     assert (spilled.type, spilled.tool_call_id) == ("output.spilled", "t1.1")
     assert spilled.payload == {"bytes": 5_000, "sha256": ref, "preview": "x" * 2_000}
     assert (whole.type, whole.output_ref) == ("tool.result", ref)
-    assert whole.payload == {"tool": "read", "preview": "x" * 2_000, "characters": 5_000}
-    assert named(facts, "tool.result")[1][1] == {
-        "tool": "read",
-        "preview": "small",
-        "characters": 5,
-    }
+    told = {"tool": "read", "preview": "x" * 2_000, "characters": 5_000}
+    assert whole.payload == {**told, "durationMs": whole.payload["durationMs"]}
+    small = named(facts, "tool.result")[1][1]
+    assert (small["preview"], small["characters"]) == ("small", 5)
     assert read == [result.encode()]
 
 
@@ -159,7 +157,7 @@ async def test_a_result_beyond_what_may_be_kept_is_cut_and_the_ledger_says_so() 
 async def test_what_a_tool_notes_carries_its_call() -> None:
     async def agent(turn: Turn) -> None:
         async with turn.tool("shell") as tool:
-            process = tool.runtime.process("ls")
+            process = tool.record.process("ls")
             await process.output("a.py")
             process.completed(0)
 
@@ -168,14 +166,14 @@ async def test_what_a_tool_notes_carries_its_call() -> None:
 
 
 async def test_nothing_is_noted_once_the_turn_is_over() -> None:
-    kept: list[Runtime] = []
+    kept: list[Recorder] = []
 
     async def agent(turn: Turn) -> None:
-        kept.append(turn.runtime)
+        kept.append(turn.record)
 
     facts = await facts_of(agent)
     with pytest.raises(SurfaceDestroyed):
-        kept[0].lasting.warning("late")
+        kept[0]("runtime.warning", {"message": "late"})
     assert named(facts, "runtime.") == []
 
 
@@ -184,13 +182,14 @@ async def test_the_server_notes_what_belongs_to_no_turn() -> None:
     async with running(store=store) as hub:
         await Renderer(hub).join()
         live = await hub.find("s", Principal())
-        runtime = hub.runtime(live)
-        runtime.task("Later", task_id="later")
-        runtime.within(thread_id="main", turn_id="t1").lasting.warning("of a turn")
+        recorder = hub.recorder(live)
+        recorder.task("Later", task_id="later")
+        of_turn = recorder.within(thread_id="main", turn_id="t1")
+        of_turn("runtime.warning", {"message": "of a turn"})
         async with asyncio.timeout(30):
             await live.written()
         hub.directory.remove(live, InternalError("gone"))
         with pytest.raises(InternalError, match="gone"):
-            runtime.lasting.warning("late")
+            recorder("runtime.warning", {"message": "late"})
         told = [(fact.type, fact.task_id, fact.turn_id) for fact in (await store.facts())[2:]]
     assert told == [("task.created", "later", None), ("runtime.warning", None, "t1")]

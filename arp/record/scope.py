@@ -1,0 +1,162 @@
+"""Records facts of agents and of the server around them, each checked where it is made.
+
+Theory of operation. A fact that is refused when the writer encodes it would cost the session its
+place in the memory. So whatever comes from outside is made plain JSON and checked here, at the line
+of whoever made the mistake; nothing is recorded then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation, check_ids
+from arp.ledger.payloads import check_payload
+from arp.protocol.json_value import Json, JsonObject
+from arp.record.wording import plain, well_formed
+from arp.redact.redactor import Found
+from arp.redact.stream import Grown, grow, let_go
+from arp.session.session import Session
+from arp.session.threads import THREAD
+
+UNAVAILABLE: Final = "unavailable"
+"""Stands for a correlation that there is none of (ledger.md 1)."""
+
+OWN: Final = frozenset(
+    (
+        "session.created",
+        "turn.submitted",
+        "turn.started",
+        "turn.completed",
+        "turn.failed",
+        "queue.changed",
+        "model.delta",
+        "reasoning.delta",
+        "tool.started",
+        "tool.args",
+        "tool.progress",
+        "tool.result",
+        "tool.failed",
+        "action.required",
+        "action.resolved",
+        "channel.connected",
+        "channel.resumed",
+        "channel.disconnected",
+        "runtime.error",
+    )
+)
+"""What the session records itself: they say how it stands, and show on screens."""
+
+
+OWN_FIELDS: Final = {
+    "artifact.changed": frozenset(("changes", "inputId")),
+    "run.status": frozenset(("inputId",)),
+    "output.spilled": frozenset(("file",)),
+    "session.updated": frozenset(("pinned", "branch", "state")),
+}
+"""Type → fields from which a session is rebuilt; with them the fact is the session's own too."""
+
+
+class FactScope:
+    """Records facts of one session that carry the same ids."""
+
+    __slots__ = ("_after", "_before", "_session", "ids")
+
+    def __init__(
+        self,
+        session: Session,
+        ids: Mapping[str, Json],
+        before: Callable[[], None],
+        after: Callable[[], None],
+    ) -> None:
+        """See the class.
+
+        Args:
+            session: Whose facts they are.
+            ids: Correlations that every fact carries, by field name.
+            before: Called first; raises if nothing may be recorded (any more).
+            after: Called when something was recorded.
+        """
+        self.ids = dict(ids)
+        self._session = session
+        self._before = before
+        self._after = after
+
+    def __call__(
+        self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
+    ) -> None:
+        """Record a fact.
+
+        Args:
+            type_name: Of the closed list, but not one of `OWN`.
+            payload: What can be written as JSON, without the session's own fields (`OWN_FIELDS`);
+                `None` in it stands for what does not apply.
+            ids: Correlations by field name; `None` stands for what does not apply.
+
+        Raises:
+            ProfileViolation: The type, an id or a field is wrong or missing; nothing is recorded.
+            SurfaceDestroyed: The turn is over; nothing is recorded.
+            TypeError, ValueError: A value cannot be written as JSON; nothing is recorded.
+        """
+        type_name = well_formed(type_name)
+        payload = {} if payload is None else payload
+        if not isinstance(payload, Mapping):
+            raise TypeError(f"payload: expected a dict, got {type(payload).__name__}")
+        if type_name in OWN or not OWN_FIELDS.get(type_name, frozenset()).isdisjoint(payload):
+            raise ProfileViolation(
+                f"profile validation failed: {type_name} is recorded by the session itself"
+            )
+        self._before()
+        plain_payload = plain(_given(payload))
+        named = plain({**self._outside(type_name), **self.ids, **_given(ids)})
+        check_ids(type_name, named)
+        check_payload(type_name, plain_payload, named)
+        self._session.record(type_name, plain_payload, **named)
+        self._after()
+
+    def clean(self, text: str) -> tuple[str, Found]:
+        """Return a text without secrets, and what was found; text that is JSON is read as JSON.
+
+        For what is cut, or kept beside the ledger; what is recorded is cleaned by the session.
+        """
+        cleaned, found = self._session.log.redactor.clean(text)
+        return str(cleaned), found
+
+    def grow(self, held: str, piece: str, before: str) -> Grown:
+        """Take secrets out of a text that comes in pieces; see `arp.redact.stream.grow`."""
+        return grow(self._session.log.redactor, held, piece, before)
+
+    def let_go(self, held: str, before: str) -> Grown:
+        """Return what is held of such a text, since nothing follows."""
+        return let_go(self._session.log.redactor, held, before)
+
+    def before_end(self, action: Callable[[], None]) -> None:
+        """Call something before the turn ends to which these facts belong, if they do to any."""
+        turn_id = self.ids.get("turn_id")
+        if turn_id is not None and turn_id == self._session.running:
+            self._session.before_end(turn_id, action)
+
+    def within(self, **ids: Json) -> FactScope:
+        """Return a scope whose facts carry these ids too."""
+        joined = {**self.ids, **_given(ids)}
+        return FactScope(self._session, joined, self._before, self._after)
+
+    def new_id(self, kind: str) -> str:
+        """Return an id that no other fact of the session has brought into being.
+
+        It holds the sequence of the next fact, which is the one that brings it into being: whoever
+        asks for an id records that fact before anything else.
+        """
+        self._before()
+        return f"{kind}-{self._session.sequence + 1}"
+
+    @staticmethod
+    def _outside(type_name: str) -> JsonObject:
+        """Return the ids of a fact outside of any turn, as far as its type wants them."""
+        wanted = REQUIRED_IDS.get(type_name, ())
+        outside = {"thread_id": THREAD, "turn_id": UNAVAILABLE}
+        return {name: value for name, value in outside.items() if name in wanted}
+
+
+def _given(values: Mapping[str, Json]) -> JsonObject:
+    return {name: value for name, value in values.items() if value is not None}

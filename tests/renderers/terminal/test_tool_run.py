@@ -1,0 +1,148 @@
+"""A use of a tool in a terminal: arguments, progress, result, duration."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from arp import App, Turn
+from arp.protocol.json_value import Json
+from arp.protocol.messages import ToolProgressPayload
+from arp.protocol.screen import ToolRun
+from arp_terminal.options import Options
+from arp_terminal.painter import Painter
+from arp_terminal.tool_run import draw_tool
+from tests.renderers.terminal.drawing import picture, widest
+from tests.renderers.terminal.pseudo_terminal import PseudoTerminal
+from tests.renderers.terminal.test_connect import command
+from tests.serving import serving
+
+SQL = "SELECT region, SUM(amount) AS total\nFROM sales\nGROUP BY region"
+
+
+def run(args: Json = None, **known: object) -> ToolRun:
+    one = ToolRun("c", "query", json.dumps(args) if args is not None else "{}")
+    for name, value in known.items():
+        setattr(one, name, value)
+    return one
+
+
+def below(text: str) -> str:
+    """Return a picture as the agent's part stands: two cells in."""
+    return indent(picture(text), "  ")
+
+
+def drawn(one: ToolRun, width: int = 60, *, unicode: bool = True) -> str:
+    options = Options(width=width, colour=False, unicode=unicode)
+    lines = Painter(options).lines(draw_tool(one, options))
+    assert widest(lines) <= width
+    return "\n".join(lines)
+
+
+def test_short_arguments_stand_behind_the_name_and_a_duration_at_the_end() -> None:
+    one = run({"table": "sales", "limit": 3}, ok=True, duration_ms=1_840)
+    assert drawn(one) == "  ✓ query  table: sales, limit: 3  1.8 s"
+
+
+def test_code_keeps_its_lines_and_is_no_escaped_json() -> None:
+    assert drawn(run({"sql": SQL, "limit": 3}, ok=True)) == below("""
+      ✓ query
+        sql:
+          SELECT region, SUM(amount) AS total
+          FROM sales
+          GROUP BY region
+        limit: 3
+    """)
+
+
+def test_a_long_argument_is_cut_and_says_so() -> None:
+    text = drawn(run({"script": "\n".join(f"line {n}" for n in range(40))}))
+    assert "line 11\n" in text
+    assert "line 12" not in text
+    assert "… 28 more lines" in text
+
+
+@pytest.mark.parametrize(
+    ("progress", "line"),
+    [
+        (ToolProgressPayload("c", "reading"), "reading"),
+        (ToolProgressPayload("c", "reading", 1, 4), "reading  ███░░░░░░░░░ 1 of 4"),
+        (ToolProgressPayload("c", "", 4_000, 4_000), "████████████ 4,000 of 4,000"),
+        (ToolProgressPayload("c", "rows", 12), "rows  12"),
+        (ToolProgressPayload("c", "odd", 3, 0), "odd  3"),
+    ],
+)
+def test_progress_stands_below_as_text_and_bar(progress: ToolProgressPayload, line: str) -> None:
+    assert drawn(run(progress=progress)) == f"  ◌ query\n    {line}"
+
+
+def test_a_result_is_laid_out_and_the_whole_is_named() -> None:
+    rows = [{"region": "north", "total": 12.5}, {"region": "south", "total": 7}]
+    assert drawn(run(ok=True, result=json.dumps(rows[:1]))) == below("""
+      ✓ query
+        → [{"region": "north", "total": 12.5}]
+    """)
+    assert drawn(run(ok=True, result=json.dumps(rows), result_ref="/_api/blobs/s/1/q.txt")) == (
+        below("""
+      ✓ query
+        → [
+            {
+              "region": "north",
+              "total": 12.5
+            },
+            {
+              "region": "south",
+              "total": 7
+          … 2 more lines
+        Whole result: /_api/blobs/s/1/q.txt
+    """)
+    )
+
+
+def test_a_result_that_was_cut_is_text() -> None:
+    assert drawn(run(ok=True, result='[{"region":"nor…')).endswith('→ [{"region":"nor…')
+
+
+def test_ascii_has_signs_of_its_own() -> None:
+    one = run({"n": 1}, progress=ToolProgressPayload("c", "reading", 1, 2))
+    assert drawn(one, unicode=False) == "  * query  n: 1\n    reading  ######...... 1 of 2"
+
+
+def test_nothing_of_a_tool_moves_the_cursor() -> None:
+    evil = "\x1b[2J\x9b5A\u202e"
+    one = run({evil: evil}, ok=False, error=evil, result=evil, result_ref=evil)
+    text = drawn(one)
+    assert not set(text) & set("\x1b\x9b\u202e")
+
+
+app = App(title="Tools")
+
+
+@app.agent
+async def queries(turn: Turn) -> None:
+    """Runs a query."""
+    async with turn.tool("query", {"sql": SQL}) as tool:
+        tool.progress("reading", done=1, total=4)
+        await asyncio.sleep(1.2)
+        tool.result([{"region": "north", "total": 12.5}])
+    await turn.say("There it is.")
+
+
+def test_a_person_sees_progress_then_the_result_and_how_long_it_took(tmp_path: Path) -> None:
+    with (
+        serving(app) as server,
+        PseudoTerminal(command(server.http), tmp_path, size=(40, 100)) as terminal,
+    ):
+        terminal.until_at_rest()
+        terminal.type("go\r")
+        terminal.until_shown("reading  ███░░░░░░░░░ 1 of 4")
+        terminal.until_at_rest("There it is.")
+        paper = "\n".join(terminal.paper)
+    assert "reading" not in paper
+    assert "\n      GROUP BY region\n" in paper
+    assert '    → [{"region": "north", "total": 12.5}]' in paper
+    assert "✓ query  1." in paper
