@@ -43,7 +43,7 @@ ONLY_HERE = (
 )
 
 
-class Refused(NamedTuple):
+class Denial(NamedTuple):
     """Why a request is not let in."""
 
     status: int
@@ -70,13 +70,13 @@ class Guard:
         self._linked = frozenset(linked)
         self._linked_folders = tuple(path for path in linked if path != "/" and path[-1] == "/")
 
-    def check_source(self, scope: Scope) -> Refused | None:
+    def check_source(self, scope: Scope) -> Denial | None:
         """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
         if self._is_open and is_elsewhere(scope, self._proxies):
             return self._refused_remote()
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
-            return Refused(
+            return Denial(
                 421, "this host name is not served here; the server's hosts setting lists more"
             )
         if self.has_listed_origin(scope):
@@ -85,7 +85,7 @@ class Guard:
         is_own = all(self._is_own(origin, hosts[0]) for origin in origins) and len(origins) < 2
         if is_own and (_sites(scope) <= OWN_SITES or self._is_visit(scope)):
             return None
-        return Refused(403, "this origin may not use this server; its origins setting lists more")
+        return Denial(403, "this origin may not use this server; its origins setting lists more")
 
     def address_of(self, scope: Scope) -> str:
         """Return the address that a request comes from, as bounds count it.
@@ -104,11 +104,11 @@ class Guard:
         origins = _values(scope, b"origin")
         return len(origins) == 1 and origins[0] in self._origins
 
-    def _refused_remote(self) -> Refused:
+    def _refused_remote(self) -> Denial:
         if not self._has_warned:
             self._has_warned = True
             logger.warning("somebody elsewhere was refused: %s", ONLY_HERE)
-        return Refused(403, ONLY_HERE)
+        return Denial(403, ONLY_HERE)
 
     @staticmethod
     def _is_own(origin: str, host: str) -> bool:

@@ -67,7 +67,7 @@ TOO_LATE: Final = answer("408 Request Timeout", "the request did not come in tim
 TOO_LONG: Final = answer("431 Request Header Fields Too Large", "the headers are too long")
 
 
-class Watch:
+class ConnectionWatch:
     """The connections of one server."""
 
     def __init__(
@@ -162,7 +162,7 @@ class Watch:
 class WatchedHttp(HttpBase):
     """uvicorn's HTTP protocol, either of them, under a watch."""
 
-    watch: Watch
+    watch: ConnectionWatch
     address = ""
     _phase: Phase = "done"
     _deadline = 0.0
@@ -278,7 +278,7 @@ class WatchedHttp(HttpBase):
         self.transport.close()
 
 
-def watched_http(watch: Watch, base: type[asyncio.Protocol] = AutoHTTPProtocol) -> Any:
+def watched_http(watch: ConnectionWatch, base: type[asyncio.Protocol] = AutoHTTPProtocol) -> Any:
     """Return the protocol class for uvicorn."""
     return type("WatchedHttpProtocol", (WatchedHttp, base), {"watch": watch})
 

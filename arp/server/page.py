@@ -76,7 +76,7 @@ _NAME = re.compile(r"[\w-]+\.[a-z]+")
 
 def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
     """Return the page at `/` and its files at `/_static/`."""
-    files = _Files(folder)
+    files = _PageFiles(folder)
 
     async def index(request: Request) -> Response:
         return files.response("index.html", request)
@@ -121,7 +121,7 @@ class _File(Struct, frozen=True):
     etag: str
 
 
-class _Files:
+class _PageFiles:
     """Files of a folder with the page's headers, compressed where they can be."""
 
     def __init__(self, folder: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 
 from arp.server.application import Application
-from arp.server.connections import Watch, descriptor_limit, watched_http
+from arp.server.connections import ConnectionWatch, descriptor_limit, watched_http
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.socket_protocol import SocketProtocol
 from arp.server.stalls import Stalls
@@ -47,9 +47,10 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
     """Return uvicorn's settings for an application."""
     bounds = application.state.served.access.bounds
     max_bytes = application.state.served.settings.limits.max_message_bytes
+    watch = ConnectionWatch(bounds, descriptor_limit(), application.state.guard.is_proxy)
     return uvicorn.Config(
         application,
-        http=watched_http(Watch(bounds, descriptor_limit(), application.state.guard.is_proxy)),
+        http=watched_http(watch),
         timeout_keep_alive=bounds.keep_alive_s,
         ws=SocketProtocol,
         ws_max_size=FRAME_FACTOR * max_bytes,

@@ -38,7 +38,7 @@ def session_routes(state: ServerState) -> list[BaseRoute]:
         Route(f"{place}/snapshot", sessions.snapshot),
         Route(f"{place}/thread", sessions.thread),
         Route(f"{place}/verification", sessions.verification),
-        Route(f"{place}/events", _Events(state), methods=["GET"]),
+        Route(f"{place}/events", _FactEvents(state), methods=["GET"]),
     ]
 
 
@@ -83,7 +83,7 @@ def _query(request: Request) -> JsonObject:
     return query if session_id is None else {**query, "sessionId": session_id}
 
 
-class _Events:
+class _FactEvents:
     """Facts behind a sequence: a page of them, or all and then each as it happens."""
 
     def __init__(self, state: ServerState) -> None:
@@ -102,7 +102,7 @@ class _Events:
         after = place[1] if place is not None and place[0] == head.epoch else wanted.after
         await control.desk.live(wanted.session_id)
         outbox = QueueOutbox()
-        source = outbox.viewer = Source(control, wanted, outbox, head.epoch)
+        source = outbox.viewer = FactSource(control, wanted, outbox, head.epoch)
         telling = asyncio.get_running_loop().create_task(source.run(after), name="arp-events")
         try:
             with self._state.streaming(outbox):
@@ -112,7 +112,7 @@ class _Events:
             await asyncio.wait((telling,))
 
 
-class Source:
+class FactSource:
     """Puts facts into an outbox as events, as long as little waits there."""
 
     def __init__(

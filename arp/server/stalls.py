@@ -23,7 +23,7 @@ _ACKNOWLEDGED: Final = slice(120, 128)
 """Where `tcpi_bytes_acked` stands in `struct tcp_info` (linux/tcp.h)."""
 
 
-class Connected(Protocol):
+class ServerConnection(Protocol):
     """One connection of a server, as uvicorn keeps it."""
 
     transport: Any
@@ -42,10 +42,12 @@ class _Seen(NamedTuple):
 class Stalls:
     """Looks at all connections of a server now and then."""
 
-    def __init__(self, connections: Callable[[], Iterable[Connected]], stall_s: float) -> None:
+    def __init__(
+        self, connections: Callable[[], Iterable[ServerConnection]], stall_s: float
+    ) -> None:
         self._connections = connections
         self._stall_s = stall_s
-        self._seen: dict[Connected, _Seen] = {}
+        self._seen: dict[ServerConnection, _Seen] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
@@ -79,12 +81,12 @@ class Stalls:
                 connection.transport.abort()
 
 
-def _waiting(connection: Connected) -> int:
+def _waiting(connection: ServerConnection) -> int:
     transport = connection.transport
     return transport.get_write_buffer_size() if transport is not None else 0
 
 
-def _taken(connection: Connected) -> int:
+def _taken(connection: ServerConnection) -> int:
     """Return how many bytes the other end has acknowledged; 0 if the system does not say."""
     option = getattr(socket, "TCP_INFO", None)
     own = connection.transport.get_extra_info("socket")

@@ -2,7 +2,7 @@
 
 Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent
 application does not run a mounted application's lifespan. Routes take this object and nothing else
-of the server; `Application` puts a `Caller` into `scope["arp"]` before a route runs.
+of the server; `Application` puts a `Requester` into `scope["arp"]` before a route runs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LINKED = ("/", INSPECT, PREFIX)
 logger = logging.getLogger(__name__)
 
 
-class Caller(Struct, frozen=True):
+class Requester(Struct, frozen=True):
     """Who a request comes from."""
 
     principal: Principal | None

@@ -31,7 +31,7 @@ from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_p
 from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, Ping, Pong
 from arp.server.answers import status_of
 from arp.server.state import ServerState, log_arrival
-from arp.server.uploads import Form, Upload
+from arp.server.uploads import Form, UploadedFile
 from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
@@ -147,7 +147,7 @@ class _Inputs:
         return _response([_error(InvalidMessage(reason))], 415)
 
     async def _submit(
-        self, request: Request, hub: Hub, frame: bytes, files: Sequence[Upload] = ()
+        self, request: Request, hub: Hub, frame: bytes, files: Sequence[UploadedFile] = ()
     ) -> Response:
         connection = AgentConnection("json", hub.settings.limits)
         workflow = _workflow(self._state, request.scope)

@@ -44,7 +44,7 @@ OVERHEAD_BYTES = 64 << 10
 """Room for the headers of parts."""
 
 
-class Upload(Struct, frozen=True):
+class UploadedFile(Struct, frozen=True):
     """A file in a form: read, and no session's yet."""
 
     part: str
@@ -63,7 +63,7 @@ class Form(Struct, frozen=True):
     """What came as multipart/form-data."""
 
     fields: dict[str, str]
-    files: list[Upload]
+    files: list[UploadedFile]
 
 
 class Intake:
@@ -127,7 +127,7 @@ class Intake:
         read, most = Form({}, []), self._limits.max_upload_bytes
         for name, value in items:
             if isinstance(value, UploadFile):
-                read.files.append(Upload(name, await _ref(value, most), value))
+                read.files.append(UploadedFile(name, await _ref(value, most), value))
             else:
                 read.fields[name] = value
         return read

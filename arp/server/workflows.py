@@ -32,7 +32,7 @@ from arp.protocol.messages import (
 from arp.server.answers import json_response
 from arp.server.runs import follow, result_of
 from arp.server.state import ServerState
-from arp.server.uploads import Upload
+from arp.server.uploads import UploadedFile
 from arp.transport.websocket import Receive, Scope, Send
 
 
@@ -84,7 +84,7 @@ class _Workflow:
         workflow: str,
         work: Callable[[], _TurnRequest],
         size: int,
-        files: Sequence[Upload] = (),
+        files: Sequence[UploadedFile] = (),
     ) -> tuple[LiveSession, str]:
         if size < LARGE_BYTES:
             return await self._begin(request, hub, workflow, work(), files)
@@ -98,7 +98,7 @@ class _Workflow:
         hub: Hub,
         workflow: str,
         turn: _TurnRequest,
-        files: Sequence[Upload],
+        files: Sequence[UploadedFile],
     ) -> tuple[LiveSession, str]:
         principal = request.scope["arp"].principal
         live = await hub.open(turn.session_id, principal, workflow)
@@ -129,7 +129,7 @@ def _request_of_json(body: bytes) -> _TurnRequest:
     return _request_of_fields(_fields(body), ())
 
 
-def _request_of_fields(fields: JsonObject, files: Sequence[Upload]) -> _TurnRequest:
+def _request_of_fields(fields: JsonObject, files: Sequence[UploadedFile]) -> _TurnRequest:
     session_id = _session_id(fields.pop("session_id", None) or None)
     text = fields.pop("message", None) or fields.pop("text", "")
     data: JsonObject = {"text": text}
