@@ -1,8 +1,8 @@
 """Which address a request comes from, also through trusted proxies, and how it is counted.
 
-A proxy puts the address of whoever asked it behind those that the request brought along. So the
-list is read from its end: addresses of trusted proxies are hops, and the first that is none is the
-client's. Everything left of it was written by the client, who may write what they like.
+A proxy appends the address of its client to those that are in the request already. So the list is
+read from its end: addresses of trusted proxies are hops, and the first other address is the
+client's. Everything before it was written by the client, and may be forged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
 CUSTOMER_BITS = 64
-"""Of an IPv6 address: what one client has to itself, and may take any address of."""
+"""The bits of an IPv6 address that name a customer, who may use any address below."""
 
 
 def networks(names: Sequence[str]) -> tuple[Network, ...]:
@@ -41,10 +41,10 @@ def client_address(scope: Scope, trusted: Sequence[Network] = ()) -> Address | N
 
     Args:
         scope: Of the request.
-        trusted: Proxies whose word counts. Where there are some, it also counts over a Unix socket.
+        trusted: Proxies that are believed. If there are some, a Unix socket is believed too.
 
     Returns:
-        `None` where it is not known: a Unix socket, or a trusted proxy that names nobody.
+        `None` where it is not known: a Unix socket, or a trusted proxy that names no client.
     """
     client = scope.get("client")
     peer = _read(client[0]) if client else None
@@ -58,7 +58,8 @@ def client_address(scope: Scope, trusted: Sequence[Network] = ()) -> Address | N
 def is_elsewhere(scope: Scope, trusted: Sequence[Network] = ()) -> bool:
     """Return whether a request comes from another machine, or may, where proxies are trusted.
 
-    Without any, what has no IP address comes over a Unix socket or from this process.
+    Without proxies, a request that has no IP address comes over a Unix socket or from this
+    process.
     """
     address = client_address(scope, trusted)
     return bool(trusted) if address is None else not address.is_loopback
@@ -79,7 +80,7 @@ def peer_address(scope: Scope) -> str:
 def counted_address(host: str) -> str:
     """Return an address as it is counted: an IPv6 one with its whole network.
 
-    What is no IP address was put there by this process, and stays as it is.
+    What is not an IP address was put there by this process, and stays as it is.
     """
     try:
         address = ip_address(host)
@@ -105,7 +106,7 @@ def _forwarded(scope: Scope) -> tuple[list[str], list[str]]:
 
 
 def _for(element: str) -> str:
-    """Return who an element of `Forwarded` was forwarded for; a comma in it is nobody's address."""
+    """Return the client in an element of `Forwarded`; an address contains no comma."""
     for pair in element.split(";"):
         name, _, value = pair.partition("=")
         if name.strip().lower() == "for":

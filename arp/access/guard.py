@@ -1,15 +1,15 @@
 """Who may come in: names under which the server is reached, pages that may use it, and users.
 
 Theory of operation. A browser sends what any page asks it to, also to this machine. So a request
-must name a host that is ours (a rebound DNS name does not), and if it says which page sent it, that
-page must be ours or listed. A GET for a picture or a script has no `Origin`; there the browser says
-in `Sec-Fetch-Site` whether the page is another site's. All hold on loopback too. One function
-decides for every route, on the raw request.
+must name a host of ours (a rebound DNS name does not), and if it says which page sent it, that page
+must be ours or listed. A GET for a picture or a script has no `Origin`; there the browser says in
+`Sec-Fetch-Site` whether the page belongs to another site. This holds on loopback too. One function
+decides for every route, from the raw request.
 
-An app without a token and without a hook serves this machine alone. `arp serve` refuses to listen
-elsewhere then; a mounted app cannot know where its server listens, so each request is looked at. A
-proxy on this machine makes everybody look local. So a name that others can reach is refused too,
-unless the proxies are named whose word on where a request comes from is taken.
+An app without a token and without a hook serves this machine alone. Then `arp serve` refuses to
+listen elsewhere; a mounted app cannot know where its server listens, so each request is checked. A
+proxy on this machine makes every client look local. So names that others can reach are refused too,
+unless the proxies that are trusted to say where a request comes from are named.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from arp.access.settings import LOOPBACK, Access
 logger = logging.getLogger(__name__)
 
 OWN_SITES = frozenset(("same-origin", "none"))
-"""What `Sec-Fetch-Site` says of our own pages, and of what a person typed."""
+"""Values of `Sec-Fetch-Site` for our own pages, and for addresses that a person typed."""
 
 ONLY_HERE = (
     "this app has neither token nor hook, so it serves its own machine alone; "
@@ -90,7 +90,7 @@ class Guard:
     def address_of(self, scope: Scope) -> str:
         """Return the address that a request comes from, as bounds count it.
 
-        Whom a trusted proxy does not name counts as the proxy; empty over a Unix socket.
+        A client that a trusted proxy does not name counts as the proxy; empty over a Unix socket.
         """
         address = client_address(scope, self._proxies) if self._proxies else None
         return peer_address(scope) if address is None else counted_address(str(address))
@@ -115,9 +115,9 @@ class Guard:
         return origin in (f"http://{host}", f"https://{host}")
 
     def _is_visit(self, scope: Scope) -> bool:
-        """Return whether somebody follows a link, from wherever, to a page or a file of ours.
+        """Return whether somebody follows a link on any site to a page or a file of ours.
 
-        The browser shows what comes, and the page with the link learns nothing of it.
+        The browser shows the answer, and the page with the link learns nothing about it.
         """
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         return (
@@ -128,7 +128,7 @@ class Guard:
         )
 
     async def principal(self, scope: Scope) -> Principal | None:
-        """Return who asks; `None` if nobody that may.
+        """Return who asks; `None` if they may not come in.
 
         A hook is asked once for each request, and once for the handshake of a connection.
         """
@@ -177,7 +177,7 @@ class Guard:
 
 
 def _sites(scope: Scope) -> set[str]:
-    """Return how the page that asks is related to us, as its browser has it; others say nothing."""
+    """Return how the page is related to us, as browsers say; other clients say nothing."""
     return set(_values(scope, b"sec-fetch-site"))
 
 
@@ -186,7 +186,7 @@ def _values(scope: Scope, name: bytes) -> list[str]:
 
 
 def _host_name(host: str) -> str:
-    """Return the name in `Host` without its port; a strange one stays and matches nothing."""
+    """Return the name in `Host` without its port; a malformed one stays, and matches nothing."""
     name, colon, port = host.rpartition(":")
     if colon and port.isascii() and port.isdigit() and not host.endswith("]"):
         return name

@@ -1,15 +1,15 @@
 """`/_api/blobs/…`: the files of a session, for those to whom the session belongs.
 
-Theory of operation. The path names the session, the content by its hash, and a name to keep it
-under. Who knows what a file contains can tell its hash, so that alone opens nothing: the session
-must be the asker's, and must itself hold the file. What the bytes are is decided
-by the bytes: only raster images are shown, everything else is a download, and nothing may run.
+Theory of operation. The path has the session, the hash of the content, and a name for
+downloads. Whoever has a file can compute its hash, so a hash alone opens nothing: the session must
+belong to the caller and contain the file. The type is decided by the content: only raster images
+are shown, everything else is a download, and no script may run.
 
-A page cannot send a token in `src` and links. So there is a cookie that opens a user's files: for
-`GET /_api/blobs/…` and nothing else, only for the user who asked for it, only for a while, and only
-on the server's own pages: `SameSite=Strict`, and files say `Cross-Origin-Resource-Policy:
-same-origin`. Its key lives as long as the process. Its name is this server's own, since cookies do
-not tell ports apart.
+A page cannot send a token with `src` and links. So there is a cookie that opens a user's files: for
+`GET /_api/blobs/…` and nothing else, for the user who requested it, for an hour, and on the
+server's own pages only (`SameSite=Strict`; files have `Cross-Origin-Resource-Policy: same-origin`).
+Its key lives as long as the process. Each server has its own cookie name, since browsers send
+cookies to all ports of a host.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "private, max-age=86400, immutable",
 }
-"""The content of an address never changes; who may see it may keep it for a day."""
+"""The content of an address never changes; a browser may cache it for a day."""
 
 HEAD_BYTES = 16
-"""Enough to know an image by."""
+"""Enough to recognise an image."""
 
 
 def blob_routes(state: ServerState, cookie: FileCookie) -> list[BaseRoute]:
@@ -99,7 +99,7 @@ class _Blobs:
                 return _in_memory(await files.read(named.sha256), named.name)
             return _on_disk(path, await asyncio.to_thread(_head, path), named.name)
         except (SessionNotFound, BlobNotFound):
-            # One answer: whether somebody else has it is nobody's business.
+            # One answer for both, so that nobody learns what others have.
             raise SessionNotFound("no such file") from None
 
 
@@ -132,11 +132,11 @@ def _in_memory(data: bytes, name: str) -> Response:
 # -- the cookie ------------------------------------------------------------------------------------
 
 LIFE_S = 3600
-"""How long one is good; a page asks for the next one before."""
+"""How long a cookie is valid; a page requests the next one before."""
 
 
 class FileCookie:
-    """Gives cookies, and knows its own again."""
+    """Signs cookies, and checks them."""
 
     def __init__(self) -> None:
         self.name = f"arp_files_{secrets.token_hex(4)}"

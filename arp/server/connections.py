@@ -1,15 +1,15 @@
-"""Connections of the HTTP server: how many, how long until a request is whole, and for whom.
+"""Limits on connections of the HTTP server: their number, and the time until a request is complete.
 
-Theory of operation. uvicorn waits for ever for a request that does not come. Here each connection
-is *unfinished* until its request is whole: one timer looks through the unfinished ones, and closes
-those that are late. An address that has too many of them loses those that have waited longest, so
-that half-open connections keep nobody from being served.
+Theory of operation. uvicorn waits forever for a request that does not come. Here a connection is
+*unfinished* until its request is complete. One timer checks the unfinished ones and closes those
+that are late. If an address has too many of them, those that have waited longest are closed, so
+that half-open connections do not keep others from being served.
 
-The kernel gives a new connection the lowest free descriptor. So its number tells how many are in
-use, by whomever: from a certain one on, who comes is told 503, and the ones above stay free for the
-ledger, for files and for agents.
+The kernel gives a new connection the lowest free descriptor. So its number says how many are in use
+by the whole process: from a certain number on, a new connection gets 503, and the descriptors above
+stay free for the ledger, for files and for agents.
 
-All this holds where `arp serve` listens. Under another ASGI server that one is responsible.
+This holds where `arp serve` listens. Under another ASGI server, that server is responsible.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ else:
 logger = logging.getLogger(__name__)
 
 Phase = Literal["done", "header", "body", "rest"]
-"""What a connection owes us: nothing, a request's headers, more of its body, or the rest of a body
-that nobody reads any more since the answer is out."""
+"""What is still to come: nothing, a request's headers, more of its body, or the rest of a body that
+nobody reads any more, since the answer has been sent."""
 
 MAX_TICK_S: Final = 1.0
 WARN_EVERY_S: Final = 60.0
@@ -151,7 +151,7 @@ class ConnectionWatch:
     def _thin_out(self, mine: dict[WatchedHttp, None], now: float) -> None:
         """Close those that have waited longest.
 
-        Who has just come is spared: many may come at once, whose requests are read in a moment.
+        New ones are spared: many may come at once, whose requests are read in a moment.
         """
         waiting = [one for one in mine if one.waited_s(now) >= self._tick_s]
         waiting.sort(key=WatchedHttp.patience)
@@ -160,7 +160,7 @@ class ConnectionWatch:
 
 
 class WatchedHttp(HttpBase):
-    """uvicorn's HTTP protocol, either of them, under a watch."""
+    """uvicorn's HTTP protocol, with either parser, whose connections are watched."""
 
     watch: ConnectionWatch
     address = ""
@@ -168,7 +168,7 @@ class WatchedHttp(HttpBase):
     _deadline = 0.0
     _header_bytes = 0
     _known: Any = None
-    """The request and its answer, as uvicorn has it, of which the headers have come."""
+    """The request whose headers have come, as uvicorn has it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count the connection, or refuse it."""
@@ -222,12 +222,12 @@ class WatchedHttp(HttpBase):
             self._expect("rest" if cycle.response_complete else "body")
         elif cycle is not None and not cycle.response_complete:
             self._expect("done")
-        elif size:  # without, uvicorn's own timer runs, which ends what is kept alive
+        elif size:  # otherwise uvicorn's own keep-alive timer runs
             self._expect("header")
 
     def _expect(self, phase: Phase) -> None:
         bounds, now = self.watch.bounds, self.loop.time()
-        if phase == "body":  # every byte of it gives more time
+        if phase == "body":  # every byte of it extends the deadline
             self._deadline = now + bounds.body_s
         elif phase != self._phase:
             self._deadline = now + (bounds.header_s if phase == "header" else bounds.body_s)
@@ -252,7 +252,7 @@ class WatchedHttp(HttpBase):
     def look(self, now: float) -> None:
         """Close the connection if it is late."""
         is_held = self.flow.read_paused and not self.transport.is_closing()
-        if is_held:  # it is the application that does not read
+        if is_held:  # the application does not read, so it is not the client's fault
             self._deadline = max(self._deadline, now + self.watch.bounds.body_s)
         if now >= self._deadline:
             self.drop()
@@ -264,7 +264,7 @@ class WatchedHttp(HttpBase):
 
     def drop(self) -> None:
         """Close the connection, with an answer if a request had begun and has none."""
-        if self.transport.is_closing():  # and the other side did not even take the last answer
+        if self.transport.is_closing():  # the client did not even take the last answer
             self.abort()
             return
         begun = self._phase == "body" or (self._phase == "header" and self._header_bytes > 0)

@@ -1,6 +1,6 @@
 """An application over standard input and output: `arp serve --stdio` and `arp app-server`.
 
-Nothing but the protocol stands on standard output, also when an agent prints, or what it calls.
+Standard output carries the protocol alone: what an agent prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def take_stdout() -> BinaryIO:
 
 
 Make: TypeAlias = Callable[[QueueOutbox], Conversation]
-"""Gives our end of a conversation."""
+"""Makes our end of a conversation."""
 
 Finish: TypeAlias = Callable[[], Awaitable[None]]
-"""Ends the application, when nothing more comes in."""
+"""Ends the application when the input has ended."""
 
 
 Begin: TypeAlias = Callable[[ServerState], Awaitable[tuple[Make, Finish]]]
-"""Begins to serve, and gives what a conversation needs."""
+"""Starts to serve, and returns what a conversation needs."""
 
 
 def serve_pipes(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
@@ -108,7 +108,7 @@ def _run(state: ServerState, stdin: BinaryIO, stdout: BinaryIO, begin: Begin) ->
             loop.call_soon_threadsafe(talking.cancel)
 
         for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, stop)  # not the loop's own way: an agent may block the loop
+            signal.signal(name, stop)  # not `loop.add_signal_handler`: an agent may block the loop
             handled.append(name)
         with suppress(asyncio.CancelledError):
             await serve_stdio(stdin, stdout, make, finish)

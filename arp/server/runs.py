@@ -1,4 +1,4 @@
-"""Runs: each turn by its own id, to look at and to follow again after a lost stream.
+"""Runs: each turn under its own id, to read it or to follow it again after a lost stream.
 
 A run's id is `{session_id}.{turn_id}`.
 """
@@ -147,7 +147,7 @@ class _RunStream:
 async def follow(
     state: ServerState, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
 ) -> None:
-    """Stream a turn from its beginning as the draft's events; it needs no reader to go on."""
+    """Stream a turn from its beginning as the draft's events; the turn does not depend on it."""
     hub = await state.hub()
     outbox = QueueOutbox()
     viewer_id = secrets.token_hex(8)
@@ -176,7 +176,7 @@ async def follow(
 
 
 class WorkflowWriter(ReadyEvents):
-    """Makes the draft's workflow events of the frames of a renderer that knows only the draft.
+    """Turns the frames of a renderer that knows only the draft into the draft's workflow events.
 
     The turn's end ends the stream. Source: protocol.md 6 (workflow SSE).
     """
@@ -187,7 +187,7 @@ class WorkflowWriter(ReadyEvents):
         self._turn_id = turn_id
         self._decoder = agent_decoder("json")
         self._screen = Screen()
-        """The draft's stream has no patches: a patched component is rendered again, whole."""
+        """The draft's stream has no patches: a patched component is rendered again as a whole."""
         self._pending: list[Render | Patch] = []
 
     def prime(self, messages: Sequence[AgentMessage]) -> None:

@@ -22,7 +22,7 @@ from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
 HIGH_WATER_BYTES = 256 << 10
-"""As much may wait for one stream as for one renderer."""
+"""The same limit as for a renderer's outbox."""
 
 _NUMBERS = ("after", "limit")
 _NUMBERS_OF_ONE = ("after", "before", "limit")
@@ -70,7 +70,7 @@ class _Sessions:
 
 
 def _query(request: Request) -> JsonObject:
-    """Return a query as parameters; one that is no number stays a text, and is refused as such."""
+    """Return a query as parameters; what is not a number stays a text, which is then refused."""
     query: JsonObject = dict(request.query_params)
     session_id = request.path_params.get("session_id")
     for name in _NUMBERS if session_id is None else _NUMBERS_OF_ONE:
@@ -84,7 +84,7 @@ def _query(request: Request) -> JsonObject:
 
 
 class _FactEvents:
-    """Facts behind a sequence: a page of them, or all and then each as it happens."""
+    """Facts behind a sequence: a page of them, or a stream of all, stored and new."""
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
@@ -113,7 +113,7 @@ class _FactEvents:
 
 
 class FactSource:
-    """Puts facts into an outbox as events, as long as little waits there."""
+    """Puts facts into an outbox as events, and waits while the outbox is full."""
 
     def __init__(
         self, control: Control, wanted: ReadEvents, outbox: QueueOutbox, epoch: str
@@ -125,7 +125,7 @@ class FactSource:
         self._has_room = asyncio.Event()
 
     def drained(self) -> None:
-        """Is called when little waits."""
+        """Is called when the outbox has room."""
         self._has_room.set()
 
     async def run(self, after: int) -> None:

@@ -1,11 +1,11 @@
-"""uvicorn's WebSocket protocol, with a way for ready frames past the per-message machinery.
+"""uvicorn's WebSocket protocol, which can also send ready frames directly.
 
-Handshake, reading, control frames, keepalive and closing are uvicorn's and `websockets`'. Only data
-frames that are whole and alike for many sockets go straight to the transport, between two messages;
-no extension (compression) may be negotiated then, and none is.
+Handshake, reading, control frames, keepalive and closing are uvicorn's and `websockets`'. Only
+complete data frames, which are the same for many sockets, go directly to the transport. That works
+only without extensions (compression), so none are negotiated.
 
-A ping is answered while the client reads. One that does not read would else make us keep a pong for
-each of its pings; RFC 6455, 5.5.3, lets us leave them out.
+A ping is answered while the client reads. Otherwise a client that does not read would make us keep
+a pong for each of its pings; RFC 6455, 5.5.3, permits to leave them out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def handle_ping(self) -> None:
         """Answer pings, unless what was sent before still waits for the client to read it."""
-        pongs = self.conn.data_to_send()  # taken in any case: else they wait there
+        pongs = self.conn.data_to_send()  # always taken, or they would pile up there
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
 

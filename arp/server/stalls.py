@@ -1,9 +1,9 @@
-"""Cuts connections whose other end takes nothing: what waits for them would be held for ever.
+"""Aborts connections whose other end takes nothing, whose data would be kept forever.
 
-Theory of operation. A renderer that stops reading keeps its socket open, and TCP itself never gives
-it up. Closing such a connection in good order means to wait until it has read, so it is aborted. A
-slow one is not: whatever it takes, it is seen to have taken. Linux counts what the other end has
-acknowledged; elsewhere what waits in the transport must have become less.
+Theory of operation. A renderer that stops reading keeps its socket open, and TCP never times out.
+To close such a connection gracefully would mean to wait until it reads, so it is aborted. A slow
+one is not: any byte that it takes counts. Linux says how much the other end has acknowledged;
+elsewhere the buffer of the transport must have shrunk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 logger = logging.getLogger(__name__)
 
 LOOKS = 4
-"""How often connections are looked at within the time that one may stall."""
+"""How often connections are checked within the time that one may stall."""
 
 _ACKNOWLEDGED: Final = slice(120, 128)
 """Where `tcpi_bytes_acked` stands in `struct tcp_info` (linux/tcp.h)."""
@@ -40,7 +40,7 @@ class _Seen(NamedTuple):
 
 
 class Stalls:
-    """Looks at all connections of a server now and then."""
+    """Checks all connections of a server at intervals."""
 
     def __init__(
         self, connections: Callable[[], Iterable[ServerConnection]], stall_s: float

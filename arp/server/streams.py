@@ -1,7 +1,7 @@
-"""Server-sent events and POST: the same session dialect where a WebSocket cannot go.
+"""Server-sent events and POST: the session dialect for clients without WebSocket.
 
 `GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url
-JSON; who sends none gets everything. `POST /_arp/v1/input` takes inputs as JSON, or as
+JSON; without one the client gets everything. `POST /_arp/v1/input` takes inputs as JSON, or as
 multipart/form-data with files.
 """
 
@@ -40,10 +40,10 @@ EVERYTHING = {
     "components": list(VERSIONS),
     "features": ["streaming", "input", "resume", "multi-surface"],
 }
-"""What a client that says no hello is taken to show (protocol.md 2.2)."""
+"""What a client without a hello is assumed to show (protocol.md 2.2)."""
 
 FIELD_PART = "fields."
-"""How a part is named that answers a file field of a form."""
+"""The prefix of a part's name that answers a file field of a form."""
 
 
 def stream_routes(state: ServerState) -> list[BaseRoute]:
@@ -68,16 +68,18 @@ class _Events:
         outbox = QueueOutbox()
         principal, check = scope["arp"].principal, partial(self._state.shown_token, scope)
         peer = Peer(hub, outbox, "json", workflow, principal, check)
-        peer.may_make = False  # any page can make a browser send a GET; the first input does it
+        # Any page can make a browser send a GET, so only an input makes a session.
+        peer.may_make = False
         outbox.viewer = peer.viewer
         peer.viewer.said_hello = bool(request.query_params.get("hello"))
         log_arrival(peer.viewer, "event stream", scope)
         peer.start()
-        ping = Ping(id=secrets.token_hex(8))  # a secret of the two: the answer comes by POST
+        ping = Ping(id=secrets.token_hex(8))  # a secret between the two: the answer comes by POST
         try:
             with self._state.streaming(outbox):
                 await peer.receive(encode_json(hello))
-                if peer.refusal is not None:  # a stream has no second hello: it would stay silent
+                if peer.refusal is not None:
+                    # A stream cannot send a second hello: it would stay silent.
                     raise peer.refusal
                 pulse = None
                 if peer.viewer.profile.takes(PING):

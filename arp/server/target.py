@@ -1,4 +1,4 @@
-"""Finds the `App` that a command line names: a file or a module, and which of its objects."""
+"""Finds the `App` that a command line names: a file or a module, and an object in it."""
 
 from __future__ import annotations
 

@@ -118,11 +118,11 @@ class _Workflow:
 
 
 class _TurnRequest(Struct, frozen=True):
-    """What a body asks for."""
+    """The turn that a body asks for."""
 
     session_id: str | None
     data: JsonObject
-    """Of the input that it becomes."""
+    """The data of the input that it becomes."""
 
 
 def _request_of_json(body: bytes) -> _TurnRequest:
@@ -155,7 +155,7 @@ def _session_id(value: object) -> str | None:
 
 def _as_error(answer: ErrorMessage) -> ArpError:
     error = InvalidMessage(answer.payload.error)
-    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # carries the answer on
+    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # it carries the code of the answer
     error.retryable = answer.payload.retryable  # type: ignore[misc]
     return error
 
@@ -171,9 +171,9 @@ def _fields(content: bytes) -> JsonObject:
 
 
 async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
-    """Wait for a turn's end, or for a question of it, and give what it shows."""
+    """Wait until a turn ends or asks a question, and return what it shows."""
     turn = live.session.screen.turns[turn_id]
-    live.followers.count += 1  # so long the session stays in memory
+    live.followers.count += 1  # keeps the session in memory meanwhile
     try:
         while turn.status not in FINAL_STATUSES and turn.status != "waiting":
             await live.beyond(live.session.sequence)

@@ -19,11 +19,11 @@ KEEP_ALIVE_S = 15.0
 """A comment this often keeps proxies from closing a silent stream."""
 
 PING_S = 9.0
-"""A reader that answers pings is asked after so long without a frame: a second before it would ask
-itself, so that one of the two does (protocol.md 2)."""
+"""A reader that answers pings gets one after so long without a frame: a second before it would send
+one itself, so that only one of the two does (protocol.md 2)."""
 
 PONG_S = 10.0
-"""After so long without an answer nobody is there any more."""
+"""Without an answer for so long, the reader is gone."""
 
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -47,7 +47,7 @@ def event(data: bytes, *, name: str = "", place: str | None = None) -> bytes:
 
 
 class ReadyEvents:
-    """Sends frames that are whole events already; others make events of frames."""
+    """Sends frames that are complete events already; subclasses turn frames into events."""
 
     def __init__(self) -> None:
         self.done = False
@@ -70,7 +70,7 @@ class ReadyEvents:
 
 
 class EventWriter(ReadyEvents):
-    """Makes one event of each frame, named by its place."""
+    """Turns each frame into one event with its place as id."""
 
     def __init__(self, epoch: str | None = None) -> None:
         super().__init__()
@@ -83,8 +83,8 @@ class EventWriter(ReadyEvents):
     def event(self, frame: bytes) -> bytes:
         """Return one event. JSON has no line breaks of its own, so `data` is one line.
 
-        While a snapshot or a catch-up is on its way the renderer stands nowhere: an empty `id`
-        takes back the one before, so that a stream that breaks off then begins with a snapshot.
+        In the middle of a snapshot or a catch-up the renderer has no place: an empty `id` takes
+        back the one before, so that a stream that breaks off there resumes with a snapshot.
         """
         epoch, seq, is_between = place_of(frame)
         self._epoch = epoch or self._epoch
@@ -97,7 +97,7 @@ class EventWriter(ReadyEvents):
 
 
 def parse_place(last_event_id: str) -> tuple[str, int] | None:
-    """Read `Last-Event-ID`; `None` if it is none of ours."""
+    """Read `Last-Event-ID`; `None` if it is not one of ours."""
     epoch, _, seq = last_event_id.rpartition("-")
     if not epoch or len(epoch) > 64 or not (seq.isascii() and seq.isdigit()) or len(seq) > 16:
         return None
@@ -144,7 +144,7 @@ async def stream(
         receive: Of ASGI.
         send: Of ASGI.
         outbox: Where frames come from.
-        writer: Makes events of them.
+        writer: Turns them into events.
         pulse: Of a reader that answers pings; a stream whose reader does not answer ends.
     """
     clock = asyncio.get_running_loop().time

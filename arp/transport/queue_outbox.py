@@ -1,4 +1,4 @@
-"""An outbox that one task empties: for transports whose writing side is a loop of its own."""
+"""An outbox that one task empties, for transports whose writing side is a loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class QueueOutbox:
         """Close code and reason, once either side ended it."""
         self._frames: deque[bytes] = deque()
         self._first: bytes | None = None
-        """Goes before the others."""
+        """Is taken before the others."""
         self._ready = asyncio.Event()
 
     def send(self, frames: list[bytes]) -> None:

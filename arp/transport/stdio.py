@@ -1,11 +1,11 @@
 """Standard input and output: one line is one frame; end of file closes.
 
 Theory of operation. When the input ends, turns may still finish, and what they show still goes out;
-so `echo '{…}' | arp serve app.py --stdio` answers. Then the output gets a moment to take the rest:
+so `echo '{…}' | arp serve app.py --stdio` answers. Then the output gets a moment for the rest:
 a parent that does not read cannot keep the process alive.
 
-A read from a pipe whose other end is silent cannot be broken off, nor a write to one that nobody
-reads. So both are made in daemon threads, for which no exit waits, as it would for asyncio's own.
+A read from a silent pipe cannot be interrupted, nor a write to one that nobody reads. So both run
+in daemon threads: the exit of the process waits for asyncio's own threads, but not for those.
 
 Source: protocol.md 6.
 """
@@ -27,7 +27,7 @@ from arp.transport.queue_outbox import QueueOutbox
 T = TypeVar("T")
 
 MAX_LINE_BYTES = 8 << 20
-"""Of a longer line this much is heard, and refused; the rest of it is passed over."""
+"""Of a longer line only so much is read, and refused; the rest is skipped."""
 
 READ_BYTES = 64 << 10
 
@@ -138,7 +138,7 @@ class BlockingCalls:
         def call() -> None:
             try:
                 value = function()
-            except Exception as error:  # noqa: BLE001  # handed on to who asked
+            except Exception as error:  # noqa: BLE001  # passed on to the caller
                 _tell(loop, future, future.set_exception, error)
             else:
                 _tell(loop, future, future.set_result, value)

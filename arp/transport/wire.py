@@ -1,4 +1,4 @@
-"""WebSocket frames as bytes, made once for all sockets that get the same.
+"""WebSocket frames as bytes, encoded once for all sockets that get the same.
 
 A server's data frames carry no mask, so the bytes on the wire are the same for every renderer of an
 audience. Source: RFC 6455, 5.2.
@@ -19,14 +19,14 @@ BINARY = 0x82
 """A whole binary message: FIN and opcode 2."""
 
 PIECE_BYTES = 64 << 10
-"""Of what waits for a socket as much is handed to it at once; of a longer message a fragment."""
+"""How much of the queue a socket gets at once; a longer message is sent in fragments."""
 
 _REST = 0x00
 _LAST = 0x80
-"""The first byte of a fragment that goes on with a message, and of the last one (RFC 6455, 5.4)."""
+"""The first byte of a fragment that continues a message, and of the last one (RFC 6455, 5.4)."""
 
 SHORT, MEDIUM = 125, 0xFFFF
-"""The longest payloads whose length stands in one byte and in two more."""
+"""The longest payloads whose length fits into one byte, and into two more."""
 
 
 _medium = Struct(">BBH").pack
@@ -34,7 +34,7 @@ _long = Struct(">BBQ").pack
 
 
 class Wire(Protocol):
-    """A socket that takes ready frames; a server may offer it in `scope["extensions"]`."""
+    """A socket that takes encoded frames; a server may offer it in `scope["extensions"]`."""
 
     def can_write(self) -> bool:
         """Return whether bytes may be written now, without waiting."""
@@ -63,9 +63,9 @@ def one_piece(frames: Sequence[bytes], opcode: int) -> bytes | None:
 
 
 class Backlog:
-    """Messages that wait for a socket, to be taken in pieces of a bounded size.
+    """The queue of messages for a socket, which takes them in pieces of a bounded size.
 
-    Frames are kept as they are, so that several sockets share them; a piece is made when the socket
+    Frames stay as they are, so that several sockets share them; a piece is made when the socket
     takes it. A control frame may go between any two pieces.
     """
 
@@ -74,13 +74,13 @@ class Backlog:
     def __init__(self, opcode: int) -> None:
         self._opcode = opcode
         self._frames: deque[bytes] | None = None
-        """Made for the first message: an empty one has 760 bytes, and most sockets never wait."""
+        """Made for the first message: an empty one has 760 bytes, and few sockets need it."""
         self._first: bytes | None = None
-        """Goes before the others."""
+        """Is sent before the others."""
         self._place = 0
         """How much of the first of `_frames` was taken."""
         self.size = 0
-        """Bytes that wait, without what the wire adds."""
+        """Bytes in the queue, without frame headers."""
 
     def __bool__(self) -> bool:
         """Return whether anything waits."""
@@ -134,7 +134,7 @@ class Backlog:
         return first
 
     def _waiting(self) -> deque[bytes]:
-        assert self._frames is not None  # who takes has asked whether anything waits
+        assert self._frames is not None  # callers check first that the queue is not empty
         return self._frames
 
     def _fragment(self, message: bytes) -> bytes:
