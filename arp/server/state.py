@@ -39,7 +39,7 @@ from arp.server.uploads import Intake
 from arp.server.workers import SeveralWorkers, check_alone
 from arp.store.errors import StoreError
 from arp.store.location import open_blobs, open_store
-from arp.telemetry.following import begin
+from arp.telemetry.settings import begin
 from arp.transport.event_stream import Pulse
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Scope

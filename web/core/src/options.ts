@@ -62,6 +62,7 @@ const FEATURES = [
   "thinking",
   "batch",
   "branches",
+  "tool-detail",
   "ping",
 ];
 
