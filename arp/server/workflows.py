@@ -173,13 +173,10 @@ def _fields(content: bytes) -> JsonObject:
 async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
     """Wait until a turn ends or asks a question, and return what it shows."""
     turn = live.session.screen.turns[turn_id]
-    live.followers.count += 1  # keeps the session in memory meanwhile
-    try:
+    with live.followers.joined():
         while turn.status not in FINAL_STATUSES and turn.status != "waiting":
             await live.beyond(live.session.sequence)
         await live.written()
-    finally:
-        live.followers.count -= 1
     past = await hub.history.turn(live, turn_id)
     assert past is not None
     run_id = f"{live.session.head.session_id}.{turn_id}"
