@@ -1,6 +1,6 @@
 """Who gets what of one session: frames for renderers that are current, joins for the others.
 
-Theory of operation. Renderers of one audience stand in one group and share every frame. One that
+Theory of operation. The renderers of one `FrameGroup` share every frame. One that
 cannot keep up leaves its group, and only its place is kept; when it has drained, or when it comes
 new, it *joins*: at the moment when the writer gathers, its frames are made from the screen as it is
 then, and they leave when the facts of that moment are durable. So no join can miss or repeat
@@ -18,15 +18,15 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from arp.hub.followers import Followers
-from arp.hub.frames import Frames, pack
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.protocol.messages import AgentMessage, Commit, Resume, SessionReady
-from arp.session.emission import Audience, Drained, Said, Text, addressed, encoded
-from arp.session.parcels import divided
+from arp.session.recorded import Batch, Text, TextBatch
 from arp.session.session import Session
-from arp.surface.snapshot import (
-    Place,
+from arp.view.chunks import divided
+from arp.view.frames import FrameGroup, Frames, addressed, encoded, pack
+from arp.view.snapshot import (
+    Cursor,
     catch_up,
     opening,
     snapshot_turns,
@@ -50,7 +50,7 @@ class Join(Struct, frozen=True):
 
     viewer: Viewer
     frames: list[bytes]
-    place: Place
+    place: Cursor
     """Where it stands with them."""
     shared: Frames | None = None
     """Those among them that other renderers get too."""
@@ -79,14 +79,14 @@ class Delivery:
         self.viewers: dict[str, Viewer] = {}
         self.followers: Followers | None = None
         """Who reads the log as it grows; made for the first."""
-        self._reached: Said | Place = session.place
+        self._reached: TextBatch | Cursor = session.place
         """What was delivered last."""
         self.replay: Callable[[Viewer, Resume], None] = lambda _viewer, _resume: None
         """Tells a renderer what lies behind a place; set by the hub."""
         self._session = session
         self._settings = settings
         self._mark = mark
-        self._groups: dict[Audience, list[Viewer]] = {}
+        self._groups: dict[FrameGroup, list[Viewer]] = {}
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
         self._settled: WeakValueDictionary[object, Frames] | None = None
@@ -147,49 +147,49 @@ class Delivery:
     def join_now(self, viewer: Viewer) -> None:
         """Makes a renderer current that stands exactly at `place`."""
         viewer.state = "current"
-        self._groups.setdefault(viewer.audience, []).append(viewer)
+        self._groups.setdefault(viewer.group, []).append(viewer)
 
     def _leave(self, viewer: Viewer) -> None:
         if viewer in self.joining:
             self.joining.remove(viewer)
-        group = self._groups.get(viewer.audience)
+        group = self._groups.get(viewer.group)
         if group is not None and viewer in group:
             group.remove(viewer)
             if not group:
-                del self._groups[viewer.audience]
+                del self._groups[viewer.group]
 
     # -- what has become durable -----------------------------------------------------------------
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Cursor:
         """Up to where facts are durable and delivered."""
         reached = self._reached
-        return reached.place if isinstance(reached, Said) else reached
+        return reached.place if isinstance(reached, TextBatch) else reached
 
-    def deliver(self, drained: Said | Drained) -> None:
+    def deliver(self, drained: TextBatch | Batch) -> None:
         """Shows facts to all who are current."""
-        if isinstance(drained, Said):
+        if isinstance(drained, TextBatch):
             self._say(drained.text)
             self._reached = drained
         else:
-            for audience, viewers in tuple(self._groups.items()):
-                self._deliver_to(audience, viewers, drained)
+            for group, viewers in tuple(self._groups.items()):
+                self._deliver_to(group, viewers, drained)
             self._reached = drained.place
         if self.followers is not None:
             self.followers.rise()
 
     def _say(self, text: Text) -> None:
-        for audience, viewers in tuple(self._groups.items()):
-            frames = text.frames(audience)
+        for group, viewers in tuple(self._groups.items()):
+            frames = text.frames(group)
             if frames:
                 self._send(viewers, Frames(frames) if len(viewers) > 1 else frames, ())
-            if audience.part is not None and audience.part != text.part:
+            if group.part is not None and group.part != text.part:
                 self._rename(viewers)
 
-    def _deliver_to(self, audience: Audience, viewers: list[Viewer], drained: Drained) -> None:
+    def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], drained: Batch) -> None:
         frames, place = Frames(), drained.place
-        for emission in drained.emissions:
-            made = emission.frames(audience)
+        for emission in drained.recorded:
+            made = emission.frames(group)
             if made is None:
                 for viewer in list(viewers):
                     self.resync(viewer)
@@ -197,15 +197,15 @@ class Delivery:
             frames += made
         if frames:
             packed = frames
-            if audience.batch and len(frames) > 1:
-                most = audience.profile.limits.max_message_bytes
-                packed = pack(frames, audience.encoding, most)
-            commits = [one.sequence for one in drained.emissions if one.type in _COMMITS]
+            if group.batch and len(frames) > 1:
+                most = group.profile.limits.max_message_bytes
+                packed = pack(frames, group.encoding, most)
+            commits = [one.sequence for one in drained.recorded if one.type in _COMMITS]
             self._send(viewers, packed, commits)
-            if commits and audience.profile.limits.max_commits_per_s is not None:
+            if commits and group.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
                     self._pace(viewer, place)
-        if audience.part is not None and audience.part != place.part:
+        if group.part is not None and group.part != place.part:
             self._rename(viewers)
 
     def _rename(self, viewers: list[Viewer]) -> None:
@@ -229,7 +229,7 @@ class Delivery:
         for viewer in stuck:
             self._fall_behind(viewer, self.place)
 
-    def _pace(self, viewer: Viewer, place: Place) -> None:
+    def _pace(self, viewer: Viewer, place: Cursor) -> None:
         """Gives a renderer that asked for a slower pace nothing more for a while."""
         rate = viewer.profile.limits.max_commits_per_s
         if rate is None:
@@ -244,7 +244,7 @@ class Delivery:
             viewer.state = "behind"
             self.drained(viewer)
 
-    def _fall_behind(self, viewer: Viewer, place: Place) -> None:
+    def _fall_behind(self, viewer: Viewer, place: Cursor) -> None:
         self._leave(viewer)
         viewer.state, viewer.place = "behind", place
         logger.debug("renderer %s is behind at %d", viewer.id, place.seq)
@@ -312,7 +312,7 @@ class Delivery:
         settled, others = snapshot_turns(screen)
         end = turns_whole(screen, others, name, profile)
         end.append(Commit(session_id=name.session_id, seq=name.seq))
-        key = (viewer.audience, self._session.branched_at, version_of(screen, settled))
+        key = (viewer.group, self._session.branched_at, version_of(screen, settled))
         if self._settled is None:
             self._settled = WeakValueDictionary()
         shared = self._settled.get(key)
@@ -336,16 +336,16 @@ class Delivery:
 
     @staticmethod
     def _encode(viewer: Viewer, messages: list[AgentMessage], part: str | None) -> list[bytes]:
-        audience = viewer.audience
+        group = viewer.group
         frames = [
             frame
             for before in messages
-            for message in addressed(before, audience, part)
+            for message in addressed(before, group, part)
             for frame in (
-                divided(message, PIECE_BYTES, audience.encoding)
-                if audience.profile.limits.max_message_bytes is None
-                else encoded(message, audience)
+                divided(message, PIECE_BYTES, group.encoding)
+                if group.profile.limits.max_message_bytes is None
+                else encoded(message, group)
             )
         ]
-        most = audience.profile.limits.max_message_bytes
-        return pack(frames, viewer.encoding, most) if audience.batch and frames else frames
+        most = group.profile.limits.max_message_bytes
+        return pack(frames, viewer.encoding, most) if group.batch and frames else frames

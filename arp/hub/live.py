@@ -23,7 +23,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES
-from arp.session.emission import Drained, Said
+from arp.session.recorded import Batch, TextBatch
 from arp.session.session import Session
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Gathered(Struct, frozen=True):
 
     live: LiveSession
     expected: int
-    drained: Said | Drained
+    drained: TextBatch | Batch
     joins: Sequence[Join]
     actions: Sequence[Action]
 
@@ -233,7 +233,7 @@ class LiveSession:
         delivery = self.delivery
         if self.is_provisional:
             nothing = msgspec.structs.replace(delivery.place, seq=log.stored)
-            drained: Said | Drained = Drained([], [], nothing)
+            drained: TextBatch | Batch = Batch([], [], nothing)
         else:
             drained = log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY

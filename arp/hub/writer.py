@@ -17,7 +17,7 @@ from arp.hub.listing import Listing, said_in
 from arp.hub.live import Gathered, LiveSession
 from arp.hub.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
-from arp.session.emission import Said
+from arp.session.recorded import TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.store import Append, SessionMeta, Store
 
@@ -144,7 +144,7 @@ class Writer:
     def _append_of(self, one: Gathered, at: str) -> Append:
         """Gives what one session has for a write."""
         live, drained = one.live, one.drained
-        if isinstance(drained, Said):
+        if isinstance(drained, TextBatch):
             return Append(live.id, one.expected, drained.facts)
         row = _row(one, self.listing.rows.get(live.id), at)
         if row is not None:

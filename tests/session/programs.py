@@ -31,14 +31,14 @@ from arp.protocol.messages import (
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen
 from arp.session.effects import CancelTurn, Effect
-from arp.session.emission import Audience, addressed
-from arp.session.emission import encoded as as_frames
 from arp.session.inputs import receive, submit
 from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
 from arp.surface.change import Change
-from arp.surface.profile import DRAFT, Profile, profile_of, shows
-from arp.surface.snapshot import Place, catch_up, snapshot
+from arp.view.frames import FrameGroup, addressed
+from arp.view.frames import encoded as as_frames
+from arp.view.profile import DRAFT, Profile, profile_of, shows
+from arp.view.snapshot import Cursor, catch_up, snapshot
 from tests.surface.random_changes import WORDS, change
 
 AT = "2026-11-21T08:00:00.000000Z"
@@ -85,14 +85,14 @@ class Watcher:
         self.encoding: Encoding = ENCODINGS.get(name, "json")
         self.connection = connection(self.encoding)
         self.part: str | None = None
-        self.behind: Place | None = None
+        self.behind: Cursor | None = None
         self.frames: list[bytes] = []
         """Everything that was sent since the last snapshot."""
         self.snapshots = 0
 
     @property
-    def audience(self) -> Audience:
-        return Audience(self.profile, self.encoding, self.part)
+    def group(self) -> FrameGroup:
+        return FrameGroup(self.profile, self.encoding, self.part)
 
     def join(self, session: Session) -> None:
         """Joins a session; a renderer that knows only the draft is not told what was before."""
@@ -100,22 +100,22 @@ class Watcher:
         ready = SessionReady(
             session_id=name.session_id, epoch=name.epoch, seq=name.seq, resume="new"
         )
-        self.feed(encoded([ready], self.audience, None))
+        self.feed(encoded([ready], self.group, None))
 
-    def snapshot(self, session: Session, place: Place) -> None:
+    def snapshot(self, session: Session, place: Cursor) -> None:
         self.snapshots += 1
         self.part, self.behind = None, None
         messages = snapshot(session.screen, session.name, self.profile)
-        self.feed(encoded(messages, self.audience, None))
+        self.feed(encoded(messages, self.group, None))
         self.part = place.part
 
-    def deliver(self, session: Session, emissions: Sequence[Any], place: Place) -> None:
+    def deliver(self, session: Session, recorded: Sequence[Any], place: Cursor) -> None:
         """What `hub.delivery` does with what has become durable."""
         if self.behind is not None:
             return
         frames: list[bytes] = []
-        for emission in emissions:
-            made = emission.frames(self.audience)
+        for emission in recorded:
+            made = emission.frames(self.group)
             if made is None:
                 self.snapshot(session, place)
                 return
@@ -124,7 +124,7 @@ class Watcher:
         if self.part is not None and self.part != place.part:
             self.part = None
 
-    def catch_up(self, session: Session, place: Place) -> None:
+    def catch_up(self, session: Session, place: Cursor) -> None:
         """What `hub.delivery` does with a renderer that was behind."""
         before, self.behind = self.behind, None
         if before is None or before.seq == place.seq:
@@ -133,7 +133,7 @@ class Watcher:
         if messages is None:
             self.snapshot(session, place)
             return
-        self.feed(encoded(messages, self.audience, before.part))
+        self.feed(encoded(messages, self.group, before.part))
         self.part = self.part if place.part == before.part else place.part
 
     def feed(self, frames: Sequence[bytes]) -> None:
@@ -157,12 +157,12 @@ def connection(encoding: Encoding) -> RendererConnection:
     return RendererConnection(RendererHello(), encoding)
 
 
-def encoded(messages: Sequence[AgentMessage], audience: Audience, part: str | None) -> list[bytes]:
+def encoded(messages: Sequence[AgentMessage], group: FrameGroup, part: str | None) -> list[bytes]:
     return [
         frame
         for before in messages
-        for message in addressed(before, audience, part)
-        for frame in as_frames(message, audience)
+        for message in addressed(before, group, part)
+        for frame in as_frames(message, group)
     ]
 
 
@@ -220,7 +220,7 @@ class Run:
         self.session.record("session.created", {"epoch": "epoch", "workflow": ""})
         self.ledger: list[bytes] = []
         self.watchers = [Watcher(name, PROFILES[name]) for name in watching]
-        self.place = Place()
+        self.place = Cursor()
         self.refused = 0
         self._inputs = 0
         self._calls: list[tuple[str, str]] = []
@@ -251,8 +251,8 @@ class Run:
         self.session.log.stored = self.session.sequence
         self.place = drained.place
         for watcher in self.watchers:
-            watcher.deliver(self.session, drained.emissions, drained.place)
-        return list(drained.emissions)
+            watcher.deliver(self.session, drained.recorded, drained.place)
+        return list(drained.recorded)
 
     def carry_out(self, effects: Sequence[Effect]) -> None:
         """Starting a turn needs nothing here; a cancelled one ends at once."""

@@ -25,7 +25,7 @@ from arp.session.inputs import MAX_QUEUE, receive, submit
 from arp.session.session import Session
 from arp.session.standing import Rules
 from arp.surface.change import PatchChange, RenderChange
-from arp.surface.profile import DRAFT
+from arp.view.profile import DRAFT
 from tests.session.conversation import (
     AT,
     FULL,

@@ -13,7 +13,7 @@ from arp.protocol.patch import Append, Insert, PatchOp, Update
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
 from arp.session.effects import ResolveQuestion
-from arp.session.emission import SAYING, THINKING
+from arp.session.recorded import SAYING, THINKING
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.change import PatchChange, RenderChange

@@ -35,13 +35,13 @@ from arp.protocol.messages import (
 from arp.protocol.patch import PatchOp, Remove
 from arp.protocol.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
-from arp.surface.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
+from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
 LONG_PART = 256 << 10
 """Characters of a text part from which a snapshot tells it by deltas."""
 
 
-class Place(Struct, frozen=True):
+class Cursor(Struct, frozen=True):
     """How far a renderer has come."""
 
     seq: int = 0
@@ -158,7 +158,7 @@ def _turn(
     screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile
 ) -> list[AgentMessage]:
     session_id, turn_id = name.session_id, turn.id
-    out = list(_marked(screen.surfaces["main"], turn, name, profile, Place()))
+    out = list(_marked(screen.surfaces["main"], turn, name, profile, Cursor()))
     out.extend(_statuses(turn, session_id))
     output, rests = _begun(screen.output(turn_id), turn_id, profile)
     components = _shown(output, profile)
@@ -202,7 +202,7 @@ def _begun(
 
 
 def catch_up(
-    screen: Screen, name: SessionName, profile: Profile, place: Place
+    screen: Screen, name: SessionName, profile: Profile, place: Cursor
 ) -> list[AgentMessage] | None:
     """Gives what changed since a place.
 
@@ -255,7 +255,7 @@ def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
     return not any(may_take_other_ids(name, profile) for name in chain(removed, changed))
 
 
-def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, place: Place) -> bool:
+def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, place: Cursor) -> bool:
     """Tells whether a text part is new since a place and does not go into one message.
 
     Its rest would have to follow as deltas, and those are told before the commit.
@@ -270,13 +270,13 @@ def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, place: Place)
     return any(is_text_part(one, turn.id) and not fits_in(one, profile) for one in news)
 
 
-def _is_edited_since(turn: TurnScreen, place: Place) -> bool:
+def _is_edited_since(turn: TurnScreen, place: Cursor) -> bool:
     """Tells whether what began a turn was replaced: a renderer may have what stood there."""
     return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > place.seq
 
 
 def _turn_since(
-    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Cursor
 ) -> list[AgentMessage]:
     if turn.seq <= place.seq:
         return []
@@ -287,7 +287,7 @@ def _turn_since(
 
 
 def _marked(
-    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Cursor
 ) -> Iterator[AgentMessage]:
     """Gives what a turn's marks stand for, in the order in which it came, as far as it is new."""
     session_id, since = name.session_id, place.seq
@@ -323,7 +323,7 @@ def _behind(tree: Tree, mark: Mark, profile: Profile) -> Behind:
 
 
 def _output_since(
-    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Cursor
 ) -> list[AgentMessage]:
     roots = [tree.nodes[root] for root in tree.outputs.get(turn.id, ())]
     changed = [root for root in roots if root.seq > place.seq and root.id != place.part]
@@ -345,7 +345,7 @@ def _removals(tree: Tree, name: SessionName, since: int) -> Iterable[Patch]:
 
 
 def _rest_of_part(
-    tree: Tree, turn: TurnScreen, name: SessionName, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, place: Cursor
 ) -> list[AgentMessage]:
     node = tree.nodes.get(place.part) if place.part is not None else None
     if node is None or node.turn != turn.id or node.seq <= place.seq:
