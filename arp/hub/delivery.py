@@ -1,7 +1,7 @@
 """Who gets what of one session: frames for renderers that are current, joins for the others.
 
 Theory of operation. The renderers of one `FrameGroup` share every frame. One that
-cannot keep up leaves its group, and only its place is kept; when it has drained, or when it comes
+cannot keep up leaves its group, and only its cursor is kept; when it has drained, or when it comes
 new, it *joins*: at the moment when the writer gathers, its frames are made from the screen as it is
 then, and they leave when the facts of that moment are durable. So no join can miss or repeat
 anything.
@@ -50,7 +50,7 @@ class Join(Struct, frozen=True):
 
     viewer: Viewer
     frames: list[bytes]
-    place: Cursor
+    cursor: Cursor
     """Where it stands with them."""
     shared: Frames | None = None
     """Those among them that other renderers get too."""
@@ -79,10 +79,10 @@ class Delivery:
         self.viewers: dict[str, Viewer] = {}
         self.followers: Followers | None = None
         """Who reads the log as it grows; made for the first."""
-        self._reached: TextBatch | Cursor = session.place
+        self._reached: TextBatch | Cursor = session.cursor
         """What was delivered last."""
         self.replay: Callable[[Viewer, Resume], None] = lambda _viewer, _resume: None
-        """Tells a renderer what lies behind a place; set by the hub."""
+        """Tells a renderer what lies behind a cursor; set by the hub."""
         self._session = session
         self._settings = settings
         self._mark = mark
@@ -145,7 +145,7 @@ class Delivery:
                 self.resync(viewer)
 
     def join_now(self, viewer: Viewer) -> None:
-        """Makes a renderer current that stands exactly at `place`."""
+        """Makes a renderer current that stands exactly at `cursor`."""
         viewer.state = "current"
         self._groups.setdefault(viewer.group, []).append(viewer)
 
@@ -161,10 +161,10 @@ class Delivery:
     # -- what has become durable -----------------------------------------------------------------
 
     @property
-    def place(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """Up to where facts are durable and delivered."""
         reached = self._reached
-        return reached.place if isinstance(reached, TextBatch) else reached
+        return reached.cursor if isinstance(reached, TextBatch) else reached
 
     def deliver(self, drained: TextBatch | Batch) -> None:
         """Shows facts to all who are current."""
@@ -174,7 +174,7 @@ class Delivery:
         else:
             for group, viewers in tuple(self._groups.items()):
                 self._deliver_to(group, viewers, drained)
-            self._reached = drained.place
+            self._reached = drained.cursor
         if self.followers is not None:
             self.followers.rise()
 
@@ -187,7 +187,7 @@ class Delivery:
                 self._rename(viewers)
 
     def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], drained: Batch) -> None:
-        frames, place = Frames(), drained.place
+        frames, cursor = Frames(), drained.cursor
         for emission in drained.recorded:
             made = emission.frames(group)
             if made is None:
@@ -204,8 +204,8 @@ class Delivery:
             self._send(viewers, packed, commits)
             if commits and group.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
-                    self._pace(viewer, place)
-        if group.part is not None and group.part != place.part:
+                    self._pace(viewer, cursor)
+        if group.part is not None and group.part != cursor.part:
             self._rename(viewers)
 
     def _rename(self, viewers: list[Viewer]) -> None:
@@ -227,14 +227,14 @@ class Delivery:
                 viewer.count(commits)
             outbox.send(packed)
         for viewer in stuck:
-            self._fall_behind(viewer, self.place)
+            self._fall_behind(viewer, self.cursor)
 
-    def _pace(self, viewer: Viewer, place: Cursor) -> None:
+    def _pace(self, viewer: Viewer, cursor: Cursor) -> None:
         """Gives a renderer that asked for a slower pace nothing more for a while."""
         rate = viewer.profile.limits.max_commits_per_s
         if rate is None:
             return
-        self._fall_behind(viewer, place)
+        self._fall_behind(viewer, cursor)
         viewer.state = "paced"
         wait_s = min(1 / rate, MOST_PACE_S)
         asyncio.get_running_loop().call_later(wait_s, self._pace_is_over, viewer)
@@ -244,10 +244,10 @@ class Delivery:
             viewer.state = "behind"
             self.drained(viewer)
 
-    def _fall_behind(self, viewer: Viewer, place: Cursor) -> None:
+    def _fall_behind(self, viewer: Viewer, cursor: Cursor) -> None:
         self._leave(viewer)
-        viewer.state, viewer.place = "behind", place
-        logger.debug("renderer %s is behind at %d", viewer.id, place.seq)
+        viewer.state, viewer.cursor = "behind", cursor
+        logger.debug("renderer %s is behind at %d", viewer.id, cursor.seq)
 
     # -- joining ---------------------------------------------------------------------------------
 
@@ -269,43 +269,43 @@ class Delivery:
             return
         self.join_now(viewer)
         if join.kind == "whole":
-            viewer.count([join.place.seq])
-            self._pace(viewer, join.place)
+            viewer.count([join.cursor.seq])
+            self._pace(viewer, join.cursor)
 
     def _join(self, viewer: Viewer) -> Join:
         session = self._session
         if viewer.state == "returning":
             return self._catch_up(viewer)
         if not viewer.profile.said_hello:
-            return Join(viewer, [], session.place)
+            return Join(viewer, [], session.cursor)
         resume, name = viewer.resume, session.name
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             is_told = resume.seq >= session.branched_at
             if is_told and name.seq - resume.seq <= self._settings.max_replay:
                 frames = self._ready(viewer, "replay")
-                return Join(viewer, frames, session.place, kind="replay")
+                return Join(viewer, frames, session.cursor, kind="replay")
         elif not session.screen.count and len(session.screen.surfaces) == 1 and resume is None:
-            return Join(viewer, self._ready(viewer, "new"), session.place)
+            return Join(viewer, self._ready(viewer, "new"), session.cursor)
         return self._snapshot(viewer)
 
     def _catch_up(self, viewer: Viewer) -> Join:
-        place = self._session.place
-        if viewer.place.seq == place.seq:
-            return Join(viewer, [], place)
+        cursor = self._session.cursor
+        if viewer.cursor.seq == cursor.seq:
+            return Join(viewer, [], cursor)
         name, screen = self._session.name, self._session.screen
-        if viewer.place.seq < self._session.branched_at and viewer.profile.said_hello:
+        if viewer.cursor.seq < self._session.branched_at and viewer.profile.said_hello:
             return self._snapshot(viewer)
-        messages = catch_up(screen, name, viewer.profile, viewer.place)
+        messages = catch_up(screen, name, viewer.profile, viewer.cursor)
         if messages is None:
             return self._snapshot(viewer)
-        part = viewer.place.part
+        part = viewer.cursor.part
         frames = self._encode(viewer, messages, part)
-        viewer.part = viewer.part if place.part == part else place.part
-        return Join(viewer, frames, place, kind="whole")
+        viewer.part = viewer.part if cursor.part == part else cursor.part
+        return Join(viewer, frames, cursor, kind="whole")
 
     def _snapshot(self, viewer: Viewer) -> Join:
         screen, name = self._session.screen, self._session.name
-        profile, place = viewer.profile, self._session.place
+        profile, cursor = viewer.profile, self._session.cursor
         viewer.part = None
         workflow = self._session.head.workflow
         begin = opening(screen, name, profile, screen.older, screen.gaps, workflow)
@@ -320,8 +320,8 @@ class Delivery:
             told = turns_whole(screen, settled, name, profile)
             shared = self._settled[key] = Frames(self._encode(viewer, told, None))
         frames = [*self._encode(viewer, begin, None), *shared, *self._encode(viewer, end, None)]
-        viewer.part = place.part
-        return Join(viewer, frames, place, shared, "whole")
+        viewer.part = cursor.part
+        return Join(viewer, frames, cursor, shared, "whole")
 
     def _ready(self, viewer: Viewer, resume: Literal["new", "replay"]) -> list[bytes]:
         name = self._session.name

@@ -115,16 +115,16 @@ def rename(session: Session, title: str | None, pinned: bool | None) -> None:
         session.record("session.updated", {**changed})
 
 
-def said_in(session: Session, drained: TextBatch | Batch) -> list[Said]:
-    """Gives what the turns said that ended in what was drained."""
-    if isinstance(drained, TextBatch):
+def said_in(session: Session, batch: TextBatch | Batch) -> list[Said]:
+    """Gives what the turns said that ended in a batch."""
+    if isinstance(batch, TextBatch):
         return []
-    ended = [str(one.ids["turn_id"]) for one in _ends_in(drained)]
+    ended = [str(one.ids["turn_id"]) for one in _ends_in(batch)]
     return [Said(turn, said_of(session, turn)) for turn in ended if _shows(session, turn)]
 
 
-def _ends_in(drained: Batch) -> list[RecordedFact]:
-    return [one for one in drained.recorded if isinstance(one, RecordedFact) and one.type in _ENDS]
+def _ends_in(batch: Batch) -> list[RecordedFact]:
+    return [one for one in batch.recorded if isinstance(one, RecordedFact) and one.type in _ENDS]
 
 
 def _shows(session: Session, turn_id: str) -> bool:

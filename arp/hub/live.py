@@ -40,7 +40,7 @@ class Gathered(Struct, frozen=True):
 
     live: LiveSession
     expected: int
-    drained: TextBatch | Batch
+    batch: TextBatch | Batch
     joins: Sequence[Join]
     actions: Sequence[Action]
 
@@ -232,21 +232,21 @@ class LiveSession:
             turn.flush()
         delivery = self.delivery
         if self.is_provisional:
-            nothing = msgspec.structs.replace(delivery.place, seq=log.stored)
-            drained: TextBatch | Batch = Batch([], [], nothing)
+            nothing = msgspec.structs.replace(delivery.cursor, seq=log.stored)
+            batch: TextBatch | Batch = Batch([], [], nothing)
         else:
-            drained = log.drain(at)
+            batch = log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
         actions: Sequence[Action] = ()
         if self._actions:  # never hand out a list that goes on growing: its time is the next write
             actions, self._actions = self._actions, []
-        return Gathered(self, log.stored, drained, joins, actions)
+        return Gathered(self, log.stored, batch, joins, actions)
 
     def deliver(self, gathered: Gathered) -> None:
         """Shows what has become durable, and does what waited for it."""
-        drained = gathered.drained
-        self.session.log.stored = drained.sequence
-        self.delivery.deliver(drained)
+        batch = gathered.batch
+        self.session.log.stored = batch.sequence
+        self.delivery.deliver(batch)
         for join in gathered.joins:
             self.delivery.finish(join)
         for action in gathered.actions:

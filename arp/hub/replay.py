@@ -68,7 +68,7 @@ class Replayer:
             while live is not None and _is_there(viewer, live, resume):
                 if viewer.outbox.buffered > self._settings.high_water_bytes:
                     await asyncio.sleep(DRAIN_S)
-                elif after < live.delivery.place.seq:
+                elif after < live.delivery.cursor.seq:
                     last = await self._send_chunk(live, viewer, after, limit)
                     limit, after = min(CHUNK, 2 * (last - after)), last
                 else:
@@ -88,7 +88,7 @@ class Replayer:
             The sequence of the last fact that was told.
         """
         resume = viewer.resume
-        limit = min(limit, live.delivery.place.seq - after)
+        limit = min(limit, live.delivery.cursor.seq - after)
         try:
             chunk = await self._store.read(live.session.head.session_id, after, limit)
         except FactUnreadable as error:

@@ -237,10 +237,10 @@ class Log:
         spoken.thread_id = self._threads.of(turn_id)
         self._recorded.append(spoken)
 
-    def place(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """Gives how far a renderer is that has been told everything; closes the open text."""
         self.close()
-        return self.speech.place(self.sequence)
+        return self.speech.cursor(self.sequence)
 
     def drain(self, at: str) -> TextBatch | Batch:
         """Takes what was recorded since the last time, as facts of one moment.
@@ -261,7 +261,7 @@ class Log:
             if one.type in TELLING and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
         facts = [one.fact(self._writer, at) for one in recorded]
-        return Batch(facts, recorded, speech.place(self.sequence))
+        return Batch(facts, recorded, speech.cursor(self.sequence))
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
         """Gives what tells an input or an end with its time, which the screen gets too."""

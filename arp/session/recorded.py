@@ -116,7 +116,7 @@ class Text(Struct, eq=False, gc=False):
         self.text = text
 
     @property
-    def place(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """How far a renderer is that has been told everything up to it."""
         return Cursor(self.sequence, self.part, self.characters, self.turn_id, self.thinking)
 
@@ -185,9 +185,9 @@ class TextBatch(Struct, frozen=True):
         return [self.text]
 
     @property
-    def place(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """How far a renderer is that has been told all of it."""
-        return self.text.place
+        return self.text.cursor
 
 
 class Batch(Struct, frozen=True):
@@ -195,10 +195,10 @@ class Batch(Struct, frozen=True):
 
     facts: list[bytes]
     recorded: list[Recorded]
-    place: Cursor
+    cursor: Cursor
     """How far a renderer is that has been told all of it."""
 
     @property
     def sequence(self) -> int:
         """Of the newest fact."""
-        return self.place.seq
+        return self.cursor.seq

@@ -140,9 +140,9 @@ class Session:
         return SessionName(self.head.session_id, self.head.epoch, self.log.sequence)
 
     @property
-    def place(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """How far a renderer is that has been told everything recorded so far."""
-        return self.log.place()
+        return self.log.cursor()
 
     @property
     def active(self) -> bool:

@@ -61,7 +61,7 @@ class Speech:
         self._screen, self._turn, self._node = screen, None, None
         self._characters = self._thinking = 0
 
-    def place(self, sequence: int) -> Cursor:
+    def cursor(self, sequence: int) -> Cursor:
         """Gives how far a renderer is that has been told everything up to a sequence."""
         return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 

@@ -91,8 +91,8 @@ def test_text_after_draining_is_a_new_fact() -> None:
 def test_place_is_where_one_stands_who_was_told_all() -> None:
     of = log()
     of.say("t1", "one", SAYING)
-    assert of.place() == Cursor(1, "t1/1", 3, "t1", 0)
-    assert of.drain(AT).place == Cursor(1, "t1/1", 3, "t1", 0)
+    assert of.cursor() == Cursor(1, "t1/1", 3, "t1", 0)
+    assert of.drain(AT).cursor == Cursor(1, "t1/1", 3, "t1", 0)
 
 
 def test_lone_text_is_known_as_such() -> None:
@@ -101,7 +101,7 @@ def test_lone_text_is_known_as_such() -> None:
     of.say("t1", "one", SAYING)
     said = of.drain(AT)
     assert isinstance(said, TextBatch)
-    assert (said.sequence, said.place) == (1, Cursor(1, "t1/1", 3, "t1", 0))
+    assert (said.sequence, said.cursor) == (1, Cursor(1, "t1/1", 3, "t1", 0))
     assert [fact.payload for fact in map(decode, said.facts)] == [{"text": "one"}]
     assert said.recorded == [said.text]
 
@@ -117,7 +117,7 @@ def test_anything_else_is_not_taken_for_a_lone_text(kinds: list[str]) -> None:
     drained = of.drain(AT)
     assert isinstance(drained, Batch)
     assert (drained.sequence, len(drained.facts)) == (len(kinds), len(kinds))
-    assert drained.place == of.place()
+    assert drained.cursor == of.cursor()
 
 
 def test_input_has_its_time_once_it_is_drained_on_the_screen_and_in_what_is_told() -> None:

@@ -87,7 +87,7 @@ def test_cut_at_any_message_and_resumed_is_as_if_never_left(
         (hello,) = renderer_decoder("json").decode(back.connection.hello())
         assert isinstance(hello, RendererHello)
         if hello.resume is None:
-            back.snapshot(run.session, run.place)
+            back.snapshot(run.session, run.cursor)
         else:
             replay(run, back, hello.resume.seq)
         assert back.state() == state(run.session.screen), f"cut behind message {cut}"
@@ -117,7 +117,7 @@ def test_catching_up_from_any_place_equals_having_been_there(
             continue
         run.drain()
         current = [live for live in run.watchers if live.behind is None]
-        places.append((run.place, {live.name: (len(live.frames), live.part) for live in current}))
+        places.append((run.cursor, {live.name: (len(live.frames), live.part) for live in current}))
     run.drain()
     for place, stood in (places[number % len(places)] for number in chosen if places):
         for live in run.watchers:
@@ -127,7 +127,7 @@ def test_catching_up_from_any_place_equals_having_been_there(
             slow = Watcher(live.name, live.profile)
             slow.feed(live.frames[:sent])
             slow.part, slow.behind = part, place
-            slow.catch_up(run.session, run.place)
+            slow.catch_up(run.session, run.cursor)
             assert slow.state() == fresh(run.session, live.profile), live.name
 
 

@@ -68,7 +68,7 @@ def test_session_counts_what_it_recorded() -> None:
     user(session, "hi")
     assert [fact.sequence for fact in facts(session)] == [1, 2, 3]
     assert session.name == SessionName("s", "e", 3)
-    assert session.place == Cursor(3, None, 0, "t1", 0)
+    assert session.cursor == Cursor(3, None, 0, "t1", 0)
 
 
 def test_title_is_the_beginning_of_the_first_text() -> None:

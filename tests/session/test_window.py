@@ -278,10 +278,10 @@ def test_ids_that_left_are_remembered_to_a_number(monkeypatch: pytest.MonkeyPatc
 
 def test_renderer_that_was_behind_when_a_turn_changed_and_left_needs_a_snapshot() -> None:
     session = with_turns(None)
-    place = session.place
+    cursor = session.cursor
     for _ in range(4):
         turn(session)
-    assert catch_up(session.screen, session.name, FULL, place) is None
+    assert catch_up(session.screen, session.name, FULL, cursor) is None
     later = Cursor(session.sequence - 1)
     told = catch_up(session.screen, session.name, FULL, later)
     assert told is not None
