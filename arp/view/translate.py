@@ -22,8 +22,8 @@ from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace
 from arp.protocol.tree import Tree
 from arp.protocol.validation import parse_path
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.fitting import room
-from arp.surface.profile import (
+from arp.view.fitting import room
+from arp.view.profile import (
     Profile,
     fits_in,
     is_native,

@@ -13,7 +13,7 @@ from arp.protocol.messages import RendererCapabilities
 from arp.protocol.node import Node, from_object
 from arp.protocol.slots import may_have_parts, take_children
 from arp.surface.degrade import Supported, degrade
-from arp.surface.fitting import fits, room, shrunk
+from arp.view.fitting import fits, room, shrunk
 
 
 class Profile(Struct, frozen=True):

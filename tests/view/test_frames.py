@@ -9,8 +9,8 @@ import cbor2
 import msgspec
 import pytest
 
-from arp.hub.frames import MAX_FRAME_BYTES, pack
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
+from arp.view.frames import MAX_FRAME_BYTES, pack
 
 DECODE: dict[Encoding, Callable[[bytes], Any]] = {
     "json": msgspec.json.decode,

@@ -26,14 +26,14 @@ from arp.protocol.messages import (
     ToolStartPayload,
 )
 from arp.protocol.patch import Update
-from arp.session.parcels import divided, parcels
+from arp.view.chunks import chunked, divided
 
 MOST = 1024
 
 
 def told(message: AgentMessage, encoding: Encoding = "json") -> list[Any]:
     """The messages that go out, each in a frame of its own."""
-    frames = parcels(message, MOST, encoding)
+    frames = chunked(message, MOST, encoding)
     assert all(len(frame) <= MOST for frame in frames)
     decoder = agent_decoder(encoding)
     return [one for frame in frames for one in decoder.decode(frame)]
@@ -42,7 +42,7 @@ def told(message: AgentMessage, encoding: Encoding = "json") -> list[Any]:
 def test_message_that_fits_is_one_frame_as_it_is() -> None:
     """Nothing is changed."""
     message = Commit(session_id="s", seq=1)
-    assert parcels(message, MOST, "json") == [encode_json(message)]
+    assert chunked(message, MOST, "json") == [encode_json(message)]
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

@@ -22,17 +22,18 @@ from arp.protocol.messages import (
     Render,
     TurnMessage,
 )
-from arp.session.emission import SAYING, THINKING, Audience, Emission, Text, addressed
-from arp.surface.profile import DRAFT, Profile
+from arp.session.recorded import SAYING, THINKING, RecordedFact, Text
+from arp.view.frames import FrameGroup, addressed
+from arp.view.profile import DRAFT, Profile
 from tests.session.conversation import AT, FULL, TEXT, text
 
 WRITER = FactWriter("arp", "s", "main")
-EVERYBODY = Audience(FULL, "json")
+EVERYBODY = FrameGroup(FULL, "json")
 COMMIT = Commit(session_id="s", seq=4, turn_id="t1")
 
 
-def emission(*messages: AgentMessage) -> Emission:
-    return Emission(4, "run.status", {"n": 1}, {"status": "idle"}, list(messages))
+def emission(*messages: AgentMessage) -> RecordedFact:
+    return RecordedFact(4, "run.status", {"n": 1}, {"status": "idle"}, list(messages))
 
 
 def told(frames: list[bytes] | None, encoding: Encoding = "json") -> list[AgentMessage]:
@@ -64,7 +65,7 @@ def test_emission_becomes_the_fact_with_its_place_and_ids() -> None:
 @pytest.mark.parametrize("encoding", ["json", "msgpack", "cbor"])
 def test_frames_are_the_messages_in_order_in_every_encoding(encoding: Encoding) -> None:
     render = Render(session_id="s", seq=4, turn_id="t1", components=[text("a")])
-    frames = emission(render, COMMIT).frames(Audience(FULL, encoding))
+    frames = emission(render, COMMIT).frames(FrameGroup(FULL, encoding))
     assert told(frames, encoding) == [render, COMMIT]
 
 
@@ -73,8 +74,8 @@ def test_profile_that_takes_other_messages_gets_those() -> None:
     one = emission(COMMIT)
     other = TurnMessage(session_id="s", turn_id="t1", status="running")
     one.translated = {TEXT: [other, COMMIT], DRAFT: None}
-    assert told(one.frames(Audience(TEXT, "json"))) == [other, COMMIT]
-    assert one.frames(Audience(DRAFT, "json")) is None
+    assert told(one.frames(FrameGroup(TEXT, "json"))) == [other, COMMIT]
+    assert one.frames(FrameGroup(DRAFT, "json")) is None
     assert told(one.frames(EVERYBODY)) == [COMMIT]
 
 
@@ -107,21 +108,21 @@ def test_thinking_goes_only_to_who_asked_for_it() -> None:
     assert decode(one.fact(WRITER, AT)).type == "reasoning.delta"
     assert one.messages == [delta("hm", kind="thinking")]
     assert told(one.frames(EVERYBODY)) == [delta("hm", kind="thinking")]
-    assert one.frames(Audience(TEXT, "json")) == []
+    assert one.frames(FrameGroup(TEXT, "json")) == []
 
 
 @pytest.mark.parametrize(("known", "target"), [("t1/1", "t1/1"), ("t1/2", None), (None, None)])
 def test_part_that_came_by_a_snapshot_is_named(known: str | None, target: str | None) -> None:
     """There it is a component like any other, not the turn's open part."""
     one = spoken("a", part="t1/1")
-    assert told(one.frames(Audience(FULL, "json", known))) == [delta("a", target=target)]
+    assert told(one.frames(FrameGroup(FULL, "json", known))) == [delta("a", target=target)]
 
 
 @pytest.mark.parametrize("target", ["t1/1", None])
-def test_text_beyond_the_size_that_an_audience_takes_comes_in_pieces(target: str | None) -> None:
+def test_text_beyond_the_size_that_a_group_takes_comes_in_pieces(target: str | None) -> None:
     words = "a".join("0123456789" for _ in range(200))
     profile = msgspec.structs.replace(FULL, limits=Limits(max_message_bytes=1_024))
-    frames = spoken(words, part="t1/1").frames(Audience(profile, "json", target))
+    frames = spoken(words, part="t1/1").frames(FrameGroup(profile, "json", target))
     assert max(map(len, frames)) <= 1_024
     pieces = told(frames)
     assert [one.payload.target for one in pieces if isinstance(one, Delta)] == [target] * len(
@@ -131,11 +132,11 @@ def test_text_beyond_the_size_that_an_audience_takes_comes_in_pieces(target: str
 
 
 def test_text_is_recoded_for_other_encodings() -> None:
-    frames = spoken("ä").frames(Audience(FULL, "msgpack"))
+    frames = spoken("ä").frames(FrameGroup(FULL, "msgpack"))
     assert told(frames, "msgpack") == [delta("ä")]
 
 
-# -- what an audience takes ------------------------------------------------------------------------
+# -- what a group takes -------------------------------------------------------------------------
 
 ECHO = InputEcho(session_id="s", turn_id="t1", input_type="text", data={"text": "hi"})
 THOUGHT = Delta(session_id="s", turn_id="t1", payload=DeltaPayload("hm", kind="thinking"))
@@ -153,24 +154,24 @@ THOUGHT = Delta(session_id="s", turn_id="t1", payload=DeltaPayload("hm", kind="t
 )
 def test_message_goes_to_who_takes_it(message: Any, profile: Profile, gets: bool) -> None:
     """Who knows only the draft is not told inputs."""
-    assert addressed(message, Audience(profile, "json")) == ([message] if gets else [])
+    assert addressed(message, FrameGroup(profile, "json")) == ([message] if gets else [])
 
 
 @pytest.mark.parametrize(
     ("part", "known", "target"),
     [("t1/1", "t1/1", "t1/1"), ("t1/1", "t1/2", None), (None, None, None), (None, "t1/1", None)],
 )
-def test_delta_names_the_part_that_the_audience_knows_by_id(
+def test_delta_names_the_part_that_the_group_knows_by_id(
     part: str | None, known: str | None, target: str | None
 ) -> None:
-    (out,) = addressed(delta("a"), Audience(FULL, "json", known), part)
+    (out,) = addressed(delta("a"), FrameGroup(FULL, "json", known), part)
     assert out == delta("a", target=target)
 
 
 def test_render_for_the_draft_has_one_component_and_a_tool() -> None:
     """The draft's `render` has one; only the first of several replaces what was there."""
     whole = Render(session_id="s", seq=4, components=[text("a"), text("b")], replace=True)
-    first, second = addressed(whole, Audience(DRAFT, "json"))
+    first, second = addressed(whole, FrameGroup(DRAFT, "json"))
     assert first == msgspec.structs.replace(
         whole, components=[text("a")], tool_name="", replace=True
     )
@@ -182,10 +183,10 @@ def test_render_for_the_draft_has_one_component_and_a_tool() -> None:
 
 def test_render_for_the_draft_keeps_its_tool() -> None:
     named = Render(session_id="s", components=[Component("a", "text", {})], tool_name="q")
-    assert addressed(named, Audience(DRAFT, "json")) == [named]
+    assert addressed(named, FrameGroup(DRAFT, "json")) == [named]
 
 
 def test_render_of_nothing_is_told_to_the_draft_too() -> None:
     """It may empty a surface."""
     nothing = Render(session_id="s", components=[], replace=True)
-    assert addressed(nothing, Audience(DRAFT, "json")) == [nothing]
+    assert addressed(nothing, FrameGroup(DRAFT, "json")) == [nothing]

@@ -18,9 +18,9 @@ from arp.protocol.messages import RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.profile import Profile, profile_of
 from arp.surface.surface import Surface
-from arp.surface.translate import Translation
+from arp.view.profile import Profile, profile_of
+from arp.view.translate import Translation
 
 
 def profile(*components: str, features: tuple[str, ...] = ("patch-append",)) -> Profile:

@@ -2,33 +2,29 @@
 
 Theory of operation. A session records facts; each has a sequence and at most one group of messages.
 While a text is still *open*, neighbouring text joins it, so that a write to the ledger costs one
-fact, however many tokens gathered. Frames are made once per audience and shared by all renderers of
+fact, however many tokens gathered. Frames are made once per group and shared by all renderers of
 that kind.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from arp.ledger.fact_writer import FactWriter
-from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.codec import recode
 from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import (
     AgentMessage,
     Delta,
     DeltaPayload,
-    InputEcho,
-    Render,
-    ToolEnd,
-    ToolProgress,
 )
-from arp.session.parcels import parcels
-from arp.surface.profile import Profile
-from arp.surface.snapshot import Place
+from arp.view.frames import FrameGroup, addressed, encoded
+from arp.view.profile import Profile
+from arp.view.snapshot import Cursor
 
 _to_json = msgspec.json.Encoder().encode
 
@@ -36,18 +32,7 @@ THINKING = "reasoning.delta"
 SAYING = "model.delta"
 
 
-class Audience(NamedTuple):
-    """Renderers that get the very same bytes."""
-
-    profile: Profile
-    encoding: Encoding
-    part: str | None = None
-    """A text part that they know by id (it came by a snapshot), not as the open one."""
-    batch: bool = False
-    """They take an array of messages in one frame."""
-
-
-class Emission:
+class RecordedFact:
     """A recorded fact."""
 
     __slots__ = ("ids", "messages", "payload", "sequence", "translated", "type")
@@ -78,20 +63,20 @@ class Emission:
         """Tells whether something takes the place of an input that was told."""
         return self.type == "queue.changed" and "input" in self.payload
 
-    def frames(self, audience: Audience) -> list[bytes] | None:
-        """Gives the frames for an audience; `None` if it needs a snapshot instead."""
-        if self.is_edit and audience.profile.said_hello and not audience.profile.takes("branches"):
+    def frames(self, group: FrameGroup) -> list[bytes] | None:
+        """Gives the frames for a group; `None` if it needs a snapshot instead."""
+        if self.is_edit and group.profile.said_hello and not group.profile.takes("branches"):
             return None
         messages: list[AgentMessage] | None = self.messages
         if self.translated:
-            messages = self.translated.get(audience.profile, messages)
+            messages = self.translated.get(group.profile, messages)
         if messages is None:
             return None
         return [
             frame
             for before in messages
-            for message in addressed(before, audience)
-            for frame in encoded(message, audience)
+            for message in addressed(before, group)
+            for frame in encoded(message, group)
         ]
 
 
@@ -131,9 +116,9 @@ class Text(Struct, eq=False, gc=False):
         self.text = text
 
     @property
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """How far a renderer is that has been told everything up to it."""
-        return Place(self.sequence, self.part, self.characters, self.turn_id, self.thinking)
+        return Cursor(self.sequence, self.part, self.characters, self.turn_id, self.thinking)
 
     @property
     def messages(self) -> list[AgentMessage]:
@@ -149,24 +134,24 @@ class Text(Struct, eq=False, gc=False):
         """Gives the fact, encoded."""
         return writer.text(at, self.sequence, self.type, self.turn_id, self.json, self.thread_id)
 
-    def frames(self, audience: Audience) -> list[bytes]:
-        """Gives the frames for an audience."""
+    def frames(self, group: FrameGroup) -> list[bytes]:
+        """Gives the frames for a group."""
         target = kind = None
         if self.type == THINKING:
-            if not audience.profile.takes("thinking"):
+            if not group.profile.takes("thinking"):
                 return []
             kind = "thinking"
-        elif audience.part is not None and audience.part == self.part:
+        elif group.part is not None and group.part == self.part:
             # After `replace: true` the numbers of text parts begin again: a text that opens its
             # part is no continuation of the one that these renderers know by the same id.
             opens = self.characters == len(self.text)
             target = None if opens else self.part
         frame = self.deltas.delta(self.sequence, self.turn_id, self.json, target, kind)
-        if audience.encoding != "json":
-            frame = recode(frame, audience.encoding)
-        most = audience.profile.limits.max_message_bytes
+        if group.encoding != "json":
+            frame = recode(frame, group.encoding)
+        most = group.profile.limits.max_message_bytes
         if most is not None and len(frame) > most:
-            return [part for one in self._named(target) for part in encoded(one, audience)]
+            return [part for one in self._named(target) for part in encoded(one, group)]
         return [frame]
 
     def _named(self, target: str | None) -> list[AgentMessage]:
@@ -179,65 +164,10 @@ class Text(Struct, eq=False, gc=False):
         return [msgspec.structs.replace(delta, payload=payload)]
 
 
-Recorded: TypeAlias = Emission | Text
+Recorded: TypeAlias = RecordedFact | Text
 
 
-def encoded(message: AgentMessage, audience: Audience) -> list[bytes]:
-    """Gives a message that an audience takes as frames; several if it is too large for one."""
-    most = audience.profile.limits.max_message_bytes
-    if most is None:
-        return [recode(encode_json(message), audience.encoding)]
-    return parcels(message, most, audience.encoding)
-
-
-def addressed(
-    message: AgentMessage, audience: Audience, part: str | None = None
-) -> list[AgentMessage]:
-    """Gives a message as an audience takes it, apart from degrading.
-
-    A renderer that knows only the draft is not told others' inputs and gets one component a
-    `render`; only who asked for `thinking` sees it, and for `tool-detail` what tools are at and
-    return; a text part that came by a snapshot is named in its deltas.
-
-    Args:
-        message: As every renderer could get it.
-        audience: For whom.
-        part: The text part that a delta belongs to.
-    """
-    profile = audience.profile
-    match message:
-        case Delta(payload=DeltaPayload(kind="thinking")):
-            return [message] if profile.takes("thinking") else []
-        case Delta() if part is not None and part == audience.part:
-            payload = msgspec.structs.replace(message.payload, target=part)
-            return [msgspec.structs.replace(message, payload=payload)]
-        case ToolProgress() if not profile.takes("tool-detail"):
-            return []
-        case ToolEnd(payload=end) if not profile.takes("tool-detail"):
-            bare = msgspec.structs.replace(end, result=None, result_ref=None, duration_ms=None)
-            return [msgspec.structs.replace(message, payload=bare)]
-        case InputEcho() if not profile.said_hello:
-            return []
-        case Render() if not profile.said_hello:
-            return _one_by_one(message)
-        case _:
-            return [message]
-
-
-def _one_by_one(message: Render) -> list[AgentMessage]:
-    """Gives one `render` a component; only the first of them replaces what was there."""
-    if not message.components:
-        return [message]
-    name = message.tool_name or ""
-    return [
-        msgspec.structs.replace(
-            message, components=[one], tool_name=name, replace=message.replace and place == 0
-        )
-        for place, one in enumerate(message.components)
-    ]
-
-
-class Said(Struct, frozen=True):
+class TextBatch(Struct, frozen=True):
     """One text, and nothing else that a session recorded since it was last drained.
 
     So there is no commit in it, and nothing that a list of sessions shows. Most of what is ever
@@ -250,25 +180,25 @@ class Said(Struct, frozen=True):
     """Of the newest fact."""
 
     @property
-    def emissions(self) -> list[Recorded]:
+    def recorded(self) -> list[Recorded]:
         """What was recorded, in order."""
         return [self.text]
 
     @property
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """How far a renderer is that has been told all of it."""
-        return self.text.place
+        return self.text.cursor
 
 
-class Drained(Struct, frozen=True):
+class Batch(Struct, frozen=True):
     """What a session recorded since it was last drained."""
 
     facts: list[bytes]
-    emissions: list[Recorded]
-    place: Place
+    recorded: list[Recorded]
+    cursor: Cursor
     """How far a renderer is that has been told all of it."""
 
     @property
     def sequence(self) -> int:
         """Of the newest fact."""
-        return self.place.seq
+        return self.cursor.seq
