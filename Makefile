@@ -105,6 +105,6 @@ lowest: install  ## all tests with the oldest releases that pyproject.toml allow
 
 # Places, not names: to find a package inside a package coverage would import arp, and later once more.
 coverage: install  ## branches of floors 1 to 3 that their own tests miss (there should be none)
-	$(PYTEST) -q tests/protocol tests/surface tests/ledger tests/session --cov-branch \
-	  --cov=arp/protocol --cov=arp/surface --cov=arp/ledger --cov=arp/session \
+	$(PYTEST) -q tests/protocol tests/surface tests/ledger tests/session tests/view --cov-branch \
+	  --cov=arp/protocol --cov=arp/surface --cov=arp/ledger --cov=arp/session --cov=arp/view \
 	  --cov-fail-under=100 $(ARGS)

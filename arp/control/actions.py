@@ -19,7 +19,7 @@ from arp.session.effects import Acknowledge
 from arp.session.inputs import receive
 from arp.session.session import Question
 from arp.surface.answers import answer_value, check_answer, public_answer
-from arp.surface.profile import DRAFT
+from arp.view.profile import DRAFT
 
 READ_FACTS = 1000
 """Facts looked through at once for what became of an action."""

@@ -20,7 +20,7 @@ from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType
 from arp.session.effects import Effect
 from arp.session.inputs import receive, submit
 from arp.session.threads import THREAD
-from arp.surface.profile import DRAFT
+from arp.view.profile import DRAFT
 
 MORE_S = 1.0
 """How much longer than a turn's own grace its end is waited for."""

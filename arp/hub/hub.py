@@ -62,7 +62,7 @@ from arp.session.session import Session
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.store import SessionMeta, Store
-from arp.surface.profile import DRAFT, profile_of
+from arp.view.profile import DRAFT, profile_of
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,9 @@ from msgspec import Struct
 
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.node import Node
-from arp.session.emission import Drained, Emission, Said
+from arp.session.recorded import Batch, RecordedFact, TextBatch
 from arp.session.session import Session
-from arp.store.said import MAX_SAID, Match, words_of
-from arp.store.said import Said as SaidByTurn
+from arp.store.said import MAX_SAID, Match, Said, words_of
 from arp.store.store import SessionMeta, Store
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
@@ -116,16 +115,16 @@ def rename(session: Session, title: str | None, pinned: bool | None) -> None:
         session.record("session.updated", {**changed})
 
 
-def said_in(session: Session, drained: Said | Drained) -> list[SaidByTurn]:
-    """Gives what the turns said that ended in what was drained."""
-    if isinstance(drained, Said):
+def said_in(session: Session, batch: TextBatch | Batch) -> list[Said]:
+    """Gives what the turns said that ended in a batch."""
+    if isinstance(batch, TextBatch):
         return []
-    ended = [str(one.ids["turn_id"]) for one in _ends_in(drained)]
-    return [SaidByTurn(turn, said_of(session, turn)) for turn in ended if _shows(session, turn)]
+    ended = [str(one.ids["turn_id"]) for one in _ends_in(batch)]
+    return [Said(turn, said_of(session, turn)) for turn in ended if _shows(session, turn)]
 
 
-def _ends_in(drained: Drained) -> list[Emission]:
-    return [one for one in drained.emissions if isinstance(one, Emission) and one.type in _ENDS]
+def _ends_in(batch: Batch) -> list[RecordedFact]:
+    return [one for one in batch.recorded if isinstance(one, RecordedFact) and one.type in _ENDS]
 
 
 def _shows(session: Session, turn_id: str) -> bool:

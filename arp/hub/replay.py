@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from arp.hub.frames import pack
 from arp.hub.live import LiveSession
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import ServerTask, start_task
@@ -22,11 +21,11 @@ from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
 from arp.protocol.messages import AgentMessage, Delta, InputEcho, Patch, Render, Resume
 from arp.protocol.patch import Append, Insert, Replace
-from arp.session.emission import Audience, addressed, encoded
 from arp.session.recovery import messages_of
 from arp.store.errors import FactUnreadable, StoreError
 from arp.store.store import Store
-from arp.surface.profile import DRAFT, Profile, is_native, shown_as
+from arp.view.frames import FrameGroup, addressed, encoded, pack
+from arp.view.profile import DRAFT, Profile, is_native, shown_as
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +68,7 @@ class Replayer:
             while live is not None and _is_there(viewer, live, resume):
                 if viewer.outbox.buffered > self._settings.high_water_bytes:
                     await asyncio.sleep(DRAIN_S)
-                elif after < live.delivery.place.seq:
+                elif after < live.delivery.cursor.seq:
                     last = await self._send_chunk(live, viewer, after, limit)
                     limit, after = min(CHUNK, 2 * (last - after)), last
                 else:
@@ -89,7 +88,7 @@ class Replayer:
             The sequence of the last fact that was told.
         """
         resume = viewer.resume
-        limit = min(limit, live.delivery.place.seq - after)
+        limit = min(limit, live.delivery.cursor.seq - after)
         try:
             chunk = await self._store.read(live.session.head.session_id, after, limit)
         except FactUnreadable as error:
@@ -98,16 +97,16 @@ class Replayer:
         if not chunk:
             raise NeedsSnapshot
         chunk = _first_of(chunk)
-        audience, most = viewer.audience, viewer.profile.limits.max_message_bytes
+        group, most = viewer.group, viewer.profile.limits.max_message_bytes
         frames: list[bytes] = []
-        for message in _told(chunk, audience):
-            parts = encoded(message, audience)
+        for message in _told(chunk, group):
+            parts = encoded(message, group)
             if len(parts) > 1 and not frames and isinstance(message, Delta):
                 # It may have some of this text already: its place is that of the last piece.
                 raise NeedsSnapshot
             frames += parts
         if frames and _is_there(viewer, live, resume):
-            viewer.outbox.send(pack(frames, viewer.encoding, most) if audience.batch else frames)
+            viewer.outbox.send(pack(frames, viewer.encoding, most) if group.batch else frames)
         return chunk[-1][0]
 
 
@@ -121,14 +120,14 @@ def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     return chunk
 
 
-def _told(chunk: list[tuple[int, bytes]], audience: Audience) -> Iterator[AgentMessage]:
-    """Gives the messages that show facts, as they were first told to such an audience."""
+def _told(chunk: list[tuple[int, bytes]], group: FrameGroup) -> Iterator[AgentMessage]:
+    """Gives the messages that show facts, as they were first told to such a group."""
     for _, body in chunk:
         fact = decode(body)
         if fact.type == "artifact.changed" and "anew" in fact.payload:
             raise NeedsSnapshot  # it may show the turn that the id was of before
         for told in messages_of(fact):
-            yield from addressed(_as_it_was(told, audience.profile), audience)
+            yield from addressed(_as_it_was(told, group.profile), group)
 
 
 def _is_there(viewer: Viewer, live: LiveSession, resume: Resume | None) -> bool:

@@ -40,10 +40,10 @@ from arp.server.answers import json_response
 from arp.server.chats import bounded, tool_object
 from arp.server.state import ServerState, log_arrival
 from arp.session.window import PastTurn
-from arp.surface.snapshot import snapshot
 from arp.transport.event_stream import ReadyEvents, event, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
+from arp.view.snapshot import snapshot
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from arp.protocol.messages import CANCEL, CONTINUE, PROMOTE, FileRef, Input, Ren
 from arp.protocol.patch import Update
 from arp.protocol.refusal import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
-from arp.session.emission import Emission
+from arp.session.recorded import RecordedFact
 from arp.session.seen import files_named
 from arp.session.session import Question, Session, typed_answer
 from arp.session.standing import Grant
@@ -34,7 +34,7 @@ from arp.surface.answers import (
     public_answer,
 )
 from arp.surface.change import PatchChange
-from arp.surface.profile import Profile
+from arp.view.profile import Profile
 
 UNKNOWN = RendererInfo()
 """A renderer that said nothing of itself."""
@@ -225,7 +225,7 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     return acknowledge(message, turn_id)
 
 
-def _keep_typed(session: Session, turn_id: str, message: Input, recorded: Emission) -> None:
+def _keep_typed(session: Session, turn_id: str, message: Input, recorded: RecordedFact) -> None:
     """Keeps what was typed for the agent, where the ledger has less of it."""
     session.seen.typed.pop(turn_id, None)
     if recorded.payload["input"]["data"] is not message.data:

@@ -22,14 +22,14 @@ from arp.protocol.patch import Append
 from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Found, Redactor
-from arp.session.emission import Drained, Emission, Recorded, Said, Text
 from arp.session.growing import Growing
 from arp.session.projection import At, project
+from arp.session.recorded import Batch, Recorded, RecordedFact, Text, TextBatch
 from arp.session.redacted import cleaned_changes, cleaned_component, cleaned_fact
 from arp.session.speech import Speech
 from arp.session.threads import THREAD, Threads
 from arp.surface.change import Change
-from arp.surface.snapshot import Place
+from arp.view.snapshot import Cursor
 
 TELLING = frozenset(
     ("turn.submitted", "queue.changed", "action.resolved", "turn.completed", "turn.failed")
@@ -103,7 +103,7 @@ class Log:
         payload: JsonObject,
         ids: dict[str, Json],
         messages: list[AgentMessage] | None = None,
-    ) -> Emission:
+    ) -> RecordedFact:
         """Records a fact with the next sequence, without the secrets in it.
 
         Args:
@@ -129,7 +129,7 @@ class Log:
             messages = project(at, type_name, payload, ids)
             for message in messages:
                 self._screen.apply(message, self.sequence)
-        emission = Emission(self.sequence, type_name, payload, ids, messages)
+        emission = RecordedFact(self.sequence, type_name, payload, ids, messages)
         self._recorded.append(emission)
         if found:
             self._tell(found, turn_id)
@@ -218,7 +218,7 @@ class Log:
         findings = [{"rule": rule, "count": found[rule]} for rule in sorted(found)]
         ids = {"thread_id": self._threads.of(turn_id), "turn_id": turn_id} if turn_id else {}
         payload = {"findings": findings}
-        self._recorded.append(Emission(self.sequence, "output.redacted", payload, ids, []))
+        self._recorded.append(RecordedFact(self.sequence, "output.redacted", payload, ids, []))
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
         """Records text; neighbouring text of one kind and turn shares one fact."""
@@ -237,12 +237,12 @@ class Log:
         spoken.thread_id = self._threads.of(turn_id)
         self._recorded.append(spoken)
 
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """Gives how far a renderer is that has been told everything; closes the open text."""
         self.close()
-        return self.speech.place(self.sequence)
+        return self.speech.cursor(self.sequence)
 
-    def drain(self, at: str) -> Said | Drained:
+    def drain(self, at: str) -> TextBatch | Batch:
         """Takes what was recorded since the last time, as facts of one moment.
 
         Args:
@@ -256,12 +256,12 @@ class Log:
         if text is not None and len(recorded) == 1 and recorded[0] is text:
             sequence = text.sequence
             fact = text.fact(self._writer, at)
-            return Said([fact], text, sequence)
+            return TextBatch([fact], text, sequence)
         for one in recorded:
-            if one.type in TELLING and isinstance(one, Emission):
+            if one.type in TELLING and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
         facts = [one.fact(self._writer, at) for one in recorded]
-        return Drained(facts, recorded, speech.place(self.sequence))
+        return Batch(facts, recorded, speech.cursor(self.sequence))
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
         """Gives what tells an input or an end with its time, which the screen gets too."""

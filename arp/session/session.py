@@ -37,21 +37,21 @@ from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
 from arp.session.branches import Branches
 from arp.session.effects import CancelTurn, Effect, StartTurn
-from arp.session.emission import SAYING, Drained, Emission, Said
 from arp.session.log import Log
 from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, isolated, stored
+from arp.session.recorded import SAYING, Batch, RecordedFact, TextBatch
 from arp.session.seen import Seen
 from arp.session.standing import MAX_STATE_BYTES, Grant, Rules, Standing
 from arp.session.threads import Threads
 from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft
-from arp.surface.profile import Profile, fits_in, supported
-from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
-from arp.surface.translate import Translation
 from arp.surface.typed_answer import understand
+from arp.view.profile import Profile, fits_in, supported
+from arp.view.snapshot import Cursor, SessionName
+from arp.view.translate import Translation
 
 
 class Head(Struct, frozen=True):
@@ -141,9 +141,9 @@ class Session:
         return SessionName(self.head.session_id, self.head.epoch, self.log.sequence)
 
     @property
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """How far a renderer is that has been told everything recorded so far."""
-        return self.log.place()
+        return self.log.cursor()
 
     @property
     def active(self) -> bool:
@@ -192,7 +192,7 @@ class Session:
 
     # -- recording -------------------------------------------------------------------------------
 
-    def record(self, type_name: str, payload: JsonObject, **ids: Json) -> Emission:
+    def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
         """Writes a fact, and shows it; see `Log.add`."""
         emission = self.log.add(type_name, payload, ids)
         self.standing.follow(type_name, None, emission.payload, emission.sequence)
@@ -200,7 +200,9 @@ class Session:
             self.threads.begin(ids["thread_id"])
         return emission
 
-    def in_turn(self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json) -> Emission:
+    def in_turn(
+        self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json
+    ) -> RecordedFact:
         """Writes a fact of a turn, and shows it."""
         ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         emission = self.log.add(type_name, payload, ids)
@@ -365,7 +367,7 @@ class Session:
             self.queue.insert(0, turn_id)
             self.tell_line()
 
-    def edit_queued(self, turn_id: str, told: JsonObject) -> Emission:
+    def edit_queued(self, turn_id: str, told: JsonObject) -> RecordedFact:
         """Gives a turn in line another input."""
         changed: JsonObject = {**self._line(self.standing.paused), "input": told}
         return self.in_turn("queue.changed", turn_id, changed)
@@ -593,7 +595,7 @@ class Session:
         """Tells whether there is anything to drain."""
         return not self.log.is_empty
 
-    def drain(self, at: str) -> Said | Drained:
+    def drain(self, at: str) -> TextBatch | Batch:
         """Takes what was recorded since the last time, as facts of one moment (RFC 3339)."""
         return self.log.drain(at)
 

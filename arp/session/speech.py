@@ -13,9 +13,9 @@ from arp.protocol.node import Node
 from arp.protocol.screen import Screen
 from arp.redact.redactor import Redactor
 from arp.redact.stream import CONTEXT, SecretStream
-from arp.session.emission import THINKING, Text
 from arp.session.growing import end_of
-from arp.surface.snapshot import Place
+from arp.session.recorded import THINKING, Text
+from arp.view.snapshot import Cursor
 
 
 class Speech:
@@ -61,9 +61,9 @@ class Speech:
         self._screen, self._turn, self._node = screen, None, None
         self._characters = self._thinking = 0
 
-    def place(self, sequence: int) -> Place:
+    def cursor(self, sequence: int) -> Cursor:
         """Gives how far a renderer is that has been told everything up to a sequence."""
-        return Place(sequence, self._part(), self._characters, self._turn, self._thinking)
+        return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 
     def close(self, is_clean: bool = False) -> bool:
         """Ends the open text, if there is one, and shows it.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Protocol
 
-from arp.hub.frames import Frames
+from arp.view.frames import Frames
 
 TEXT = 0x81
 """A whole text message: FIN and opcode 1."""

@@ -18,7 +18,7 @@ from arp.protocol.patch import Update
 from arp.session.inputs import receive
 from arp.session.session import Head, Session
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.profile import profile_of
+from arp.view.profile import profile_of
 from tests.bench.figures import Figure, alone, compared, percentile, report, rounds
 
 SIZES = (10, 1_000, 10_000)

@@ -13,7 +13,7 @@ from arp.session.effects import Effect
 from arp.session.inputs import receive
 from arp.session.policy import Policy
 from arp.session.session import Head, Session
-from arp.surface.profile import Profile, profile_of
+from arp.view.profile import Profile, profile_of
 
 AT = "2026-11-21T08:00:00.000000Z"
 

@@ -29,7 +29,7 @@ from arp.session.session import Session
 from arp.session.standing import Rules
 from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
-from arp.surface.profile import DRAFT
+from arp.view.profile import DRAFT
 from tests.session.conversation import (
     AT,
     FULL,

@@ -17,7 +17,7 @@ from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
 from arp.session.standing import Rules
 from arp.session.state import decode_state, encode_state
-from arp.surface.profile import profile_of
+from arp.view.profile import profile_of
 from tests.session.conversation import AT, begun, facts, new, send, user
 
 LETS_GO_ON = profile_of(RendererCapabilities(["text"], ["line-pause"]))

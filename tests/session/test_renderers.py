@@ -8,7 +8,7 @@ from arp.protocol.messages import Input, RendererInfo, Viewport
 from arp.session.inputs import receive
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
-from arp.surface.profile import DRAFT
+from arp.view.profile import DRAFT
 
 HEAD = Head("s", "e")
 SWISS = RendererInfo("de-CH", "Europe/Zurich", "dark", Viewport(800, 600))

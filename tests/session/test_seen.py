@@ -14,7 +14,7 @@ from arp.session.inputs import receive
 from arp.session.recovery import restore
 from arp.session.seen import REMEMBERED, Seen, files_named
 from arp.session.session import Head, Session
-from arp.surface.profile import DRAFT
+from arp.view.profile import DRAFT
 
 AT = "2026-11-21T08:00:00.000000Z"
 HEAD = Head("s", "epoch")

@@ -17,11 +17,11 @@ from arp.protocol.errors import (
 from arp.protocol.messages import Commit, Patch, Render
 from arp.protocol.patch import Append, Reorder, Replace, Update
 from arp.session.effects import CancelTurn, StartTurn
-from arp.session.emission import THINKING, Emission
+from arp.session.recorded import THINKING, RecordedFact
 from arp.session.session import About, Session
 from arp.surface.change import PatchChange, RenderChange
-from arp.surface.profile import DRAFT
-from arp.surface.snapshot import Place, SessionName
+from arp.view.profile import DRAFT
+from arp.view.snapshot import Cursor, SessionName
 from tests.session.conversation import (
     AT,
     FULL,
@@ -44,9 +44,9 @@ def props(session: Session, component_id: str, surface: str = "main") -> dict[st
     return tree.component(component_id).props
 
 
-def last_emission(session: Session) -> Emission:
-    emission = session.drain(AT).emissions[-1]
-    assert isinstance(emission, Emission)
+def last_emission(session: Session) -> RecordedFact:
+    emission = session.drain(AT).recorded[-1]
+    assert isinstance(emission, RecordedFact)
     return emission
 
 
@@ -68,7 +68,7 @@ def test_session_counts_what_it_recorded() -> None:
     user(session, "hi")
     assert [fact.sequence for fact in facts(session)] == [1, 2, 3]
     assert session.name == SessionName("s", "e", 3)
-    assert session.place == Place(3, None, 0, "t1", 0)
+    assert session.cursor == Cursor(3, None, 0, "t1", 0)
 
 
 def test_title_is_the_beginning_of_the_first_text() -> None:

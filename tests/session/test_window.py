@@ -11,12 +11,12 @@ from arp.protocol.errors import ArpError, InvalidPatch, UnknownObject
 from arp.protocol.messages import Commit, SessionReady
 from arp.protocol.patch import Insert, Remove, Replace, Update
 from arp.session import window
-from arp.session.emission import Audience
 from arp.session.session import Session
 from arp.session.window import RECENT_TURNS
 from arp.surface.change import PatchChange, RenderChange
-from arp.surface.profile import DRAFT
-from arp.surface.snapshot import Place, catch_up, snapshot
+from arp.view.frames import FrameGroup
+from arp.view.profile import DRAFT
+from arp.view.snapshot import Cursor, catch_up, snapshot
 from tests.session.conversation import AT, FULL, confirm, facts, new, send, text, user
 
 
@@ -216,9 +216,9 @@ def test_id_that_left_may_be_used_again_and_whoever_has_it_gets_a_snapshot() -> 
     facts(session)
     user(session, "x")
     session.commit("t4", "main", [RenderChange([text("a", "again")])])
-    again = session.drain(AT).emissions[-1]
-    assert again.frames(Audience(FULL, "json")) is None
-    assert again.frames(Audience(DRAFT, "json"))
+    again = session.drain(AT).recorded[-1]
+    assert again.frames(FrameGroup(FULL, "json")) is None
+    assert again.frames(FrameGroup(DRAFT, "json"))
 
 
 def test_id_that_a_turn_gave_tells_by_itself_that_it_left() -> None:
@@ -278,11 +278,11 @@ def test_ids_that_left_are_remembered_to_a_number(monkeypatch: pytest.MonkeyPatc
 
 def test_renderer_that_was_behind_when_a_turn_changed_and_left_needs_a_snapshot() -> None:
     session = with_turns(None)
-    place = session.place
+    cursor = session.cursor
     for _ in range(4):
         turn(session)
-    assert catch_up(session.screen, session.name, FULL, place) is None
-    later = Place(session.sequence - 1)
+    assert catch_up(session.screen, session.name, FULL, cursor) is None
+    later = Cursor(session.sequence - 1)
     told = catch_up(session.screen, session.name, FULL, later)
     assert told is not None
     assert isinstance(told[-1], Commit)
