@@ -20,19 +20,21 @@ from msgspec import Struct
 from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
+from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.messages import AgentMessage, Commit, Resume, SessionReady
-from arp.session.recorded import Batch, Text, TextBatch
+from arp.session.recorded import Batch, Cursor, Text, TextBatch
 from arp.session.session import Session
 from arp.view.chunks import divided
-from arp.view.frames import FrameGroup, Frames, addressed, encoded, pack
+from arp.view.frames import FrameGroup, Frames, addressed, encoded, pack, text_frames
+from arp.view.profile import Profile
 from arp.view.snapshot import (
-    Cursor,
     catch_up,
     opening,
     snapshot_turns,
     turns_whole,
     version_of,
 )
+from arp.view.view import View
 
 logger = logging.getLogger(__name__)
 
@@ -63,12 +65,14 @@ class Delivery:
     """The renderers of one session."""
 
     __slots__ = (
+        "_deltas",
         "_groups",
         "_mark",
         "_reached",
         "_session",
         "_settings",
         "_settled",
+        "_views",
         "followers",
         "joining",
         "replay",
@@ -86,7 +90,10 @@ class Delivery:
         self._session = session
         self._settings = settings
         self._mark = mark
+        self._deltas = DeltaWriter(session.head.session_id)
         self._groups: dict[FrameGroup, list[Viewer]] = {}
+        self._views: dict[Profile, View] = {}
+        """Of the profiles of the renderers that are there."""
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
         self._settled: WeakValueDictionary[object, Frames] | None = None
@@ -98,7 +105,9 @@ class Delivery:
     def attach(self, viewer: Viewer) -> None:
         """Lets a renderer join at the next write."""
         self.viewers[viewer.id] = viewer
-        self._session.profiles.add(viewer.profile)
+        if viewer.profile not in self._views:
+            view = self._views[viewer.profile] = View(viewer.profile, self._session.screen)
+            self._session.watchers.append(view)
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
         if self._session.log.sealed is None:
@@ -113,7 +122,7 @@ class Delivery:
         self._leave(viewer)
         viewer.state = "new"
         if not any(other.profile == viewer.profile for other in self.viewers.values()):
-            self._session.profiles.discard(viewer.profile)
+            self._session.watchers.remove(self._views.pop(viewer.profile))
         if self._session.log.sealed is None:
             self._session.record("channel.disconnected", {}, channel_id=viewer.id)
             self._mark()
@@ -166,30 +175,37 @@ class Delivery:
         reached = self._reached
         return reached.cursor if isinstance(reached, TextBatch) else reached
 
-    def deliver(self, drained: TextBatch | Batch) -> None:
-        """Shows facts to all who are current."""
-        if isinstance(drained, TextBatch):
-            self._say(drained.text)
-            self._reached = drained
+    def deliver(self, batch: TextBatch | Batch) -> None:
+        """Send what is durable now to all who are current."""
+        if isinstance(batch, TextBatch):
+            self._deliver_text(batch.text)
+            self._reached = batch
         else:
             for group, viewers in tuple(self._groups.items()):
-                self._deliver_to(group, viewers, drained)
-            self._reached = drained.cursor
+                self._deliver_to(group, viewers, batch)
+            self._reached = batch.cursor
+            for view in self._views.values():
+                view.forget(batch.sequence)
         if self.followers is not None:
             self.followers.rise()
 
-    def _say(self, text: Text) -> None:
+    def _deliver_text(self, text: Text) -> None:
         for group, viewers in tuple(self._groups.items()):
-            frames = text.frames(group)
+            frames = text_frames(text, group, self._deltas)
             if frames:
                 self._send(viewers, Frames(frames) if len(viewers) > 1 else frames, ())
             if group.part is not None and group.part != text.part:
                 self._rename(viewers)
 
-    def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], drained: Batch) -> None:
-        frames, cursor = Frames(), drained.cursor
-        for emission in drained.recorded:
-            made = emission.frames(group)
+    def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], batch: Batch) -> None:
+        frames, cursor = Frames(), batch.cursor
+        view = self._views[group.profile]
+        for one in batch.recorded:
+            made = (
+                text_frames(one, group, self._deltas)
+                if isinstance(one, Text)
+                else view.frames(one, group)
+            )
             if made is None:
                 for viewer in list(viewers):
                     self.resync(viewer)
@@ -200,7 +216,7 @@ class Delivery:
             if group.batch and len(frames) > 1:
                 most = group.profile.limits.max_message_bytes
                 packed = pack(frames, group.encoding, most)
-            commits = [one.sequence for one in drained.recorded if one.type in _COMMITS]
+            commits = [one.sequence for one in batch.recorded if one.type in _COMMITS]
             self._send(viewers, packed, commits)
             if commits and group.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
