@@ -1,7 +1,7 @@
 """Benchmark trials: begun as turns, scored, exported, compared.
 
 Theory of operation. A trial is a turn with a name: what the agent did is in the facts of the turn,
-what it was worth is told from outside. That it ended is noted when somebody asks for more of it,
+what it was worth is told from outside. That it ended is recorded when somebody asks for more of it,
 from how its turn ended; so nothing has to watch, and a restart forgets no trial.
 """
 

@@ -1,4 +1,4 @@
-"""How an export is made: aside, checked, kept beside the ledger, noted in it.
+"""How an export is made: aside, checked, kept beside the ledger, recorded in it.
 
 Theory of operation. Facts are read in pages and taken in a thread, so that others are served
 meanwhile. What is made lies in a directory of its own until it is whole; then it becomes a blob,
@@ -149,7 +149,7 @@ class ExportRun:
                         reason=error.message,
                         through_sequence=through,
                     )
-                    return await self._noted(live, order, state)
+                    return await self._recorded(live, order, state)
                 except PackUnwritable as error:
                     logger.error("export of session %s: %s", live.id, error)
                     raise InternalError("the export cannot be written; the log has why") from None
@@ -181,7 +181,7 @@ class ExportRun:
             gaps=made.gaps,
             verification=made.verification,
         )
-        state = await self._noted(live, order, exported, made.spine, file)
+        state = await self._recorded(live, order, exported, made.spine, file)
         return msgspec.structs.replace(
             state,
             manifest=made.manifest,
@@ -189,7 +189,7 @@ class ExportRun:
             runtime_correlation=made.spine.document(),
         )
 
-    async def _noted(
+    async def _recorded(
         self,
         live: LiveSession,
         order: Order,

@@ -1,4 +1,4 @@
-"""Evidence, replay cases and reviews of sessions: made of the facts, kept beside them, noted."""
+"""Evidence, replay cases and reviews of sessions: made of the facts, kept beside them, recorded."""
 
 from __future__ import annotations
 

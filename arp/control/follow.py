@@ -56,9 +56,7 @@ async def follow(
         ArpError: The session left the hub: it was deleted, or the ledger cannot be written.
         StoreDamaged: The next fact is damaged.
     """
-    followers = live.followers
-    followers.count += 1
-    try:
+    with live.followers.joined():
         while True:
             chunk = await store.read(live.id, after, READ_FACTS)
             for after, fact in chunk:
@@ -69,5 +67,3 @@ async def follow(
             if live.gone.done():  # what was recorded and not written went with it
                 raise live.gone.result()
             await live.beyond(after)
-    finally:
-        followers.count -= 1

@@ -120,7 +120,7 @@ class TaskDesk:
             return await self._state(here, made.id)
 
     async def update(self, asked: UpdateTask) -> TaskState:
-        """Notes what is new of a task.
+        """Record what is new of a task.
 
         Raises:
             InvalidMessage: It has ended, or a reason is missing; nothing has changed.
@@ -168,7 +168,7 @@ class TaskDesk:
             return await self._state(here, asked.task_id, turn_id=turn_id)
 
     async def complete(self, asked: CompleteTask) -> TaskState:
-        """Notes that a task is done.
+        """Record that a task is done.
 
         Raises:
             InvalidMessage: It has ended otherwise; nothing has changed.
@@ -182,7 +182,7 @@ class TaskDesk:
             return await self._state(here, asked.task_id)
 
     async def cancel(self, asked: CancelTask) -> TaskState:
-        """Notes the wish that a task stop, stops the turn of its attempt, then ends it.
+        """Record the request that a task stop, stop the turn of its attempt, then end it.
 
         Raises:
             InvalidMessage: It has ended otherwise; nothing has changed.

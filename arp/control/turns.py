@@ -192,7 +192,7 @@ class Turns:
         return named or next(reversed(live.session.screen.turns)), False, effects
 
     async def cancel(self, asked: CancelTurn) -> TurnState:
-        """Notes the wish that a turn stop, then stops it; the answer does not wait for its end.
+        """Record the request that a turn stop, then stop it; the answer does not wait for its end.
 
         Raises:
             UnknownObject: No such turn, or none runs; nothing has changed.

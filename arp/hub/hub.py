@@ -174,7 +174,7 @@ class Hub:
     def _mend(self, live: LiveSession) -> None:
         """Closes the turn that ran when the session was last in memory; goes on with its queue.
 
-        A stored state that could not be used is noted first: the session is made of its facts.
+        A stored state that could not be used is recorded first: the session is made of its facts.
         """
         if live.session.log.sealed is not None:
             return
@@ -189,7 +189,7 @@ class Hub:
             self.carry_out(live, effects)
 
     async def _note_repair(self, session_id: str, name: str, sequence: int, reason: str) -> None:
-        """Notes in a session that a stored model of it was made again from its facts."""
+        """Record in a session that a stored model of it was made again from its facts."""
         if not self.settings.takes_input:
             return
         live = self.sessions.get(session_id) or await self.directory.load(session_id)

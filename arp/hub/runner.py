@@ -15,6 +15,7 @@ from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch
 from arp.hub.saved import save
 from arp.hub.settings import HubSettings
+from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.turn import Turn
 from arp.hub.writer import Writer
@@ -52,6 +53,8 @@ class Runner:
         carry_out: CarryOut,
     ) -> None:
         self.writer = writer
+        self.spans = Spans()
+        """In which the code of agents runs."""
         self.tasks: dict[ServerTask[None], LiveSession] = {}
         self._handlers = handlers
         self.blobs = blobs
@@ -131,7 +134,8 @@ class Runner:
         status: Any = "failed"
         failed = AgentFailed(FAILED)
         try:
-            await self._work(live.session.head.workflow, turn)
+            with self.spans.of_turn(live.session, turn.id):
+                await self._work(live.session.head.workflow, turn)
             status = "completed"
         except asyncio.CancelledError:
             status = "cancelled"

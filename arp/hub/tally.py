@@ -19,7 +19,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.usage: JsonObject = {}
-        """What was noted so far; never changed in place."""
+        """What was recorded so far; never changed in place."""
         self._components = 0
         self._tools = 0
 

@@ -90,7 +90,7 @@ class ToolCall:
         """Show what came of it: a preview, and where the whole is kept if it is longer.
 
         Args:
-            value: Anything that can be written as JSON; what cannot is noted by its `repr`.
+            value: Anything that can be written as JSON; what cannot is recorded by its `repr`.
         """
         try:
             text = value if isinstance(value, str) else encoded(value).decode()
@@ -102,7 +102,7 @@ class ToolCall:
     async def approve(
         self, title: str, *, rule: str, reason: str | None = None, **props: Json
     ) -> bool:
-        """Asks a person whether the tool may go on, and notes who wanted that and what came of it.
+        """Ask a person whether the tool may go on, and record who wanted that and what came of it.
 
         Args:
             title: What is asked.

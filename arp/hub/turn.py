@@ -247,14 +247,14 @@ class Turn:
         return entries[-limit:]
 
     def usage(self, **used: Json) -> None:
-        """Notes what the turn took: `turn.usage(input_tokens=812, output_tokens=64)`.
+        """Record what the turn took: `turn.usage(input_tokens=812, output_tokens=64)`.
 
         Numbers of several calls add up, of anything else the last is kept. Renderers get all of it
         with the final commit.
 
         Raises:
-            ResourceLimit: More than `MAX_USAGE_BYTES`; nothing is noted.
-            TypeError: It cannot be written as JSON; nothing is noted.
+            ResourceLimit: More than `MAX_USAGE_BYTES`; nothing is recorded.
+            TypeError: It cannot be written as JSON; nothing is recorded.
         """
         self._session.check_running(self.id)
         self._tally.add(used)
@@ -397,7 +397,8 @@ class Turn:
         call.start({} if args is None else args)
         self._live.mark()
         try:
-            yield call
+            with self._runner.spans.of_tool(self._session, self.id, call.call_id):
+                yield call
             await call.settle()
             self._settle()
         except asyncio.CancelledError:
@@ -509,7 +510,7 @@ class Turn:
 
     @property
     def used(self) -> JsonObject | None:
-        """What the agent noted by `usage`."""
+        """What the agent recorded by `usage`."""
         return self._tally.usage or None
 
     @property

@@ -57,8 +57,8 @@ def read_traceparent(text: str | None) -> Caller | None:
     return Caller(match[2], match[3], bool(int(match[4], 16) & SAMPLED))
 
 
-def turn_ids(session_id: str, epoch: str, turn_id: str, traceparent: str | None) -> dict[str, Json]:
-    """Gives what `turn.submitted` carries of its trace, by field name.
+def turn_trace(session_id: str, epoch: str, turn_id: str, traceparent: str | None) -> Trace:
+    """Return the trace of a turn.
 
     Args:
         session_id: Of the session.
@@ -68,21 +68,35 @@ def turn_ids(session_id: str, epoch: str, turn_id: str, traceparent: str | None)
     """
     caller = read_traceparent(traceparent)
     trace_id = caller.trace_id if caller else hex_id(32, session_id, epoch, turn_id)
-    ids: dict[str, Json] = {"trace_id": trace_id, "span_id": hex_id(16, trace_id, epoch, turn_id)}
-    return ids | ({"telemetry": {"traceparent": traceparent}} if caller else {})
+    return Trace(trace_id, hex_id(16, trace_id, epoch, turn_id), caller)
+
+
+def turn_ids(session_id: str, epoch: str, turn_id: str, traceparent: str | None) -> dict[str, Json]:
+    """Return what `turn.submitted` carries of its trace, by field name; see `turn_trace`."""
+    trace = turn_trace(session_id, epoch, turn_id, traceparent)
+    ids: dict[str, Json] = {"trace_id": trace.trace_id, "span_id": trace.span_id}
+    return ids | ({"telemetry": {"traceparent": traceparent}} if trace.caller else {})
+
+
+def tool_span_id(trace_id: str, epoch: str, call_id: str) -> str:
+    """Return the span of a tool call, which is known before its first fact is recorded."""
+    return hex_id(16, trace_id, epoch, call_id)
+
+
+def traceparent_of(submitted: Fact) -> str | None:
+    """Return what the first fact of a turn has of the span outside that asked for it."""
+    told = submitted.telemetry
+    text = told.get("traceparent") if isinstance(told, dict) else None
+    return text if isinstance(text, str) and read_traceparent(text) is not None else None
 
 
 def trace_of(submitted: Fact, epoch: str) -> Trace:
-    """Gives the trace of a turn from its first fact, whether or not that carries one."""
-    told = submitted.telemetry
-    text = told.get("traceparent") if isinstance(told, dict) else None
-    caller = read_traceparent(text if isinstance(text, str) else None)
+    """Return the trace of a turn from its first fact, whether or not that carries one."""
+    caller = read_traceparent(traceparent_of(submitted))
     turn_id = submitted.turn_id or "unknown"
-    made = turn_ids(submitted.session_id, epoch, turn_id, None)
-    trace_id = submitted.trace_id or ""
-    span_id = submitted.span_id or ""
+    trace_id, span_id = submitted.trace_id or "", submitted.span_id or ""
     if not (_TRACE_ID.fullmatch(trace_id) and _SPAN_ID.fullmatch(span_id)):
-        trace_id, span_id, caller = str(made["trace_id"]), str(made["span_id"]), None
+        return turn_trace(submitted.session_id, epoch, turn_id, None)
     return Trace(trace_id, span_id, caller)
 
 

@@ -460,7 +460,9 @@ def stand_in_line(
         submitted["renderer"] = msgspec.to_builtins(renderer)
         session.seen.renderers[turn_id] = renderer
     session.threads.join(turn_id, told.thread)
-    ids = {**told.ids, **_trace(session, turn_id, told.traceparent)}
+    if told.traceparent is not None and read_traceparent(told.traceparent) is not None:
+        session.seen.traceparents[turn_id] = told.traceparent
+    ids = {**told.ids, **_trace(session, turn_id)}
     recorded = session.in_turn("turn.submitted", turn_id, submitted, **ids)
     _keep_typed(session, turn_id, message, recorded)
     remember(session, message, turn_id)
@@ -468,9 +470,10 @@ def stand_in_line(
     return turn_id
 
 
-def _trace(session: Session, turn_id: str, traceparent: str | None) -> dict[str, Json]:
-    """Names the turn's trace, if somebody outside has one or traces are wanted."""
-    if not session.rules.traced and read_traceparent(traceparent) is None:
+def _trace(session: Session, turn_id: str) -> dict[str, Json]:
+    """Return the ids of the turn's trace, if somebody outside has one or traces are wanted."""
+    traceparent = session.seen.traceparents.get(turn_id)
+    if not session.rules.traced and traceparent is None:
         return {}
     return turn_ids(session.head.session_id, session.head.epoch, turn_id, traceparent)
 

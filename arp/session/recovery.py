@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from arp.ledger.fact import Fact
+from arp.ledger.tracing import traceparent_of
 from arp.protocol.errors import ArpError, RemoteError, error_payload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
@@ -174,13 +175,14 @@ def _follow(session: Session, fact: Fact) -> None:
         case "turn.submitted":
             session.queue.append(turn_id)
             _seen(session, payload.get("input"), turn_id)
-            _told_by(session, payload, turn_id)
+            _told_by(session, fact, payload, turn_id)
         case "turn.started":
             session.queue.remove(turn_id)
             session.running = turn_id
         case "turn.completed" | "turn.failed":
             session.running = None if session.running == turn_id else session.running
             session.seen.renderers.pop(turn_id, None)
+            session.seen.traceparents.pop(turn_id, None)
             if turn_id in session.queue:
                 session.queue.remove(turn_id)
         case "queue.changed":
@@ -202,9 +204,11 @@ def _follow(session: Session, fact: Fact) -> None:
             pass
 
 
-def _told_by(session: Session, payload: JsonObject, turn_id: str) -> None:
+def _told_by(session: Session, fact: Fact, payload: JsonObject, turn_id: str) -> None:
     if "renderer" in payload:
         session.seen.renderers[turn_id] = msgspec.convert(payload["renderer"], RendererInfo)
+    if (traceparent := traceparent_of(fact)) is not None:
+        session.seen.traceparents[turn_id] = traceparent
 
 
 def _seen(session: Session, told: JsonObject | None, turn_id: str) -> None:

@@ -22,7 +22,7 @@ all renderers of a session send while one of them looks for a lost connection.""
 class Seen(dict[str, str | None]):
     """What came in before: the turn of each of the newest inputs that had an id."""
 
-    __slots__ = ("files", "renderers", "typed")
+    __slots__ = ("files", "renderers", "traceparents", "typed")
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,6 +31,8 @@ class Seen(dict[str, str | None]):
         no others, and nobody gets others from it."""
         self.renderers: dict[str, RendererInfo] = {}
         """Of turns that are not over: what the renderer that began each said of itself."""
+        self.traceparents: dict[str, str] = {}
+        """Of turns that are not over: the span outside that asked for each, where there is one."""
         self.typed: dict[str, JsonObject] = {}
         """Of turns that are not over: the data of the input that began each, where the ledger has
         less, since it has no secrets. The agent gets what was typed; a restart forgets it."""

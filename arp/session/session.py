@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from arp.ledger.tracing import Trace, turn_trace
 from arp.protocol.catalog import asks
 from arp.protocol.component import Component
 from arp.protocol.errors import (
@@ -182,6 +183,11 @@ class Session:
     def title(self) -> str:
         """What somebody called it, else the beginning of the first text that the user said."""
         return self.standing.title or self.screen.title
+
+    def trace(self, turn_id: str) -> Trace:
+        """Return the trace of a turn that is not over; only its first fact may name another."""
+        traceparent = self.seen.traceparents.get(turn_id)
+        return turn_trace(self.head.session_id, self.head.epoch, turn_id, traceparent)
 
     def status_of(self, turn_id: str) -> str | None:
         """Gives a turn's status; `None` if there is no such turn on the screen."""
@@ -387,7 +393,7 @@ class Session:
             watcher.show_on(self.screen)
 
     def tell_versions(self) -> None:
-        """Notes on the screen which versions of turns there are."""
+        """Show on the screen which versions of turns there are."""
         branches = self.standing.branches
         for turn in self.screen.turns.values() if branches is not None else ():
             if turn.inputs and branches is not None and turn.id in branches:
@@ -453,6 +459,7 @@ class Session:
         if self.running == turn_id:
             self.running = None
         self.seen.typed.pop(turn_id, None)
+        self.seen.traceparents.pop(turn_id, None)
         is_error = status == "failed" and reason != "interrupted"
         if is_error and self.queue and self._can_be_let_on():
             self.tell_line(paused=True)

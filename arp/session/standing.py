@@ -87,8 +87,8 @@ class Standing:
             if isinstance(title := payload.get("title"), str):
                 self.title = one_line(title)
             self.pinned = bool(payload.get("pinned", self.pinned))
-            if "state" in payload and self.shows(turn_id):
-                self.state = payload["state"]
+            if isinstance(state := payload.get("state"), dict) and self.shows(turn_id):
+                self.state = state
         if self.branches is not None:
             self.branches.follow(type_name, turn_id, payload, place)
         elif forks(type_name, payload):

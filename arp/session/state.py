@@ -6,7 +6,7 @@ cache. Bytes of another version, of another life of the session, or that make no
 and the log is read from the first fact.
 
 What a crash loses by design is not in it: text that is held since it may be a secret, what people
-typed beside what the ledger has, what a turn noted of its use before it ended.
+typed beside what the ledger has, what a turn recorded of its use before it ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from arp.session.standing import Grant, Rules, Standing
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
-STATE_VERSION = 6
+STATE_VERSION = 8
 """Raised with whatever changes the bytes, or what a fact does to them."""
 
 Kept: TypeAlias = tuple[int, int]
@@ -89,6 +89,7 @@ class State(Struct, frozen=True):
     inputs: dict[str, str | None]
     files: list[str]
     renderers: dict[str, RendererInfo]
+    traceparents: dict[str, str]
     title: str
     count: int
     named: int
@@ -123,6 +124,7 @@ def encode_state(session: Session) -> bytes:
         seen,
         list(seen.files),
         seen.renderers,
+        seen.traceparents,
         screen.title,
         screen.count,
         screen.named,
@@ -185,7 +187,7 @@ def _fill_standing(standing: Standing, kept: StandingState) -> None:
 def _fill_seen(seen: Seen, state: State) -> None:
     seen.update(state.inputs)
     seen.remember_files(state.files)
-    seen.renderers = state.renderers
+    seen.renderers, seen.traceparents = state.renderers, state.traceparents
 
 
 def _fill_screen(screen: Window, state: State) -> None:

@@ -1,4 +1,4 @@
 """Spans and metrics of OpenTelemetry, derived from the facts of the log.
 
-Read `settings`, `conventions`, `measured`, `timing`, `fold`, then `sink`, `providers`, `follower`.
+Read `settings`, `conventions`, `fold` (facts → spans and figures), `exporting`, `follower`.
 """

@@ -42,22 +42,7 @@ EVIDENCE: Final = "arp.evidence.id"
 
 UNKNOWN: Final = "unknown"
 
-_SECONDS: Final = (
-    0.01,
-    0.02,
-    0.04,
-    0.08,
-    0.16,
-    0.32,
-    0.64,
-    1.28,
-    2.56,
-    5.12,
-    10.24,
-    20.48,
-    40.96,
-    81.92,
-)
+_SECONDS: Final = tuple(0.01 * 2**power for power in range(14))
 """What the conventions advise for durations of operations."""
 
 _WAITS: Final = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400)

@@ -1,29 +1,62 @@
-"""Spans and figures of one session, from its facts in order. Pure.
+"""Spans and metrics of one session, from its facts in order. Pure.
 
-Theory of operation. What begins is kept open under its id until a fact ends it; then it is given
-out as a span. A turn that ends closes what is still open in it, as interrupted. Nothing that
-anybody said, called a tool with or got back is in any attribute: names, ids, numbers and kinds of
-errors alone.
+Theory of operation. What begins is kept open under its id until a fact ends it; then it is returned
+as a span. A turn that ends closes what is still open in it, as interrupted. No text is in any
+attribute, neither what anybody said nor what a tool was called with or returned: names, ids,
+numbers and kinds of errors alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from arp.ledger.fact import Fact
-from arp.ledger.tracing import Trace, hex_id, trace_of
+from arp.ledger.tracing import Trace, hex_id, tool_span_id, trace_of
 from arp.telemetry import conventions as c
-from arp.telemetry.measured import Attributes, Figure, Measured, Span
-from arp.telemetry.timing import nanoseconds, seconds
 
 MOST_OPEN: Final = 1000
-"""Of each kind; the oldest is let go, and never told."""
+"""Of each kind; the oldest is dropped, and never sent."""
 
 MOST_OVER: Final = 64
 """Turns that are over and whose trace is still known, for what comes late."""
+
+Attributes: TypeAlias = dict[str, str | int | float | bool | Sequence[str]]
+
+SpanKind: TypeAlias = Literal["internal", "client", "server"]
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """Something that took a while and is over."""
+
+    name: str
+    kind: SpanKind = "internal"
+    trace: Trace
+    """Of the turn; `trace.span_id` is the turn's span."""
+    span_id: str
+    parent_id: str | None
+    """`None`: nothing is above it but `trace.caller`."""
+    start_ns: int
+    """Since 1970, UTC."""
+    end_ns: int
+    attributes: Attributes
+    error: str | None = None
+    """Why it failed; `None`: it did not."""
+
+
+class Figure(Struct, frozen=True):
+    """One measurement of a metric."""
+
+    metric: str
+    """A name in `conventions.METRICS`."""
+    value: float
+    attributes: Attributes
+
+
+Measured: TypeAlias = Span | Figure
 
 
 class OpenTurn(Struct):
@@ -31,16 +64,20 @@ class OpenTurn(Struct):
 
     trace: Trace
     submitted_ns: int
-    sequence: int
     attributes: Attributes
     started_ns: int | None = None
-    first_ns: int | None = None
+    has_text: bool = False
     used: dict[str, int] = field(default_factory=dict)
     """Tokens by attribute."""
 
+    @property
+    def start_ns(self) -> int:
+        """When its span begins."""
+        return self.submitted_ns if self.started_ns is None else self.started_ns
+
 
 class Open(Struct, frozen=True):
-    """Something in a turn that has begun."""
+    """A request to a model, a tool call or a process that has begun."""
 
     name: str
     span_id: str
@@ -48,13 +85,25 @@ class Open(Struct, frozen=True):
     start_ns: int
     attributes: Attributes
     turn_id: str
-    kind: Literal["internal", "client"] = "internal"
     used: dict[str, int] = field(default_factory=dict)
     """Tokens by attribute."""
 
 
+class Family(Struct, frozen=True):
+    """What `Open` is made of: how facts of one family say what has begun."""
+
+    id_of: Callable[[Fact], str | None]
+    named: Callable[[Fact], tuple[str, Attributes]]
+    """Returns the name of its span, and its attributes."""
+    metric: str
+    """How long it took."""
+    labels: tuple[str, ...]
+    """The attributes of the metric: few values each."""
+    kind: SpanKind = "internal"
+
+
 class SpanFold:
-    """Takes the facts of one session.
+    """Takes the facts of one session, in order.
 
     Args:
         session_id: Of the session.
@@ -65,178 +114,146 @@ class SpanFold:
     def __init__(self, session_id: str, epoch: str, agent: str) -> None:
         self._epoch = epoch
         self._common: Attributes = {c.CONVERSATION: session_id}
-        self._agent = agent
+        self._agent: Attributes = {c.OPERATION: "invoke_agent", c.AGENT: agent or c.UNKNOWN}
         self._turns: dict[str, OpenTurn] = {}
         self._over: dict[str, Trace] = {}
-        self._open: dict[str, dict[str, Open]] = {"model": {}, "tool": {}, "process": {}}
-        self._waits: dict[tuple[str, str], tuple[int, str]] = {}
+        self._open: dict[str, dict[str, Open]] = {name: {} for name in _FAMILIES}
+        self._waits: dict[tuple[str, str], tuple[int, Attributes]] = {}
 
     def wants_text(self, turn_id: str | None) -> bool:
-        """Tells whether a text of a turn says anything new: only its first does."""
+        """Return whether a text of a turn says anything new: only its first does."""
         turn = self._turns.get(turn_id or "")
-        return turn is not None and turn.first_ns is None
+        return turn is not None and not turn.has_text
 
     def fold(self, fact: Fact) -> Iterator[Measured]:
-        """Takes the next fact, and gives what is over with it."""
+        """Take the next fact; return what is over with it."""
         rule = _RULES.get(fact.type)
         at = nanoseconds(fact.timestamp) if rule is not None else None
         if rule is not None and at is not None:
-            yield from rule(self, fact, at)
+            yield from rule(self, fact, at) or ()
 
     # -- turns -----------------------------------------------------------------------------------
 
-    def submitted(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """A turn is there."""
-        attributes: Attributes = {
-            c.OPERATION: "invoke_agent",
-            c.AGENT: self._agent or c.UNKNOWN,
-            **self._common,
-            **_ids(fact),
-        }
-        turn = OpenTurn(trace_of(fact, self._epoch), at, fact.sequence, attributes)
+    def _submitted(self, fact: Fact, at: int) -> None:
+        attributes = self._agent | self._common | _ids(fact) | {c.SEQUENCE: fact.sequence}
+        turn = OpenTurn(trace_of(fact, self._epoch), at, attributes)
         _keep(self._turns, fact.turn_id or c.UNKNOWN, turn, MOST_OPEN)
-        return iter(())
 
-    def started(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """A turn runs."""
+    def _started(self, fact: Fact, at: int) -> Iterator[Measured]:
         turn = self._turns.get(fact.turn_id or "")
         if turn is not None and turn.started_ns is None:
             turn.started_ns = at
-            wait = seconds(turn.submitted_ns, at)
-            turn.attributes[c.QUEUE_WAIT] = wait
-            yield Figure("arp.turn.queue_wait", wait, self._of_agent(), at)
+            wait = turn.attributes[c.QUEUE_WAIT] = seconds(turn.submitted_ns, at)
+            yield Figure("arp.turn.queue_wait", wait, self._agent)
 
-    def said(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """A turn said something."""
+    def _said(self, fact: Fact, at: int) -> Iterator[Measured]:
         turn = self._turns.get(fact.turn_id or "")
-        if turn is None or turn.first_ns is not None:
+        if turn is None or turn.has_text:
             return
-        turn.first_ns = at
-        since = turn.started_ns if turn.started_ns is not None else turn.submitted_ns
-        took = seconds(since, at)
-        turn.attributes[c.FIRST_TEXT] = took
-        yield Figure("arp.turn.time_to_first_text", took, self._of_agent(), at)
+        turn.has_text = True
+        took = turn.attributes[c.FIRST_TEXT] = seconds(turn.start_ns, at)
+        yield Figure("arp.turn.time_to_first_text", took, self._agent)
         for request in self._open["model"].values():
             if request.turn_id == fact.turn_id:
                 name = "gen_ai.client.operation.time_to_first_chunk"
-                yield Figure(name, seconds(request.start_ns, at), _of_model(request), at)
+                yield Figure(name, seconds(request.start_ns, at), _labels("model", request))
 
-    def ended(self, fact: Fact, at: int) -> Iterator[Measured]:
+    def _ended(self, fact: Fact, at: int) -> Iterator[Measured]:
         """A turn is over, and with it what is open in it."""
         turn_id = fact.turn_id or c.UNKNOWN
         turn = self._turns.pop(turn_id, None)
         if turn is None:
             return
-        yield from self._interrupt(turn_id, turn, at)
+        for family, opened in self._open.items():
+            for key in [key for key, one in opened.items() if one.turn_id == turn_id]:
+                yield from _closed(family, opened.pop(key), turn.trace, at, {}, "interrupted")
         failed = fact.status_reason or "failed" if fact.type == "turn.failed" else None
         error = None if failed == "cancelled" else failed
         status = str(fact.payload.get("status") or fact.status or "completed")
-        attributes = turn.attributes | turn.used | {c.STATUS: status, c.SEQUENCE: turn.sequence}
-        start = turn.started_ns if turn.started_ns is not None else turn.submitted_ns
-        caller = turn.trace.caller
         yield Span(
-            name=f"invoke_agent {self._agent or c.UNKNOWN}",
-            kind="server" if caller else "internal",
+            name=f"invoke_agent {self._agent[c.AGENT]}",
+            kind="server" if turn.trace.caller else "internal",
             trace=turn.trace,
             span_id=turn.trace.span_id,
             parent_id=None,
-            start_ns=start,
-            end_ns=max(start, at),
-            attributes=attributes | _failure(error),
+            start_ns=turn.start_ns,
+            end_ns=max(turn.start_ns, at),
+            attributes=turn.attributes | turn.used | {c.STATUS: status} | _failure(error),
             error=error,
         )
         if turn.started_ns is not None:
-            took, what = seconds(start, at), self._of_agent() | _failure(error)
-            yield Figure("gen_ai.invoke_agent.duration", took, what, at)
+            took = seconds(turn.started_ns, at)
+            yield Figure("gen_ai.invoke_agent.duration", took, self._agent | _failure(error))
         _keep(self._over, turn_id, turn.trace, MOST_OVER)
 
-    def _interrupt(self, turn_id: str, turn: OpenTurn, at: int) -> Iterator[Measured]:
-        for family, kept in self._open.items():
-            for key in [key for key, one in kept.items() if one.turn_id == turn_id]:
-                yield from _closed(family, kept.pop(key), turn.trace, at, {}, "interrupted")
-
-    def _of_agent(self) -> Attributes:
-        return {c.OPERATION: "invoke_agent", c.AGENT: self._agent or c.UNKNOWN}
-
-    def _trace(self, turn_id: str) -> Trace | None:
-        turn = self._turns.get(turn_id)
-        return turn.trace if turn is not None else self._over.get(turn_id)
+    def _trace(self, turn_id: str | None) -> Trace | None:
+        turn = self._turns.get(turn_id or "")
+        return turn.trace if turn is not None else self._over.get(turn_id or "")
 
     # -- models, tools, processes ----------------------------------------------------------------
 
-    def began(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """A request to a model, a tool call or a process has begun."""
-        family, turn_id = fact.type.partition(".")[0], fact.turn_id or ""
-        trace = self._trace(turn_id)
+    def _began(self, fact: Fact, at: int) -> None:
+        name = fact.type.partition(".")[0]
+        family, trace = _FAMILIES[name], self._trace(fact.turn_id)
         if trace is None:
             return
-        key, name, attributes = _NAMES[family](fact)
-        kind: Literal["internal", "client"] = "client" if family == "model" else "internal"
-        span_id = hex_id(16, trace.trace_id, fact.event_id)
-        common = self._common | _ids(fact) | {c.SEQUENCE: fact.sequence}
-        call = self._open["tool"].get(fact.tool_call_id or "") if family == "process" else None
-        above = call.span_id if call is not None else trace.span_id
-        made = Open(name, span_id, above, at, attributes | common, turn_id, kind)
-        _keep(self._open[family], key, made, MOST_OPEN)
-        yield from ()
+        key = family.id_of(fact) or c.UNKNOWN
+        span_id, parent_id = hex_id(16, trace.trace_id, fact.event_id), trace.span_id
+        if name == "tool":  # spans of the author's own name it before there is a fact
+            span_id = tool_span_id(trace.trace_id, self._epoch, key)
+        if name == "process" and fact.tool_call_id in self._open["tool"]:
+            parent_id = self._open["tool"][fact.tool_call_id].span_id
+        title, attributes = family.named(fact)
+        attributes |= self._common | _ids(fact) | {c.SEQUENCE: fact.sequence}
+        one = Open(title, span_id, parent_id, at, attributes, fact.turn_id or "")
+        _keep(self._open[name], key, one, MOST_OPEN)
 
-    def finished(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """It is over."""
+    def _finished(self, fact: Fact, at: int) -> Iterator[Measured]:
         family = fact.type.partition(".")[0]
-        one = self._open[family].pop(_key(family, fact), None)
+        one = self._open[family].pop(_FAMILIES[family].id_of(fact) or c.UNKNOWN, None)
         trace = self._trace(one.turn_id) if one is not None else None
         if one is not None and trace is not None:
-            more, error = _outcome(fact)
-            yield from _closed(family, one, trace, at, more, error)
+            yield from _closed(family, one, trace, at, *_outcome(fact))
 
-    def cost(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """Tokens were used, and money."""
-        payload = fact.payload
-        model = {c.REQUEST_MODEL: str(payload.get("model", c.UNKNOWN))}
-        request = self._open["model"].get(fact.model_request_id or "")
-        provider = request.attributes.get(c.PROVIDER) if request is not None else None
-        common: Attributes = {c.OPERATION: "chat", c.PROVIDER: provider or c.UNKNOWN, **model}
-        turn = self._turns.get(fact.turn_id or "")
+    def _cost(self, fact: Fact, at: int) -> Iterator[Measured]:
+        payload, request = fact.payload, self._open["model"].get(fact.model_request_id or "")
+        model: Attributes = {c.REQUEST_MODEL: str(payload.get("model", c.UNKNOWN))}
+        provider = request.attributes[c.PROVIDER] if request is not None else c.UNKNOWN
+        labels: Attributes = {c.OPERATION: "chat", c.PROVIDER: provider, **model}
         for name, kind, attribute in _USED:
             count = payload.get(name)
             if isinstance(count, int) and not isinstance(count, bool):
-                told = common | {c.TOKEN_TYPE: kind}
-                yield Figure("gen_ai.client.token.usage", count, told, at)
-                for one in (turn, request):
+                yield Figure("gen_ai.client.token.usage", count, labels | {c.TOKEN_TYPE: kind})
+                for one in (self._turns.get(fact.turn_id or ""), request):
                     if one is not None:
                         one.used[attribute] = one.used.get(attribute, 0) + count
         amount, currency = payload.get("amount"), payload.get("currency")
         if isinstance(amount, int | float) and isinstance(currency, str):
-            yield Figure("arp.cost", amount, {c.CURRENCY: currency, **model}, at)
+            yield Figure("arp.cost", amount, {c.CURRENCY: currency, **model})
 
     # -- waits and exports -----------------------------------------------------------------------
 
-    def asked(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """Somebody is asked."""
-        key = _waiting(fact)
+    def _asked(self, fact: Fact, at: int) -> None:
+        key, tool = _waiting(fact), fact.payload.get("tool")
         if key is not None:
-            _keep(self._waits, key, (at, str(fact.payload.get("tool") or "")), MOST_OPEN)
-        return iter(())
+            _keep(self._waits, key, (at, {c.TOOL: str(tool)} if tool else {}), MOST_OPEN)
 
-    def answered(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """There is an answer, or there will be none."""
+    def _answered(self, fact: Fact, at: int) -> Iterator[Measured]:
         key = _waiting(fact)
         began = self._waits.pop(key, None) if key is not None else None
         if key is not None and began is not None:
-            what: Attributes = {c.DECISION: str(fact.payload.get("decision", c.UNKNOWN))}
-            what |= {c.TOOL: began[1]} if began[1] else {}
-            yield Figure(f"arp.{key[0]}.wait", seconds(began[0], at), what, at)
+            decision = str(fact.payload.get("decision", c.UNKNOWN))
+            labels = began[1] | {c.DECISION: decision}
+            yield Figure(f"arp.{key[0]}.wait", seconds(began[0], at), labels)
 
-    def exported(self, fact: Fact, at: int) -> Iterator[Measured]:
-        """Something was exported from the facts."""
+    def _exported(self, fact: Fact, at: int) -> Iterator[Measured]:
         payload = fact.payload
         kind, state = (str(payload.get(name, c.UNKNOWN)) for name in ("kind", "state"))
-        what: Attributes = {c.KIND: kind, c.STATE: state}
-        yield Figure("arp.exports", 1, what, at)
-        known = self._trace(fact.turn_id or "")
+        labels: Attributes = {c.KIND: kind, c.STATE: state}
+        yield Figure("arp.exports", 1, labels)
+        known = self._trace(fact.turn_id)
         trace = known or self._own_trace(fact)
         took = payload.get("durationMs")
-        length = int(took * 1e6) if isinstance(took, int | float) else 0
         error = None if state in ("exported", "not_applicable") else state
         names: Attributes = {c.SEQUENCE: fact.sequence, c.EVIDENCE: fact.evidence_id or c.UNKNOWN}
         yield Span(
@@ -244,19 +261,57 @@ class SpanFold:
             trace=trace,
             span_id=hex_id(16, trace.trace_id, fact.event_id),
             parent_id=trace.span_id if known else None,
-            start_ns=at - length,
+            start_ns=at - (int(took * 1e6) if isinstance(took, int | float) else 0),
             end_ns=at,
-            attributes=what | self._common | _ids(fact) | names | _failure(error),
+            attributes=labels | self._common | _ids(fact) | names | _failure(error),
             error=error,
         )
 
     def _own_trace(self, fact: Fact) -> Trace:
-        """Gives a trace for what belongs to no turn that is known."""
+        """Return a trace for what belongs to no turn that is known."""
         if fact.turn_id:
             return trace_of(fact, self._epoch)
         trace_id = hex_id(32, fact.session_id, self._epoch, fact.event_id)
         return Trace(trace_id, hex_id(16, trace_id, fact.event_id))
 
+
+def _model(fact: Fact) -> tuple[str, Attributes]:
+    model = str(fact.payload.get("model", c.UNKNOWN))
+    provider = str(fact.payload.get("provider") or c.UNKNOWN)
+    return f"chat {model}", {c.OPERATION: "chat", c.REQUEST_MODEL: model, c.PROVIDER: provider}
+
+
+def _tool(fact: Fact) -> tuple[str, Attributes]:
+    tool, call = str(fact.payload.get("tool", c.UNKNOWN)), fact.tool_call_id or c.UNKNOWN
+    return f"execute_tool {tool}", {c.OPERATION: "execute_tool", c.TOOL: tool, c.TOOL_CALL: call}
+
+
+def _process(fact: Fact) -> tuple[str, Attributes]:
+    command, pid = fact.payload.get("command"), fact.payload.get("pid")
+    words = command if isinstance(command, list) else str(command or "").split()
+    path = str(words[0]) if words else ""
+    name = path.replace("\\", "/").rpartition("/")[2] or c.UNKNOWN
+    return f"process {name}", {c.EXECUTABLE: name} | ({c.PID: pid} if pid else {})
+
+
+_FAMILIES: Final = {
+    "model": Family(
+        lambda fact: fact.model_request_id,
+        _model,
+        "gen_ai.client.operation.duration",
+        (c.OPERATION, c.PROVIDER, c.REQUEST_MODEL),
+        "client",
+    ),
+    "tool": Family(
+        lambda fact: fact.tool_call_id,
+        _tool,
+        "gen_ai.execute_tool.duration",
+        (c.OPERATION, c.TOOL),
+    ),
+    "process": Family(
+        lambda fact: fact.process_id, _process, "arp.process.duration", (c.EXECUTABLE,)
+    ),
+}
 
 _USED: Final = (
     ("inputTokens", "input", c.INPUT_TOKENS),
@@ -264,68 +319,26 @@ _USED: Final = (
 )
 
 
-def _keep(kept: dict[Any, Any], key: Any, value: Any, most: int) -> None:
-    kept[key] = value
-    if len(kept) > most:
-        del kept[next(iter(kept))]
-
-
-def _ids(fact: Fact) -> Attributes:
-    ids = {
-        c.THREAD: fact.thread_id, c.TURN: fact.turn_id, c.TASK: fact.task_id, c.RUN: fact.run_id,
-    }  # fmt: skip
-    return {name: value for name, value in ids.items() if value}
-
-
-def _failure(error: str | None) -> Attributes:
-    return {c.ERROR: error} if error else {}
-
-
-def _of_model(request: Open) -> Attributes:
-    names = (c.OPERATION, c.PROVIDER, c.REQUEST_MODEL)
-    return {name: request.attributes[name] for name in names}
-
-
-def _key(family: str, fact: Fact) -> str:
-    ids = {
-        "model": fact.model_request_id, "tool": fact.tool_call_id, "process": fact.process_id,
-    }  # fmt: skip
-    return ids[family] or c.UNKNOWN
-
-
-def _model(fact: Fact) -> tuple[str, str, Attributes]:
-    model = str(fact.payload.get("model", c.UNKNOWN))
-    provider = str(fact.payload.get("provider") or c.UNKNOWN)
-    told: Attributes = {c.OPERATION: "chat", c.REQUEST_MODEL: model, c.PROVIDER: provider}
-    return _key("model", fact), f"chat {model}", told
-
-
-def _tool(fact: Fact) -> tuple[str, str, Attributes]:
-    tool, key = str(fact.payload.get("tool", c.UNKNOWN)), _key("tool", fact)
-    told: Attributes = {c.OPERATION: "execute_tool", c.TOOL: tool, c.TOOL_CALL: key}
-    return key, f"execute_tool {tool}", told
-
-
-def _process(fact: Fact) -> tuple[str, str, Attributes]:
-    command = fact.payload.get("command")
-    words = command if isinstance(command, list) else str(command or "").split()
-    path = str(words[0]) if words else c.UNKNOWN
-    name = path.replace("\\", "/").rpartition("/")[2] or c.UNKNOWN
-    told: Attributes = {c.EXECUTABLE: name}
-    pid = fact.payload.get("pid")
-    return _key("process", fact), f"process {name}", told | ({c.PID: pid} if pid else {})
-
-
-_NAMES: Final[dict[str, Callable[[Fact], tuple[str, str, Attributes]]]] = {
-    "model": _model,
-    "tool": _tool,
-    "process": _process,
-}
-"""Family → the id under which it is open, the name of its span, its attributes."""
+def _closed(
+    family: str, one: Open, trace: Trace, at: int, more: Attributes, error: str | None
+) -> Iterator[Measured]:
+    yield Span(
+        name=one.name,
+        kind=_FAMILIES[family].kind,
+        trace=trace,
+        span_id=one.span_id,
+        parent_id=one.parent_id,
+        start_ns=one.start_ns,
+        end_ns=max(one.start_ns, at),
+        attributes=one.attributes | one.used | more | _failure(error),
+        error=error,
+    )
+    labels = _labels(family, one) | _failure(error)
+    yield Figure(_FAMILIES[family].metric, seconds(one.start_ns, at), labels)
 
 
 def _outcome(fact: Fact) -> tuple[Attributes, str | None]:
-    """Gives what the end of something adds, and what kind of failure it was; never its text."""
+    """Return what the end of something adds, and what kind of failure it was; never its text."""
     payload, more = fact.payload, Attributes()
     code = payload.get("exitCode")
     if isinstance(code, int):
@@ -337,33 +350,19 @@ def _outcome(fact: Fact) -> tuple[Attributes, str | None]:
     return more, "exit_code" if fact.type == "process.completed" and code else None
 
 
-_DURATIONS: Final = {
-    "model": ("gen_ai.client.operation.duration", (c.OPERATION, c.PROVIDER, c.REQUEST_MODEL)),
-    "tool": ("gen_ai.execute_tool.duration", (c.OPERATION, c.TOOL)),
-    "process": ("arp.process.duration", (c.EXECUTABLE,)),
-}
-"""Family → its metric, and the attributes by which that is told apart: few values each."""
+def _labels(family: str, one: Open) -> Attributes:
+    return {name: one.attributes[name] for name in _FAMILIES[family].labels}
 
 
-def _closed(
-    family: str, one: Open, trace: Trace, at: int, more: Attributes, error: str | None
-) -> Iterator[Measured]:
-    failure = _failure(error)
-    end = max(one.start_ns, at)
-    yield Span(
-        name=one.name,
-        kind=one.kind,
-        trace=trace,
-        span_id=one.span_id,
-        parent_id=one.parent_id,
-        start_ns=one.start_ns,
-        end_ns=end,
-        attributes=one.attributes | one.used | more | failure,
-        error=error,
-    )
-    metric, names = _DURATIONS[family]
-    what = {name: one.attributes[name] for name in names}
-    yield Figure(metric, seconds(one.start_ns, at), what | failure, at)
+def _failure(error: str | None) -> Attributes:
+    return {c.ERROR: error} if error else {}
+
+
+def _ids(fact: Fact) -> Attributes:
+    ids = {
+        c.THREAD: fact.thread_id, c.TURN: fact.turn_id, c.TASK: fact.task_id, c.RUN: fact.run_id,
+    }  # fmt: skip
+    return {name: value for name, value in ids.items() if value}
 
 
 def _waiting(fact: Fact) -> tuple[str, str] | None:
@@ -372,28 +371,54 @@ def _waiting(fact: Fact) -> tuple[str, str] | None:
     return ("question" if is_question else "permission", key) if key else None
 
 
+def _keep(kept: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+    kept[key] = value
+    if len(kept) > most:
+        del kept[next(iter(kept))]
+
+
 _F = SpanFold
 
-_RULES: Final[dict[str, Callable[[SpanFold, Fact, int], Iterator[Measured]]]] = {
-    "turn.submitted": _F.submitted,
-    "turn.started": _F.started,
-    "turn.completed": _F.ended,
-    "turn.failed": _F.ended,
-    "model.delta": _F.said,
-    **dict.fromkeys(("model.requested", "tool.started", "process.started"), _F.began),
+_RULES: Final[dict[str, Callable[[SpanFold, Fact, int], Iterator[Measured] | None]]] = {
+    "turn.submitted": _F._submitted,
+    "turn.started": _F._started,
+    "turn.completed": _F._ended,
+    "turn.failed": _F._ended,
+    "model.delta": _F._said,
+    **dict.fromkeys(("model.requested", "tool.started", "process.started"), _F._began),
     **dict.fromkeys(
         (
             *("model.completed", "model.failed", "tool.result", "tool.failed"),
             *("process.completed", "process.failed", "process.terminated"),
         ),
-        _F.finished,
+        _F._finished,
     ),
-    "cost.recorded": _F.cost,
-    **dict.fromkeys(("action.required", "permission.requested"), _F.asked),
-    **dict.fromkeys(("action.resolved", "permission.resolved"), _F.answered),
-    "evidence.changed": _F.exported,
+    "cost.recorded": _F._cost,
+    **dict.fromkeys(("action.required", "permission.requested"), _F._asked),
+    **dict.fromkeys(("action.resolved", "permission.resolved"), _F._answered),
+    "evidence.changed": _F._exported,
 }
 """Type of a fact → what it does; others do nothing here."""
 
 TYPES: Final = frozenset(_RULES)
 """Types that matter here."""
+
+# -- times -----------------------------------------------------------------------------------------
+
+_BEGAN = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def nanoseconds(timestamp: str) -> int | None:
+    """Return an RFC 3339 time in nanoseconds since 1970; `None` if it is none."""
+    try:
+        moment = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return None
+    return (moment - _BEGAN) // timedelta(microseconds=1) * 1000
+
+
+def seconds(start_ns: int, end_ns: int) -> float:
+    """Return the time between two moments; a clock that was set back gives 0."""
+    return max(0, end_ns - start_ns) / 1e9

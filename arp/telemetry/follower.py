@@ -3,8 +3,8 @@
 Theory of operation. Once in `ROUND_S` the follower looks how far each log is durable, and reads
 what is new from the store. Nothing waits for it, and no write knows of it: it costs the hub one
 number a session a round. A session that it sees for the first time is read from a little before its
-end, so that a turn which a crash cut off is told with what began before; what was over before this
-process began, or was told already, is told by nobody.
+end, so that a turn which a crash cut off is sent with what began before; what was over before this
+process began, or was sent already, is not sent.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from msgspec import Struct
 from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.ledger.fact import decode
+from arp.ledger.tracing import Trace
 from arp.store.errors import StoreError
-from arp.telemetry.fold import TYPES, SpanFold
-from arp.telemetry.measured import Measured, Span
+from arp.telemetry.fold import TYPES, Measured, SpanFold, nanoseconds
 
 logger = logging.getLogger(__name__)
 
@@ -34,20 +34,23 @@ PAGE = 500
 """Facts read at once, before the loop goes on with others."""
 
 LOOK_BACK = 5000
-"""Facts before a session's end in which a turn that still runs is sought."""
+"""Facts before a session's end that may hold the beginning of a turn that still runs."""
 
-MOST_PLACES = 50_000
-"""Sessions that left the memory of which it is known how far they were told."""
+MOST_EVICTED = 50_000
+"""Evicted sessions of which it is remembered how far they were sent."""
 
 
 class Sink(Protocol):
     """Where what is measured goes."""
 
     def take(self, measured: Iterable[Measured]) -> None:
-        """Takes spans and figures; never waits."""
+        """Take spans and figures; never waits."""
+
+    def is_sampled(self, trace: Trace) -> bool:
+        """Return whether the spans of a turn are kept."""
 
     def close(self) -> None:
-        """Sends what is left. May wait."""
+        """Send what is left. May wait."""
 
 
 class _Head(Struct):
@@ -59,43 +62,45 @@ _head_decoder = msgspec.json.Decoder(_Head)
 
 
 class _Followed:
-    """A session, and how far it is folded and told."""
+    """A session, and how far it is folded and sent."""
 
-    __slots__ = ("epoch", "fold", "place", "told")
+    __slots__ = ("epoch", "fold", "sent", "sequence")
 
-    def __init__(self, live: LiveSession, told: int, stored: int) -> None:
+    def __init__(self, live: LiveSession, sent: int, stored: int) -> None:
         head = live.session.head
         self.epoch = head.epoch
         self.fold = SpanFold(head.session_id, head.epoch, head.workflow)
-        self.told = told
-        """What facts up to here gave is known outside."""
-        self.place = max(0, min(told or stored, stored) - LOOK_BACK)
+        self.sent = sent
+        """What facts up to this one gave was sent before."""
+        self.sequence = max(0, min(sent or stored, stored) - LOOK_BACK)
+        """Of the newest fact that was folded."""
 
 
 class Follower:
-    """Tells a sink what happens in a hub.
+    """Sends what happens in a hub to a sink.
 
     Args:
         hub: A started one.
         sink: Takes what is measured, in the loop's thread.
-        began_ns: What was over before this is not told; since 1970, UTC.
+        began_ns: What was over before this is not sent; since 1970, UTC.
     """
 
     def __init__(self, hub: Hub, sink: Sink, began_ns: int) -> None:
         self._hub = hub
         self._sink = sink
-        self._began_ns = began_ns // 1000 * 1000  # facts tell microseconds
+        hub.runner.spans.is_sampled = sink.is_sampled
+        self._began_ns = began_ns // 1000 * 1000  # facts have microseconds
         self._followed: dict[str, _Followed] = {}
         self._left: dict[tuple[str, str], int] = {}
         """By session and epoch: a session that is deleted and made anew is another."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins to follow."""
+        """Begin to follow."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="arp-telemetry")
 
     async def aclose(self) -> None:
-        """Tells what is durable by now, and closes the sink; the store must still be open."""
+        """Send what is durable by now, and close the sink; the store must still be open."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -113,45 +118,46 @@ class Follower:
                 logger.exception("telemetry missed a round")
 
     async def round(self) -> None:
-        """Tells what became durable since the last one."""
+        """Send what became durable since the last round."""
         for session_id, live in list(self._hub.sessions.items()):
             stored, epoch = live.session.log.stored, live.session.head.epoch
             followed = self._followed.get(session_id)
             if stored and (followed is None or followed.epoch != epoch):
-                told = self._left.pop((session_id, epoch), 0)
-                followed = self._followed[session_id] = _Followed(live, told, stored)
-            if followed is not None and followed.place < stored:
+                sent = self._left.pop((session_id, epoch), 0)
+                followed = self._followed[session_id] = _Followed(live, sent, stored)
+            if followed is not None and followed.sequence < stored:
                 await self._read(session_id, followed)
         for session_id in [name for name in self._followed if name not in self._hub.sessions]:
             followed = self._followed.pop(session_id)
             await self._read(session_id, followed)
-            self._left[session_id, followed.epoch] = followed.place
-            if len(self._left) > MOST_PLACES:
+            self._left[session_id, followed.epoch] = followed.sequence
+            if len(self._left) > MOST_EVICTED:
                 del self._left[next(iter(self._left))]
 
     async def _read(self, session_id: str, followed: _Followed) -> None:
         try:
-            while page := await self._hub.store.read(session_id, followed.place, PAGE):
-                for place, body in page:
-                    followed.place = place  # before: what cannot be told is not tried for ever
-                    self._sink.take(self._measured(followed, place, body))
+            while page := await self._hub.store.read(session_id, followed.sequence, PAGE):
+                for sequence, body in page:
+                    followed.sequence = sequence  # first: what fails is not tried again for ever
+                    self._sink.take(self._measured(followed, sequence, body))
                 await asyncio.sleep(0)
         except StoreError as error:
             logger.warning("session %s is not followed further: %s", session_id, error)
-            followed.place = max(followed.place, self._stored(session_id))
+            followed.sequence = max(followed.sequence, self._stored(session_id))
 
     def _stored(self, session_id: str) -> int:
         live = self._hub.sessions.get(session_id)
         return live.session.log.stored if live is not None else 0
 
-    def _measured(self, followed: _Followed, place: int, body: bytes) -> Iterator[Measured]:
-        """Gives what ends with a fact, if nobody told it before; most are text, and end nothing."""
+    def _measured(self, followed: _Followed, sequence: int, body: bytes) -> Iterator[Measured]:
+        """Return what ends with a fact and was not sent before; most are text and end nothing."""
         head = _head_decoder.decode(body)
         if head.type not in TYPES:
             return
         if head.type == "model.delta" and not followed.fold.wants_text(head.turn_id):
             return
-        for one in followed.fold.fold(decode(body)):
-            at = one.end_ns if isinstance(one, Span) else one.at_ns
-            if place > followed.told and at >= self._began_ns:
+        fact = decode(body)
+        is_new = sequence > followed.sent and (nanoseconds(fact.timestamp) or 0) >= self._began_ns
+        for one in followed.fold.fold(fact):
+            if is_new:
                 yield one

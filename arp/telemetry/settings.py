@@ -1,9 +1,20 @@
-"""Whether telemetry is wanted and can be had. Knows no OpenTelemetry: it may not be installed."""
+"""Whether telemetry is wanted and can be had, and its start.
+
+OpenTelemetry may not be installed: nothing here imports it before it is known to be there.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from arp.hub.hub import Hub
+    from arp.telemetry.follower import Follower
+
+logger = logging.getLogger(__name__)
 
 EXTRA = "agent-rendering-protocol[otel]"
 """What to install."""
@@ -18,7 +29,7 @@ _EXPORTERS = ("OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER")
 
 
 def is_configured(environment: Mapping[str, str]) -> bool:
-    """Tells whether the standard variables say where telemetry goes."""
+    """Return whether the standard variables say where telemetry goes."""
     if is_disabled(environment):
         return False
     if any(environment.get(name, "").strip() for name in _ENDPOINTS):
@@ -27,10 +38,38 @@ def is_configured(environment: Mapping[str, str]) -> bool:
 
 
 def is_disabled(environment: Mapping[str, str]) -> bool:
-    """Tells whether the standard variable switches everything off."""
+    """Return whether the standard variable switches everything off."""
     return environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
 def is_installed() -> bool:
-    """Tells whether the extra is there."""
+    """Return whether the extra is there."""
     return find_spec("opentelemetry") is not None and find_spec("opentelemetry.sdk") is not None
+
+
+def begin(hub: Hub, environment: Mapping[str, str], began_ns: int) -> Follower | None:
+    """Begin to send what happens in a hub to where the standard variables say.
+
+    Without the extra, or with variables that cannot be followed, the log says so and nothing is
+    sent: an agent must not stop for want of telemetry.
+
+    Args:
+        hub: A started one.
+        environment: With the standard variables.
+        began_ns: When it began to start: what it mended then is sent, what was over before is not.
+    """
+    if not is_installed():
+        logger.warning("Telemetry is wanted and not installed; install %s", EXTRA)
+        return None
+    # Only now: they import OpenTelemetry.
+    from arp.telemetry.exporting import open_sink
+    from arp.telemetry.follower import Follower
+
+    try:
+        sink = open_sink(environment)
+    except ValueError as error:
+        logger.warning("No telemetry: %s", error)
+        return None
+    follower = Follower(hub, sink, began_ns)
+    follower.start()
+    return follower

@@ -178,7 +178,7 @@ def calls() -> list[Call]:
 
 
 def classes_with_methods() -> set[type]:
-    """Gives the classes of the room for notes that an author may get in hand."""
+    """Gives the classes of `arp.record` that an author may get in hand."""
     found: set[type] = set()
     for module in pkgutil.iter_modules(arp.record.__path__, "arp.record."):
         loaded = importlib.import_module(module.name)

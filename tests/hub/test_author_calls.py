@@ -149,7 +149,7 @@ def test_any_object_in_any_place_is_refused_or_shown_rightly(call: Call) -> None
 
 
 @BY_NAME
-def test_what_holds_a_plain_value_is_noted_as_that_value(call: Call) -> None:
+def test_what_holds_a_plain_value_is_recorded_as_that_value(call: Call) -> None:
     """A subclass is taken exactly where the plain value is, and is not told from it."""
 
     def thrown(which: int) -> Callable[[], list[Thrown]]:

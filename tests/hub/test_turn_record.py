@@ -1,4 +1,4 @@
-"""What a turn and its tools note besides what is seen."""
+"""What a turn and its tools record besides what is seen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def named(facts: list[Fact], family: str) -> list[tuple[str, dict[str, Any]]]:
     return [(fact.type, fact.payload) for fact in facts if fact.type.startswith(family)]
 
 
-async def test_what_is_noted_keeps_its_order_with_what_is_shown() -> None:
+async def test_what_is_recorded_keeps_its_order_with_what_is_shown() -> None:
     made: list[str] = []
 
     async def agent(turn: Turn) -> None:
@@ -154,7 +154,7 @@ async def test_a_result_beyond_what_may_be_kept_is_cut_and_the_ledger_says_so() 
     assert [fact.output_ref for fact in facts] == [None] * len(facts)
 
 
-async def test_what_a_tool_notes_carries_its_call() -> None:
+async def test_what_a_tool_records_carries_its_call() -> None:
     async def agent(turn: Turn) -> None:
         async with turn.tool("shell") as tool:
             process = tool.record.process("ls")
@@ -165,7 +165,7 @@ async def test_what_a_tool_notes_carries_its_call() -> None:
     assert [(fact.step_id, fact.tool_call_id) for fact in told] == [("t1.1", "t1.1")] * 3
 
 
-async def test_nothing_is_noted_once_the_turn_is_over() -> None:
+async def test_nothing_is_recorded_once_the_turn_is_over() -> None:
     kept: list[Recorder] = []
 
     async def agent(turn: Turn) -> None:
@@ -177,7 +177,7 @@ async def test_nothing_is_noted_once_the_turn_is_over() -> None:
     assert named(facts, "runtime.") == []
 
 
-async def test_the_server_notes_what_belongs_to_no_turn() -> None:
+async def test_the_server_records_what_belongs_to_no_turn() -> None:
     store = HeldStore()
     async with running(store=store) as hub:
         await Renderer(hub).join()

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from arp.ledger.fact import SCHEMA_VERSION, Fact
-from arp.ledger.tracing import Caller, Trace, hex_id, read_traceparent, trace_of, turn_ids
+from arp.ledger.tracing import (
+    Caller,
+    Trace,
+    hex_id,
+    read_traceparent,
+    tool_span_id,
+    trace_of,
+    turn_ids,
+)
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -73,6 +81,12 @@ def test_fact_without_a_trace_gets_the_one_that_is_made_of_its_names(
 ) -> None:
     made = turn_ids("s", "e", "t1", None)
     assert trace_of(submitted(**ids), "e") == Trace(str(made["trace_id"]), str(made["span_id"]))
+
+
+def test_call_of_a_tool_has_a_span_that_no_other_call_turn_or_log_has() -> None:
+    spans = [tool_span_id(TRACE, *names) for names in (("e", "t1.1"), ("e", "t1.2"), ("f", "t1.1"))]
+    assert len({*spans, str(turn_ids("s", "e", "t1", None)["span_id"])}) == 4
+    assert spans[0] == tool_span_id(TRACE, "e", "t1.1")
 
 
 def test_names_are_told_apart_wherever_they_are_cut() -> None:

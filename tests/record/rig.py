@@ -1,4 +1,4 @@
-"""A session in a test's hand, and what it has noted."""
+"""A session in a test's hand, and what it has recorded."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TURN = {"thread_id": "main", "turn_id": "t1"}
 COMMON = ("schema_version", "runtime_id", "session_id", "event_id", "timestamp", "sequence")
 
 
-class Notes:
-    """A session that only notes; its ids begin with the sequence of the first fact, 1."""
+class Recording:
+    """A session in which facts are recorded; its ids begin with the sequence of the first, 1."""
 
     def __init__(self, ids: dict[str, Any] | None = None) -> None:
         self.session = Session(Head("s", "e"), Limits())
@@ -34,7 +34,7 @@ class Notes:
         self.refusal: ArpError | None = None
         """What keeping something raises."""
         self.over: ArpError | None = None
-        """What noting something raises."""
+        """What recording something raises."""
         scope = FactScope(self.session, TURN if ids is None else ids, self._before, self._after)
         self.scope = scope
         self.record = Recorder(scope, Shelf(self._keep, self._read, asyncio.to_thread))

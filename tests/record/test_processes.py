@@ -12,21 +12,21 @@ from arp.protocol.errors import SurfaceDestroyed
 from arp.protocol.messages import Input
 from arp.redact.redactor import MARK
 from arp.session.inputs import submit
-from tests.record.rig import Notes
+from tests.record.rig import Recording
 from tests.redact.test_redactor import ORDINARY, SECRETS
 
 P = {"process_id": "process-1"}
 
 
-async def test_a_process_is_noted_from_its_start_to_its_end() -> None:
-    notes = Notes()
-    process = notes.record.process(["ls", "-l"], cwd="src", pid=7)
+async def test_a_process_is_recorded_from_its_start_to_its_end() -> None:
+    recording = Recording()
+    process = recording.record.process(["ls", "-l"], cwd="src", pid=7)
     process.input("yes\n")
     process.input(b"hunter2", secret=True)
     await process.output("a.py\n")
     await process.output(b"warning", "stderr")
     process.completed(0, 12.5)
-    assert notes.told() == [
+    assert recording.told() == [
         ("process.started", {"command": ["ls", "-l"], "cwd": "src", "pid": 7}, P),
         ("process.input", {"bytes": 4, "preview": "yes\n"}, P),
         ("process.input", {"bytes": 7}, P),
@@ -37,36 +37,36 @@ async def test_a_process_is_noted_from_its_start_to_its_end() -> None:
 
 
 async def test_ten_mebibytes_leave_a_preview_and_a_ref() -> None:
-    notes = Notes()
+    recording = Recording()
     data = b"x" * (10 << 20)
     ref = sha256(data).hexdigest()
-    kept = await notes.record.process("cat big").output(data)
+    kept = await recording.record.process("cat big").output(data)
     assert kept.output_ref == ref
     spilled = {"bytes": 10_485_760, "sha256": ref, "preview": "x" * 2_000}
     output = {"stream": "stdout", "preview": "x" * 2_000, "bytes": 10_485_760}
-    assert notes.told()[1:] == [
+    assert recording.told()[1:] == [
         ("output.spilled", spilled, {**P, "output_ref": ref}),
         ("process.output", output, {**P, "output_ref": ref}),
     ]
-    assert notes.kept[ref] == data
+    assert recording.kept[ref] == data
 
 
 def test_a_process_may_fail_or_be_ended_from_outside() -> None:
-    notes = Notes()
-    process = notes.record.process("sleep 9")
+    recording = Recording()
+    process = recording.record.process("sleep 9")
     process.failed("no such program", exit_code=127, duration_ms=1.0)
     process.terminated("SIGTERM", "cancelled", 2.0)
-    assert notes.told()[1:] == [
+    assert recording.told()[1:] == [
         ("process.failed", {"reason": "no such program", "exitCode": 127, "durationMs": 1.0}, P),
         ("process.terminated", {"signal": "SIGTERM", "reason": "cancelled", "durationMs": 2.0}, P),
     ]
 
 
-def outputs(notes: Notes, stream: str = "stdout") -> str:
+def outputs(recording: Recording, stream: str = "stdout") -> str:
     """What the ledger has of a stream, joined."""
     return "".join(
         payload["preview"]
-        for name, payload, _ in notes.told()
+        for name, payload, _ in recording.told()
         if name == "process.output" and payload["stream"] == stream
     )
 
@@ -76,13 +76,13 @@ async def test_secret_in_two_pieces_of_an_output_is_taken_out_wherever_it_is_cut
     whole: str, cleaned: str, rule: str
 ) -> None:
     for place in range(len(whole) + 1):
-        notes = Notes()
-        process = notes.record.process("x")
+        recording = Recording()
+        process = recording.record.process("x")
         await process.output(whole[:place])
         await process.output("other ", "stderr")
         await process.output(whole[place:].encode())
         process.completed(0)
-        told = notes.told()
+        told = recording.told()
         findings = [payload["findings"] for name, payload, _ in told if name == "output.redacted"]
         assert findings == [[{"rule": rule, "count": 1}]]
         read = [
@@ -95,93 +95,93 @@ async def test_secret_in_two_pieces_of_an_output_is_taken_out_wherever_it_is_cut
 
 @pytest.mark.parametrize("content", ORDINARY)
 async def test_ordinary_output_in_pieces_stays_as_it_is(content: str) -> None:
-    notes = Notes()
-    process = notes.record.process("x")
+    recording = Recording()
+    process = recording.record.process("x")
     for start in range(0, len(content), 3):
         await process.output(content[start : start + 3])
     process.terminated("SIGTERM")
-    assert outputs(notes) == content
+    assert outputs(recording) == content
 
 
-async def test_what_is_held_of_an_output_is_noted_when_its_turn_ends() -> None:
+async def test_what_is_held_of_an_output_is_recorded_when_its_turn_ends() -> None:
     """Also if nobody says that the process ended; and of a process that failed."""
-    notes = Notes()
-    session = notes.session
+    recording = Recording()
+    session = recording.session
     submit(session, Input(input_type="text", data={"text": "hi"}))
-    process = notes.record.process("x")
+    process = recording.record.process("x")
     kept = await process.output("token: abc")
     assert (kept.preview, kept.bytes) == ("token: ", 7)
     kept = await process.output("def")
     assert (kept.preview, kept.bytes, kept.output_ref) == ("", 0, None)
-    failed = notes.record.process("y")
+    failed = recording.record.process("y")
     await failed.output("password=hunt")
     failed.failed("it broke")
     session.end_turn("t1", "completed")
-    told = [payload for name, payload, _ in notes.told() if name == "process.output"]
+    told = [payload for name, payload, _ in recording.told() if name == "process.output"]
     assert [one["preview"] for one in told] == ["token: ", "password=", "hunt", "abcdef"]
     assert [one["bytes"] for one in told] == [7, 9, 4, 6]
 
 
-async def test_turn_ends_although_nothing_more_may_be_noted() -> None:
-    notes = Notes()
-    submit(notes.session, Input(input_type="text", data={"text": "hi"}))
-    process = notes.record.process("x")
+async def test_turn_ends_although_nothing_more_may_be_recorded() -> None:
+    recording = Recording()
+    submit(recording.session, Input(input_type="text", data={"text": "hi"}))
+    process = recording.record.process("x")
     await process.output("token: abc")
-    notes.over = SurfaceDestroyed("turn t1 is over")
-    notes.session.end_turn("t1", "completed")
-    assert notes.session.running is None
+    recording.over = SurfaceDestroyed("turn t1 is over")
+    recording.session.end_turn("t1", "completed")
+    assert recording.session.running is None
 
 
 async def test_large_piece_is_looked_through_beside_the_loop_and_what_it_holds_goes_on() -> None:
-    notes = Notes()
-    process = notes.record.process("x")
+    recording = Recording()
+    process = recording.record.process("x")
     begin = "word " * 20_000 + "token: abc"
     await process.output(begin)
     await process.output("def123 end")
     process.completed(0)
-    (data,) = notes.kept.values()
+    (data,) = recording.kept.values()
     assert data.decode() == begin[:-3]
-    assert outputs(notes).endswith(f"{MARK} end")
+    assert outputs(recording).endswith(f"{MARK} end")
 
 
 async def test_bytes_that_are_no_text_let_go_of_what_is_held() -> None:
-    notes = Notes()
-    process = notes.record.process("x")
+    recording = Recording()
+    process = recording.record.process("x")
     await process.output("token: abc")
     await process.output(b"\0\1\2")
     process.completed(0)
-    assert outputs(notes) == "token: abc\0\1\2"
+    assert outputs(recording) == "token: abc\0\1\2"
 
 
 async def test_output_that_is_cancelled_keeps_what_was_held_before() -> None:
-    notes = Notes()
-    process = notes.record.process("x")
+    recording = Recording()
+    process = recording.record.process("x")
     await process.output("token: abc")
-    noting = asyncio.ensure_future(process.output("word " * 20_000))
+    writing = asyncio.ensure_future(process.output("word " * 20_000))
     await asyncio.sleep(0)
-    noting.cancel()
-    await asyncio.wait([noting])
+    writing.cancel()
+    await asyncio.wait([writing])
     await process.output("def123 end")
-    assert outputs(notes) == f"token: {MARK} end"
+    assert outputs(recording) == f"token: {MARK} end"
 
 
-async def test_long_text_that_was_held_is_noted_in_previews() -> None:
+async def test_long_text_that_was_held_is_recorded_in_previews() -> None:
     """A token that never ends is looked at for 2,048 characters, a preview has 2,000."""
-    notes = Notes()
-    process = notes.record.process("x")
+    recording = Recording()
+    process = recording.record.process("x")
     token = "eyJ" + "a" * 2_040
     await process.output(token)
     process.completed(0)
-    told = [payload for name, payload, _ in notes.told() if name == "process.output"]
+    told = [payload for name, payload, _ in recording.told() if name == "process.output"]
     assert "".join(one["preview"] for one in told) == token
     assert sum(one["bytes"] for one in told) == len(token)
     assert max(len(one["preview"]) for one in told) == 2_000
 
 
 async def test_stream_that_there_is_none_of_is_refused_and_nothing_is_held_for_it() -> None:
-    notes = Notes()
-    process = notes.record.process("x")
+    recording = Recording()
+    process = recording.record.process("x")
     with pytest.raises(ProfileViolation):
         await process.output("token: abc", "nowhere")  # type: ignore[arg-type]  # an author may
     process.completed(0)
-    assert outputs(notes) == ""
+    assert outputs(recording) == ""

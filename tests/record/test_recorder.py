@@ -9,7 +9,7 @@ import pytest
 from arp.ledger.fact_types import ProfileViolation
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Candidate, Comparison
 from arp.record.outputs import Kept
-from tests.record.rig import Notes
+from tests.record.rig import Recording
 
 SHA = "0" * 64
 BENCHMARK = Benchmark("swe", "2", "c1", "x", "candidate", "model")
@@ -17,11 +17,11 @@ REFS = BenchmarkRefs(trajectory="trajectory.json", reward="reward.json")
 
 
 async def test_everything_within_a_run_carries_its_ids() -> None:
-    notes = Notes()
-    inner = notes.record.within(task_id="a", run_id="a.1")
+    recording = Recording()
+    inner = recording.record.within(task_id="a", run_id="a.1")
     await inner.process("make").output("x" * 3_000)
     inner("runtime.warning", {"message": "slow"})
-    told = notes.told()
+    told = recording.told()
     assert len(told) == 4
     assert {(ids["task_id"], ids["run_id"]) for _, _, ids in told} == {("a", "a.1")}
 
@@ -82,9 +82,9 @@ def test_a_fact_of_any_type_is_recorded_by_its_name(
     type_name: str, payload: dict[str, Any], ids: dict[str, Any]
 ) -> None:
     """In the turn, and with the ids that are given."""
-    notes = Notes()
-    notes.record(type_name, payload, **ids)
-    (fact,) = notes.facts()
+    recording = Recording()
+    recording.record(type_name, payload, **ids)
+    (fact,) = recording.facts()
     assert (fact.type, fact.payload) == (type_name, payload)
     assert (fact.thread_id, fact.turn_id) == ("main", "t1")
     assert {name: getattr(fact, name) for name in ids} == ids
@@ -92,22 +92,22 @@ def test_a_fact_of_any_type_is_recorded_by_its_name(
 
 def test_what_belongs_to_no_call_of_a_tool_says_so() -> None:
     """ledger.md 1: a missing correlation is written as `unavailable`."""
-    notes = Notes()
-    notes.record.tools(["read", "write"])
+    recording = Recording()
+    recording.record.tools(["read", "write"])
     none = {"step_id": "unavailable", "tool_call_id": "unavailable"}
-    assert notes.told() == [("tool.catalog.resolved", {"tools": ["read", "write"]}, none)]
+    assert recording.told() == [("tool.catalog.resolved", {"tools": ["read", "write"]}, none)]
 
 
 def test_a_fact_without_a_payload_needs_none() -> None:
-    notes = Notes()
-    notes.record("job.started", job_id="j")
-    assert notes.told() == [("job.started", {}, {"job_id": "j"})]
+    recording = Recording()
+    recording.record("job.started", job_id="j")
+    assert recording.told() == [("job.started", {}, {"job_id": "j"})]
 
 
 def test_what_the_session_records_itself_is_refused() -> None:
-    notes = Notes()
+    recording = Recording()
     with pytest.raises(ProfileViolation, match="recorded by the session itself"):
-        notes.record("turn.started", {})
+        recording.record("turn.started", {})
 
 
 # -- routing -----------------------------------------------------------------------------------
@@ -115,23 +115,23 @@ def test_what_the_session_records_itself_is_refused() -> None:
 
 def test_one_candidate_is_no_error() -> None:
     """ledger.md 6: one model candidate is `routing.single_candidate`, not an error."""
-    notes = Notes()
+    recording = Recording()
     asked: list[str | Candidate] = ["small", Candidate("large", "acme", excluded="no key")]
-    assert notes.record.route(asked) == Candidate("small")
+    assert recording.record.route(asked) == Candidate("small")
     large = {"model": "large", "provider": "acme", "excluded": "no key"}
-    assert notes.told() == [
+    assert recording.told() == [
         ("routing.candidates.resolved", {"candidates": [{"model": "small"}, large]}, {}),
         ("routing.single_candidate", {"model": "small"}, {}),
     ]
 
 
 def test_no_candidate_says_why() -> None:
-    notes = Notes()
-    route = notes.record.route
+    recording = Recording()
+    route = recording.record.route
     assert route([], "no model is set up") is None
     assert route([Candidate("large", excluded="no key")]) is None
     large = {"model": "large", "excluded": "no key"}
-    assert notes.told() == [
+    assert recording.told() == [
         ("routing.candidates.resolved", {"candidates": []}, {}),
         ("routing.not_possible", {"reason": "no model is set up", "candidates": []}, {}),
         ("routing.candidates.resolved", {"candidates": [large]}, {}),
@@ -144,31 +144,31 @@ def test_no_candidate_says_why() -> None:
 
 
 def test_of_several_candidates_somebody_decides() -> None:
-    notes = Notes()
-    assert notes.record.route(["small", "large"]) is None
-    assert [name for name, _, _ in notes.told()] == ["routing.candidates.resolved"]
+    recording = Recording()
+    assert recording.record.route(["small", "large"]) is None
+    assert [name for name, _, _ in recording.told()] == ["routing.candidates.resolved"]
 
 
 # -- files -------------------------------------------------------------------------------------
 
 
 def test_a_file_says_where_its_bytes_are() -> None:
-    notes = Notes()
-    notes.record.file("report", "r.md", mime="text/markdown", kept=Kept("#", 9_000, SHA))
-    notes.record.file("report", "r.md", sha256=SHA)
+    recording = Recording()
+    recording.record.file("report", "r.md", mime="text/markdown", kept=Kept("#", 9_000, SHA))
+    recording.record.file("report", "r.md", sha256=SHA)
     whole = {"name": "r.md", "mime": "text/markdown", "sha256": SHA, "bytes": 9_000}
     ids = {"artifact_id": "report"}
-    assert notes.told() == [
+    assert recording.told() == [
         ("artifact.changed", whole, {**ids, "output_ref": SHA}),
         ("artifact.changed", {"name": "r.md", "sha256": SHA}, ids),
     ]
 
 
 def test_a_file_is_on_no_screen() -> None:
-    notes = Notes()
-    notes.record.file("report", "r.md")
-    assert list(notes.session.screen.surfaces) == ["main"]
-    assert notes.session.screen.surfaces["main"].nodes == {}
+    recording = Recording()
+    recording.record.file("report", "r.md")
+    assert list(recording.session.screen.surfaces) == ["main"]
+    assert recording.session.screen.surfaces["main"].nodes == {}
 
 
 # -- benchmarks --------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ def test_a_file_is_on_no_screen() -> None:
 
 def test_a_trial_is_joined_by_its_task_its_run_and_its_refs() -> None:
     """ledger.md 1: trial and reward also need `taskId`, `runId`, `refs`."""
-    notes = Notes()
-    run = notes.record.within(benchmark=BENCHMARK)
+    recording = Recording()
+    run = recording.record.within(benchmark=BENCHMARK)
     run("benchmark.dataset.resolved", {"tasks": ["fix-1"]})
     trial = run.within(task_id="fix-1", run_id="r1", refs=REFS)
     trial("benchmark.trial.started", {"attempt": 1})
@@ -192,7 +192,7 @@ def test_a_trial_is_joined_by_its_task_its_run_and_its_refs() -> None:
     }
     refs = {"trajectoryRef": "trajectory.json", "rewardRef": "reward.json"}
     ids = {"benchmark": benchmark, "task_id": "fix-1", "run_id": "r1", "refs": refs}
-    assert notes.told() == [
+    assert recording.told() == [
         ("benchmark.dataset.resolved", {"tasks": ["fix-1"]}, {"benchmark": benchmark}),
         ("benchmark.trial.started", {"attempt": 1}, ids),
         ("benchmark.reward.recorded", {"reward": 0.5, "detail": {"tests": 3}}, ids),
@@ -200,11 +200,11 @@ def test_a_trial_is_joined_by_its_task_its_run_and_its_refs() -> None:
 
 
 def test_a_comparison_says_what_was_decided() -> None:
-    notes = Notes()
+    recording = Recording()
     comparison = Comparison("c0", "c1", 0.1, -1, 1.0, 0, "promote")
     ids = {"benchmark": BENCHMARK, "comparison": comparison, "refs": REFS}
-    notes.record("benchmark.comparison.completed", {"reason": "better"}, **ids)
-    ((_, payload, told),) = notes.told()
+    recording.record("benchmark.comparison.completed", {"reason": "better"}, **ids)
+    ((_, payload, told),) = recording.told()
     assert payload == {"reason": "better"}
     assert told["comparison"] == {
         "baseline": "c0",
@@ -229,7 +229,7 @@ def test_a_comparison_says_what_was_decided() -> None:
     ],
 )
 def test_a_trial_without_refs_or_of_no_dataset_is_refused(ids: dict[str, Any], told: str) -> None:
-    notes = Notes()
+    recording = Recording()
     with pytest.raises(ProfileViolation, match=told):
-        notes.record("benchmark.trial.started", {}, task_id="a", run_id="r", **ids)
-    assert notes.facts() == []
+        recording.record("benchmark.trial.started", {}, task_id="a", run_id="r", **ids)
+    assert recording.facts() == []

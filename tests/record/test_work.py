@@ -9,17 +9,17 @@ import pytest
 from arp.ledger.fact_types import ProfileViolation
 from arp.ledger.payload_fields import Delivery
 from arp.protocol.errors import InvalidComponent
-from tests.record.rig import Notes
+from tests.record.rig import Recording
 
 
 def test_a_retry_keeps_the_task_and_the_failed_attempt() -> None:
     """ledger.md 6: a retry keeps the `taskId` and the failed attempt."""
-    notes = Notes()
-    task = notes.record.task("Fetch", task_id="fetch", depends_on=["log-in"], detail={"n": 1})
+    recording = Recording()
+    task = recording.record.task("Fetch", task_id="fetch", depends_on=["log-in"], detail={"n": 1})
     task.attempt("run-a").failed("timeout", retryable=True)
     task.retry("once more").completed([7])
     task.completed([7], artifacts=["f"], evidence_refs=["e"], delivery=Delivery("delivered", "me"))
-    assert notes.told() == [
+    assert recording.told() == [
         (
             "task.created",
             {"objective": "Fetch", "dependsOn": ["log-in"], "detail": {"n": 1}},
@@ -56,12 +56,12 @@ def test_a_retry_keeps_the_task_and_the_failed_attempt() -> None:
 
 
 def test_what_becomes_of_a_task_carries_the_run_that_ran_last() -> None:
-    notes = Notes()
-    task = notes.record.known_task("a", attempts=1, run_id="a.1")
+    recording = Recording()
+    task = recording.record.known_task("a", attempts=1, run_id="a.1")
     task.record("task.progress", {"fraction": 0.5})
     task.retry(run_id="again").failed("no luck")
     task.failed("gave up")
-    assert [(told[0], told[2].get("run_id")) for told in notes.told()] == [
+    assert [(told[0], told[2].get("run_id")) for told in recording.told()] == [
         ("task.progress", "a.1"),
         ("task.retrying", "again"),
         ("task.attempt.started", "again"),
@@ -71,13 +71,13 @@ def test_what_becomes_of_a_task_carries_the_run_that_ran_last() -> None:
 
 
 def test_facts_of_a_task_carry_its_id_and_ids_of_their_own() -> None:
-    notes = Notes()
-    task = notes.record.known_task("a", attempts=2)
+    recording = Recording()
+    task = recording.record.known_task("a", attempts=2)
     task.record("task.accepted")
     task.record("task.waiting", {"waitingFor": "permission", "reason": None})
     task.record("task.started", run_id="a.3")
     task.record("run.status", {"reason": "again"}, run_id="a.3", status="running")
-    assert notes.told() == [
+    assert recording.told() == [
         ("task.accepted", {}, {"task_id": "a"}),
         ("task.waiting", {"waitingFor": "permission"}, {"task_id": "a"}),
         ("task.started", {}, {"task_id": "a", "run_id": "a.3"}),
@@ -90,11 +90,11 @@ def test_facts_of_a_task_carry_its_id_and_ids_of_their_own() -> None:
 
 
 def test_a_known_task_goes_on_counting_its_attempts() -> None:
-    notes = Notes()
-    run = notes.record.known_task("a", attempts=2).retry()
+    recording = Recording()
+    run = recording.record.known_task("a", attempts=2).retry()
     run.record("run.status", {"reason": "again"}, status="running")
     assert (run.number, run.run_id) == (3, "a.3")
-    assert notes.told()[-1] == (
+    assert recording.told()[-1] == (
         "run.status",
         {"reason": "again"},
         {"task_id": "a", "run_id": "a.3", "status": "running"},
@@ -102,11 +102,11 @@ def test_a_known_task_goes_on_counting_its_attempts() -> None:
 
 
 def test_a_subtask_names_its_parent_and_its_root() -> None:
-    notes = Notes()
-    leaf = notes.record.task("All").subtask("Part").subtask("Piece", depends_on=["x"])
+    recording = Recording()
+    leaf = recording.record.task("All").subtask("Part").subtask("Piece", depends_on=["x"])
     leaf.record("task.started")
     ids = {"parent_task_id": "task-2", "root_task_id": "task-1", "task_id": "task-3"}
-    assert notes.told()[1:] == [
+    assert recording.told()[1:] == [
         (
             "task.created",
             {"objective": "Part"},
@@ -127,15 +127,15 @@ def test_a_subtask_names_its_parent_and_its_root() -> None:
 )
 def test_an_attempt_records_its_own_end(error: BaseException, reason: str) -> None:
     """Of an error that is not ours only the kind is told: its text may hold anything."""
-    notes = Notes()
-    task = notes.record.known_task("a", attempts=0)
+    recording = Recording()
+    task = recording.record.known_task("a", attempts=0)
     with pytest.raises(type(error)), task.attempt():
         raise error
     with task.attempt():
         pass
     with task.attempt() as run:
         run.failed("by hand")
-    assert [(name, payload) for name, payload, _ in notes.told()] == [
+    assert [(name, payload) for name, payload, _ in recording.told()] == [
         ("task.attempt.started", {"attempt": 1}),
         ("task.attempt.failed", {"attempt": 1, "reason": reason}),
         ("task.attempt.started", {"attempt": 2}),
@@ -145,29 +145,54 @@ def test_an_attempt_records_its_own_end(error: BaseException, reason: str) -> No
     ]
 
 
+def test_a_task_and_a_subagent_record_their_own_ends_too() -> None:
+    recording = Recording()
+    with recording.record.task("Fetch", task_id="a") as task, task.attempt():
+        pass
+    with (
+        pytest.raises(KeyError),
+        recording.record.task("Fetch", task_id="b") as other,
+        other.attempt(),
+        recording.record.subagent(subagent_id="c"),
+    ):
+        raise KeyError("secret")
+    assert [(name, payload.get("reason")) for name, payload, _ in recording.told()] == [
+        ("task.created", None),
+        ("task.attempt.started", None),
+        ("task.attempt.completed", None),
+        ("task.completed", None),
+        ("task.created", None),
+        ("task.attempt.started", None),
+        ("subagent.spawned", None),
+        ("subagent.failed", "KeyError"),
+        ("task.attempt.failed", "KeyError"),
+        ("task.failed", "KeyError"),
+    ]
+
+
 def test_an_attempt_that_outlives_its_turn_hides_no_error() -> None:
-    notes = Notes()
-    with pytest.raises(KeyError), notes.record.known_task("a", attempts=0).attempt():
-        notes.turn_is_lost()
+    recording = Recording()
+    with pytest.raises(KeyError), recording.record.known_task("a", attempts=0).attempt():
+        recording.turn_is_lost()
 
 
 def test_a_task_without_an_objective_is_none() -> None:
-    notes = Notes()
+    recording = Recording()
     with pytest.raises(ProfileViolation, match=r"payload\.objective: expected a text"):
-        notes.record.task("")
-    assert notes.facts() == []
+        recording.record.task("")
+    assert recording.facts() == []
 
 
 def test_a_subagent_is_followed_by_its_id() -> None:
-    notes = Notes()
-    subagent = notes.record.subagent("reader", "Read it")
+    recording = Recording()
+    subagent = recording.record.subagent("reader", "Read it")
     subagent.record("subagent.status", {"message": "page 1"}, status="running")
     subagent.record("subagent.input", {"text": "faster"})
     subagent.completed(["done"])
     subagent.failed("lost")
     subagent.record("subagent.closed", {"reason": "no longer needed"})
     ids = {"subagent_id": "subagent-1"}
-    assert notes.told() == [
+    assert recording.told() == [
         ("subagent.spawned", {"name": "reader", "objective": "Read it"}, ids),
         ("subagent.status", {"message": "page 1"}, {**ids, "status": "running"}),
         ("subagent.input", {"text": "faster"}, ids),
@@ -175,13 +200,13 @@ def test_a_subagent_is_followed_by_its_id() -> None:
         ("subagent.failed", {"reason": "lost"}, ids),
         ("subagent.closed", {"reason": "no longer needed"}, ids),
     ]
-    assert notes.record.subagent(subagent_id="mine").id == "mine"
+    assert recording.record.subagent(subagent_id="mine").id == "mine"
 
 
 def test_one_failed_item_of_a_job_is_done_again_alone() -> None:
     """ledger.md 6."""
-    notes = Notes()
-    job = notes.record.job("import", 2)
+    recording = Recording()
+    job = recording.record.job("import", 2)
     job.record("job.started")
     with job.item("a"):
         pass
@@ -193,7 +218,7 @@ def test_one_failed_item_of_a_job_is_done_again_alone() -> None:
     job.completed(2, 1)
     job.failed("gave up")
     job.record("job.cancelled", {"reason": "user"})
-    told = notes.told()
+    told = recording.told()
     assert {ids["job_id"] for _, _, ids in told} == {"job-1"}
     assert [(name, payload, ids.get("job_item_id")) for name, payload, ids in told] == [
         ("job.created", {"name": "import", "total": 2}, None),
@@ -214,29 +239,29 @@ def test_one_failed_item_of_a_job_is_done_again_alone() -> None:
 
 
 def test_an_item_that_outlives_its_turn_hides_no_error() -> None:
-    notes = Notes()
-    job = notes.record.job(job_id="mine")
+    recording = Recording()
+    job = recording.record.job(job_id="mine")
     with pytest.raises(KeyError), job.item("a"):
-        notes.turn_is_lost()
+        recording.turn_is_lost()
     assert job.id == "mine"
 
 
 def test_an_item_that_was_ended_by_hand_ends_once() -> None:
-    notes = Notes()
-    with notes.record.job().item("a") as item:
+    recording = Recording()
+    with recording.record.job().item("a") as item:
         item.completed()
-    assert [name for name, _, _ in notes.told()].count("job.item.completed") == 1
+    assert [name for name, _, _ in recording.told()].count("job.item.completed") == 1
 
 
 def test_a_request_its_cost_and_its_end_carry_one_id() -> None:
-    notes = Notes()
-    request = notes.record.model("large", "acme")
+    recording = Recording()
+    request = recording.record.model("large", "acme")
     request.cost(input_tokens=10, output_tokens=2, cached_input_tokens=4)
     request.completed({"input": 10}, "stop")
     request.failed("overloaded", retryable=True)
     ids = {"model_request_id": "model-1"}
     cost = {"model": "large", "inputTokens": 10, "outputTokens": 2, "cachedInputTokens": 4}
-    assert notes.told() == [
+    assert recording.told() == [
         ("model.requested", {"model": "large", "provider": "acme"}, ids),
         ("cost.recorded", cost, ids),
         (
@@ -249,12 +274,12 @@ def test_a_request_its_cost_and_its_end_carry_one_id() -> None:
 
 
 def test_a_request_that_raises_failed_with_the_kind_of_the_error() -> None:
-    notes = Notes()
-    with notes.record.model("large") as request:
+    recording = Recording()
+    with recording.record.model("large") as request:
         request.completed(finish_reason="stop")
-    with pytest.raises(KeyError), notes.record.model("large"):
+    with pytest.raises(KeyError), recording.record.model("large"):
         raise KeyError("secret")
-    assert [(name, payload) for name, payload, _ in notes.told()] == [
+    assert [(name, payload) for name, payload, _ in recording.told()] == [
         ("model.requested", {"model": "large"}),
         ("model.completed", {"model": "large", "finishReason": "stop"}),
         ("model.requested", {"model": "large"}),
@@ -263,22 +288,22 @@ def test_a_request_that_raises_failed_with_the_kind_of_the_error() -> None:
 
 
 def test_an_amount_without_a_currency_is_refused() -> None:
-    notes = Notes()
-    request = notes.record.model("m")
-    notes.facts()
+    recording = Recording()
+    request = recording.record.model("m")
+    recording.facts()
     with pytest.raises(ProfileViolation, match="amount and currency stand there both or not at"):
         request.cost(input_tokens=1, output_tokens=1, amount=1.0)
     with pytest.raises(ProfileViolation, match="three capital letters of ISO 4217"):
         request.cost(input_tokens=1, output_tokens=1, amount=1.0, currency="euro")
-    assert notes.facts() == []
+    assert recording.facts() == []
 
 
 def test_a_compaction_is_one_from_its_beginning_to_its_end() -> None:
-    notes = Notes()
-    with notes.record.compaction("nearly full", 900) as compaction:
+    recording = Recording()
+    with recording.record.compaction("nearly full", 900) as compaction:
         compaction.completed(100, "short", through_sequence=40)
-    notes.record.compaction().failed("the model refused")
-    assert notes.told() == [
+    recording.record.compaction().failed("the model refused")
+    assert recording.told() == [
         (
             "context.compaction.started",
             {"reason": "nearly full", "tokensBefore": 900},
@@ -299,18 +324,18 @@ def test_a_compaction_is_one_from_its_beginning_to_its_end() -> None:
 
 
 def test_a_hook_records_its_own_end() -> None:
-    notes = Notes()
-    with notes.record.hook("lint", "before write"):
+    recording = Recording()
+    with recording.record.hook("lint", "before write"):
         pass
-    with pytest.raises(KeyError), notes.record.hook("lint"):
+    with pytest.raises(KeyError), recording.record.hook("lint"):
         raise KeyError("secret")
-    with notes.record.hook("guard") as hook:
+    with recording.record.hook("guard") as hook:
         hook.completed("deny", 3.0)
-    with notes.record.hook("guard") as hook:
+    with recording.record.hook("guard") as hook:
         hook.failed("timeout", 4.0)
-    with pytest.raises(KeyError), notes.record.hook("late"):
-        notes.turn_is_lost()
-    told = notes.told()
+    with pytest.raises(KeyError), recording.record.hook("late"):
+        recording.turn_is_lost()
+    told = recording.told()
     assert [(name, payload) for name, payload, _ in told] == [
         ("hook.started", {"hook": "lint", "event": "before write"}),
         ("hook.completed", {"hook": "lint"}),

@@ -360,6 +360,22 @@ def frame(run: Run, chance: Random) -> None:
         run.commit(run.session.running, "main", changes)
 
 
+def keep(run: Run, chance: Random) -> None:
+    """The agent keeps something, or something that it cannot keep."""
+    turn = run.session.running
+    word = {"word": chance.choice(WORDS)}
+    states: list[dict[str, Any]] = [{}, {"n": 1}, {"n": True}, word, {"large": LONG * 61}]
+    kept = chance.choice(states)
+    if turn is None:
+        return
+    before = inside(run.session), copy.deepcopy(run.session.standing.state)
+    try:
+        run.session.update_state(turn, kept)
+    except ArpError:
+        run.refused += 1
+        assert (inside(run.session), run.session.standing.state) == before
+
+
 def tool(run: Run, chance: Random) -> None:
     turn = run.session.running
     if turn is None:
@@ -489,6 +505,7 @@ ACTIONS: dict[str, Action] = {
     "show": show,
     "frame": frame,
     "tool": tool,
+    "keep": keep,
     "ask": ask,
     "answer": answer,
     "cancel": cancel,
@@ -510,6 +527,7 @@ WEIGHTED = (
     *("ask",) * 2,
     *("finish",) * 2,
     *("tool",) * 2,
+    *("keep",) * 2,
     *("fall behind",) * 2,
     *("return",) * 2,
     "think",

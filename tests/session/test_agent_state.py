@@ -95,6 +95,12 @@ def test_restored_session_has_the_state() -> None:
     assert restore(HEAD, facts(session), Limits()).standing.state == {"a": 2}
 
 
+def test_state_that_is_no_object_in_a_log_of_others_is_passed_over() -> None:
+    session = begun()
+    session.record("session.updated", {"state": "x", "title": "Sales"})
+    assert (session.standing.state, session.title) == ({}, "Sales")
+
+
 def test_stored_session_has_the_state() -> None:
     session = begun()
     session.update_state("t1", {"a": [1, None, "x"]})

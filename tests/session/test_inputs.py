@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from arp.ledger.tracing import read_traceparent, trace_of
 from arp.protocol.component import Component
 from arp.protocol.errors import (
     ArpError,
@@ -18,12 +19,15 @@ from arp.protocol.errors import (
     SessionBusy,
     UnknownObject,
 )
+from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.effects import Acknowledge, CancelTurn, ResolveQuestion, StartTurn
 from arp.session.inputs import MAX_QUEUE, receive, submit
+from arp.session.recovery import restore
 from arp.session.session import Session
 from arp.session.standing import Rules
+from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft
 from arp.view.profile import DRAFT
@@ -115,6 +119,25 @@ def test_turn_is_a_part_of_the_trace_that_asked_for_it(way: str) -> None:
     assert submitted.trace_id == "4bf92f3577b34da6a3ce929d0e0e4736"
     assert submitted.span_id not in (None, "00f067aa0ba902b7")
     assert submitted.telemetry == {"traceparent": asks}
+
+
+def test_turn_has_the_trace_of_its_first_fact_until_it_is_over() -> None:
+    """Also one that waits in a session that is restored."""
+    session, asks = new(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    session.standing.rules = Rules(session.rules.limits, traced=True)
+    user(session, "one")
+    submit(session, Input(input_type="text", data={"text": "two"}), traceparent=asks)
+    log = facts(session)
+    first = {fact.turn_id: fact for fact in log if fact.type == "turn.submitted"}
+    stored = decode_state(encode_state(session), session.head, session.rules, None)
+    for one in (session, restore(session.head, log, session.rules.limits), stored):
+        for turn_id in ("t1", "t2"):
+            assert one.trace(turn_id) == trace_of(first[turn_id], "e")
+    assert session.trace("t2").caller == read_traceparent(asks)
+    session.end_turn("t1", "completed")
+    session.end_turn("t2", "completed")
+    assert session.seen.traceparents == {}
+    assert restore(session.head, [*log, *facts(session)], Limits()).seen.traceparents == {}
 
 
 def test_input_without_an_id_is_not_acknowledged() -> None:

@@ -15,9 +15,8 @@ from arp.control.control import Control
 from arp.hub.runner import Handler
 from arp.hub.settings import HubSettings
 from arp.store.memory import MemoryStore
+from arp.telemetry.exporting import Sink
 from arp.telemetry.follower import Follower
-from arp.telemetry.providers import make_sink
-from arp.telemetry.sink import Sink
 from tests.control.desk_rig import controlled, talker
 
 WANTED = HubSettings(telemetry=True)
@@ -32,7 +31,7 @@ class Exported:
 
     def sink(self) -> Sink:
         """Gives a sink that exports to here, with the sampler that the environment says."""
-        return make_sink([SimpleSpanProcessor(self._spans)], [self._metrics])
+        return Sink([SimpleSpanProcessor(self._spans)], [self._metrics])
 
     @property
     def spans(self) -> list[ReadableSpan]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from arp.ledger.fact import SCHEMA_VERSION, Fact, decode, encode
 from arp.ledger.fact_types import check
-from arp.telemetry.fold import SpanFold
-from arp.telemetry.measured import Figure, Measured, Span
+from arp.telemetry.fold import Figure, Measured, Span, SpanFold
 
 BEGAN = datetime(2026, 1, 2, 3, 0, 0, tzinfo=UTC)
 

@@ -12,10 +12,11 @@ import pytest
 from arp.control.turns import StartTurn, TurnInput
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
+from arp.ledger.tracing import Trace
 from arp.store.memory import MemoryStore
 from arp.telemetry import follower as module
+from arp.telemetry.fold import Measured, Span
 from arp.telemetry.follower import Follower
-from arp.telemetry.measured import Measured, Span
 from tests.control.desk_rig import controlled, facts, gate, said
 from tests.hub.rig import HeldStore
 from tests.telemetry.rig import WANTED, Exported, Followed, followed
@@ -210,6 +211,9 @@ async def test_a_round_that_failed_is_logged_and_the_next_goes_on(
                 taken.append(one.name if isinstance(one, Span) else one.metric)
                 if len(taken) == 1:
                     raise RuntimeError("once")
+
+        def is_sampled(self, _: Trace) -> bool:
+            return True
 
         def close(self) -> None:
             taken.append("closed")

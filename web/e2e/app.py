@@ -6,9 +6,10 @@ import asyncio
 import json
 from base64 import b64decode
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
-from arp import App, HubSettings, Turn, ui
+from arp import App, HubSettings, ToolFailed, Turn, ui
 from arp.protocol.component import Component
 
 app = App(
@@ -125,6 +126,47 @@ async def tools(turn: Turn, _: str) -> None:
 
     await asyncio.gather(use(1, 0.6), use(2, 0.2), return_exceptions=True)
     await turn.say("Both are done.")
+
+
+async def sql(turn: Turn, _: str) -> None:
+    """Asks a database for more than a second; the answer is a list of rows."""
+    statement = "SELECT name, people\nFROM cities\nWHERE name <> 'O\"slo'\n  AND people > 300"
+    args = {
+        "sql": statement,
+        "limit": 2**53 + 1,
+        "note": "مدن الشمال",
+        "options": {"explain": False},
+    }
+    async with turn.tool("run_sql", args) as tool:
+        await asyncio.sleep(1.2)
+        tool.result([{"name": "Oslo", "people": 709}, {"name": "Zürich <b>", "people": 443}])
+    await turn.say("Two cities.")
+
+
+async def load(turn: Turn, rest: str) -> None:
+    """Reads so many files, half a second each, and says how far it is."""
+    count = int(rest or "3")
+    async with turn.tool("load", {"folder": "/srv/reports"}) as tool:
+        for number in range(count):
+            tool.progress(f"Reading report-{number + 1}.csv", done=number, total=count)
+            await asyncio.sleep(0.5)
+        tool.progress("Sorting what was found\u202e")
+        await asyncio.sleep(0.5)
+        tool.result({"files": count, "newest": {"name": f"report-{count}.csv", "bytes": 78}})
+    await turn.say("All are read.")
+
+
+async def long_result(turn: Turn, rest: str) -> None:
+    """Uses a tool that returns so many lines, runs a script, and fails in a third."""
+    async with turn.tool("read_log", {"path": "/var/log/harbour.log"}) as tool:
+        tool.result("\n".join(f"line {number} {'x' * 60}" for number in range(int(rest or "100"))))
+    code = "import sys\n\nfor berth in sys.argv:\n    print(berth)\n"
+    async with turn.tool("run_code", {"language": "python", "code": code}) as tool:
+        tool.result("berth 1\nberth 2\u202e")
+    with suppress(ToolFailed):
+        async with turn.tool("shut_gate", {"command": "gate --shut 4"}) as tool:
+            tool.fail("the gate is stuck")
+    await turn.say("That is all.")
 
 
 async def toil(turn: Turn, rest: str) -> None:
@@ -295,6 +337,8 @@ DOES: dict[str, Does] = {
     "hostile": hostile,
     "huge": huge,
     "keep": keep,
+    "load": load,
+    "long-result": long_result,
     "mixed": mixed,
     "permission": permission,
     "rows": rows,
@@ -302,6 +346,7 @@ DOES: dict[str, Does] = {
     "show": show,
     "shown": shown,
     "sources": sources,
+    "sql": sql,
     "swap": swap,
     "table": table,
     "toil": toil,

@@ -14,6 +14,8 @@ import type {
   ErrorPayload,
   Render,
   SessionReady,
+  ToolEndPayload,
+  ToolProgressPayload,
 } from "./generated/wire.js";
 
 export interface ArpClientCallbacks {
@@ -26,7 +28,10 @@ export interface ArpClientCallbacks {
   onThinking?: (text: string, turnId: string | null) => void;
   /** A tool's name, and its arguments as a JSON string. */
   onToolStart?: (tool: string, args: string, callId: string) => void;
-  onToolEnd?: (tool: string, ok: boolean, callId: string, error: string | null) => void;
+  /** How far a tool is; the newest replaces the one before. */
+  onToolProgress?: (callId: string, progress: ToolProgressPayload) => void;
+  /** `end` has the beginning of the result, where the whole is, and how long the tool ran. */
+  onToolEnd?: (tool: string, ok: boolean, callId: string, error: string | null, end: ToolEndPayload) => void;
   /** One component that is shown or replaced; at its commit. */
   onRender?: (event: ToolRenderEvent, component: Component) => void;
   onError?: (error: string, payload: ErrorPayload) => void;
@@ -84,9 +89,12 @@ export class Calls {
         guarded(calls.onToolStart, tool, args, callId);
         break;
       }
+      case "tool_progress":
+        guarded(calls.onToolProgress, message.payload.call_id, message.payload);
+        break;
       case "tool_end": {
         const { tool, ok, call_id: callId = "", error = null } = message.payload;
-        guarded(calls.onToolEnd, tool, ok, callId, error);
+        guarded(calls.onToolEnd, tool, ok, callId, error, message.payload);
         break;
       }
       case "render":

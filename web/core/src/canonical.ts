@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "./generated/wire.js";
 import { storyOf } from "./story.js";
-import { isTextPart, type Screen, type TurnState } from "./screen.js";
+import { isTextPart, type Screen, type ToolRun, type TurnState } from "./screen.js";
 
 /** All that shows, equal for equal screens however they came about. */
 export function canonical(screen: Pick<Screen, "turnIds" | "turn" | "surfaceNames" | "surface">): JsonObject {
@@ -17,7 +17,7 @@ function canonicalTurn(turn: TurnState): JsonObject {
   return {
     status: turn.status,
     inputs: turn.inputs.map((echo) => [echo.input_type, echo.data]),
-    tools: turn.tools.map((run) => [run.tool, run.args, run.ok, run.error]),
+    tools: turn.tools.map((run) => [run.tool, run.args, run.ok, run.error, ...details(run)]),
     thinking: turn.thinking,
     errors: turn.errors.map((error) => [error.code, error.error]),
     final: turn.final,
@@ -26,4 +26,18 @@ function canonicalTurn(turn: TurnState): JsonObject {
     ),
     story: storyOf(turn).map(({ kind, number, text }) => text || `${kind} ${number}`),
   };
+}
+
+/** What the feature `tool-detail` adds, if anything; how long a tool ran differs when the same turn runs again. */
+function details({ progress, result, resultRef }: ToolRun): JsonObject[] {
+  const told = known({
+    progress: progress && known({ ...progress, text: progress.text || null }),
+    result,
+    result_ref: resultRef,
+  });
+  return Object.keys(told).length > 0 ? [told] : [];
+}
+
+function known(given: { readonly [name: string]: Json | undefined }): JsonObject {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value != null)) as JsonObject;
 }

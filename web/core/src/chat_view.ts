@@ -16,9 +16,11 @@ export interface ToolCardState {
   status: "running" | "done" | "failed";
   /** When it was first seen here, in ms since the epoch. */
   startTime: number;
-  /** How long it took, if both ends were seen here. */
+  /** How long it took, if the agent side says so or both ends were seen here. */
   elapsed?: string;
   callId: string;
+  /** All that is known of it: its arguments, how far it is, its result. */
+  run?: ToolRun;
 }
 
 interface Seen {
@@ -40,8 +42,8 @@ export class ChatView {
   readonly #now: () => number;
   readonly #turns = new Map<string, Seen>();
   readonly #outgoing = new WeakMap<Outgoing, ChatMessage | null>();
-  readonly #started = new Map<string, number>();
-  readonly #ended = new Map<string, number>();
+  /** When each use of a tool was first seen, and how long it then took. */
+  readonly #spans = new Map<string, { readonly startTime: number; took?: number }>();
   /** Turns that were over when their session was opened. */
   readonly #restored = new Set<string>();
   #session: string | null = null;
@@ -88,7 +90,7 @@ export class ChatView {
 
   #forget(): void {
     this.#isOpened = false;
-    for (const kept of [this.#turns, this.#restored, this.#started, this.#ended]) kept.clear();
+    for (const kept of [this.#turns, this.#restored, this.#spans]) kept.clear();
   }
 
   #turnMessages(id: string): readonly ChatMessage[] {
@@ -115,19 +117,20 @@ export class ChatView {
     return this.#tools;
   }
 
-  #card({ callId, tool, ok }: ToolRun): ToolCardState {
-    const isNew = !this.#started.has(callId);
-    if (isNew) this.#started.set(callId, this.#now());
-    const startTime = this.#started.get(callId) as number;
-    if (ok !== null && !isNew && !this.#ended.has(callId)) this.#ended.set(callId, this.#now());
-    const end = this.#ended.get(callId);
+  #card(run: ToolRun): ToolCardState {
+    const { callId, tool, ok, durationMs } = run;
+    let span = this.#spans.get(callId);
+    if (!span) this.#spans.set(callId, (span = { startTime: this.#now() }));
+    else if (ok !== null) span.took ??= this.#now() - span.startTime;
+    const took = durationMs ?? span.took;
     return {
       name: tool,
       displayName: toolTitle(tool),
       status: ok === null ? "running" : ok ? "done" : "failed",
-      startTime,
+      startTime: span.startTime,
       callId,
-      ...(end !== undefined && { elapsed: `${((end - startTime) / 1000).toFixed(1)}s` }),
+      run,
+      ...(took != null && { elapsed: `${(took / 1000).toFixed(1)}s` }),
     };
   }
 
@@ -157,11 +160,7 @@ function kept(messages: readonly ChatMessage[], old: readonly ChatMessage[]): re
 
 function sameMessage(one: ChatMessage, other: ChatMessage): boolean {
   return (
-    one.content === other.content &&
-    one.status === other.status &&
-    one.error === other.error &&
-    one.file === other.file &&
-    one.at === other.at &&
+    (["content", "status", "error", "file", "at"] as const).every((name) => one[name] === other[name]) &&
     one.parts.length === other.parts.length &&
     one.parts.every((part, at) => samePart(part, other.parts[at] as ChatMessage["parts"][number]))
   );

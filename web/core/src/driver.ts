@@ -50,6 +50,8 @@ export interface DriverOptions {
 
 const FIRST_STEP_MS = 1000;
 const LAST_STEP_MS = 16_000;
+/** The number of tries behind which steps get no longer. */
+const LONGEST_AT = 4;
 const HANDSHAKE_MS = 10_000;
 const STABLE_MS = 5000;
 /** A server that answers pings is asked for a sign of life after a silence of so long. */
@@ -158,8 +160,9 @@ export function createDriver(options: DriverOptions): Driver {
     } else if (refusal !== undefined && !(unavailable && mayReturn)) {
       enter({ phase: "refused", reason, refusal, retryAt: null });
     } else {
-      const held = phase === "online" && Date.now() - onlineSince >= STABLE_MS;
-      const tries = held ? 0 : attempt;
+      // A server that answered can be reached: however often such links break, that alone is no reason to give up.
+      const held = Date.now() - onlineSince >= STABLE_MS;
+      const tries = phase !== "online" ? attempt : held ? 0 : Math.min(attempt, LONGEST_AT);
       if (tries >= options.maxAttempts) return enter({ ...IDLE, reason });
       const step = Math.min(LAST_STEP_MS, FIRST_STEP_MS * 2 ** tries);
       const wait = Math.round(options.random() * step);

@@ -24,9 +24,11 @@ export interface ExportWords {
   readonly agent: string;
   readonly tool: string;
   readonly error: string;
+  /** "Result" if absent. */
+  readonly result?: string;
 }
 
-const WORDS: ExportWords = { you: "You", agent: "Agent", tool: "Tool", error: "Error" };
+const WORDS = { you: "You", agent: "Agent", tool: "Tool", error: "Error", result: "Result" };
 
 // -- whole conversations ---------------------------------------------------------------------------
 
@@ -81,14 +83,16 @@ function isShown(value: unknown): value is Component {
 }
 
 /** A conversation as Markdown. */
-export function toMarkdown(turns: readonly TurnState[], title = "", words = WORDS): string {
+export function toMarkdown(turns: readonly TurnState[], title = "", given: ExportWords = WORDS): string {
+  const words = { ...WORDS, ...given };
   const blocks = title === "" ? [] : [`# ${line(title)}`];
   for (const turn of turns) {
     const said = turn.inputs.flatMap(({ data }) => (typeof data.text === "string" ? [data.text] : []));
     if (said.length > 0) blocks.push(`## ${words.you}`, ...said);
     blocks.push(`## ${words.agent}`);
-    for (const { tool, args, ok } of turn.tools) {
+    for (const { tool, args, ok, result } of turn.tools) {
       blocks.push(`> ${words.tool}: ${line(tool)}${ok === false ? ` (${words.error})` : ""} ${code(args)}`);
+      if (result) blocks.push(`> ${words.result}:\n>\n${fenced(result).replace(/^/gm, "> ")}`);
     }
     for (const item of turn.output) {
       blocks.push(isTextPart(item, turn.id) ? String(item.props.content) : componentToMarkdown(item));

@@ -29,6 +29,7 @@ export type { ChatListener } from "./chat_watch.js";
 export type {
   ChatRow,
   HistoryMessage,
+  HistoryTool,
   SessionAPI,
   SessionAPIOptions,
   SessionPage,

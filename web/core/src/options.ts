@@ -14,7 +14,7 @@ export interface ArpClientOptions {
   sessionId?: string | null;
   /** The agent of a session that is made, where an app has several; else its first. */
   workflow?: string | null;
-  /** Tries in a row before it gives up; without it, it does not. */
+  /** Tries in a row that the server did not answer before it gives up; without it, it does not. */
   maxReconnectAttempts?: number;
   /** Takes this transport alone; else WebSocket, and server-sent events where that fails. */
   transport?: Transport | "auto";
@@ -62,6 +62,7 @@ const FEATURES = [
   "thinking",
   "batch",
   "branches",
+  "tool-detail",
   "ping",
 ];
 

@@ -21,6 +21,7 @@ import type {
   Patch,
   Permission,
   Render,
+  ToolProgressPayload,
   TurnMessage,
 } from "./generated/wire.js";
 import { lengthOf } from "./path.js";
@@ -37,6 +38,14 @@ export interface ToolRun {
   /** `null` while it runs. */
   readonly ok: boolean | null;
   readonly error: string | null;
+  /** How far it is, as it said last; absent when it is done. */
+  readonly progress?: ToolProgressPayload | null | undefined;
+  /** The beginning of what it returned, a text or JSON, cut off with `…`; absent if nothing is known of it. */
+  readonly result?: string | null | undefined;
+  /** Where the whole result is, below the server's root; absent if there is no more. */
+  readonly resultRef?: string | null | undefined;
+  /** How long it ran, where the agent side says. */
+  readonly durationMs?: number | null | undefined;
 }
 
 /** The place of an input, a tool or an error, or of where thinking began. */
@@ -188,9 +197,16 @@ export class Screen {
         }));
         break;
       }
+      case "tool_progress": {
+        const { payload } = message;
+        this.#edit(message.turn_id, ({ tools }) => ({ tools: changed(tools, payload, { progress: payload }) }));
+        break;
+      }
       case "tool_end": {
         const { payload } = message;
-        this.#edit(message.turn_id, ({ tools }) => ({ tools: ended(tools, payload) }));
+        const { ok, error = null, result, result_ref: resultRef, duration_ms: durationMs } = payload;
+        const end = { ok, error, progress: undefined, result, resultRef, durationMs };
+        this.#edit(message.turn_id, ({ tools }) => ({ tools: changed(tools, payload, end) }));
         break;
       }
       case "input":
@@ -403,14 +419,14 @@ function printOf({ inputs, ...turn }: TurnState): string {
   return JSON.stringify([turn, inputs.map(({ seq, behind, ...said }) => said)]);
 }
 
-function ended(
+/** The uses of tools with a change of the one that runs under this id or, without an id, this name. */
+function changed(
   tools: readonly ToolRun[],
-  { tool, ok, call_id, error = null }: { tool: string; ok: boolean; call_id?: string; error?: string | null },
+  { tool, call_id }: { readonly tool?: string; readonly call_id?: string },
+  change: Partial<ToolRun>,
 ): readonly ToolRun[] {
-  const at = tools.findIndex(
-    (run) => run.ok === null && (call_id ? run.callId === call_id : run.tool === tool),
-  );
-  return at < 0 ? tools : tools.with(at, { ...(tools[at] as ToolRun), ok, error });
+  const at = tools.findIndex((run) => run.ok === null && (call_id ? run.callId === call_id : run.tool === tool));
+  return at < 0 ? tools : tools.with(at, { ...(tools[at] as ToolRun), ...change });
 }
 
 /** Tells whether a root component of a turn is text that was said, not a component. */

@@ -29,7 +29,21 @@ export interface HistoryMessage extends ChatMessage {
   ui_events?: Array<ToolRenderEvent & { id?: string }>;
   /** The order of its text and its components; `characters` of a text, which `content` has one after the other. */
   parts?: Array<{ id: string; characters?: number }>;
-  tools?: Array<{ tool: string; args: string; ok: boolean | null; behind?: Behind }>;
+  tools?: HistoryTool[];
+}
+
+/** A use of a tool in the history; what is not known is absent. */
+export interface HistoryTool {
+  tool: string;
+  args: string;
+  ok: boolean | null;
+  error?: string;
+  /** At most 2 KiB, cut off with `…`. */
+  result?: string;
+  /** Where the whole result is, below the server's root. */
+  result_ref?: string;
+  duration_ms?: number;
+  behind?: Behind;
 }
 
 /** A chat in a list. */

@@ -168,6 +168,22 @@ test("tools are told apart by their call, with how long each took", async () => 
   expect(view.tools.get()).toBe(cards);
 });
 
+test("a card has the progress while the tool runs, then the result and how long the agent side says it took", async () => {
+  const [, socket, view] = await opened();
+  socket.tell(
+    input(1, "Go"),
+    message("tool_start", 2, { payload: { tool: "load", args: "{}", call_id: "a" } }),
+    message("tool_progress", 3, { payload: { call_id: "a", text: "reading" } }),
+  );
+  expect(view.tools.get()[0]).toMatchObject({ status: "running", run: { progress: { text: "reading" } } });
+  now = 9000;
+  socket.tell(message("tool_end", 4, { payload: { tool: "load", ok: true, call_id: "a", result: "42", duration_ms: 1200 } }));
+  expect(view.tools.get()[0]).toEqual({
+    name: "load", displayName: "Load", status: "done", startTime: expect.any(Number), callId: "a", elapsed: "1.2s",
+    run: { callId: "a", tool: "load", args: "{}", ok: true, error: null, result: "42", durationMs: 1200 },
+  });
+});
+
 test("another session brings its own messages", async () => {
   const [client, socket, view] = await opened();
   socket.tell(input(1, "Hi"));

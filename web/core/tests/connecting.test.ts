@@ -192,6 +192,21 @@ test("maxReconnectAttempts ends it", async () => {
   expect([FakeSocket.made.length, phase(client)]).toEqual([3, "idle"]);
 });
 
+test("links that break soon after the server's answer are no reason to give up, but one waits longer", async () => {
+  const client = await online({ maxReconnectAttempts: 6, random: () => 1 });
+  const waits: number[] = [];
+  for (let round = 0; round < 12; round += 1) {
+    FakeSocket.last.close(1006);
+    const { phase, retryAt } = client.store.status.get();
+    expect(phase).toBe("waiting");
+    waits.push((retryAt as number) - Date.now());
+    await vi.advanceTimersByTimeAsync(waits.at(-1) as number);
+    FakeSocket.last.onopen?.();
+    FakeSocket.last.welcome({ resume: "replay" });
+  }
+  expect(waits).toEqual([1000, 2000, 4000, 8000, ...Array(8).fill(16_000)]);
+});
+
 test("after the last try it rests, keeps what was said, and tries again where there is hope", async () => {
   const window = new EventTarget();
   vi.stubGlobal("addEventListener", window.addEventListener.bind(window));

@@ -49,6 +49,15 @@ Here they **are**.
 `);
 });
 
+test("the result of a tool stands below it, whatever marks it has", () => {
+  const tools = [{ callId: "c", tool: "query", args: "{}", ok: true, error: null, result: "one\n```\n> two" }];
+  const turn = { ...TURN, inputs: [], output: [], errors: [], tools };
+  expect(toMarkdown([turn])).toBe("## Agent\n\n> Tool: query ` {} `\n\n> Result:\n>\n> ````\n> one\n> ```\n> > two\n> ````\n");
+  const words = { you: "Sie", agent: "Agent", tool: "Werkzeug", error: "Fehler" };
+  expect(toMarkdown([turn], "", words)).toContain("> Result:");
+  expect(toMarkdown([turn], "", { ...words, result: "Ergebnis" })).toContain("> Ergebnis:");
+});
+
 test("a conversation as JSON comes back as it was", () => {
   expect(fromJson(toJson([TURN], "My chat"))).toEqual({
     format: "arp-chat",

@@ -222,6 +222,7 @@ test("callbacks come as things happen, components with their commit", async () =
     onDelta: (said) => heard.push(["delta", said]),
     onThinking: (said) => heard.push(["thinking", said]),
     onToolStart: (...tool) => heard.push(["start", ...tool]),
+    onToolProgress: (...told) => heard.push(["progress", ...told]),
     onToolEnd: (...tool) => heard.push(["end", ...tool]),
     onRender: (event) => heard.push(["render", event]),
     onError: (error, { code }) => heard.push(["error", error, code]),
@@ -232,7 +233,8 @@ test("callbacks come as things happen, components with their commit", async () =
     message("delta", null, { payload: { delta: "hm", kind: "thinking" } }),
     delta("Hello"),
     message("tool_start", null, tool({ args: "{}" })),
-    message("tool_end", null, tool({ ok: false, error: "broke" })),
+    message("tool_progress", null, { payload: { call_id: "c", done: 1, total: 3 } }),
+    message("tool_end", null, tool({ ok: false, error: "broke", duration_ms: 7 })),
     message("render", null, { tool_name: "look", components: [text("a", "A"), text("b", "B")] }),
     message("error", null, { payload: { error: "odd", code: 18 } }),
     message("commit", 2, { final: true }),
@@ -241,12 +243,39 @@ test("callbacks come as things happen, components with their commit", async () =
     ["thinking", "hm"],
     ["delta", "Hello"],
     ["start", "look", "{}", "c"],
-    ["end", "look", false, "c", "broke"],
+    ["progress", "c", { call_id: "c", done: 1, total: 3 }],
+    ["end", "look", false, "c", "broke", { tool: "look", call_id: "c", ok: false, error: "broke", duration_ms: 7 }],
     ["error", "odd", 18],
     ["render", { tool: "look", component: "text", props: { content: "A" } }],
     ["render", { tool: "look", component: "text", props: { content: "B" } }],
     ["done", "t1"],
   ]);
+});
+
+test("a tool has its newest progress while it runs, then its result and how long it took", async () => {
+  const [client, socket] = await online();
+  const runs = () => turn(client).tools;
+  const ref = `/_api/blobs/scw/${"0".repeat(64)}/load.txt`;
+  socket.tell(
+    message("tool_start", null, { payload: { tool: "load", args: "{}", call_id: "a" } }),
+    message("tool_start", null, { payload: { tool: "load", args: "{}", call_id: "b" } }),
+    message("tool_progress", null, { payload: { call_id: "b", text: "reading", done: 1, total: 3 } }),
+  );
+  const [first, second] = runs();
+  expect(second?.progress).toEqual({ call_id: "b", text: "reading", done: 1, total: 3 });
+  socket.tell(message("tool_progress", null, { payload: { call_id: "b", text: "sorting" } }));
+  expect(runs()[0]).toBe(first); // whoever draws it draws nothing anew
+  expect(runs()[1]?.progress).toEqual({ call_id: "b", text: "sorting" });
+  socket.tell(
+    message("tool_end", null, { payload: { tool: "load", ok: true, call_id: "b", result: "[1…", result_ref: ref, duration_ms: 1200 } }),
+    message("tool_progress", null, { payload: { call_id: "b", text: "late" } }),
+    message("tool_end", 2, { payload: { tool: "load", ok: true, call_id: "a" } }),
+  );
+  expect(runs()).toEqual([
+    { callId: "a", tool: "load", args: "{}", ok: true, error: null },
+    { callId: "b", tool: "load", args: "{}", ok: true, error: null, result: "[1…", resultRef: ref, durationMs: 1200 },
+  ]);
+  expect(socket.of("hello")[0]?.capabilities?.features).toContain("tool-detail");
 });
 
 test("the next frame comes also where no frames come", () => {

@@ -291,7 +291,7 @@ describe("messages", () => {
     await page.locator(".arp-step[data-state=failed]").waitFor();
     expect(await steps.nth(0).getAttribute("data-state")).toBe("running");
     await steps.nth(0).locator("summary").click();
-    await steps.nth(0).getByText('"number": 1').waitFor();
+    await steps.nth(0).locator("dl.arp-values", { hasText: /number\s*1/ }).waitFor();
     await log(page).getByText("Both are done.").waitFor();
     expect(await steps.evaluateAll((all) => all.map((step) => [(step as HTMLElement).dataset.state, (step as HTMLDetailsElement).open]))).toEqual([["done", true], ["failed", false]]);
   });

@@ -40,12 +40,13 @@ const VIEWS: Record<string, View> = {
       await ask(page, "mixed");
       await page.locator("arp-table table").waitFor();
       await page.locator(".arp-step summary, .arp-step button").first().click();
+      await page.locator(".arp-step dl").waitFor();
     },
   },
   permission: {
     show: async (page) => {
       await say(page, "permission");
-      await page.locator(".arp-permission").waitFor();
+      await page.locator(".arp-permission dl").waitFor();
     },
   },
   failure: {

@@ -9,7 +9,7 @@ export type Format = "md" | "json" | "html";
 /** Hands a conversation over as a download. `drawn` is where it shows. */
 export async function saveChat(format: Format, title: string, turns: readonly TurnState[], drawn: Element, t: Translator): Promise<void> {
   const { toJson, toMarkdown } = await import("@agent-rendering/core/export");
-  const words = { you: t("you"), agent: t("agent"), tool: t("tool"), error: t("error") };
+  const words = { you: t("you"), agent: t("agent"), tool: t("tool"), error: t("error"), result: t("toolResult") };
   const made = { md: () => toMarkdown(turns, title, words), json: () => toJson(turns, title), html: () => pageOf(title, drawn, t) };
   const types = { md: "text/markdown", json: "application/json", html: "text/html" };
   download(`${fileName(title)}.${format}`, new Blob([made[format]()], { type: types[format] }));

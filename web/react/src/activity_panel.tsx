@@ -25,9 +25,9 @@ export function ArpActivityPanel({ toolCards, open, onToggle, t = ENGLISH }: Arp
       </button>
       {open && (
         <ol>
-          {toolCards.map(({ callId, name, displayName, status, elapsed }, at) => (
+          {toolCards.map(({ callId, name, displayName, status, run, elapsed }, at) => (
             <li key={callId || at} data-status={status} title={name}>
-              {t(STATUS[status], { tool: displayName })} {elapsed !== undefined && <span className="arp-caption">{elapsed}</span>}
+              {t(STATUS[status], { tool: displayName })} {run?.progress?.text && <span dir="auto">{run.progress.text}</span>} {elapsed !== undefined && <span className="arp-caption">{elapsed}</span>}
             </li>
           ))}
         </ol>

@@ -24,6 +24,7 @@ const CALLBACKS = {
   onDelta: true,
   onThinking: true,
   onToolStart: true,
+  onToolProgress: true,
   onToolEnd: true,
   onRender: true,
   onError: true,

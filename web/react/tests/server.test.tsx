@@ -61,4 +61,7 @@ test("W86: an own component is drawn on the server", () => {
 test("W86: the panel of tools", () => {
   const card = { name: "query", displayName: "Query", status: "done", startTime: 0, elapsed: "1.0s", callId: "a" } as const;
   expect(renderToString(<ArpActivityPanel toolCards={[card]} open />)).toContain("Ran Query");
+  const run = { callId: "b", tool: "load", args: "{}", ok: null, error: null, progress: { call_id: "b", text: "3 of 4 <b>" } };
+  const running = { ...card, displayName: "Load", status: "running", callId: "b", run } as const;
+  expect(renderToString(<ArpActivityPanel toolCards={[running]} open />).replaceAll("<!-- -->", "")).toContain('Running Load <span dir="auto">3 of 4 &lt;b&gt;</span>');
 });

@@ -23,9 +23,10 @@ export const ArpActivityPanel = defineComponent({
       const t = typeof props.t === "function" && "locale" in props.t ? props.t : words;
       if (toolCards.length === 0) return null;
       const title = t("activity", { count: toolCards.length });
-      const line = ({ callId, name, displayName, status, elapsed }: ToolCardState, at: number) =>
+      const line = ({ callId, name, displayName, status, run, elapsed }: ToolCardState, at: number) =>
         h("li", { key: callId || at, "data-status": status, title: name }, [
           t(STATUS[status], { tool: displayName }),
+          run?.progress?.text ? [" ", h("span", { dir: "auto" }, run.progress.text)] : null,
           elapsed === undefined ? null : h("span", { class: "arp-caption" }, ` ${elapsed}`),
         ]);
       return h("aside", { class: "arp arp-activity-panel", "aria-label": title }, [

@@ -58,4 +58,8 @@ test("W86: an own component is drawn on the server", async () => {
 test("W86: the panel of tools", async () => {
   const card = { name: "query", displayName: "Query", status: "done", startTime: 0, elapsed: "1.0s", callId: "a" } as const;
   expect(await render(component(() => () => h(ArpActivityPanel, { toolCards: [card], open: true })))).toContain("Ran Query");
+  const run = { callId: "b", tool: "load", args: "{}", ok: null, error: null, progress: { call_id: "b", text: "3 of 4 <b>" } };
+  const running = { ...card, displayName: "Load", status: "running", callId: "b", run } as const;
+  const shown = await render(component(() => () => h(ArpActivityPanel, { toolCards: [running], open: true })));
+  expect(shown.replaceAll(/<!--[^>]*-->/g, "")).toContain('Running Load <span dir="auto">3 of 4 &lt;b&gt;</span>');
 });

@@ -66,6 +66,8 @@ export const AR: Strings = {
   toolDone: "شُغّل {tool}",
   toolFailed: "فشل {tool}",
   toolArguments: "المعطيات",
+  toolResult: "النتيجة",
+  wholeResult: "النتيجة كاملة",
   activity: {
     zero: "{count} خطوة",
     one: "خطوة واحدة",

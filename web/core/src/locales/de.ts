@@ -59,6 +59,8 @@ export const DE: Strings = {
   toolDone: "{tool} ausgeführt",
   toolFailed: "{tool} ist fehlgeschlagen",
   toolArguments: "Argumente",
+  toolResult: "Ergebnis",
+  wholeResult: "Ganzes Ergebnis",
   activity: { one: "{count} Schritt", other: "{count} Schritte" },
   jumpToLatest: "Zum Neuesten",
   newMessages: { one: "{count} neue Nachricht", other: "{count} neue Nachrichten" },

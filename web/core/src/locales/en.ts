@@ -62,6 +62,8 @@ export const EN = {
   toolDone: "Ran {tool}",
   toolFailed: "{tool} failed",
   toolArguments: "Arguments",
+  toolResult: "Result",
+  wholeResult: "Whole result",
   activity: { one: "{count} step", other: "{count} steps" },
   jumpToLatest: "Jump to latest",
   newMessages: { one: "{count} new message", other: "{count} new messages" },

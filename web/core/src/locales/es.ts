@@ -59,6 +59,8 @@ export const ES: Strings = {
   toolDone: "{tool} ejecutado",
   toolFailed: "{tool} ha fallado",
   toolArguments: "Argumentos",
+  toolResult: "Resultado",
+  wholeResult: "Resultado completo",
   activity: { one: "{count} paso", other: "{count} pasos" },
   jumpToLatest: "Ir a lo último",
   newMessages: { one: "{count} mensaje nuevo", other: "{count} mensajes nuevos" },

@@ -59,6 +59,8 @@ export const FR: Strings = {
   toolDone: "{tool} exécuté",
   toolFailed: "{tool} a échoué",
   toolArguments: "Arguments",
+  toolResult: "Résultat",
+  wholeResult: "Résultat complet",
   activity: { one: "{count} étape", other: "{count} étapes" },
   jumpToLatest: "Aller au plus récent",
   newMessages: { one: "{count} nouveau message", other: "{count} nouveaux messages" },

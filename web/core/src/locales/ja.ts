@@ -59,6 +59,8 @@ export const JA: Strings = {
   toolDone: "{tool} を実行しました",
   toolFailed: "{tool} が失敗しました",
   toolArguments: "引数",
+  toolResult: "結果",
+  wholeResult: "結果の全体",
   activity: { other: "{count} ステップ" },
   jumpToLatest: "最新へ移動",
   newMessages: { other: "新着メッセージ {count} 件" },

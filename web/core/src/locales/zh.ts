@@ -59,6 +59,8 @@ export const ZH: Strings = {
   toolDone: "已运行 {tool}",
   toolFailed: "{tool} 失败",
   toolArguments: "参数",
+  toolResult: "结果",
+  wholeResult: "完整结果",
   activity: { other: "{count} 个步骤" },
   jumpToLatest: "跳到最新",
   newMessages: { other: "{count} 条新消息" },

@@ -1,7 +1,7 @@
 /**
  * What the agent did besides speaking: tools and thinking, folded. Whether a fold is open is the
- * user's: nothing here opens or closes it. How long something took is known only where this page
- * saw it begin.
+ * user's: nothing here opens or closes it. How long something took is what the agent side says, else
+ * it is known only where this page saw it begin.
  */
 
 import type { ToolRun, TurnState } from "@agent-rendering/core";
@@ -12,7 +12,7 @@ import type { ArpContext } from "../context.js";
 import "./elapsed.js";
 import { icon } from "./icons.js";
 import type { Step } from "./sections.js";
-import { visible } from "../values.js";
+import { number, visible } from "../values.js";
 import { sentence } from "../wrong.js";
 
 interface Span {
@@ -51,20 +51,21 @@ export class Activity {
     return step.kind === "tool" ? this.#tool(step.run, step.key, turn, context) : this.#thinking(step.text, context, isLast && !turn.final);
   }
 
-  #tool({ tool, args, ok, error }: ToolRun, key: string, turn: TurnState, context: ArpContext): TemplateResult {
+  #tool(run: ToolRun, key: string, turn: TurnState, context: ArpContext): TemplateResult {
+    void import("./tool_detail.js").catch(() => undefined); // tried again with the next one
+    const { tool, ok, error } = run;
     const { t } = context;
     const name = visible(tool);
     const state = ok === null ? (turn.final ? "interrupted" : "running") : ok ? "done" : "failed";
     const words = { running: "active", done: "done", failed: "failed", interrupted: "interrupted" } as const;
-    const said = pretty(args);
     return html`<details class="arp-step" data-state=${state}>
       <summary>
         <span class="arp-step-sign" aria-hidden="true">${state === "done" ? icon("check") : state === "running" ? html`<span class="arp-spinner"></span>` : icon("alert")}</span>
         <code dir="auto">${name}</code> <span class="arp-step-state">${t(words[state])}</span>
-        ${this.#time(key, context)}
+        ${this.#time(key, context, run.durationMs)} ${state === "running" ? progressOf(run, context) : nothing}
       </summary>
       <div class="arp-step-body">
-        ${said === "" ? nothing : html`<p class="arp-caption">${t("toolArguments")}</p><pre dir="ltr" tabindex="0" aria-label=${t("toolArguments")}>${visible(said)}</pre>`}
+        <arp-tool-detail .run=${run} .context=${context}></arp-tool-detail>
         ${error ? html`<p class="arp-bad" dir="auto">${visible(sentence(error))}</p>` : nothing}
       </div>
     </details>`;
@@ -81,20 +82,24 @@ export class Activity {
     </details>`;
   }
 
-  #time(key: string, context: ArpContext): unknown {
-    const span = this.#spans.get(key);
+  #time(key: string, context: ArpContext, durationMs: number | null = null): unknown {
+    const span = typeof durationMs === "number" ? { since: 0, until: durationMs } : this.#spans.get(key);
     if (span === undefined) return nothing;
     return html`<arp-elapsed class="arp-caption" .since=${span.since} .until=${span.until} .t=${context.t}></arp-elapsed>`;
   }
 }
 
-/** Arguments as people read them: JSON with line breaks, or what there is. */
-function pretty(args: string): string {
-  try {
-    const value: unknown = JSON.parse(args);
-    if (value === null || (typeof value === "object" && Object.keys(value).length === 0)) return "";
-    return JSON.stringify(value, null, 2);
-  } catch {
-    return args;
-  }
+/** How far a tool is: what it says, and a bar if that can be measured. It stands in no live region. */
+function progressOf({ tool, progress }: ToolRun, { t }: ArpContext): unknown {
+  if (!progress) return nothing;
+  const { text: said = "", done, total } = progress;
+  const isMeasured = number(done) !== null && number(total) !== null && (total as number) > 0;
+  const count = isMeasured ? t("stepsDone", { done: done as number, all: total as number }) : number(done) === null ? "" : t.number(done as number);
+  return html`<span class="arp-step-progress">
+    ${said === "" ? nothing : html`<span class="arp-step-said" dir="auto" title=${visible(said)}>${visible(said)}</span>`}
+    ${isMeasured
+      ? html`<progress class="arp-bar" aria-label=${t("toolRunning", { tool: visible(tool) })} aria-valuetext=${count} max=${total as number} .value=${Math.min(done as number, total as number)}></progress>`
+      : nothing}
+    ${count === "" ? nothing : html`<span class="arp-step-count" aria-hidden=${isMeasured ? "true" : nothing}>${count}</span>`}
+  </span>`;
 }

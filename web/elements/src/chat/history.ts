@@ -30,7 +30,9 @@ function withSaid(turn: TurnState, { input_type: type = "text", data, content, t
 function withAnswer(turn: TurnState, message: HistoryMessage): TurnState {
   const { tools = [], status } = message;
   const [output, named] = outputOf(turn.id, message);
-  const runs: ToolRun[] = tools.map(({ tool, args, ok }) => ({ callId: "", tool, args, ok, error: null }));
+  const runs: ToolRun[] = tools.map(({ tool, args, ok, error = null, result, result_ref: resultRef, duration_ms: durationMs }) => ({
+    callId: "", tool, args, ok, error, result, resultRef, durationMs,
+  }));
   const marks = tools.map(({ behind }, number): Mark => {
     const component = behind?.component == null ? null : (named.get(behind.component) ?? null);
     return { kind: "tool", number, component, characters: behind?.characters ?? null };

@@ -15,6 +15,7 @@ import { createContext, showsRecording, type ArpContext } from "../context.js";
 import { ArpElement, define } from "../element.js";
 import { isObject, visible } from "../values.js";
 import { icon } from "./icons.js";
+import "./tool_detail.js";
 
 interface Asked {
   readonly permission: Wire.Permission;
@@ -107,8 +108,7 @@ export class ArpPermissions extends ArpElement {
     </section>`;
   }
 
-  #arguments({ args }: ToolRun, id: string): unknown {
-    const { t } = this.context;
+  #arguments({ tool, args }: ToolRun, id: string): unknown {
     let read: unknown;
     try {
       read = JSON.parse(args);
@@ -118,8 +118,9 @@ export class ArpPermissions extends ArpElement {
     if (read === null || read === "" || (isObject(read) && Object.keys(read).length === 0)) return nothing;
     const change = isObject(read) ? changeOf(read) : null;
     const rest = isObject(read) && change !== null ? change.rest : read;
-    const text = typeof rest === "string" ? rest : JSON.stringify(rest, null, 2);
-    return html`${text === "{}" ? nothing : html`<pre dir="ltr" tabindex="0" aria-label=${t("toolArguments")}>${visible(text)}</pre>`}
+    const asked = { callId: "", tool, args: change === null ? args : JSON.stringify(rest), ok: null, error: null };
+    const isNone = change !== null && Object.keys(change.rest).length === 0;
+    return html`${isNone ? nothing : html`<div class="arp-permission-arguments" tabindex="0" role="group" aria-label=${this.context.t("toolArguments")}><arp-tool-detail .run=${asked} .context=${this.context}></arp-tool-detail></div>`}
     ${change === null
       ? nothing
       : renderComponent({ id: `${id}-change`, type: "diff", props: { before: visible(change.before), after: visible(change.after) } }, this.context)}`;

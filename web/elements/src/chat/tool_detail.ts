@@ -1,0 +1,153 @@
+/**
+ * `<arp-tool-detail>`: what a tool was called with and what it returned, laid out for people. Loaded with
+ * the first use of a tool. All of it is text of others: it is drawn as text in which nothing deceives.
+ */
+
+import type { Json, JsonObject, ToolRun } from "@agent-rendering/core";
+import { html, nothing, type TemplateResult } from "lit";
+
+import "../code/code.js";
+import { createContext, type ArpContext } from "../context.js";
+import { ArpElement, define } from "../element.js";
+import { leadsAway, linkTarget } from "../url.js";
+import { isObject, text, visible } from "../values.js";
+import { codeLanguage } from "./tool_code.js";
+
+const BARE = createContext();
+/** Objects with more entries stand as JSON: a row for each would hold the page up. */
+const MOST_ENTRIES = 60;
+/** Wider lists of objects stand as JSON: nobody reads such a table. */
+const MOST_COLUMNS = 8;
+/** Longer texts stand below their name, in a place that scrolls. */
+const LONGEST_LINE = 500;
+/** Code within objects is laid out down to this depth. */
+const DEEPEST = 4;
+/** Deeper than this JSON stands as it came: its indents alone would fill the memory. */
+const DEEPEST_JSON = 100;
+
+export class ArpToolDetail extends ArpElement {
+  static override properties = { run: { attribute: false }, context: { attribute: false } };
+
+  declare run: ToolRun | undefined;
+  declare context: ArpContext;
+
+  constructor() {
+    super();
+    this.context = BARE;
+  }
+
+  protected override render(): unknown {
+    const { run, context } = this;
+    if (run === undefined) return nothing;
+    const { t } = context;
+    const drawn = new Drawing(run.tool, context);
+    const args = drawn.given(run.args, t("toolArguments"));
+    const result = run.result == null ? nothing : drawn.given(run.result, t("toolResult"));
+    const whole = run.resultRef == null ? null : linkTarget(`${context.client?.address.base ?? ""}${run.resultRef}`, context);
+    return html`${args === nothing ? nothing : html`<p class="arp-caption">${t("toolArguments")}</p>${args}`}
+      ${result === nothing ? nothing : html`<p class="arp-caption">${t("toolResult")}</p>${result}`}
+      ${whole === null ? nothing : html`<p><a class="arp-link" href=${whole.href} download target=${leadsAway(whole) ? "_blank" : nothing} rel="noopener noreferrer">${t("wholeResult")}</a></p>`}`;
+  }
+}
+
+/** Lays out values of one use of a tool. */
+class Drawing {
+  readonly #tool: string;
+  readonly #context: ArpContext;
+
+  constructor(tool: string, context: ArpContext) {
+    this.#tool = tool;
+    this.#context = context;
+  }
+
+  /** Arguments or a result: JSON laid out, any other text as it is; nothing for what is empty. */
+  given(given: string, label: string): unknown {
+    const said = text(given);
+    let value: Json;
+    try {
+      value = parsed(said);
+    } catch {
+      return said.trim() === "" ? nothing : this.#plain(said, label, "auto");
+    }
+    if (isDeeper(value, DEEPEST_JSON)) return this.#plain(said, label, "ltr");
+    if (value === null || (typeof value === "object" && Object.keys(value).length === 0)) return nothing;
+    if (typeof value !== "object") return this.#plain(typeof value === "string" ? value : said, label, "auto");
+    if (Array.isArray(value)) return rowsOf(value) ?? this.#json(value, label);
+    return isSmall(value) ? this.#entries(value, 0) : this.#json(value, label);
+  }
+
+  #entries(given: JsonObject | readonly Json[], depth: number): TemplateResult {
+    const entries = Object.entries(given);
+    const siblings = isObject(given) ? given : {};
+    return html`<dl class="arp-values">${entries.map(([name, value]) => this.#entry(name, value, siblings, depth))}</dl>`;
+  }
+
+  #entry(name: string, value: Json, siblings: JsonObject, depth: number): TemplateResult {
+    const label = visible(name);
+    if (typeof value === "string") {
+      const said = value.replace(/\r\n?/g, "\n");
+      const language = codeLanguage(name, said, siblings, this.#tool);
+      if (language === null && said.length > LONGEST_LINE) return row(label, this.#plain(said, label, "auto"), "block");
+      if (language === null) return row(label, html`<span class="arp-plain" dir="auto">${said === "" ? '""' : visible(said)}</span>`);
+      return row(label, html`<arp-code .code=${visible(said)} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`, "code");
+    }
+    if (typeof value !== "object" || value === null || Object.keys(value).length === 0) return row(label, html`<code dir="ltr">${JSON.stringify(value)}</code>`);
+    const isLaidOut = depth < DEEPEST && isSmall(value) && holdsLines(value);
+    return row(label, isLaidOut ? this.#entries(value, depth + 1) : this.#json(value, label), "block");
+  }
+
+  #json(value: Json, label: string): TemplateResult {
+    return this.#plain(JSON.stringify(value, null, 2), label, "ltr");
+  }
+
+  #plain(said: string, label: string, direction: "ltr" | "auto"): TemplateResult {
+    return html`<pre dir=${direction} tabindex="0" role="group" aria-label=${label}>${visible(said.replace(/\r\n?/g, "\n"))}</pre>`;
+  }
+}
+
+/** JSON as it was written: whole numbers that are too long for a number here are texts. */
+function parsed(said: string): Json {
+  if (!/\d{16}/.test(said)) return JSON.parse(said) as Json;
+  const exact = (_name: string, value: Json, written?: { readonly source?: string }) => {
+    const source = written?.source ?? "";
+    return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? source : value;
+  };
+  return JSON.parse(said, exact) as Json;
+}
+
+/** Whether lists and objects stand in each other on more levels than these. */
+function isDeeper(value: Json, levels: number): boolean {
+  return typeof value === "object" && value !== null && (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)));
+}
+
+/** A name and its value: beside it, below it, or as code, which says its name itself. */
+function row(label: string, shown: TemplateResult, kind: "line" | "block" | "code" = "line"): TemplateResult {
+  return html`<div data-kind=${kind}>
+    <dt class=${kind === "code" ? "arp-hidden" : ""}><code dir="auto">${label}</code></dt>
+    <dd>${shown}</dd>
+  </div>`;
+}
+
+/** A list of objects without anything in them as a table; `null` for any other list. */
+function rowsOf(list: readonly Json[]): TemplateResult | null {
+  const rows = list.filter(isObject);
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const isTable = rows.length === list.length && rows.length <= MOST_ENTRIES && names.length > 0 && names.length <= MOST_COLUMNS;
+  if (!isTable || rows.some((row) => Object.values(row).some((value) => (typeof value === "object" && value !== null) || holdsLines(value)))) return null;
+  return html`<div class="arp-values-scroll" tabindex="0" role="group" aria-label=${names.map(visible).join(", ")}><table class="arp-values-table">
+    <thead><tr>${names.map((name) => html`<th scope="col" dir="auto">${visible(name)}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`<tr>${names.map((name) => html`<td dir="auto" ?data-number=${typeof row[name] === "number"}>${visible(text(row[name]))}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+function isSmall(value: JsonObject | readonly Json[]): boolean {
+  return Object.keys(value).length <= MOST_ENTRIES;
+}
+
+/** Whether a text of several lines stands anywhere in it, which JSON would write on one. */
+function holdsLines(value: Json): boolean {
+  if (typeof value === "string") return value.includes("\n");
+  return typeof value === "object" && value !== null && Object.values(value).some(holdsLines);
+}
+
+define("arp-tool-detail", ArpToolDetail);
