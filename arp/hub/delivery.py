@@ -13,7 +13,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
-from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
@@ -21,27 +20,16 @@ from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
 from arp.protocol.delta_writer import DeltaWriter
-from arp.protocol.messages import AgentMessage, Commit, Resume, SessionReady
+from arp.protocol.messages import Resume
 from arp.session.recorded import Batch, Cursor, Text, TextBatch
 from arp.session.session import Session
-from arp.view.chunks import divided
-from arp.view.frames import FrameGroup, Frames, addressed, encoded, pack, text_frames
+from arp.view.frames import FrameGroup, Frames, pack, text_frames
 from arp.view.profile import Profile
-from arp.view.snapshot import (
-    catch_up,
-    opening,
-    snapshot_turns,
-    turns_whole,
-    version_of,
-)
 from arp.view.view import View
 
 logger = logging.getLogger(__name__)
 
 _COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
-
-PIECE_BYTES = 128 << 10
-"""A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
 
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""
@@ -71,7 +59,6 @@ class Delivery:
         "_reached",
         "_session",
         "_settings",
-        "_settled",
         "_views",
         "followers",
         "joining",
@@ -96,9 +83,6 @@ class Delivery:
         """Of the profiles of the renderers that are there."""
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
-        self._settled: WeakValueDictionary[object, Frames] | None = None
-        """Frames of turns that are over, as long as some of them wait for somebody: so a hundred
-        renderers that take a snapshot slowly cost the memory of one."""
 
     # -- coming and going ------------------------------------------------------------------------
 
@@ -289,7 +273,7 @@ class Delivery:
             self._pace(viewer, join.cursor)
 
     def _join(self, viewer: Viewer) -> Join:
-        session = self._session
+        session, view = self._session, self._views[viewer.profile]
         if viewer.state == "returning":
             return self._catch_up(viewer)
         if not viewer.profile.said_hello:
@@ -298,70 +282,27 @@ class Delivery:
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             is_told = resume.seq >= session.branched_at
             if is_told and name.seq - resume.seq <= self._settings.max_replay:
-                frames = self._ready(viewer, "replay")
+                frames = view.ready(session, viewer.group, "replay")
                 return Join(viewer, frames, session.cursor, kind="replay")
         elif not session.screen.count and len(session.screen.surfaces) == 1 and resume is None:
-            return Join(viewer, self._ready(viewer, "new"), session.cursor)
+            return Join(viewer, view.ready(session, viewer.group, "new"), session.cursor)
         return self._snapshot(viewer)
 
     def _catch_up(self, viewer: Viewer) -> Join:
         cursor = self._session.cursor
         if viewer.cursor.seq == cursor.seq:
             return Join(viewer, [], cursor)
-        name, screen = self._session.name, self._session.screen
-        if viewer.cursor.seq < self._session.branched_at and viewer.profile.said_hello:
+        view = self._views[viewer.profile]
+        frames = view.catch_up(self._session, viewer.group, viewer.cursor)
+        if frames is None:
             return self._snapshot(viewer)
-        messages = catch_up(screen, name, viewer.profile, viewer.cursor)
-        if messages is None:
-            return self._snapshot(viewer)
-        part = viewer.cursor.part
-        frames = self._encode(viewer, messages, part)
-        viewer.part = viewer.part if cursor.part == part else cursor.part
+        if cursor.part != viewer.cursor.part:
+            viewer.part = cursor.part
         return Join(viewer, frames, cursor, kind="whole")
 
     def _snapshot(self, viewer: Viewer) -> Join:
-        screen, name = self._session.screen, self._session.name
-        profile, cursor = viewer.profile, self._session.cursor
+        cursor = self._session.cursor
         viewer.part = None
-        workflow = self._session.head.workflow
-        begin = opening(screen, name, profile, screen.older, screen.gaps, workflow)
-        settled, others = snapshot_turns(screen)
-        end = turns_whole(screen, others, name, profile)
-        end.append(Commit(session_id=name.session_id, seq=name.seq))
-        key = (viewer.group, self._session.branched_at, version_of(screen, settled))
-        if self._settled is None:
-            self._settled = WeakValueDictionary()
-        shared = self._settled.get(key)
-        if shared is None:
-            told = turns_whole(screen, settled, name, profile)
-            shared = self._settled[key] = Frames(self._encode(viewer, told, None))
-        frames = [*self._encode(viewer, begin, None), *shared, *self._encode(viewer, end, None)]
+        frames, shared = self._views[viewer.profile].snapshot(self._session, viewer.group)
         viewer.part = cursor.part
         return Join(viewer, frames, cursor, shared, "whole")
-
-    def _ready(self, viewer: Viewer, resume: Literal["new", "replay"]) -> list[bytes]:
-        name = self._session.name
-        ready = SessionReady(
-            session_id=name.session_id,
-            epoch=name.epoch,
-            seq=name.seq,
-            resume=resume,
-            workflow=self._session.head.workflow,
-        )
-        return self._encode(viewer, [ready], None)
-
-    @staticmethod
-    def _encode(viewer: Viewer, messages: list[AgentMessage], part: str | None) -> list[bytes]:
-        group = viewer.group
-        frames = [
-            frame
-            for before in messages
-            for message in addressed(before, group, part)
-            for frame in (
-                divided(message, PIECE_BYTES, group.encoding)
-                if group.profile.limits.max_message_bytes is None
-                else encoded(message, group)
-            )
-        ]
-        most = group.profile.limits.max_message_bytes
-        return pack(frames, viewer.encoding, most) if group.batch and frames else frames

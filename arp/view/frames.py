@@ -20,12 +20,14 @@ from arp.protocol.messages import (
     ToolProgress,
 )
 from arp.session.recorded import THINKING, Text
-from arp.view.chunks import chunked
+from arp.view.chunks import chunked, divided
 from arp.view.profile import Profile
 
 MAX_FRAME_BYTES = 256 << 10
 """A frame is closed when it has grown to this; a single larger message still goes whole."""
 
+PIECE_BYTES = 128 << 10
+"""A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
 
 ARRAY_BYTES = MAX_BATCH + 2
 """What an array adds to its messages: brackets and commas in JSON, less in the others."""
@@ -97,6 +99,30 @@ def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:
     if most is None:
         return [recode(encode_json(message), group.encoding)]
     return chunked(message, most, group.encoding)
+
+
+def in_pieces(
+    messages: Iterable[AgentMessage], group: FrameGroup, part: str | None = None
+) -> list[bytes]:
+    """Return messages that one renderer gets at once as frames, large ones in several.
+
+    Args:
+        messages: As every renderer could get them, in order.
+        group: For whom.
+        part: The text part that a delta among them belongs to.
+    """
+    most = group.profile.limits.max_message_bytes
+    frames = [
+        frame
+        for before in messages
+        for message in addressed(before, group, part)
+        for frame in (
+            divided(message, PIECE_BYTES, group.encoding)
+            if most is None
+            else encoded(message, group)
+        )
+    ]
+    return pack(frames, group.encoding, most) if group.batch and frames else frames
 
 
 def text_frames(text: Text, group: FrameGroup, deltas: DeltaWriter) -> list[bytes]:

@@ -1,6 +1,10 @@
 """What the renderers of one profile get of a session.
 
-Theory of operation. A view is called right after each commit, while the screen is as the commit
+Theory of operation. There are two ways to bring a renderer up to date. One that is current gets the
+frames of each fact. One that comes, or that was behind, gets what shows all or what changed since
+its cursor, made from the screen as it is.
+
+A view is called right after each commit, while the screen is as the commit
 left it. What its profile shows natively passes as it is; for the rest the view makes messages of
 its own, and keeps them until the fact of the commit is durable and delivered. Everything else that
 a session records is the same for all profiles but for what `addressed` leaves out.
@@ -8,23 +12,28 @@ a session records is the same for all profiles but for what `addressed` leaves o
 
 from __future__ import annotations
 
+from typing import Literal
+from weakref import WeakValueDictionary
+
 import msgspec
 
-from arp.protocol.messages import AgentMessage
+from arp.protocol.messages import AgentMessage, Commit, SessionReady
 from arp.protocol.screen import Screen
 from arp.session.projection import StoredChange, commit_messages, restored, stored
-from arp.session.recorded import AppliedCommit, RecordedFact
+from arp.session.recorded import AppliedCommit, Cursor, RecordedFact
+from arp.session.session import Session
 from arp.surface.change import Change
-from arp.view.frames import FrameGroup, addressed, encoded
+from arp.view.frames import FrameGroup, Frames, addressed, encoded, in_pieces
 from arp.view.profile import Profile
 from arp.view.shown_roots import ShownRoots
+from arp.view.snapshot import catch_up, opening, snapshot_turns, turns_whole, version_of
 from arp.view.translate import touched_roots, translated
 
 
 class View:
     """The commits of one session for one profile."""
 
-    __slots__ = ("_messages", "_shown", "profile")
+    __slots__ = ("_messages", "_settled", "_shown", "profile")
 
     def __init__(self, profile: Profile, screen: Screen) -> None:
         self.profile = profile
@@ -33,6 +42,9 @@ class View:
         snapshot."""
         self._shown: dict[str, ShownRoots] = {}
         """By surface."""
+        self._settled: WeakValueDictionary[object, Frames] | None = None
+        """Frames of turns that are over, as long as they wait for some renderer: so a hundred that
+        take a snapshot slowly cost the memory of one."""
         self.show_on(screen)
 
     @property
@@ -63,6 +75,8 @@ class View:
                 messages = commit_messages(commit.at, commit.surface, _isolated(made))
                 self._messages[commit.at.seq] = messages
         shown.update(commit.tree, touched_roots(changes, commit.tree))
+
+    # -- one that is current -----------------------------------------------------------------------
 
     def messages(self, fact: RecordedFact) -> list[AgentMessage] | None:
         """Return what shows a fact; `None` if the renderers need a snapshot instead."""
@@ -95,6 +109,51 @@ class View:
         """Drop the messages of commits up to a sequence: they are delivered."""
         while self._messages and (first := next(iter(self._messages))) <= sequence:
             del self._messages[first]
+
+    # -- one that comes, or was behind -------------------------------------------------------------
+
+    def ready(
+        self, session: Session, group: FrameGroup, resume: Literal["new", "replay"]
+    ) -> list[bytes]:
+        """Return the frames for a renderer that has to be shown nothing, or what the log tells."""
+        name = session.name
+        ready = SessionReady(
+            session_id=name.session_id,
+            epoch=name.epoch,
+            seq=name.seq,
+            resume=resume,
+            workflow=session.head.workflow,
+        )
+        return in_pieces([ready], group)
+
+    def snapshot(self, session: Session, group: FrameGroup) -> tuple[list[bytes], Frames]:
+        """Return the frames of all that shows now, and those among them that others get too.
+
+        Args:
+            session: What shows.
+            group: For whom. It knows no text part yet.
+        """
+        screen, name, profile = session.screen, session.name, self.profile
+        workflow = session.head.workflow
+        begin = opening(screen, name, profile, screen.older, screen.gaps, workflow)
+        settled, others = snapshot_turns(screen)
+        end = turns_whole(screen, others, name, profile)
+        end.append(Commit(session_id=name.session_id, seq=name.seq))
+        key = (group, session.branched_at, version_of(screen, settled))
+        if self._settled is None:
+            self._settled = WeakValueDictionary()
+        shared = self._settled.get(key)
+        if shared is None:
+            told = turns_whole(screen, settled, name, profile)
+            shared = self._settled[key] = Frames(in_pieces(told, group))
+        return [*in_pieces(begin, group), *shared, *in_pieces(end, group)], shared
+
+    def catch_up(self, session: Session, group: FrameGroup, cursor: Cursor) -> list[bytes] | None:
+        """Return the frames of what changed since a cursor; `None` if that needs a snapshot."""
+        if cursor.seq < session.branched_at and self.profile.said_hello:
+            return None
+        messages = catch_up(session.screen, session.name, self.profile, cursor)
+        return None if messages is None else in_pieces(messages, group, cursor.part)
 
 
 def _isolated(changes: list[Change]) -> list[Change]:
