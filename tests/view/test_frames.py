@@ -13,9 +13,28 @@ from arp.protocol.codec import ENCODINGS, Encoding, agent_decoder, encode_json, 
 from arp.protocol.component import Component
 from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.limits import Limits
-from arp.protocol.messages import AgentMessage, Commit, Delta, DeltaPayload, InputEcho, Render
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    Delta,
+    DeltaPayload,
+    InputEcho,
+    Render,
+    ToolEnd,
+    ToolEndPayload,
+    ToolProgress,
+    ToolProgressPayload,
+)
 from arp.session.recorded import SAYING, THINKING, Text
-from arp.view.frames import MAX_FRAME_BYTES, FrameGroup, addressed, pack, text_frames
+from arp.view.frames import (
+    MAX_FRAME_BYTES,
+    PIECE_BYTES,
+    FrameGroup,
+    addressed,
+    in_pieces,
+    pack,
+    text_frames,
+)
 from arp.view.profile import DRAFT, Profile
 from tests.session.conversation import FULL, TEXT, text
 
@@ -185,3 +204,50 @@ def test_render_of_nothing_is_told_to_the_draft_too() -> None:
     """It may empty a surface."""
     nothing = Render(session_id="s", components=[], replace=True)
     assert addressed(nothing, FrameGroup(DRAFT, "json")) == [nothing]
+
+
+def test_progress_and_details_of_tools_go_to_who_asked_for_them() -> None:
+    """Feature `tool-detail`."""
+    progress = ToolProgress(session_id="s", payload=ToolProgressPayload("c", "half"))
+    whole = ToolEndPayload("q", True, "c", result="r", result_ref="/r", duration_ms=5)
+    end = ToolEnd(session_id="s", payload=whole)
+    bare = ToolEnd(session_id="s", payload=ToolEndPayload("q", True, "c"))
+    assert addressed(progress, EVERYBODY) == [progress]
+    assert addressed(end, EVERYBODY) == [end]
+    assert addressed(progress, FrameGroup(TEXT, "json")) == []
+    assert addressed(end, FrameGroup(TEXT, "json")) == [bare]
+
+
+# -- what one renderer gets at once ----------------------------------------------------------------
+
+
+def large() -> Render:
+    components = [text(f"c{number}", "x" * 10_000) for number in range(50)]
+    return Render(session_id="s", components=components)
+
+
+def test_large_messages_go_in_several_pieces() -> None:
+    frames = in_pieces([large(), COMMIT], EVERYBODY)
+    assert max(map(len, frames)) <= PIECE_BYTES
+    *renders, commit = told(frames)
+    components = [message.components for message in renders if isinstance(message, Render)]
+    shown = [one.id for some in components for one in some]
+    assert shown == [f"c{number}" for number in range(50)]
+    assert commit == COMMIT
+
+
+def test_pieces_are_no_larger_than_the_renderer_takes() -> None:
+    profile = msgspec.structs.replace(FULL, limits=Limits(max_message_bytes=20_000))
+    assert max(map(len, in_pieces([large()], FrameGroup(profile, "json")))) <= 20_000
+
+
+def test_messages_share_a_frame_where_the_renderer_takes_arrays() -> None:
+    group = FrameGroup(FULL, "json", batch=True)
+    (frame,) = in_pieces([COMMIT, COMMIT], group)
+    assert told([frame]) == [COMMIT, COMMIT]
+    assert in_pieces([], group) == []
+
+
+def test_delta_of_the_known_part_is_named_among_the_pieces() -> None:
+    group = FrameGroup(FULL, "json", "t1/1")
+    assert told(in_pieces([delta("a")], group, "t1/1")) == [delta("a", target="t1/1")]

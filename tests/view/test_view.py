@@ -8,13 +8,22 @@ from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding, agent_decoder
 from arp.protocol.component import Component
 from arp.protocol.limits import RendererLimits
-from arp.protocol.messages import AgentMessage, Commit, Patch, Render, RendererCapabilities
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    Patch,
+    Render,
+    RendererCapabilities,
+    SessionReady,
+)
 from arp.protocol.patch import Append, Remove, Reorder, Update
+from arp.protocol.tree import Tree
 from arp.session.recorded import RecordedFact
 from arp.session.session import Session
 from arp.surface.change import PatchChange, RenderChange
 from arp.view.frames import FrameGroup
 from arp.view.profile import DRAFT, profile_of
+from arp.view.shown_roots import ShownRoot, ShownRoots
 from arp.view.view import View
 from tests.session.conversation import AT, FULL, TEXT, begun, new, text, user, watched
 
@@ -161,12 +170,98 @@ def test_what_is_known_of_another_screen_is_forgotten() -> None:
 def test_what_left_the_memory_is_not_remembered_here_either() -> None:
     session = new()
     view = watched(session, TEXT)
-    for number in range(1, 120):
+    for number in range(1, 261):
         user(session, "hi")
         children = [{"id": f"a{number}", "type": "text", "props": {"content": "x"}}]
         shown = Component(f"g{number}", "group", {"children": children})
         session.commit(f"t{number}", "main", [RenderChange([shown])])
         session.end_turn(f"t{number}", "completed")
-    roots = view._shown["main"]._roots
-    assert len(session.screen.main.nodes) < 110
-    assert len(roots) <= 2 * len(session.screen.main.nodes)
+    nodes = len(session.screen.main.nodes)
+    assert nodes < 110
+    assert len(view._shown["main"]._roots) <= 2 * nodes
+
+
+def test_id_that_left_and_came_back_is_another_component() -> None:
+    """What stood under it before is gone from the screens too."""
+    tree = Tree()
+    tree.begin(1)
+    tree.upsert(group("a"))
+    tree.keep()
+    shown = ShownRoots(TEXT, tree)
+    assert shown.before("g", tree) == ShownRoot(1, ["a"], False)
+    for name in ("g", "a"):
+        del tree.nodes[name]
+    tree.outputs.clear()
+    assert shown.before("g", tree) is None
+    tree.begin(2)
+    tree.upsert(group("a"))
+    tree.keep()
+    assert shown.before("g", tree) is None
+
+
+def test_input_that_was_edited_is_a_snapshot_for_who_knows_no_branches() -> None:
+    """It replaces one that the renderer shows."""
+    session = begun()
+    full, draft = watched(session, FULL), watched(session, DRAFT)
+    told = {"input_type": "text", "data": {"text": "other"}}
+    user(session, "next")
+    session.drain(AT)
+    session.edit_queued("t2", told)
+    fact = newest(session)
+    assert fact.is_edit
+    assert full.messages(fact) is None
+    assert draft.messages(fact) is fact.messages
+
+
+# -- one that comes, or was behind -----------------------------------------------------------------
+
+EVERYBODY = FrameGroup(FULL, "json")
+
+
+def test_renderer_is_ready_where_nothing_has_to_be_shown() -> None:
+    session = begun()
+    view = watched(session, FULL)
+    assert decoded(view.ready(session, EVERYBODY, "replay")) == [
+        SessionReady(session_id="s", epoch="e", seq=session.sequence, resume="replay", workflow="")
+    ]
+
+
+def test_snapshot_shows_all_and_shares_the_turns_that_are_over() -> None:
+    session = begun()
+    session.commit("t1", "main", [RenderChange([text("a")])])
+    session.end_turn("t1", "completed")
+    user(session, "again")
+    session.commit("t2", "main", [RenderChange([text("b")])])
+    view = watched(session, FULL)
+    frames, shared = view.snapshot(session, EVERYBODY)
+    again, same = view.snapshot(session, EVERYBODY)
+    assert frames == again
+    assert same is shared
+    messages = decoded(frames)
+    assert isinstance(messages[0], SessionReady)
+    assert messages[-1] == Commit(session_id="s", seq=session.sequence)
+    shown = [message for message in messages if isinstance(message, Render)]
+    assert [one.id for message in shown for one in message.components] == ["a", "b"]
+    held = [message for message in decoded(list(shared)) if isinstance(message, Render)]
+    assert [one.id for message in held for one in message.components] == ["a"]
+
+
+def test_catch_up_shows_what_changed_since_a_cursor() -> None:
+    session = begun()
+    view = watched(session, FULL)
+    session.commit("t1", "main", [RenderChange([text("a")])])
+    cursor = session.cursor
+    session.commit("t1", "main", [RenderChange([text("b")])])
+    messages = decoded(view.catch_up(session, EVERYBODY, cursor))
+    shown = [message for message in messages if isinstance(message, Render)]
+    assert [one.id for message in shown for one in message.components] == ["b"]
+    assert messages[-1] == Commit(session_id="s", seq=session.sequence)
+
+
+def test_catch_up_that_cannot_tell_all_is_a_snapshot() -> None:
+    session = begun()
+    view = watched(session, FULL)
+    session.commit("t1", "main", [RenderChange([text("a"), text("b")])])
+    cursor = session.cursor
+    session.commit("t1", "main", [PatchChange([Reorder("b", None)])])
+    assert view.catch_up(session, EVERYBODY, cursor) is None
