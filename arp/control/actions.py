@@ -19,7 +19,7 @@ from arp.session.effects import Acknowledge
 from arp.session.inputs import receive
 from arp.session.session import Question
 from arp.surface.answers import answer_value, check_answer, public_answer
-from arp.view.profile import DRAFT
+from arp.surface.draft_answer import understand_draft
 
 READ_FACTS = 1000
 """Facts looked through at once for what became of an action."""
@@ -80,7 +80,7 @@ class Actions:
             id=f"action:{question.action_id}"[:256],
         )
         count = live.session.turn_count
-        effects = receive(live.session, message, DRAFT)
+        effects = receive(live.session, message, understand_draft)
         live.began(self._desk.principal.known_as, count)
         self._desk.carry_out(live, effects)
         goes_on = next((one.turn_id for one in effects if isinstance(one, Acknowledge)), None)

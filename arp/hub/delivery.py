@@ -13,33 +13,23 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
-from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
 from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
-from arp.protocol.messages import AgentMessage, Commit, Resume, SessionReady
-from arp.session.recorded import Batch, Text, TextBatch
+from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.messages import Resume
+from arp.session.recorded import Batch, Cursor, Text, TextBatch
 from arp.session.session import Session
-from arp.view.chunks import divided
-from arp.view.frames import FrameGroup, Frames, addressed, encoded, pack
-from arp.view.snapshot import (
-    Cursor,
-    catch_up,
-    opening,
-    snapshot_turns,
-    turns_whole,
-    version_of,
-)
+from arp.view.frames import FrameGroup, Frames, pack, text_frames
+from arp.view.profile import Profile
+from arp.view.view import View
 
 logger = logging.getLogger(__name__)
 
 _COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
-
-PIECE_BYTES = 128 << 10
-"""A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
 
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""
@@ -63,12 +53,13 @@ class Delivery:
     """The renderers of one session."""
 
     __slots__ = (
+        "_deltas",
         "_groups",
         "_mark",
         "_reached",
         "_session",
         "_settings",
-        "_settled",
+        "_views",
         "followers",
         "joining",
         "replay",
@@ -86,19 +77,21 @@ class Delivery:
         self._session = session
         self._settings = settings
         self._mark = mark
+        self._deltas = DeltaWriter(session.head.session_id)
         self._groups: dict[FrameGroup, list[Viewer]] = {}
+        self._views: dict[Profile, View] = {}
+        """Of the profiles of the renderers that are there."""
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
-        self._settled: WeakValueDictionary[object, Frames] | None = None
-        """Frames of turns that are over, as long as some of them wait for somebody: so a hundred
-        renderers that take a snapshot slowly cost the memory of one."""
 
     # -- coming and going ------------------------------------------------------------------------
 
     def attach(self, viewer: Viewer) -> None:
         """Lets a renderer join at the next write."""
         self.viewers[viewer.id] = viewer
-        self._session.profiles.add(viewer.profile)
+        if viewer.profile not in self._views:
+            view = self._views[viewer.profile] = View(viewer.profile, self._session.screen)
+            self._session.watchers.append(view)
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
         if self._session.log.sealed is None:
@@ -113,7 +106,7 @@ class Delivery:
         self._leave(viewer)
         viewer.state = "new"
         if not any(other.profile == viewer.profile for other in self.viewers.values()):
-            self._session.profiles.discard(viewer.profile)
+            self._session.watchers.remove(self._views.pop(viewer.profile))
         if self._session.log.sealed is None:
             self._session.record("channel.disconnected", {}, channel_id=viewer.id)
             self._mark()
@@ -166,30 +159,37 @@ class Delivery:
         reached = self._reached
         return reached.cursor if isinstance(reached, TextBatch) else reached
 
-    def deliver(self, drained: TextBatch | Batch) -> None:
-        """Shows facts to all who are current."""
-        if isinstance(drained, TextBatch):
-            self._say(drained.text)
-            self._reached = drained
+    def deliver(self, batch: TextBatch | Batch) -> None:
+        """Send what is durable now to all who are current."""
+        if isinstance(batch, TextBatch):
+            self._deliver_text(batch.text)
+            self._reached = batch
         else:
             for group, viewers in tuple(self._groups.items()):
-                self._deliver_to(group, viewers, drained)
-            self._reached = drained.cursor
+                self._deliver_to(group, viewers, batch)
+            self._reached = batch.cursor
+            for view in self._views.values():
+                view.forget(batch.sequence)
         if self.followers is not None:
             self.followers.rise()
 
-    def _say(self, text: Text) -> None:
+    def _deliver_text(self, text: Text) -> None:
         for group, viewers in tuple(self._groups.items()):
-            frames = text.frames(group)
+            frames = text_frames(text, group, self._deltas)
             if frames:
                 self._send(viewers, Frames(frames) if len(viewers) > 1 else frames, ())
             if group.part is not None and group.part != text.part:
                 self._rename(viewers)
 
-    def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], drained: Batch) -> None:
-        frames, cursor = Frames(), drained.cursor
-        for emission in drained.recorded:
-            made = emission.frames(group)
+    def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], batch: Batch) -> None:
+        frames, cursor = Frames(), batch.cursor
+        view = self._views[group.profile]
+        for one in batch.recorded:
+            made = (
+                text_frames(one, group, self._deltas)
+                if isinstance(one, Text)
+                else view.frames(one, group)
+            )
             if made is None:
                 for viewer in list(viewers):
                     self.resync(viewer)
@@ -200,7 +200,7 @@ class Delivery:
             if group.batch and len(frames) > 1:
                 most = group.profile.limits.max_message_bytes
                 packed = pack(frames, group.encoding, most)
-            commits = [one.sequence for one in drained.recorded if one.type in _COMMITS]
+            commits = [one.sequence for one in batch.recorded if one.type in _COMMITS]
             self._send(viewers, packed, commits)
             if commits and group.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
@@ -273,7 +273,7 @@ class Delivery:
             self._pace(viewer, join.cursor)
 
     def _join(self, viewer: Viewer) -> Join:
-        session = self._session
+        session, view = self._session, self._views[viewer.profile]
         if viewer.state == "returning":
             return self._catch_up(viewer)
         if not viewer.profile.said_hello:
@@ -282,70 +282,27 @@ class Delivery:
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             is_told = resume.seq >= session.branched_at
             if is_told and name.seq - resume.seq <= self._settings.max_replay:
-                frames = self._ready(viewer, "replay")
+                frames = view.ready(session, viewer.group, "replay")
                 return Join(viewer, frames, session.cursor, kind="replay")
         elif not session.screen.count and len(session.screen.surfaces) == 1 and resume is None:
-            return Join(viewer, self._ready(viewer, "new"), session.cursor)
+            return Join(viewer, view.ready(session, viewer.group, "new"), session.cursor)
         return self._snapshot(viewer)
 
     def _catch_up(self, viewer: Viewer) -> Join:
         cursor = self._session.cursor
         if viewer.cursor.seq == cursor.seq:
             return Join(viewer, [], cursor)
-        name, screen = self._session.name, self._session.screen
-        if viewer.cursor.seq < self._session.branched_at and viewer.profile.said_hello:
+        view = self._views[viewer.profile]
+        frames = view.catch_up(self._session, viewer.group, viewer.cursor)
+        if frames is None:
             return self._snapshot(viewer)
-        messages = catch_up(screen, name, viewer.profile, viewer.cursor)
-        if messages is None:
-            return self._snapshot(viewer)
-        part = viewer.cursor.part
-        frames = self._encode(viewer, messages, part)
-        viewer.part = viewer.part if cursor.part == part else cursor.part
+        if cursor.part != viewer.cursor.part:
+            viewer.part = cursor.part
         return Join(viewer, frames, cursor, kind="whole")
 
     def _snapshot(self, viewer: Viewer) -> Join:
-        screen, name = self._session.screen, self._session.name
-        profile, cursor = viewer.profile, self._session.cursor
+        cursor = self._session.cursor
         viewer.part = None
-        workflow = self._session.head.workflow
-        begin = opening(screen, name, profile, screen.older, screen.gaps, workflow)
-        settled, others = snapshot_turns(screen)
-        end = turns_whole(screen, others, name, profile)
-        end.append(Commit(session_id=name.session_id, seq=name.seq))
-        key = (viewer.group, self._session.branched_at, version_of(screen, settled))
-        if self._settled is None:
-            self._settled = WeakValueDictionary()
-        shared = self._settled.get(key)
-        if shared is None:
-            told = turns_whole(screen, settled, name, profile)
-            shared = self._settled[key] = Frames(self._encode(viewer, told, None))
-        frames = [*self._encode(viewer, begin, None), *shared, *self._encode(viewer, end, None)]
+        frames, shared = self._views[viewer.profile].snapshot(self._session, viewer.group)
         viewer.part = cursor.part
         return Join(viewer, frames, cursor, shared, "whole")
-
-    def _ready(self, viewer: Viewer, resume: Literal["new", "replay"]) -> list[bytes]:
-        name = self._session.name
-        ready = SessionReady(
-            session_id=name.session_id,
-            epoch=name.epoch,
-            seq=name.seq,
-            resume=resume,
-            workflow=self._session.head.workflow,
-        )
-        return self._encode(viewer, [ready], None)
-
-    @staticmethod
-    def _encode(viewer: Viewer, messages: list[AgentMessage], part: str | None) -> list[bytes]:
-        group = viewer.group
-        frames = [
-            frame
-            for before in messages
-            for message in addressed(before, group, part)
-            for frame in (
-                divided(message, PIECE_BYTES, group.encoding)
-                if group.profile.limits.max_message_bytes is None
-                else encoded(message, group)
-            )
-        ]
-        most = group.profile.limits.max_message_bytes
-        return pack(frames, viewer.encoding, most) if group.batch and frames else frames

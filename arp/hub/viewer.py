@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import AgentMessage, Presented, RendererInfo, Resume
+from arp.session.recorded import Cursor
 from arp.view.frames import FrameGroup, encoded
 from arp.view.profile import DRAFT, Profile
-from arp.view.snapshot import Cursor
 
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession

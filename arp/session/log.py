@@ -24,12 +24,11 @@ from arp.protocol.tree import Tree
 from arp.redact.redactor import Found, Redactor
 from arp.session.growing import Growing
 from arp.session.projection import At, project
-from arp.session.recorded import Batch, Recorded, RecordedFact, Text, TextBatch
+from arp.session.recorded import Batch, Cursor, Recorded, RecordedFact, Text, TextBatch
 from arp.session.redacted import cleaned_changes, cleaned_component, cleaned_fact
 from arp.session.speech import Speech
 from arp.session.threads import THREAD, Threads
 from arp.surface.change import Change
-from arp.view.snapshot import Cursor
 
 TELLING = frozenset(
     ("turn.submitted", "queue.changed", "action.resolved", "turn.completed", "turn.failed")
@@ -75,7 +74,7 @@ class Log:
         """How far the ledger holds them."""
         self.sealed: ReadOnly | None = None
         """Why nothing is recorded any more."""
-        self.speech = Speech(screen, session_id, redactor)
+        self.speech = Speech(screen, redactor)
         self.growing = Growing(redactor)
         self._session_id = session_id
         self._screen = screen
@@ -202,7 +201,7 @@ class Log:
         assert stream is not None
         self._holding = None
         self.sequence += 1
-        spoken = Text(self.sequence, holding.type, holding.turn_id, self.speech.deltas)
+        spoken = Text(self.sequence, holding.type, holding.turn_id, self._session_id)
         spoken.thread_id = holding.thread_id
         spoken.chunks.append(self.speech.finish(holding))
         self._recorded.append(spoken)
@@ -233,7 +232,7 @@ class Log:
             self._release(self._holding)
             speech.stream = None  # what is thought does not go on in what is said
         self.sequence = sequence = self.sequence + 1
-        speech.open = spoken = Text(sequence, type_name, turn_id, speech.deltas, [text])
+        speech.open = spoken = Text(sequence, type_name, turn_id, self._session_id, [text])
         spoken.thread_id = self._threads.of(turn_id)
         self._recorded.append(spoken)
 

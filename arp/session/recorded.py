@@ -1,30 +1,24 @@
-"""One fact on its way: what the ledger keeps of it, and what renderers are told.
+"""What a session records: facts, text that is still open, and how far a renderer of them is.
 
-Theory of operation. A session records facts; each has a sequence and at most one group of messages.
-While a text is still *open*, neighbouring text joins it, so that a write to the ledger costs one
-fact, however many tokens gathered. Frames are made once per group and shared by all renderers of
-that kind.
+Theory of operation. Each recorded fact has a sequence and at most one group of messages. While a
+text is still *open*, neighbouring text joins it, so that a write to the ledger costs one fact,
+however many tokens gathered. What renderers get of it is made behind the session, in `arp/view`.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from arp.ledger.fact_writer import FactWriter
-from arp.protocol.codec import recode
-from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import (
-    AgentMessage,
-    Delta,
-    DeltaPayload,
-)
-from arp.view.frames import FrameGroup, addressed, encoded
-from arp.view.profile import Profile
-from arp.view.snapshot import Cursor
+from arp.protocol.messages import AgentMessage, Delta, DeltaPayload
+from arp.protocol.screen import Screen
+from arp.protocol.tree import Tree
+from arp.session.projection import At
+from arp.surface.change import Change
 
 _to_json = msgspec.json.Encoder().encode
 
@@ -32,10 +26,32 @@ THINKING = "reasoning.delta"
 SAYING = "model.delta"
 
 
+class Cursor(Struct, frozen=True):
+    """How far a renderer has come."""
+
+    seq: int = 0
+    part: str | None = None
+    """The text part that was open there."""
+    characters: int = 0
+    """How much of it had been sent."""
+    turn: str | None = None
+    """The turn that ran there last."""
+    thinking: int = 0
+    """How much of its thinking had been sent."""
+
+
+class SessionName(Struct, frozen=True):
+    """What a session is called on the wire."""
+
+    session_id: str
+    epoch: str
+    seq: int
+
+
 class RecordedFact:
     """A recorded fact."""
 
-    __slots__ = ("ids", "messages", "payload", "sequence", "translated", "type")
+    __slots__ = ("ids", "messages", "payload", "sequence", "type")
 
     def __init__(
         self,
@@ -51,33 +67,16 @@ class RecordedFact:
         self.ids = ids
         """Correlation ids of the fact, by field name."""
         self.messages = messages
-        self.translated: dict[Profile, list[AgentMessage] | None] = {}
-        """For profiles that do not take the messages as they are; `None`: needs a snapshot."""
+        """What shows it, for a renderer that shows everything."""
 
     def fact(self, writer: FactWriter, at: str) -> bytes:
-        """Gives the fact, encoded."""
+        """Return the fact, encoded."""
         return writer.fact(at, self.sequence, self.type, self.payload, self.ids)
 
     @property
     def is_edit(self) -> bool:
-        """Tells whether something takes the place of an input that was told."""
+        """Return whether it replaces an input that was sent before."""
         return self.type == "queue.changed" and "input" in self.payload
-
-    def frames(self, group: FrameGroup) -> list[bytes] | None:
-        """Gives the frames for a group; `None` if it needs a snapshot instead."""
-        if self.is_edit and group.profile.said_hello and not group.profile.takes("branches"):
-            return None
-        messages: list[AgentMessage] | None = self.messages
-        if self.translated:
-            messages = self.translated.get(group.profile, messages)
-        if messages is None:
-            return None
-        return [
-            frame
-            for before in messages
-            for message in addressed(before, group)
-            for frame in encoded(message, group)
-        ]
 
 
 class Text(Struct, eq=False, gc=False):
@@ -86,7 +85,7 @@ class Text(Struct, eq=False, gc=False):
     sequence: int
     type: str
     turn_id: str
-    deltas: DeltaWriter
+    session_id: str
     chunks: list[str] = []
     thread_id: str | None = None
     """Of its turn; `None` is the session's first."""
@@ -103,10 +102,10 @@ class Text(Struct, eq=False, gc=False):
     """How much the turn has thought then."""
 
     def close(self, text: str) -> None:
-        """Ends it; its owner knows its place and writes it down.
+        """End it; its owner knows where it goes and writes that down.
 
         Args:
-            text: What may be told of what was said.
+            text: What may be output of what was recorded.
         """
         try:
             self.json = _to_json(text).decode()
@@ -117,7 +116,7 @@ class Text(Struct, eq=False, gc=False):
 
     @property
     def cursor(self) -> Cursor:
-        """How far a renderer is that has been told everything up to it."""
+        """The cursor of a renderer that has received everything up to it."""
         return Cursor(self.sequence, self.part, self.characters, self.turn_id, self.thinking)
 
     @property
@@ -125,43 +124,18 @@ class Text(Struct, eq=False, gc=False):
         """What shows it, as a value."""
         kind = "thinking" if self.type == THINKING else None
         payload = DeltaPayload(self.text, kind=kind)
-        session_id = self.deltas.session_id
         return [
-            Delta(session_id=session_id, seq=self.sequence, turn_id=self.turn_id, payload=payload)
+            Delta(
+                session_id=self.session_id,
+                seq=self.sequence,
+                turn_id=self.turn_id,
+                payload=payload,
+            )
         ]
 
     def fact(self, writer: FactWriter, at: str) -> bytes:
-        """Gives the fact, encoded."""
+        """Return the fact, encoded."""
         return writer.text(at, self.sequence, self.type, self.turn_id, self.json, self.thread_id)
-
-    def frames(self, group: FrameGroup) -> list[bytes]:
-        """Gives the frames for a group."""
-        target = kind = None
-        if self.type == THINKING:
-            if not group.profile.takes("thinking"):
-                return []
-            kind = "thinking"
-        elif group.part is not None and group.part == self.part:
-            # After `replace: true` the numbers of text parts begin again: a text that opens its
-            # part is no continuation of the one that these renderers know by the same id.
-            opens = self.characters == len(self.text)
-            target = None if opens else self.part
-        frame = self.deltas.delta(self.sequence, self.turn_id, self.json, target, kind)
-        if group.encoding != "json":
-            frame = recode(frame, group.encoding)
-        most = group.profile.limits.max_message_bytes
-        if most is not None and len(frame) > most:
-            return [part for one in self._named(target) for part in encoded(one, group)]
-        return [frame]
-
-    def _named(self, target: str | None) -> list[AgentMessage]:
-        """Gives what shows it, with the part that it goes to."""
-        if target is None:
-            return self.messages
-        (delta,) = self.messages
-        assert isinstance(delta, Delta)
-        payload = msgspec.structs.replace(delta.payload, target=target)
-        return [msgspec.structs.replace(delta, payload=payload)]
 
 
 Recorded: TypeAlias = RecordedFact | Text
@@ -186,7 +160,7 @@ class TextBatch(Struct, frozen=True):
 
     @property
     def cursor(self) -> Cursor:
-        """How far a renderer is that has been told all of it."""
+        """The cursor of a renderer that has received all of it."""
         return self.text.cursor
 
 
@@ -196,9 +170,39 @@ class Batch(Struct, frozen=True):
     facts: list[bytes]
     recorded: list[Recorded]
     cursor: Cursor
-    """How far a renderer is that has been told all of it."""
+    """The cursor of a renderer that has received all of it."""
 
     @property
     def sequence(self) -> int:
         """Of the newest fact."""
         return self.cursor.seq
+
+
+class AppliedCommit(Struct, frozen=True):
+    """A commit that was just applied to a surface."""
+
+    at: At
+    surface: str
+    output: str
+    """The list of the surface that its new components joined."""
+    tree: Tree
+    """The surface as the commit left it. The next commit changes it: read it at once."""
+    changes: list[Change]
+    """As they were applied; nobody changes them."""
+    is_anew: bool
+    """It uses an id again whose component left the memory; a renderer may still show that one."""
+
+
+class Watcher(Protocol):
+    """Those to whom a session shows what it does, as far as it matters to the session."""
+
+    @property
+    def resumes_queue(self) -> bool:
+        """Whether a user there sees a paused queue, and can resume it."""
+        ...
+
+    def committed(self, commit: AppliedCommit) -> None:
+        """Is called right after each commit."""
+
+    def show_on(self, screen: Screen) -> None:
+        """Is called when the session goes on with another screen."""

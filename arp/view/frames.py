@@ -9,6 +9,7 @@ import msgspec
 
 from arp.protocol.agent_connection import MAX_BATCH
 from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.messages import (
     AgentMessage,
     Delta,
@@ -18,12 +19,15 @@ from arp.protocol.messages import (
     ToolEnd,
     ToolProgress,
 )
-from arp.view.chunks import chunked
+from arp.session.recorded import THINKING, Text
+from arp.view.chunks import chunked, divided
 from arp.view.profile import Profile
 
 MAX_FRAME_BYTES = 256 << 10
 """A frame is closed when it has grown to this; a single larger message still goes whole."""
 
+PIECE_BYTES = 128 << 10
+"""A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
 
 ARRAY_BYTES = MAX_BATCH + 2
 """What an array adds to its messages: brackets and commas in JSON, less in the others."""
@@ -90,17 +94,80 @@ def _array(frames: list[bytes], encoding: Encoding) -> bytes:
 
 
 def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:
-    """Gives a message that a group takes as frames; several if it is too large for one."""
+    """Return a message that a group takes as frames; several if it is too large for one."""
     most = group.profile.limits.max_message_bytes
     if most is None:
         return [recode(encode_json(message), group.encoding)]
     return chunked(message, most, group.encoding)
 
 
+def in_pieces(
+    messages: Iterable[AgentMessage], group: FrameGroup, part: str | None = None
+) -> list[bytes]:
+    """Return messages that one renderer gets at once as frames, large ones in several.
+
+    Args:
+        messages: As every renderer could get them, in order.
+        group: For whom.
+        part: The text part that a delta among them belongs to.
+    """
+    most = group.profile.limits.max_message_bytes
+    frames = [
+        frame
+        for before in messages
+        for message in addressed(before, group, part)
+        for frame in (
+            divided(message, PIECE_BYTES, group.encoding)
+            if most is None
+            else encoded(message, group)
+        )
+    ]
+    return pack(frames, group.encoding, most) if group.batch and frames else frames
+
+
+def text_frames(text: Text, group: FrameGroup, deltas: DeltaWriter) -> list[bytes]:
+    """Return the frames that show a text to a group.
+
+    Args:
+        text: A closed one.
+        group: For whom.
+        deltas: Of the session.
+    """
+    target = kind = None
+    if text.type == THINKING:
+        if not group.profile.takes("thinking"):
+            return []
+        kind = "thinking"
+    elif group.part is not None and group.part == text.part:
+        # After `replace: true` the numbers of text parts begin again: a text that opens its part
+        # is no continuation of the one that these renderers know by the same id.
+        opens = text.characters == len(text.text)
+        target = None if opens else text.part
+    # Almost all that is ever sent is this, so it is written from the JSON string that the fact
+    # holds too, without an object.
+    frame = deltas.delta(text.sequence, text.turn_id, text.json, target, kind)
+    if group.encoding != "json":
+        frame = recode(frame, group.encoding)
+    most = group.profile.limits.max_message_bytes
+    if most is not None and len(frame) > most:
+        return [part for one in _named(text, target) for part in encoded(one, group)]
+    return [frame]
+
+
+def _named(text: Text, target: str | None) -> list[AgentMessage]:
+    """Return what shows a text, with the part that it goes to."""
+    if target is None:
+        return text.messages
+    (delta,) = text.messages
+    assert isinstance(delta, Delta)
+    payload = msgspec.structs.replace(delta.payload, target=target)
+    return [msgspec.structs.replace(delta, payload=payload)]
+
+
 def addressed(
     message: AgentMessage, group: FrameGroup, part: str | None = None
 ) -> list[AgentMessage]:
-    """Gives a message as a group takes it, apart from degrading.
+    """Return a message as a group takes it, apart from degrading.
 
     A renderer that knows only the draft is not told others' inputs and gets one component a
     `render`; only who asked for `thinking` sees it, and for `tool-detail` what tools are at and

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import msgspec
-from msgspec import Struct
 
 from arp.protocol.component import Component
 from arp.protocol.mark import Behind, Mark
@@ -35,32 +34,11 @@ from arp.protocol.messages import (
 from arp.protocol.patch import PatchOp, Remove
 from arp.protocol.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
+from arp.session.recorded import Cursor, SessionName
 from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
 LONG_PART = 256 << 10
 """Characters of a text part from which a snapshot tells it by deltas."""
-
-
-class Cursor(Struct, frozen=True):
-    """How far a renderer has come."""
-
-    seq: int = 0
-    part: str | None = None
-    """The text part that was open there."""
-    characters: int = 0
-    """How much of it had been sent."""
-    turn: str | None = None
-    """The turn that ran there last."""
-    thinking: int = 0
-    """How much of its thinking had been sent."""
-
-
-class SessionName(Struct, frozen=True):
-    """What a session is called on the wire."""
-
-    session_id: str
-    epoch: str
-    seq: int
 
 
 def snapshot(

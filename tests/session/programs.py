@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding
 from arp.protocol.component import Component
+from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json
 from arp.protocol.limits import Limits, RendererLimits
@@ -32,13 +34,16 @@ from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen
 from arp.session.effects import CancelTurn, Effect
 from arp.session.inputs import receive, submit
+from arp.session.recorded import Cursor, Recorded, Text
 from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
 from arp.surface.change import Change
-from arp.view.frames import FrameGroup, addressed
+from arp.view.frames import FrameGroup, addressed, text_frames
 from arp.view.frames import encoded as as_frames
-from arp.view.profile import DRAFT, Profile, profile_of, shows
-from arp.view.snapshot import Cursor, catch_up, snapshot
+from arp.view.profile import DRAFT, Profile, profile_of, shows, typed_answer
+from arp.view.snapshot import catch_up, snapshot
+from arp.view.view import View
+from tests.session.conversation import watched
 from tests.surface.random_changes import WORDS, change
 
 AT = "2026-11-21T08:00:00.000000Z"
@@ -84,6 +89,7 @@ class Watcher:
         self.profile = wanted
         self.encoding: Encoding = ENCODINGS.get(name, "json")
         self.connection = connection(self.encoding)
+        self.view: View | None = None
         self.part: str | None = None
         self.behind: Cursor | None = None
         self.frames: list[bytes] = []
@@ -93,6 +99,10 @@ class Watcher:
     @property
     def group(self) -> FrameGroup:
         return FrameGroup(self.profile, self.encoding, self.part)
+
+    def attach(self, session: Session) -> None:
+        """From now on it can be told what the session commits."""
+        self.view = watched(session, self.profile)
 
     def join(self, session: Session) -> None:
         """Joins a session; a renderer that knows only the draft is not told what was before."""
@@ -109,13 +119,18 @@ class Watcher:
         self.feed(encoded(messages, self.group, None))
         self.part = cursor.part
 
-    def deliver(self, session: Session, recorded: Sequence[Any], cursor: Cursor) -> None:
+    def deliver(self, session: Session, recorded: Sequence[Recorded], cursor: Cursor) -> None:
         """What `hub.delivery` does with what has become durable."""
         if self.behind is not None:
             return
         frames: list[bytes] = []
-        for emission in recorded:
-            made = emission.frames(self.group)
+        assert self.view is not None
+        deltas = DeltaWriter(session.head.session_id)
+        for one in recorded:
+            if isinstance(one, Text):
+                frames += text_frames(one, self.group, deltas)
+                continue
+            made = self.view.frames(one, self.group)
             if made is None:
                 self.snapshot(session, cursor)
                 return
@@ -225,7 +240,7 @@ class Run:
         self._inputs = 0
         self._calls: list[tuple[str, str]] = []
         for watcher in self.watchers:
-            self.session.profiles.add(watcher.profile)
+            watcher.attach(self.session)
         self.drain()
         for watcher in self.watchers:
             watcher.join(self.session)
@@ -263,7 +278,7 @@ class Run:
     def take(self, message: Input, wanted: Profile = DRAFT) -> None:
         before = inside(self.session)
         try:
-            effects = receive(self.session, message, wanted)
+            effects = receive(self.session, message, partial(typed_answer, wanted))
         except ArpError:
             self.refused += 1
             assert inside(self.session) == before, "a refused input changes nothing"
@@ -475,10 +490,9 @@ def rejoin(run: Run, chance: Random) -> None:
 
 def crash(run: Run, chance: Random) -> None:
     """The process ends, what is not durable is lost, and another one begins."""
-    profiles = run.session.profiles
     run.session = restore(run.head, run.facts, run.limits)
-    run.session.profiles |= profiles
     for watcher in run.watchers:
+        watcher.attach(run.session)
         watcher.part = None
     run.carry_out(recover(run.session))
 

@@ -9,8 +9,8 @@ from arp.protocol.messages import Commit, InputEcho, TurnMessage
 from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
 from arp.session.log import Log
-from arp.session.recorded import SAYING, THINKING, Batch, TextBatch
-from arp.view.snapshot import Cursor, SessionName, catch_up, snapshot
+from arp.session.recorded import SAYING, THINKING, Batch, Cursor, SessionName, TextBatch
+from arp.view.snapshot import catch_up, snapshot
 from tests.session.conversation import AT, FULL
 
 TURN = {"thread_id": "main", "turn_id": "t1"}

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from arp.protocol.codec import renderer_decoder
 from arp.protocol.messages import Patch, Render, RendererHello, SessionReady
+from arp.session.recorded import Cursor
 from arp.session.recovery import messages_of, restore
 from arp.session.session import Session
-from arp.view.snapshot import Cursor
 from tests.session.programs import (
     BEGIN,
     PROFILES,

@@ -8,9 +8,8 @@ from arp.protocol.messages import Commit, Delta, Render
 from arp.protocol.patch import Remove
 from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
-from arp.session.recorded import SAYING, THINKING, Text
+from arp.session.recorded import SAYING, THINKING, Cursor, Text
 from arp.session.speech import Speech
-from arp.view.snapshot import Cursor
 from tests.session.conversation import text
 
 
@@ -19,13 +18,13 @@ class Speaker:
 
     def __init__(self) -> None:
         self.screen = Screen()
-        self.speech = Speech(self.screen, "s", known_shapes())
+        self.speech = Speech(self.screen, known_shapes())
         self.speech.begin_turn("t1")
         self.sequence = 0
 
     def say(self, words: str, kind: str = SAYING, turn: str = "t1") -> Text:
         self.sequence += 1
-        spoken = self.speech.open = Text(self.sequence, kind, turn, self.speech.deltas)
+        spoken = self.speech.open = Text(self.sequence, kind, turn, "s")
         spoken.chunks.append(words)
         self.speech.close()
         return spoken

@@ -22,6 +22,8 @@ from arp.protocol.messages import (
     Render,
     ToolEnd,
     ToolEndPayload,
+    ToolProgress,
+    ToolProgressPayload,
     ToolStart,
     ToolStartPayload,
 )
@@ -87,6 +89,24 @@ def test_arguments_and_errors_of_tools_are_shortened_and_say_so() -> None:
     assert ended.payload.error.startswith("yyy")
     assert ended.payload.error.endswith(" more characters not shown")
     assert (ended.payload.ok, ended.seq) == (False, 8)
+
+
+def test_progress_and_result_of_tools_are_shortened_and_say_so() -> None:
+    progress = ToolProgressPayload("t1.1", "x" * 3000, 1, 2)
+    (at,) = told(ToolProgress(session_id="s", seq=7, payload=progress))
+    end = ToolEndPayload("query", True, "t1.1", result="y" * 3000, result_ref="/r")
+    (ended,) = told(ToolEnd(session_id="s", seq=8, payload=end))
+    assert at.payload.text.endswith(" more characters not shown")
+    assert (at.payload.done, at.payload.total, at.seq) == (1, 2, 7)
+    assert ended.payload.result.endswith(" more characters not shown")
+    assert (ended.payload.result_ref, ended.seq) == ("/r", 8)
+
+
+def test_result_goes_before_the_end_of_a_tool_does() -> None:
+    """What is too long is where the whole result is."""
+    end = ToolEndPayload("query", True, "t1.1", result="y" * 3000, result_ref="/r" * 1000)
+    (ended,) = told(ToolEnd(session_id="s", seq=8, payload=end))
+    assert (ended.payload.ok, ended.payload.result, ended.payload.result_ref) == (True, None, None)
 
 
 def test_error_loses_its_detail_and_its_end() -> None:

@@ -37,16 +37,9 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.screen import Screen
+from arp.session.recorded import Cursor, SessionName
 from arp.view.profile import DRAFT, Profile, profile_of
-from arp.view.snapshot import (
-    LONG_PART,
-    Cursor,
-    SessionName,
-    catch_up,
-    snapshot,
-    snapshot_turns,
-    version_of,
-)
+from arp.view.snapshot import LONG_PART, catch_up, snapshot, snapshot_turns, version_of
 
 
 def profile(*components: str, features: Sequence[str] = ("thinking",)) -> Profile:
