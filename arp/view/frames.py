@@ -182,7 +182,7 @@ def addressed(
     match message:
         case Delta(payload=DeltaPayload(kind="thinking")):
             return [message] if profile.takes("thinking") else []
-        case Delta() if part is not None and part == group.part:
+        case Delta(payload=DeltaPayload(target=None)) if part is not None and part == group.part:
             payload = msgspec.structs.replace(message.payload, target=part)
             return [msgspec.structs.replace(message, payload=payload)]
         case ToolProgress() if not profile.takes("tool-detail"):
