@@ -11,7 +11,7 @@ BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
 BENCH = stream paced fanout patch idle start ledger terminal
 
-.PHONY: help demo test install fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage
+.PHONY: help demo test install fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -72,6 +72,9 @@ web-test: install web  ## types and tests of the web packages, against a real se
 
 web-e2e: install web  ## the page in a real Chromium before a real server (ARGS="-t W17" picks)
 	$(NPM) --prefix web/e2e run e2e -- $(ARGS)
+
+walk: install  ## the calls of one delta and of one input, by package (ARGS=-v lists them)
+	$(VENV)/python -m tools.trace_walk $(ARGS)
 
 pictures: install  ## takes the pictures of the README anew; needs chromium and tmux
 	$(VENV)/python -m tools.screenshots

@@ -14,10 +14,10 @@ import zipfile
 from msgspec import Struct
 
 from arp.access.principal import Principal
-from arp.control.benchmark_requests import ExportTrial, RecordReward, StartTrial
+from arp.control.benchmarks import ExportTrial, RecordReward, StartTrial
+from arp.control.context import Plane
 from arp.control.control import Control
-from arp.control.desk import Plane
-from arp.control.export_requests import ExportEvidence, ExportState
+from arp.control.exports import ExportEvidence, ExportState
 from arp.control.turns import TurnInput
 from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
@@ -131,7 +131,7 @@ async def _trial(control: Control) -> ExportState:
             attempt=1,
         )
     )
-    live = await control.desk.live(SESSION)
+    live = await control.context.live(SESSION)
     while live.session.running == started.trial.turn_id:
         await live.beyond(live.session.log.stored)
     refs = BenchmarkRefs(

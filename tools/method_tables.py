@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from arp.control.connection import Initialize
-from arp.control.methods import METHODS
-from arp.control.subscriptions import Subscribe, Unsubscribe
+from arp.control.connection import OWN_METHODS
+from arp.control.control import METHODS
 from tools.doc_tables import table
-
-CONVERSATION: dict[str, type[msgspec.Struct]] = {
-    "initialize": Initialize,
-    "agentSession/subscribe": Subscribe,
-    "agentSession/unsubscribe": Unsubscribe,
-}
-"""Methods of a connection itself."""
 
 
 def methods() -> str:
-    """Gives every method with its parameters; those that may be left out with a question mark."""
-    shapes = CONVERSATION | {name: method.params for name, method in METHODS.items()}
+    """Return every method with its parameters; optional ones have a question mark."""
     return table(
         ["method", "parameters"],
-        [[f"`{name}`", _parameters(shape)] for name, shape in shapes.items()],
+        [
+            [f"`{name}`", _parameters(method.params)]
+            for name, method in (OWN_METHODS | METHODS).items()
+        ],
     )
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from arp.commands.source import SessionRow, SourceError
-from arp.control.follow import wanted
+from arp.control.facts import FactFilter
 from arp.ledger.chain import Break, ChainBroken, Checked, KeptCheck
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.ledger_file import LedgerFile
@@ -56,19 +56,19 @@ class FileLedger:
 
     def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
         """As `Source.events`."""
-        choice = wanted(types)
+        choice = FactFilter.of(types)
         try:
             if self._file.session(session_id) is None:
                 raise SourceError(f"no session {session_id!r} in {self._file.path}")
             while chunk := self._file.read(session_id, after):
-                yield from (fact for _, fact in chunk if choice.takes(fact))
+                yield from (fact for _, fact in chunk if choice.matches(fact))
                 after = chunk[-1][0]
         except StoreError as error:
             raise SourceError(str(error)) from error
 
     def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
         """As `Source.follow`."""
-        choice, seen = wanted(types), -1
+        choice, seen = FactFilter.of(types), -1
         try:
             if self._file.session(session_id) is None:
                 raise SourceError(f"no session {session_id!r} in {self._file.path}")
@@ -78,7 +78,7 @@ class FileLedger:
                     time.sleep(LOOK_S)
                     continue
                 while chunk := self._file.read(session_id, after):
-                    yield from (fact for _, fact in chunk if choice.takes(fact))
+                    yield from (fact for _, fact in chunk if choice.matches(fact))
                     after = chunk[-1][0]
         except StoreError as error:
             raise SourceError(str(error)) from error

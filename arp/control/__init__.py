@@ -1,5 +1,5 @@
-"""The control plane: what a program may ask of sessions, as Python and as JSON-RPC 2.0.
+"""The control plane: what a program may do with sessions, as Python and as JSON-RPC 2.0.
 
-Read in this order: `control`, `plane`, `follow`, then an area each: `sessions`, `turns`, `actions`,
-`tasks`; then the JSON-RPC face: `jsonrpc`, `refusals`, `methods`, `connection`.
+Read in this order: `context`, `method`, `facts`, then an area each: `sessions`, `turns`, `actions`,
+`tasks`, `exports`, `benchmarks`; then `control`, and its JSON-RPC side: `jsonrpc`, `connection`.
 """

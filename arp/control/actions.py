@@ -1,13 +1,15 @@
-"""Answers to what a turn asks, by the stable id of the action."""
+"""Answers to the questions of turns, by the id of the action."""
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Literal
 
 from msgspec import Struct
 
-from arp.control.asked import Id, OfSession
-from arp.control.desk import Desk
+from arp.control.context import ControlContext
+from arp.control.facts import pages
+from arp.control.method import Id, SessionParams, method
 from arp.hub.live import LiveSession
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import CATALOG
@@ -21,11 +23,8 @@ from arp.session.session import Question
 from arp.surface.answers import answer_value, check_answer, public_answer
 from arp.surface.draft_answer import understand_draft
 
-READ_FACTS = 1000
-"""Facts looked through at once for what became of an action."""
 
-
-class Respond(OfSession, frozen=True, kw_only=True):
+class Respond(SessionParams, frozen=True, kw_only=True):
     """Answers a pending action."""
 
     action_id: Id
@@ -35,43 +34,44 @@ class Respond(OfSession, frozen=True, kw_only=True):
 
 
 class ActionState(Struct, frozen=True, rename="camel"):
-    """What became of an action."""
+    """The state of an action."""
 
     session_id: str
     action_id: str
     turn_id: str
-    """The turn that goes on with the answer: a new one if the turn that asked is over."""
+    """The turn that continues with the answer: a new one if the turn that asked is over."""
     decision: Literal["answered"]
     sequence: int
-    """The session's newest fact when this was said."""
+    """The session's newest fact at the time of the answer."""
     repeated: bool = False
-    """It was answered so before: the call changed nothing."""
+    """It had the same answer before: the call changed nothing."""
 
 
 class Actions:
     """Pending actions of sessions that belong to one principal."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
 
-    async def respond(self, asked: Respond) -> ActionState:
-        """Answers an action once; the answer is durable when this returns.
+    @method("agentSession/action/respond")
+    async def respond(self, request: Respond) -> ActionState:
+        """Answer an action once; the answer is durable when this returns.
 
         Raises:
             UnknownObject: No such action, or it is over without this answer: cancelled, expired,
-                answered otherwise. Nothing has changed.
+                answered differently. Nothing has changed.
             InvalidAnswer: The answer does not fit; the action stays open.
 
-        Source: ledger.md 5, respond_action. What nobody answered is never approved.
+        Source: ledger.md 5, respond_action. An action without an answer is never approved.
         """
-        live = await self._desk.to_change(asked.session_id)
-        question = _open(live, asked.action_id)
+        live = await self._context.to_change(request.session_id)
+        question = _open(live, request.action_id)
         if question is None:
-            return await self._over(live, asked)
+            return await self._over(live, request)
         tree = live.session.tree(question.surface)
         assert tree is not None
         component = tree.component(question.component_id)
-        input_type, data = as_input(component, asked.response)
+        input_type, data = as_input(component, request.response)
         message = Input(
             input_type=input_type,
             data=data,
@@ -81,57 +81,58 @@ class Actions:
         )
         count = live.session.turn_count
         effects = receive(live.session, message, understand_draft)
-        live.began(self._desk.principal.known_as, count)
-        self._desk.carry_out(live, effects)
-        goes_on = next((one.turn_id for one in effects if isinstance(one, Acknowledge)), None)
-        state = _state(live, question.action_id, goes_on or question.turn_id)
+        live.began(self._context.principal.known_as, count)
+        self._context.carry_out(live, effects)
+        next_turn = next((one.turn_id for one in effects if isinstance(one, Acknowledge)), None)
+        state = _state(live, question.action_id, next_turn or question.turn_id)
         await live.written()
         return state
 
-    async def _over(self, live: LiveSession, asked: Respond) -> ActionState:
-        """Says that an action was answered so before, or why it takes no answer."""
-        required, resolved = await self._recorded(live, asked.action_id)
+    async def _over(self, live: LiveSession, request: Respond) -> ActionState:
+        """Return the state of an action that has the same answer; else say why it takes none."""
+        required, resolved = await self._recorded(live, request.action_id)
         if required is None or required.turn_id is None:
             raise UnknownObject(
-                f"no action {asked.action_id!r:.80} in this session", detail=asked.action_id
+                f"no action {request.action_id!r:.80} in this session", detail=request.action_id
             )
         payload = resolved.payload if resolved is not None else {}
         decision = payload.get("decision", "over")
         if decision != "answered":
             raise UnknownObject(
-                f"action {asked.action_id} is {decision}; it takes no answer any more",
-                detail=asked.action_id,
+                f"action {request.action_id} is {decision}; it takes no answer any more",
+                detail=request.action_id,
             )
-        if "answer" in payload and payload["answer"] != _public(required, asked.response):
+        if "answer" in payload and payload["answer"] != _public(required, request.response):
             raise UnknownObject(
-                f"action {asked.action_id} is answered already, otherwise", detail=asked.action_id
+                f"action {request.action_id} is answered already, otherwise",
+                detail=request.action_id,
             )
-        return _state(live, asked.action_id, required.turn_id, repeated=True)
+        return _state(live, request.action_id, required.turn_id, repeated=True)
 
     async def _recorded(self, live: LiveSession, action_id: str) -> tuple[Fact | None, Fact | None]:
-        """Reads what began an action and what ended it; the id says where it began."""
+        """Return the facts that began and ended an action; its id has the sequence of the first."""
         number = action_id.rpartition(".")[2]
         if not (number.isascii() and number.isdigit() and len(number) < 16):
             return None, None
         await live.written()
-        after, mark = int(number) - 1, action_id.encode()
+        store, last, mark = self._context.hub.store, live.session.log.stored, action_id.encode()
         required: Fact | None = None
-        while chunk := await self._desk.hub.store.read(live.id, after, READ_FACTS):
-            for _, body in chunk:
-                fact = decode(body) if mark in body else None
-                is_of = fact is not None and fact.action_id == action_id
-                if required is None:
-                    if not is_of:
-                        return None, None
-                    required = fact
-                elif is_of and fact is not None and fact.type == "action.resolved":
-                    return required, fact
-            after = chunk[-1][0]
+        async with aclosing(pages(store, live.id, last, int(number) - 1)) as found:
+            async for page in found:
+                for _, body in page:
+                    fact = decode(body) if mark in body else None
+                    is_of = fact is not None and fact.action_id == action_id
+                    if required is None:
+                        if not is_of:
+                            return None, None
+                        required = fact
+                    elif is_of and fact is not None and fact.type == "action.resolved":
+                        return required, fact
         return required, None
 
 
 def as_input(component: Component, response: Json) -> tuple[InputType, JsonObject]:
-    """Gives the input that a plain answer to a component stands for.
+    """Return the input that a plain answer to a component stands for.
 
     Raises:
         InvalidMessage: It is not the kind of value that the component takes.
@@ -171,7 +172,7 @@ def _open(live: LiveSession, action_id: str) -> Question | None:
 
 
 def _public(required: Fact, response: Json) -> Json:
-    """Gives an answer as the fact of it would hold it."""
+    """Return an answer in the form in which a fact records it."""
     stored = required.payload["component"]
     props = {name: value for name, value in stored.get("props", {}).items() if name != "state"}
     component = Component(stored["id"], stored["type"], props)

@@ -1,123 +1,237 @@
-"""Benchmark trials: begun as turns, scored, exported, compared.
+"""Benchmark trials: started as turns, scored, exported, compared.
 
-Theory of operation. A trial is a turn with a name: what the agent did is in the facts of the turn,
-what it was worth is told from outside. That it ended is recorded when somebody asks for more of it,
-from how its turn ended; so nothing has to watch, and a restart forgets no trial.
+Theory of operation. A trial is a turn with a name: the facts of the turn have what the agent did,
+and its score comes from outside. The end of a trial is recorded at the next call about it, from how
+its turn ended; so no task has to watch it, and a restart loses no trial.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta, Struct, field
 
-from arp.control.benchmark_requests import (
-    ComparedState,
-    CompareTrials,
-    ExportTrial,
-    RecordReward,
-    StartTrial,
-    TrialName,
-    TrialState,
-)
-from arp.control.desk import Desk
-from arp.control.export_requests import ExportState, OfScope
-from arp.control.export_run import ExportRun
-from arp.control.exports import Exports
-from arp.control.pages import fed
-from arp.control.turns import StartTurn, Turns
+from arp.control.context import ControlContext
+from arp.control.exports import Exports, ExportState, ScopeParams
+from arp.control.facts import Page, feed
+from arp.control.method import Id, Reason, SessionParams, TurnId, method
+from arp.control.turns import StartTurn, TurnInput, Turns
 from arp.hub.live import LiveSession
-from arp.ledger.exports.comparison import compare
+from arp.ledger.benchmark_names import RENAMED
+from arp.ledger.exports.comparison import DecisionInput, compare
 from arp.ledger.exports.manifest import Scope, TrialOf
 from arp.ledger.exports.trials import NOT_KNOWN, Trial, TrialBook
 from arp.ledger.fact import decode
-from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
+from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Comparison, Count
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
+from arp.protocol.json_value import Json, JsonObject
 from arp.record.recorder import Recorder
 from arp.session.threads import THREAD
 
 _MARKS = (b'"benchmark"', b'"turn.completed"', b'"turn.failed"')
-"""One of these is in the bytes of every fact that a trial is made of."""
+"""The bytes of every fact about a trial contain one of these."""
+
+
+# -- requests and answers --------------------------------------------------------------------------
+
+
+class BenchmarkParams(SessionParams, frozen=True, kw_only=True):
+    """Parameters of a method about benchmarks."""
+
+    @classmethod
+    def check_names(cls, method: str, params: JsonObject) -> None:
+        """Refuse old names in `benchmark` and `refs`, which would be ignored otherwise.
+
+        Raises:
+            InvalidMessage: The message has the name that the field has now.
+        """
+        for part in ("benchmark", "refs"):
+            given = params.get(part)
+            for name in given if isinstance(given, dict) else ():
+                if name in RENAMED:
+                    raise InvalidMessage(
+                        f"{method}: {part}.{name}: it is called {RENAMED[name]} now",
+                        detail=f"{part}.{name}",
+                    )
+
+
+class StartTrial(BenchmarkParams, frozen=True, kw_only=True):
+    """Asks for a trial: a turn in which the agent works on a task of a dataset."""
+
+    trial_id: Id
+    """A call with an id that exists changes nothing."""
+    benchmark: Benchmark
+    """Its `trialId` is the one above."""
+    task_id: Id
+    run_id: Id | None = None
+    """`None` makes one."""
+    input: TurnInput
+    turn_id: TurnId | None = None
+    """The id of the turn."""
+    workflow: Id | None = None
+    """The agent of a new session."""
+    refs: BenchmarkRefs | None = None
+    """Where its parts are, as far as that is known before."""
+    configuration: JsonObject | None = None
+    """The configuration of the run."""
+    attempt: Annotated[int, Meta(ge=1, description="a whole number from 1")] | None = None
+
+
+class TrialParams(BenchmarkParams, frozen=True, kw_only=True):
+    """Parameters of a method about one trial."""
+
+    trial_id: Id
+
+
+class RecordReward(TrialParams, frozen=True, kw_only=True):
+    """Records the score of a trial."""
+
+    reward: float
+    detail: Json = None
+    failure: Reason | None = None
+    """Why the trial failed, if its turn does not say so: `timeout` if it took too long."""
+    refs: BenchmarkRefs | None = None
+    """Where more of its parts are."""
+    p0_regressions: Count | None = field(default=None, name="p0QcGateRegressionCount")
+    """How many gates of the first priority no longer pass, by its QC report."""
+
+
+class ExportTrial(TrialParams, frozen=True, kw_only=True):
+    """Asks for the pack of a trial."""
+
+    evidence_id: Id | None = None
+    """As for `evidence/export`."""
+    outputs: bool = True
+
+
+class TrialName(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Names a trial."""
+
+    session_id: Id
+    trial_id: Id
+
+
+Trials = Annotated[
+    tuple[TrialName, ...], Meta(min_length=1, max_length=1000, description="1 to 1000 trials")
+]
+
+
+class CompareTrials(BenchmarkParams, frozen=True, kw_only=True):
+    """Compares a configuration with another one; the result is a fact of `sessionId`."""
+
+    baseline: Trials
+    candidate: Trials
+    decision: Literal["promote", "revert", "hold"] | None = None
+    """The decision; `None` is the recommended one."""
+    reason: Reason | None = None
+    refs: BenchmarkRefs | None = None
+
+
+class TrialState(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The state of a trial."""
+
+    session_id: str
+    trial: Trial
+    sequence: int
+    """The session's newest fact at the time of the answer."""
+    repeated: bool = False
+    """The call changed nothing."""
+
+
+class ComparedState(Struct, frozen=True, rename="camel"):
+    """A comparison, as it is in the ledger."""
+
+    session_id: str
+    comparison: Comparison
+    decision_input: DecisionInput
+    sequence: int
+
+
+# -- methods ---------------------------------------------------------------------------------------
 
 
 class Benchmarks:
-    """Trials of sessions that belong to one principal. Answers are given when facts are durable.
+    """Trials of sessions that belong to one principal. An answer means that facts are durable.
 
     Source: ledger.md 5, the methods of `benchmark/`.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
 
-    async def start(self, asked: StartTrial) -> TrialState:
-        """Begins a trial: a turn, and the facts that say what it is a trial of.
+    @method("benchmark/trial/start")
+    async def start(self, request: StartTrial) -> TrialState:
+        """Start a trial: a turn, and the facts that name its dataset, task and configuration.
 
         Raises:
             SessionBusy: A turn runs and the policy is `reject`; nothing has changed.
             InvalidMessage: `benchmark.trialId` is another one; nothing has changed.
             ArpError: The input, the agent or the session is refused; nothing has changed.
         """
-        named = asked.benchmark.trial_id
-        if named not in (None, asked.trial_id):
+        named = request.benchmark.trial_id
+        if named not in (None, request.trial_id):
             raise InvalidMessage(f"benchmark.trialId: {named!r:.80} is not trialId", detail=named)
-        live = await self._desk.open(asked.session_id, asked.workflow)
-        async with self._desk.plane.lock(live.id):
-            known = (await self._book(live)).trials.get(asked.trial_id)
+        live = await self._context.open(request.session_id, request.workflow)
+        async with self._context.plane.lock(live.id):
+            known = (await self._book(live)).trials.get(request.trial_id)
             if known is not None:
                 return TrialState(live.id, known, live.session.sequence, repeated=True)
-            run_id = asked.run_id or f"{asked.task_id}.{asked.trial_id}"
+            run_id = request.run_id or f"{request.task_id}.{request.trial_id}"
             turn = StartTurn(
                 session_id=live.id,
-                input=asked.input,
-                turn_id=asked.turn_id,
-                task_id=asked.task_id,
+                input=request.input,
+                turn_id=request.turn_id,
+                task_id=request.task_id,
                 run_id=run_id,
             )
-            turn_id, repeated, effects = Turns(self._desk).submit(live, turn)
+            turn_id, repeated, effects = Turns(self._context).submit(live, turn)
             if repeated:
                 raise InvalidMessage(f"turnId {turn_id}: another turn has it", detail="turnId")
-            self._record_start(live, asked, turn_id, run_id)
-            self._desk.carry_out(live, effects)
-            return await self._state(live, asked.trial_id)
+            self._record_start(live, request, turn_id, run_id)
+            self._context.carry_out(live, effects)
+            return await self._state(live, request.trial_id)
 
     def _record_start(
-        self, live: LiveSession, asked: StartTrial, turn_id: str, run_id: str
+        self, live: LiveSession, request: StartTrial, turn_id: str, run_id: str
     ) -> None:
-        record = self._desk.hub.recorder(live).within(
+        record = self._context.hub.recorder(live).within(
             thread_id=live.session.threads.of(turn_id),
             turn_id=turn_id,
-            benchmark=msgspec.structs.replace(asked.benchmark, trial_id=asked.trial_id),
+            benchmark=msgspec.structs.replace(request.benchmark, trial_id=request.trial_id),
         )
-        record("benchmark.dataset.resolved", {"tasks": [asked.task_id]})
-        if asked.configuration is not None:
-            record("benchmark.configuration.resolved", {"configuration": asked.configuration})
-        ids = {"task_id": asked.task_id, "run_id": run_id, "refs": _refs(asked.refs)}
-        record("benchmark.trial.started", {"attempt": asked.attempt}, **ids)
+        record("benchmark.dataset.resolved", {"tasks": [request.task_id]})
+        if request.configuration is not None:
+            record("benchmark.configuration.resolved", {"configuration": request.configuration})
+        ids = {"task_id": request.task_id, "run_id": run_id, "refs": _refs(request.refs)}
+        record("benchmark.trial.started", {"attempt": request.attempt}, **ids)
 
-    async def reward(self, asked: RecordReward) -> TrialState:
-        """Record what a trial scored, once; before that, how it ended.
+    @method("benchmark/reward/record")
+    async def reward(self, request: RecordReward) -> TrialState:
+        """Record the score of a trial, once; before that, how it ended.
 
         Raises:
             UnknownObject: There is no such trial.
             SessionBusy: Its turn still runs; nothing has changed.
             InvalidMessage: It has another reward already; nothing has changed.
         """
-        live = await self._desk.to_change(asked.session_id)
-        async with self._desk.plane.lock(live.id):
-            trial = _named(await self._book(live), asked.trial_id)
+        live = await self._context.to_change(request.session_id)
+        async with self._context.plane.lock(live.id):
+            trial = _named(await self._book(live), request.trial_id)
             if trial.reward is not None:
-                if trial.reward != asked.reward:
+                if trial.reward != request.reward:
                     raise InvalidMessage(
-                        f"trial {asked.trial_id} has the reward {trial.reward} already",
+                        f"trial {request.trial_id} has the reward {trial.reward} already",
                         detail="reward",
                     )
                 return TrialState(live.id, trial, live.session.sequence, repeated=True)
-            self._end(live, trial, asked)
-            payload = {"reward": asked.reward, "detail": asked.detail}
-            self._of_trial(live, trial, asked)("benchmark.reward.recorded", payload)
-            return await self._state(live, asked.trial_id)
+            self._end(live, trial, request)
+            payload = {"reward": request.reward, "detail": request.detail}
+            self._of_trial(live, trial, request)("benchmark.reward.recorded", payload)
+            return await self._state(live, request.trial_id)
 
-    def _end(self, live: LiveSession, trial: Trial, asked: RecordReward | None = None) -> None:
+    def _end(self, live: LiveSession, trial: Trial, request: RecordReward | None = None) -> None:
         """Record how a trial ended, if that is not recorded yet.
 
         Raises:
@@ -128,23 +242,23 @@ class Benchmarks:
         status = trial.turn_status
         if status is None:
             raise SessionBusy(f"trial {trial.trial_id}: turn {trial.turn_id} still runs")
-        record = self._of_trial(live, trial, asked)
-        failure = asked.failure if asked is not None else None
+        record = self._of_trial(live, trial, request)
+        failure = request.failure if request is not None else None
         if failure is not None or status != "completed":
             record("benchmark.trial.failed", {"reason": failure or status})
         else:
             record("benchmark.trial.completed")
 
     def _of_trial(
-        self, live: LiveSession, trial: Trial, asked: RecordReward | None = None
+        self, live: LiveSession, trial: Trial, request: RecordReward | None = None
     ) -> Recorder:
-        """Return what records facts of a trial."""
+        """Return a recorder for facts of a trial."""
         known = msgspec.convert(trial.benchmark, Benchmark)
-        regressions = asked.p0_regressions if asked is not None else None
+        regressions = request.p0_regressions if request is not None else None
         if regressions is not None:
             known = msgspec.structs.replace(known, p0_regressions=regressions)
-        more = msgspec.to_builtins(asked.refs) if asked is not None and asked.refs else {}
-        return self._desk.hub.recorder(live).within(
+        more = msgspec.to_builtins(request.refs) if request is not None and request.refs else {}
+        return self._context.hub.recorder(live).within(
             thread_id=trial.thread_id or THREAD,
             turn_id=trial.turn_id or NOT_KNOWN,
             task_id=trial.task_id,
@@ -153,37 +267,38 @@ class Benchmarks:
             refs=msgspec.convert({**trial.refs, **more}, BenchmarkRefs),
         )
 
-    async def export(self, asked: ExportTrial) -> ExportState:
-        """Makes the pack of a trial: its evidence, `trial.json`, and `trajectory.json` in ATIF.
+    @method("benchmark/trial/export")
+    async def export(self, request: ExportTrial) -> ExportState:
+        """Make the pack of a trial: its evidence, `trial.json`, and `trajectory.json` in ATIF.
 
         Raises:
             UnknownObject: There is no such trial.
             ArpError: As `Exports.evidence`.
         """
-        live = await self._desk.to_change(asked.session_id)
-        async with self._desk.plane.lock(live.id):
-            trial = _named(await self._book(live), asked.trial_id)
+        live = await self._context.to_change(request.session_id)
+        async with self._context.plane.lock(live.id):
+            trial = _named(await self._book(live), request.trial_id)
             if trial.turn_status is not None:
                 self._end(live, trial)
         benchmark = msgspec.convert(trial.benchmark, Benchmark)
-        named = TrialOf(asked.trial_id, live.session.head.workflow or "agent")
-        make = partial(Exports(self._desk).pack, outputs=asked.outputs, trial=named)
-        scope = OfScope(session_id=live.id, evidence_id=asked.evidence_id)
-        ids = {"benchmark": msgspec.to_builtins(benchmark)}
-        about = Scope(turn_id=trial.turn_id)
-        return await ExportRun(self._desk, ids).run(scope, "benchmark", make, about)
+        named = TrialOf(request.trial_id, live.session.head.workflow or "agent")
+        exports = Exports(self._context, {"benchmark": msgspec.to_builtins(benchmark)})
+        make = partial(exports.make_pack, outputs=request.outputs, trial=named)
+        params = ScopeParams(session_id=live.id, evidence_id=request.evidence_id)
+        return await exports.export(params, "benchmark", make, Scope(turn_id=trial.turn_id))
 
-    async def compare(self, asked: CompareTrials) -> ComparedState:
-        """Compare two configurations and record what came of it.
+    @method("benchmark/compare")
+    async def compare(self, request: CompareTrials) -> ComparedState:
+        """Compare two configurations and record the result.
 
         Raises:
             SessionNotFound, UnknownObject: There is no such session, no such trial.
         """
-        live = await self._desk.to_change(asked.session_id)
+        live = await self._context.to_change(request.session_id)
         books: dict[str, TrialBook] = {}
-        baseline = [await self._trial(one, books) for one in asked.baseline]
-        candidate = [await self._trial(one, books) for one in asked.candidate]
-        found = compare(baseline, candidate, asked.decision)
+        baseline = [await self._trial(one, books) for one in request.baseline]
+        candidate = [await self._trial(one, books) for one in request.candidate]
+        found = compare(baseline, candidate, request.decision)
         newest = candidate[-1]
         benchmark = msgspec.convert(newest.benchmark, Benchmark)
         benchmark = msgspec.structs.replace(
@@ -192,10 +307,10 @@ class Benchmarks:
             role="candidate",
             p0_regressions=found.comparison.p0_regressions,
         )
-        refs = asked.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJobRef", NOT_KNOWN))
-        reason = asked.reason or found.decision_input.reason
+        refs = request.refs or BenchmarkRefs(harbor_job=newest.refs.get("harborJobRef", NOT_KNOWN))
+        reason = request.reason or found.decision_input.reason
         ids = {"benchmark": benchmark, "comparison": found.comparison, "refs": refs}
-        record = self._desk.hub.recorder(live)
+        record = self._context.hub.recorder(live)
         record("benchmark.comparison.completed", {"reason": reason}, **ids)
         sequence = live.session.sequence
         await live.written()
@@ -203,21 +318,21 @@ class Benchmarks:
 
     async def _trial(self, named: TrialName, books: dict[str, TrialBook]) -> Trial:
         if named.session_id not in books:
-            live = await self._desk.live(named.session_id)
+            live = await self._context.live(named.session_id)
             books[named.session_id] = await self._book(live)
         return _named(books[named.session_id], named.trial_id)
 
     async def _book(self, live: LiveSession) -> TrialBook:
-        """Gives all trials of a session, as far as it is durable."""
+        """Return all trials of a session, as far as it is durable."""
         await live.written()
         book = TrialBook()
 
-        def take(page: list[tuple[int, bytes]]) -> None:
+        def take(page: Page) -> None:
             for _, body in page:
                 if any(mark in body for mark in _MARKS):
                     book.take(decode(body))
 
-        await fed(self._desk.hub.store, live.id, live.session.log.stored, take)
+        await feed(self._context.hub.store, live.id, live.session.log.stored, take)
         return book
 
     async def _state(self, live: LiveSession, trial_id: str) -> TrialState:
@@ -233,6 +348,6 @@ def _named(book: TrialBook, trial_id: str) -> Trial:
 
 
 def _refs(refs: BenchmarkRefs | None) -> BenchmarkRefs:
-    """Return refs of which at least one is known, as the profile wants."""
+    """Return refs with at least one entry, as the profile requires."""
     is_empty = refs is None or not msgspec.to_builtins(refs)
     return BenchmarkRefs(harbor_job=NOT_KNOWN) if refs is None or is_empty else refs

@@ -1,40 +1,55 @@
 """One JSON-RPC client: its requests, its subscriptions, and how much may wait for it.
 
-Theory of operation. Requests are begun in the order in which they come, and answered when they are
-done. While more than `HIGH_WATER_BYTES` wait for the client, its subscriptions tell nothing and no
-further request of it is taken.
+Theory of operation. Requests are started in the order in which they arrive, and answered when they
+are done. While more than `HIGH_WATER_BYTES` wait for the client, its subscriptions send nothing and
+no further request is read. A subscription reads facts after its cursor and sends them one by one,
+as long as the client reads; it keeps nothing else. So a client that does not read costs a cursor.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import aclosing
 from functools import partial
 from typing import TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from arp.access.principal import Principal
-from arp.control.asked import Asked
-from arp.control.desk import Desk, Plane
+from arp.control.context import ControlContext, Plane
+from arp.control.control import METHODS, call
+from arp.control.facts import FactFilter, follow
 from arp.control.jsonrpc import (
     Frame,
-    Refused,
+    InvalidRequest,
     Request,
     batch_frame,
     error_frame,
+    event_frame,
+    notification,
     parse,
     result_frame,
+    rpc_error,
     too_large,
 )
-from arp.control.methods import METHODS, asked_for, call
-from arp.control.refusals import rpc_error
-from arp.control.subscriptions import Subscribe, Subscriptions, Unsubscribe
+from arp.control.method import (
+    Id,
+    Kinds,
+    Params,
+    Sequence,
+    SessionParams,
+    method,
+    methods_of,
+    read_params,
+)
 from arp.hub.inbound import LARGE_BYTES, Read
+from arp.hub.live import LiveSession
 from arp.hub.viewer import Outbox
 from arp.ledger.fact import SCHEMA_VERSION
-from arp.protocol.errors import Unauthenticated
+from arp.protocol.errors import ArpError, ResourceLimit, Unauthenticated, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
+from arp.store.store import Store
 
 HIGH_WATER_BYTES = 256 << 10
 """As much may wait for one client as for one renderer."""
@@ -42,24 +57,59 @@ HIGH_WATER_BYTES = 256 << 10
 MOST_REQUESTS = 64
 """Of one client under way at once; a further one is read when one is answered."""
 
+MOST_SUBSCRIPTIONS = 64
+"""Of one client."""
+
 TOKEN_DEADLINE_S = 10.0
 """How long a connection may stay without a principal."""
 
 ANSWER_S = 10.0
-"""How long requests may go on when a client has said that it asks no more."""
+"""How long requests may go on when the client has closed its end."""
 
 CheckToken: TypeAlias = Callable[[str], Awaitable[Principal | None]]
-"""Tells to whom a token belongs; `None`: to nobody."""
+"""Returns to whom a token belongs; `None`: to nobody."""
+
+Started: TypeAlias = list[Callable[[], None]]
+"""What starts the new subscriptions of a frame, to be called when its answers are sent."""
 
 
-class Initialize(Asked, frozen=True, kw_only=True):
+class Initialize(Params, frozen=True, kw_only=True):
     """Begins a conversation; needed only where no header could carry the token."""
 
     token: str | None = None
 
 
+class Subscribe(SessionParams, frozen=True, kw_only=True):
+    """Asks for each fact of a session as a notification."""
+
+    after: Sequence | None = None
+    """The last fact that the caller has; `None` asks for a snapshot, and the facts after it."""
+    epoch: Id | None = None
+    """Of the log to which `after` belongs; if it is another one, a snapshot comes instead."""
+    types: Kinds = ()
+
+
+class Unsubscribe(Params, frozen=True, kw_only=True):
+    """Ends a subscription."""
+
+    subscription_id: Id
+
+
+class Subscribed(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The start of a subscription."""
+
+    subscription_id: str
+    session_id: str
+    epoch: str
+    after: int
+    """Facts come after this."""
+    resume: str
+    """`events`: they continue where the caller is; `snapshot`: they continue after `snapshot`."""
+    snapshot: JsonObject | None = None
+
+
 class Connection:
-    """A client of the control plane, whatever carries its frames."""
+    """A client of the control plane, over any transport."""
 
     def __init__(
         self,
@@ -72,7 +122,7 @@ class Connection:
         """Is called when the client has shown a token, or is gone."""
         self._plane = plane
         self._outbox = outbox
-        self._desk = Desk(plane, principal) if principal is not None else None
+        self._context = ControlContext(plane, principal) if principal is not None else None
         self._check_token = check_token
         self._room = asyncio.Event()
         self._free = asyncio.Semaphore(MOST_REQUESTS)
@@ -81,16 +131,16 @@ class Connection:
 
     @property
     def viewer(self) -> Connection:
-        """Whom the outbox tells that it has drained."""
+        """The object whose `drained` the outbox calls."""
         return self
 
     def start(self) -> None:
-        """Begins; nothing is sent before something is asked."""
-        if self._desk is None:
+        """Start the connection; nothing is sent before the first request."""
+        if self._context is None:
             asyncio.get_running_loop().call_later(TOKEN_DEADLINE_S, self._too_late)
 
     def _too_late(self) -> None:
-        if self._desk is None:
+        if self._context is None:
             self._outbox.close(1008, "no valid token in time")
 
     def drained(self) -> None:
@@ -103,21 +153,21 @@ class Connection:
             await self._room.wait()
 
     def closed(self) -> None:
-        """Is called once, when the connection is gone. What was asked and is recorded goes on."""
+        """Is called once, when the connection is gone. What requests have recorded goes on."""
         self.on_trusted()
         self._subscriptions.close()
         for task in self._tasks:
             task.cancel()
 
     async def answered(self) -> None:
-        """Waits until everything that was asked is answered, for a bounded time."""
+        """Wait until every request is answered, for a bounded time."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=ANSWER_S)
 
     # -- requests --------------------------------------------------------------------------------
 
     async def receive(self, data: bytes | str) -> None:
-        """Takes one frame, when there is room. Never raises for what is in it."""
+        """Process one frame, when there is room. Never raise for what is in it."""
         await self._has_room()
         await self._free.acquire()
         hub = self._plane.hub
@@ -127,7 +177,7 @@ class Connection:
         elif len(data) < LARGE_BYTES:
             read = Read(parse(data), [])
         else:
-            read = await hub.inbound.read(partial(parse, data), _kept)
+            read = await hub.inbound.read(partial(parse, data), _recordable)
         answering = self._answer(read)
         task = asyncio.get_running_loop().create_task(answering, name="arp-control")
         self._tasks.add(task)
@@ -138,63 +188,153 @@ class Connection:
         self._free.release()
 
     async def _answer(self, read: Read[Frame]) -> None:
-        begun: list[Callable[[], None]] = []
+        started: Started = []
         frame = read.value
         with self._plane.hub.inbound.redactor.knowing(read.cleaned):
-            answers = await asyncio.gather(*(self._entry(entry, begun) for entry in frame.entries))
-        told = [answer for answer in answers if answer is not None]
-        if told:
-            self._outbox.send([batch_frame(told)] if frame.is_batch else told)
-        for begin in begun:
-            begin()
+            entries = (self._entry(entry, started) for entry in frame.entries)
+            answers = [one for one in await asyncio.gather(*entries) if one is not None]
+        if answers:
+            self._outbox.send([batch_frame(answers)] if frame.is_batch else answers)
+        for start in started:
+            start()
 
-    async def _entry(
-        self, entry: Request | Refused, begun: list[Callable[[], None]]
-    ) -> bytes | None:
-        if isinstance(entry, Refused):
+    async def _entry(self, entry: Request | InvalidRequest, started: Started) -> bytes | None:
+        if isinstance(entry, InvalidRequest):
             return error_frame(entry.id, entry.error)
         try:
-            result = await self._call(entry.method, entry.params, begun)
+            result = await self._call(entry.method, entry.params, started)
             answer = result_frame(entry.id, result) if entry.id is not UNSET else None
         except Exception as error:  # noqa: BLE001
-            # Whatever a method raises is this client's answer; the one place that words it.
+            # Whatever a method raises is an answer to this client; `rpc_error` words it.
             refused = rpc_error(error)
             return error_frame(entry.id, refused) if entry.id is not UNSET else None
         return answer
 
-    async def _call(self, name: str, params: JsonObject, begun: list[Callable[[], None]]) -> Json:
-        if name == "initialize":
-            return await self._initialize(asked_for(name, Initialize, params))
-        if self._desk is None:
+    async def _call(self, name: str, params: JsonObject, started: Started) -> Json:
+        if self._context is None and name != "initialize":
             raise Unauthenticated("call initialize with a token first")
-        if name == "agentSession/subscribe":
-            asked = asked_for(name, Subscribe, params)
-            subscribed, begin = await self._subscriptions.begin(self._desk, asked)
-            begun.append(begin)
-            return subscribed
-        if name == "agentSession/unsubscribe":
-            return self._subscriptions.end(asked_for(name, Unsubscribe, params))
-        return await call(self._desk, name, params)
+        own = OWN_METHODS.get(name)
+        if own is not None:
+            return await own.run(self, read_params(name, own.params, params), started)
+        assert self._context is not None
+        return await call(self._context, name, params)
 
-    async def _initialize(self, asked: Initialize) -> JsonObject:
-        if self._desk is None:
-            principal = await self._check_token(asked.token) if asked.token else None
+    # -- methods of the connection itself --------------------------------------------------------
+
+    @method("initialize")
+    async def _initialize(self, request: Initialize, _: Started) -> JsonObject:
+        if self._context is None:
+            principal = await self._check_token(request.token) if request.token else None
             if principal is None:
                 raise Unauthenticated("token: missing or not valid")
-            self._desk = Desk(self._plane, principal)
+            self._context = ControlContext(self._plane, principal)
             self.on_trusted()
-        own = ["initialize", "agentSession/subscribe", "agentSession/unsubscribe"]
         return {
             "server": "arp",
             "schemaVersion": SCHEMA_VERSION,
-            "methods": [*own, *METHODS],
+            "methods": [*OWN_METHODS, *METHODS],
             "notifications": ["agentSession/event", "agentSession/closed"],
         }
 
+    @method("agentSession/subscribe")
+    async def _subscribe(self, request: Subscribe, started: Started) -> Subscribed:
+        assert self._context is not None
+        subscribed, start = await self._subscriptions.begin(self._context, request)
+        started.append(start)
+        return subscribed
 
-def _kept(frame: Frame) -> Iterable[Json]:
-    """The data of inputs, and the parameters of other requests: what sessions may keep."""
+    @method("agentSession/unsubscribe")
+    async def _unsubscribe(self, request: Unsubscribe, _: Started) -> JsonObject:
+        return self._subscriptions.end(request)
+
+
+OWN_METHODS = methods_of(Connection)
+"""Methods of a connection itself, by name."""
+
+
+def _recordable(frame: Frame) -> Iterable[Json]:
+    """Yield what sessions may record: the data of inputs, the parameters of other requests."""
     for entry in frame.entries:
         if isinstance(entry, Request):
-            asked = entry.params.get("input")
-            yield asked.get("data", asked) if isinstance(asked, dict) else entry.params
+            given = entry.params.get("input")
+            yield given.get("data", given) if isinstance(given, dict) else entry.params
+
+
+class Subscriptions:
+    """The subscriptions of one client, each a task with a cursor of its own.
+
+    Args:
+        store: Holds the facts.
+        outbox: Where they are sent.
+        has_room: Waits until the client may be sent more.
+    """
+
+    def __init__(
+        self, store: Store, outbox: Outbox, has_room: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._store = store
+        self._outbox = outbox
+        self._has_room = has_room
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._number = 0
+
+    async def begin(
+        self, context: ControlContext, request: Subscribe
+    ) -> tuple[Subscribed, Callable[[], None]]:
+        """Prepare a subscription.
+
+        Returns:
+            The answer to the request; and a function that starts the subscription, to be called
+            when the answer is sent.
+
+        Raises:
+            SessionNotFound: There is no such session.
+            ResourceLimit: There are `MOST_SUBSCRIPTIONS`.
+        """
+        if len(self._tasks) >= MOST_SUBSCRIPTIONS:
+            raise ResourceLimit(f"a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
+        live = await context.live(request.session_id)
+        epoch, after, snapshot = live.session.head.epoch, request.after, None
+        if request.epoch not in (None, epoch) or after is None or after > live.session.log.stored:
+            model = await context.model(request.session_id)
+            after, snapshot = model.sequence, model.snapshot(context.now())
+        self._number += 1
+        name, how = f"sub{self._number}", "events" if snapshot is None else "snapshot"
+        subscribed = Subscribed(name, live.id, epoch, after, how, snapshot)
+        return subscribed, lambda: self._start(subscribed, live, FactFilter.of(request.types))
+
+    def end(self, request: Unsubscribe) -> JsonObject:
+        """End a subscription; none of its facts is sent after the answer.
+
+        Raises:
+            UnknownObject: There is none of that id.
+        """
+        task = self._tasks.pop(request.subscription_id, None)
+        if task is None:
+            raise UnknownObject(
+                f"no subscription {request.subscription_id!r:.80}", detail="subscriptionId"
+            )
+        task.cancel()
+        return {"subscriptionId": request.subscription_id}
+
+    def close(self) -> None:
+        """End all of them."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    def _start(self, subscribed: Subscribed, live: LiveSession, choice: FactFilter) -> None:
+        name = subscribed.subscription_id
+        sending = self._send(name, live, subscribed.after, choice)
+        task = asyncio.get_running_loop().create_task(sending, name=f"arp-{name}")
+        self._tasks[name] = task
+        task.add_done_callback(lambda _: self._tasks.pop(name, None))
+
+    async def _send(self, name: str, live: LiveSession, after: int, choice: FactFilter) -> None:
+        try:
+            async with aclosing(follow(self._store, live, after, choice)) as facts:
+                async for _, fact in facts:
+                    await self._has_room()
+                    self._outbox.send([event_frame(name, fact)])
+        except ArpError as error:
+            why = {"subscriptionId": name, "sessionId": live.id, "error": rpc_error(error)}
+            self._outbox.send([notification("agentSession/closed", why)])

@@ -1,7 +1,7 @@
-"""`Control`: the control plane in the hand of a Python program.
+"""`Control`: the control plane for a Python program, and every method by its name.
 
 The methods are grouped as in ledger.md 5: `control.turns.start(StartTurn(…))` is
-`agentSession/turn/start`. What they take and give are the same values as over JSON-RPC.
+`agentSession/turn/start`. Parameters and results are the same values as over JSON-RPC.
 """
 
 from __future__ import annotations
@@ -9,43 +9,60 @@ from __future__ import annotations
 from arp.access.principal import Principal
 from arp.control.actions import Actions
 from arp.control.benchmarks import Benchmarks
-from arp.control.desk import Desk, Plane
+from arp.control.context import ControlContext, Plane
 from arp.control.exports import Exports
-from arp.control.methods import call
+from arp.control.jsonrpc import UnknownMethod
+from arp.control.method import methods_of, read_params
 from arp.control.sessions import Sessions
-from arp.control.tasks import TaskDesk
+from arp.control.tasks import TaskMethods
 from arp.control.turns import Turns
 from arp.protocol.json_value import Json, JsonObject
 
+METHODS = methods_of(Sessions, Turns, Actions, TaskMethods, Exports, Benchmarks)
+"""Every method that works on sessions, by name; a connection has a few of its own besides."""
+
 
 class Control:
-    """What one principal may ask of the sessions that belong to it.
+    """What one principal may do with the sessions that belong to it.
 
     Args:
         plane: Of the hub.
-        principal: Who asks.
+        principal: Who calls.
     """
 
     def __init__(self, plane: Plane, principal: Principal) -> None:
-        self.desk = Desk(plane, principal)
-        self.sessions = Sessions(self.desk)
-        """`page`, `read`, `events`, `follow`, `resume`."""
-        self.turns = Turns(self.desk)
+        self.context = ControlContext(plane, principal)
+        self.sessions = Sessions(self.context)
+        """`page`, `read`, `events`, `verify`, `follow`, `start_thread`, `resume`."""
+        self.turns = Turns(self.context)
         """`start`, `cancel`, `remove`, `promote`."""
-        self.actions = Actions(self.desk)
+        self.actions = Actions(self.context)
         """`respond`."""
-        self.tasks = TaskDesk(self.desk)
+        self.tasks = TaskMethods(self.context)
         """`create`, `update`, `retry`, `complete`, `cancel`, `get`, `page`, `link`."""
-        self.exports = Exports(self.desk)
+        self.exports = Exports(self.context)
         """`evidence`, `replay`, `review`."""
-        self.benchmarks = Benchmarks(self.desk)
+        self.benchmarks = Benchmarks(self.context)
         """`start`, `reward`, `export`, `compare`."""
 
     async def call(self, name: str, params: JsonObject) -> Json:
-        """Calls any method by its name, as a JSON-RPC client does.
+        """Call any method by its name, as a JSON-RPC client does.
 
         Raises:
             UnknownMethod: There is none of that name.
             ArpError: As the method says; nothing has changed.
         """
-        return await call(self.desk, name, params)
+        return await call(self.context, name, params)
+
+
+async def call(context: ControlContext, name: str, params: JsonObject) -> Json:
+    """Call a method by its name.
+
+    Raises:
+        UnknownMethod: There is none of that name.
+        ArpError: As the method says; nothing has changed.
+    """
+    found = METHODS.get(name)
+    if found is None:
+        raise UnknownMethod(f"no method {name!r:.80}; initialize lists them", detail=name[:80])
+    return await found.run(found.owner(context), read_params(name, found.params, params))

@@ -1,105 +1,420 @@
-"""Evidence, replay cases and reviews of sessions: made of the facts, kept beside them, recorded."""
+"""Evidence packs, replay cases and reviews of sessions: made of the facts, and recorded.
+
+Theory of operation. Facts are read in pages and processed in a thread, so that other clients are
+served meanwhile. An export is written in a temporary directory until it is complete; then it
+becomes a blob of the session, and a fact names it. A server that is killed in between leaves no
+fact of it and no file that could be fetched.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO, Final
 
-from arp.control.desk import Desk
-from arp.control.export_requests import ExportEvidence, ExportReplay, ExportReview, ExportState
-from arp.control.export_run import ExportRun, Job, Made
+import msgspec
+from msgspec import Struct
+
+from arp.control.context import ControlContext
+from arp.control.facts import Page, feed
+from arp.control.method import Id, SessionParams, method
 from arp.evidence.checking import check_pack
 from arp.evidence.documents import CaseExport, ReviewExport, write_new
-from arp.evidence.export import EvidenceExport
+from arp.evidence.export import EvidenceExport, NothingToExport, Order, checked
 from arp.evidence.pack import Pack
-from arp.ledger.exports.manifest import Scope, TrialOf
+from arp.evidence.pack_writer import PackUnwritable
+from arp.hub.live import LiveSession
+from arp.ledger.chain import ChainBroken, Kept, KeptCheck
+from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.manifest import Manifest, Scope, TrialOf
 from arp.ledger.exports.replay_case import CASE
 from arp.ledger.exports.review import REVIEW
-from arp.ledger.payload_fields import Verification
+from arp.ledger.exports.scope import Range
+from arp.ledger.models import evidence
+from arp.ledger.payload_fields import Export, ExportKind, Verification
+from arp.protocol.blob_path import blob_path
+from arp.protocol.errors import InternalError, InvalidMessage
+from arp.protocol.json_value import Json, JsonObject
 
-MOST_DOCUMENT = 1 << 20
-"""Bytes of a document that stands in the answer itself; a larger one is fetched."""
+logger = logging.getLogger(__name__)
+
+MOST_BYTES: Final = 4 << 30
+"""Of a pack."""
+
+MOST_DOCUMENT: Final = 1 << 20
+"""Bytes of a document that the answer itself may contain; a larger one is fetched."""
+
+_CHUNK: Final = 1 << 20
+
+_FACT_IDS: Final = {
+    "threadId": "thread_id",
+    "turnId": "turn_id",
+    "taskId": "task_id",
+    "runId": "run_id",
+    "traceId": "trace_id",
+}
+"""Ids that `evidence.changed` carries if the export is about one of them."""
+
+
+# -- requests and answers --------------------------------------------------------------------------
+
+
+class ScopeParams(SessionParams, frozen=True, kw_only=True):
+    """Asks for an export of a session, or of the part that one of its ids names."""
+
+    turn_id: Id | None = None
+    task_id: Id | None = None
+    evidence_id: Id | None = None
+    """The id of the export; a call with an id that exists changes nothing. `None` makes one."""
+
+
+class ExportEvidence(ScopeParams, frozen=True, kw_only=True):
+    """Asks for a pack of evidence."""
+
+    thread_id: Id | None = None
+    outputs: bool = True
+    """The pack contains large outputs; else it only names them, and a gap says so."""
+
+
+class ExportReplay(ScopeParams, frozen=True, kw_only=True):
+    """Asks for a case that an agent can run again."""
+
+
+class ExportReview(ScopeParams, frozen=True, kw_only=True):
+    """Asks for a review to fill in."""
+
+
+class ExportedFile(Struct, frozen=True):
+    """A file of an export; the owner of its session can fetch it."""
+
+    name: str
+    bytes: int
+    sha256: str
+    path: str
+    """Below the address of the server."""
+
+
+class ExportState(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The result of an export; `evidence.changed` in the ledger has the same."""
+
+    session_id: str
+    evidence_id: str
+    kind: ExportKind
+    state: Export
+    """`exported`; `not_applicable`: there is nothing of this kind; `unsupported`: not of such a
+    session; `missing_correlation`: no fact has the ids that were given."""
+    reason: str | None = None
+    sha256: str | None = None
+    """Of the manifest of a pack, or of the document."""
+    through_sequence: int | None = None
+    """The last fact that the export takes into account."""
+    gaps: list[str] = []
+    verification: Verification | None = None
+    """The result of a check of the pack right after the export."""
+    file: ExportedFile | None = None
+    runtime_correlation: JsonObject = {}
+    manifest: Manifest | None = None
+    """Of a pack."""
+    document: str | None = None
+    """The replay case as JSON, or the review as Markdown."""
+    sequence: int
+    """The session's newest fact at the time of the answer."""
+    repeated: bool = False
+    """It was exported before: the call changed nothing."""
+
+
+# -- how an export is made ------------------------------------------------------------------------
+
+
+class ExportJob(Struct, frozen=True):
+    """An export that is to be made."""
+
+    order: Order
+    through: int
+    """The last fact to take into account."""
+    directory: Path
+    """Where the export is written."""
+    heads: Kept = ()
+    """The hashes of the session's chain that the ledger keeps."""
+
+
+class ExportResult(Struct, frozen=True):
+    """An export that was made, in the directory of its job."""
+
+    path: Path
+    correlation: Spine
+    sha256: str
+    gaps: list[str] = []
+    verification: Verification | None = None
+    manifest: Manifest | None = None
+    document: str | None = None
+
+
+MakeExport = Callable[[ExportJob], Awaitable[ExportResult]]
 
 
 class Exports:
-    """Exports of sessions that belong to one principal. Answers are given when facts are durable.
+    """Exports of sessions that belong to one principal. An answer means that facts are durable.
 
     Source: ledger.md 5, export_evidence, export_replay, export_review.
+
+    Args:
+        context: Who calls.
+        ids: Correlations that the fact of an export carries besides, by field name.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._run = ExportRun(desk)
+    def __init__(self, context: ControlContext, ids: Mapping[str, Json] | None = None) -> None:
+        self._context = context
+        self._ids = dict(ids or {})
 
-    async def evidence(self, asked: ExportEvidence) -> ExportState:
-        """Makes a pack of evidence, a zip, and checks it.
-
-        Raises:
-            SessionNotFound, ArpError: As `ExportRun.run`.
-        """
-        scope = Scope(asked.thread_id, asked.turn_id, asked.task_id)
-        make = partial(self.pack, outputs=asked.outputs)
-        return await self._run.run(asked, "evidence", make, scope)
-
-    async def replay(self, asked: ExportReplay) -> ExportState:
-        """Makes a case: what was put in, and what must come of it again.
+    @method("evidence/export")
+    async def evidence(self, request: ExportEvidence) -> ExportState:
+        """Make a pack of evidence, a zip, and check it.
 
         Raises:
-            SessionNotFound, ArpError: As `ExportRun.run`.
+            SessionNotFound, ArpError: As `export`.
         """
-        return await self._run.run(asked, "replay", self._case)
+        scope = Scope(request.thread_id, request.turn_id, request.task_id)
+        make = partial(self.make_pack, outputs=request.outputs)
+        return await self.export(request, "evidence", make, scope)
 
-    async def review(self, asked: ExportReview) -> ExportState:
-        """Makes a review in Markdown, filled from the facts.
+    @method("replay/export")
+    async def replay(self, request: ExportReplay) -> ExportState:
+        """Make a case: the inputs, and the results that they must have again.
 
         Raises:
-            SessionNotFound, ArpError: As `ExportRun.run`.
+            SessionNotFound, ArpError: As `export`.
         """
-        return await self._run.run(asked, "review", self._review)
+        return await self.export(request, "replay", self._make_case)
 
-    async def pack(self, job: Job, *, outputs: bool = True, trial: TrialOf | None = None) -> Made:
-        """Makes a pack aside.
+    @method("review/export")
+    async def review(self, request: ExportReview) -> ExportState:
+        """Make a review in Markdown, filled from the facts.
+
+        Raises:
+            SessionNotFound, ArpError: As `export`.
+        """
+        return await self.export(request, "review", self._make_review)
+
+    async def export(
+        self, request: ScopeParams, kind: ExportKind, make: MakeExport, scope: Scope | None = None
+    ) -> ExportState:
+        """Make an export, or find why there is none; a fact records either before this returns.
 
         Args:
-            job: What is wanted.
-            outputs: Large outputs are taken in.
+            request: The session, and the id of the export.
+            kind: Of the export.
+            make: Makes it; raises `NothingToExport` if it cannot be made.
+            scope: What it is about; `None`: as in `request`.
+
+        Raises:
+            SessionNotFound: There is no such session.
+            ArpError: The ledger cannot be read, or the disk refuses. Nothing is recorded then.
+        """
+        live = await self._context.to_change(request.session_id)
+        async with self._context.plane.lock(f"{live.id}\0exports"):
+            await live.written()
+            existing = await self._existing(live, request.evidence_id)
+            if existing is not None:
+                return existing
+            order = Order(
+                session_id=live.id,
+                epoch=live.session.head.epoch,
+                evidence_id=request.evidence_id or f"{kind}-{secrets.token_hex(8)}",
+                created_at=self._context.now(),
+                kind=kind,
+                scope=scope or Scope(turn_id=request.turn_id, task_id=request.task_id),
+            )
+            return await self._export(live, order, make)
+
+    async def _export(self, live: LiveSession, order: Order, make: MakeExport) -> ExportState:
+        heads = await self._context.hub.store.heads(live.id)
+        state = ExportState(
+            session_id=live.id,
+            evidence_id=order.evidence_id,
+            kind=order.kind,
+            state="exported",
+            through_sequence=live.session.log.stored,
+            sequence=0,
+        )
+        with self._context.hub.blobs.aside() as directory:
+            job = ExportJob(order, live.session.log.stored, directory, heads)
+            try:
+                async with self._context.plane.exporting:
+                    result = await make(job)
+            except (NothingToExport, ChainBroken) as error:
+                why = "unsupported" if isinstance(error, ChainBroken) else error.state
+                refused = msgspec.structs.replace(state, state=why, reason=error.message)
+                return await self._record(live, refused, {})
+            except PackUnwritable as error:
+                logger.error("export of session %s: %s", live.id, error)
+                raise InternalError("the export cannot be written; the log has why") from None
+            file = await self._store_file(live, result.path)
+        exported = msgspec.structs.replace(
+            state,
+            sha256=result.sha256,
+            gaps=result.gaps,
+            verification=result.verification,
+            file=file,
+        )
+        recorded = await self._record(live, exported, fact_ids(order.scope, result.correlation))
+        return msgspec.structs.replace(
+            recorded,
+            manifest=result.manifest,
+            document=result.document,
+            runtime_correlation=result.correlation.document(),
+        )
+
+    async def _existing(self, live: LiveSession, evidence_id: str | None) -> ExportState | None:
+        """Return the export of that id, as the ledger has it."""
+        model = await self._context.model(live.id)
+        known = model.state.evidence.exports.get(evidence_id)
+        return _repeated(live, known) if known is not None else None
+
+    async def _store_file(self, live: LiveSession, path: Path) -> ExportedFile:
+        """Make a file of the session out of one that lies in the temporary directory."""
+        with await asyncio.to_thread(path.open, "rb") as file:
+            files = self._context.hub.blobs.of(live.id)
+            blob = await files.put(_chunks(file), max_bytes=MOST_BYTES)
+        address = blob_path(live.id, blob.sha256, path.name)
+        return ExportedFile(path.name, blob.size, blob.sha256, address)
+
+    async def _record(
+        self, live: LiveSession, state: ExportState, ids: Mapping[str, Json]
+    ) -> ExportState:
+        """Record the result of an export; return it when the fact is durable."""
+        ids = {**ids, **self._ids}
+        if state.file is not None:
+            live.session.seen.remember_files([state.file.sha256])
+            ids |= {"output_ref": state.file.sha256, "refs": msgspec.to_builtins(state.file)}
+        payload = {
+            "kind": state.kind,
+            "state": state.state,
+            "reason": state.reason,
+            "sha256": state.sha256,
+            "throughSequence": state.through_sequence,
+            "gaps": state.gaps or None,
+            "verification": state.verification,
+        }
+        record = self._context.hub.recorder(live).within(**ids)
+        record("evidence.changed", payload, evidence_id=state.evidence_id)
+        sequence = live.session.sequence
+        await live.written()
+        return msgspec.structs.replace(state, sequence=sequence)
+
+    # -- the three kinds -------------------------------------------------------------------------
+
+    async def make_pack(
+        self, job: ExportJob, *, outputs: bool = True, trial: TrialOf | None = None
+    ) -> ExportResult:
+        """Make a pack and check it.
+
+        Args:
+            job: The export to make.
+            outputs: Large outputs become parts of the pack.
             trial: The benchmark trial that it is about.
 
         Raises:
-            NothingToExport: There is nothing of this.
+            NothingToExport: There is nothing of this kind.
         """
-        found = await self._run.found(job)
-        target = job.aside / f"{job.order.kind}.zip"
-        with EvidenceExport(job.order, target, found, trial) as making:
-            await self._run.feed(job, making.take)
-            read = self._reader(job.order.session_id) if outputs else None
-            made = await asyncio.to_thread(making.finish, read)
-        return Made(
+        target = job.directory / f"{job.order.kind}.zip"
+        with EvidenceExport(job.order, target, await self._range(job), trial) as export:
+            await self._feed(job, export.take)
+            read = self._output_reader(job.order.session_id) if outputs else None
+            pack = await asyncio.to_thread(export.finish, read)
+        return ExportResult(
             target,
-            making.spine,
-            made.sha256,
-            [gap.told for gap in made.manifest.gaps],
+            export.spine,
+            pack.sha256,
+            [gap.told for gap in pack.manifest.gaps],
             await asyncio.to_thread(_verified, target),
-            made.manifest,
+            pack.manifest,
         )
 
-    def _reader(self, session_id: str) -> Callable[[str], bytes]:
-        """Gives what reads large outputs out of a thread."""
-        loop, files = asyncio.get_running_loop(), self._desk.hub.blobs.of(session_id)
+    def _output_reader(self, session_id: str) -> Callable[[str], bytes]:
+        """Return a function that reads large outputs from a thread."""
+        loop, files = asyncio.get_running_loop(), self._context.hub.blobs.of(session_id)
         return lambda ref: asyncio.run_coroutine_threadsafe(files.read(ref), loop).result()
 
-    async def _case(self, job: Job) -> Made:
-        making = CaseExport(job.order.scope, await self._run.found(job))
-        await self._run.feed(job, making.take)
-        return await _document(job.aside / CASE, making)
+    async def _make_case(self, job: ExportJob) -> ExportResult:
+        export = CaseExport(job.order.scope, await self._range(job))
+        await self._feed(job, export.take)
+        return await _write_document(job.directory / CASE, export)
 
-    async def _review(self, job: Job) -> Made:
-        making = ReviewExport(job.order, await self._run.found(job))
-        await self._run.feed(job, making.take)
-        return await _document(job.aside / REVIEW, making)
+    async def _make_review(self, job: ExportJob) -> ExportResult:
+        export = ReviewExport(job.order, await self._range(job))
+        await self._feed(job, export.take)
+        return await _write_document(job.directory / REVIEW, export)
+
+    async def _range(self, job: ExportJob) -> Range | None:
+        """Return which facts an export is about; `None` means all.
+
+        Raises:
+            NoSuchScope: No fact carries its ids.
+        """
+        scope = job.order.scope
+        if scope.is_all:
+            return None
+        found = Range(scope)
+        await self._feed(job, found.take)
+        return checked(found, scope)
+
+    async def _feed(self, job: ExportJob, take: Callable[[Page], object]) -> None:
+        """Call `take` with every fact up to the last one of a job, page by page, in a thread.
+
+        Raises:
+            ChainBroken: A fact is not what it was when the ledger kept its hash.
+        """
+        check = KeptCheck(job.order.session_id, job.order.epoch, job.heads)
+
+        def check_and_take(page: Page) -> None:
+            check.take(fact for _, fact in page)
+            take(page)
+
+        await feed(self._context.hub.store, job.order.session_id, job.through, check_and_take)
+        check.finish()
+
+
+def fact_ids(scope: Scope, correlation: Spine) -> dict[str, Json]:
+    """Return the ids that all exported facts share; of a whole session only its thread."""
+    document = correlation.document()
+    names = ["threadId"] if scope.is_all else list(_FACT_IDS)
+    return {_FACT_IDS[name]: document[name] for name in names if name in document}
+
+
+def _repeated(live: LiveSession, known: evidence.Export) -> ExportState:
+    """Return an export as the ledger has it."""
+    stored: JsonObject = {
+        "sessionId": live.id,
+        "evidenceId": known.evidence_id,
+        "kind": known.kind,
+        "state": known.state,
+        "reason": known.reason,
+        "sha256": known.sha256,
+        "throughSequence": known.through_sequence,
+        "gaps": known.gaps,
+        "verification": known.verification or None,
+        "file": known.refs,
+        "sequence": live.session.sequence,
+        "repeated": True,
+    }
+    try:
+        return msgspec.convert(stored, ExportState)
+    except msgspec.ValidationError:
+        raise InvalidMessage(
+            f"evidenceId {known.evidence_id:.80}: something else has that id; take another",
+            detail="evidenceId",
+        ) from None
+
+
+async def _chunks(file: BinaryIO) -> AsyncGenerator[bytes, None]:
+    while chunk := await asyncio.to_thread(file.read, _CHUNK):
+        yield chunk
 
 
 def _verified(path: Path) -> Verification:
@@ -108,9 +423,9 @@ def _verified(path: Path) -> Verification:
     return Verification("failed" if report.broken else "passed", report.first_bad)
 
 
-async def _document(target: Path, making: CaseExport | ReviewExport) -> Made:
-    data = await asyncio.to_thread(making.finish)
+async def _write_document(target: Path, export: CaseExport | ReviewExport) -> ExportResult:
+    data = await asyncio.to_thread(export.finish)
     await asyncio.to_thread(write_new, target, data)
     document = data.decode() if len(data) <= MOST_DOCUMENT else None
     digest = sha256(data).hexdigest()
-    return Made(target, making.spine, digest, making.gaps, document=document)
+    return ExportResult(target, export.spine, digest, export.gaps, document=document)

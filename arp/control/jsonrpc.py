@@ -1,17 +1,21 @@
-"""JSON-RPC 2.0 on the wire: what a frame asks, and what an answer looks like. No input, no output.
+"""JSON-RPC 2.0 on the wire: requests, results and errors as frames. No input, no output.
 
 Source: the JSON-RPC 2.0 specification (2013-01-04), sections 4 to 6. Parameters go by name alone.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from arp.protocol.errors import ArpError
+from arp.ledger.fact_types import ProfileViolation
+from arp.protocol.errors import ArpError, ErrorCode, RemoteError, error_payload
 from arp.protocol.json_value import Json, JsonObject, check_plain_json
+
+logger = logging.getLogger(__name__)
 
 Id: TypeAlias = str | int | float | None
 
@@ -26,7 +30,7 @@ INTERNAL_ERROR = -32603
 
 
 class RpcError(Struct, frozen=True, omit_defaults=True):
-    """Why a request is not answered with a result."""
+    """Why a request has no result."""
 
     code: int
     message: str
@@ -34,67 +38,67 @@ class RpcError(Struct, frozen=True, omit_defaults=True):
 
 
 class Request(Struct, frozen=True):
-    """Something that a client asks."""
+    """A request or notification of a client."""
 
     method: str
     params: JsonObject
     id: Id | UnsetType = UNSET
-    """Without one it is a notification: nothing is answered, whatever becomes of it."""
+    """Without one it is a notification: it gets no answer, not even an error."""
 
 
-class Refused(Struct, frozen=True):
-    """Something that cannot be read as a request."""
+class InvalidRequest(Struct, frozen=True):
+    """An entry that is no valid request."""
 
     error: RpcError
     id: Id = None
 
 
 class Frame(Struct, frozen=True):
-    """What came in one frame."""
+    """The content of one frame."""
 
-    entries: list[Request | Refused]
+    entries: list[Request | InvalidRequest]
     is_batch: bool = False
-    """Its answers go back in one array."""
+    """Its answers are sent in one array."""
 
 
 def parse(frame: bytes | str) -> Frame:
-    """Reads a frame; never raises for what is in it."""
+    """Return the content of a frame; never raise for what is in it."""
     try:
         value = msgspec.json.decode(frame)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return Frame([Refused(RpcError(PARSE_ERROR, f"not JSON: {error}"))])
+        return Frame([InvalidRequest(RpcError(PARSE_ERROR, f"not JSON: {error}"))])
     if not isinstance(value, list):
         return Frame([_entry(value)])
     if not value:
-        return Frame([Refused(_invalid("an empty batch asks nothing"))])
+        return Frame([InvalidRequest(_invalid("an empty batch asks nothing"))])
     if len(value) > MAX_BATCH:
-        return Frame([Refused(_invalid(f"a batch has at most {MAX_BATCH} requests"))])
+        return Frame([InvalidRequest(_invalid(f"a batch has at most {MAX_BATCH} requests"))])
     return Frame([_entry(one) for one in value], is_batch=True)
 
 
 def too_large(most: int) -> Frame:
-    """Stands for a frame of more than `most` bytes, which is not read."""
-    return Frame([Refused(_invalid(f"a frame has at most {most} bytes"))])
+    """Return the content of a frame of more than `most` bytes, which is not parsed."""
+    return Frame([InvalidRequest(_invalid(f"a frame has at most {most} bytes"))])
 
 
-def _entry(value: Json) -> Request | Refused:
+def _entry(value: Json) -> Request | InvalidRequest:
     if not isinstance(value, dict):
-        return Refused(_invalid("a request is an object"))
+        return InvalidRequest(_invalid("a request is an object"))
     request_id = value.get("id")
     if isinstance(request_id, bool) or not isinstance(request_id, str | int | float | None):
-        return Refused(_invalid("id: expected a text, a number or null"))
+        return InvalidRequest(_invalid("id: expected a text, a number or null"))
     if value.get("jsonrpc") != "2.0":
-        return Refused(_invalid('jsonrpc: expected "2.0"'), request_id)
+        return InvalidRequest(_invalid('jsonrpc: expected "2.0"'), request_id)
     method, params = value.get("method"), value.get("params", {})
     if not isinstance(method, str):
-        return Refused(_invalid("method: expected a text"), request_id)
+        return InvalidRequest(_invalid("method: expected a text"), request_id)
     if not isinstance(params, dict):
         wrong = RpcError(INVALID_PARAMS, "params: expected an object; parameters go by name")
-        return Refused(wrong, request_id)
+        return InvalidRequest(wrong, request_id)
     try:
         check_plain_json(params, "params")
     except ArpError as error:
-        return Refused(RpcError(INVALID_PARAMS, error.message), request_id)
+        return InvalidRequest(RpcError(INVALID_PARAMS, error.message), request_id)
     return Request(method, params, request_id if "id" in value else UNSET)
 
 
@@ -103,27 +107,27 @@ def _invalid(reason: str) -> RpcError:
 
 
 def result_frame(request_id: Id, result: Json) -> bytes:
-    """Gives the answer to a request that went well; `msgspec.Raw` in it goes out as it is."""
+    """Return the answer to a request that succeeded; `msgspec.Raw` in it is sent as it is."""
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
 def error_frame(request_id: Id, error: RpcError) -> bytes:
-    """Gives the answer to a request that did not."""
+    """Return the answer to a request that failed."""
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
 def batch_frame(answers: list[bytes]) -> bytes:
-    """Gives the answers to a batch as one frame."""
+    """Return the answers to a batch as one frame."""
     return b"[" + b",".join(answers) + b"]"
 
 
 def notification(method: str, params: Json) -> bytes:
-    """Gives something that is told without being asked."""
+    """Return a notification of the server."""
     return msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def event_frame(subscription_id: str, fact: bytes) -> bytes:
-    """Gives the notification `agentSession/event` with a fact, byte for byte as it is stored.
+    """Return the notification `agentSession/event` with a fact, byte for byte as it is stored.
 
     Args:
         subscription_id: Letters and digits.
@@ -131,3 +135,48 @@ def event_frame(subscription_id: str, fact: bytes) -> bytes:
     """
     head = '{"jsonrpc":"2.0","method":"agentSession/event","params":{"subscriptionId":"'
     return b"".join((head.encode(), subscription_id.encode(), b'","event":', fact, b"}}"))
+
+
+# -- errors ---------------------------------------------------------------------------------------
+
+SERVER_ERROR = -32000
+"""An error has the number -32000 minus its code: SESSION_NOT_FOUND (8) is -32008."""
+
+_RPC_NUMBERS = {
+    ErrorCode.INVALID_METHOD: METHOD_NOT_FOUND,
+    ErrorCode.INVALID_MESSAGE: INVALID_PARAMS,
+    ErrorCode.INTERNAL: INTERNAL_ERROR,
+}
+"""Errors for which JSON-RPC has a number of its own."""
+
+
+class UnknownMethod(RemoteError):
+    """A method that the control plane does not have."""
+
+    code = ErrorCode.INVALID_METHOD
+
+
+class ErrorData(Struct, frozen=True, omit_defaults=True):
+    """`data` of an error."""
+
+    code: int
+    """Of the protocol's list (protocol.md 5)."""
+    name: str
+    """The same as a word."""
+    retryable: bool = False
+    detail: str | None = None
+    """The field or id that is wrong."""
+
+
+def rpc_error(error: BaseException) -> RpcError:
+    """Return an error as a client may see it: only an `ArpError` is sent with its text."""
+    if isinstance(error, ProfileViolation):  # the parameters would make an invalid fact
+        data = ErrorData(int(ErrorCode.INVALID_MESSAGE), ErrorCode.INVALID_MESSAGE.name)
+        return RpcError(INVALID_PARAMS, error.message, msgspec.to_builtins(data))
+    if not isinstance(error, ArpError):
+        logger.error("a control method failed", exc_info=error)
+    payload = error_payload(error)
+    code = ErrorCode(payload.code)
+    data = ErrorData(int(code), code.name, payload.retryable, payload.detail)
+    number = _RPC_NUMBERS.get(code, SERVER_ERROR - int(code))
+    return RpcError(number, payload.error, msgspec.to_builtins(data))

@@ -1,9 +1,9 @@
-"""Runs a replay case again, over the control plane, and finds the first difference.
+"""Run a replay case again, over the control plane, and find the first difference.
 
-Theory of operation. The turns of a case are run one after another in a new session: each is begun
-with the input that it had, its questions get the answers that they had, and one that somebody
-stopped is stopped when all that it had done before has come again. What comes is reduced as the
-case was, and compared turn by turn.
+Theory of operation. The turns of a case run one after another in a new session: each gets its
+recorded input, its questions get their recorded answers, and a turn that was stopped is stopped
+when everything that it had done before has happened again. The new facts are reduced as those of
+the case were, and compared turn by turn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json
 
 TURN_S = 60.0
-"""How long a turn may take; one that hangs differs from one that ended."""
+"""How long a turn may take, in seconds; one that hangs differs from one that ended."""
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 
@@ -38,14 +38,14 @@ class Rerun:
     """A case that is run again.
 
     Args:
-        control: Of the agent that is to do the same again.
-        case: What was done.
+        control: Of the agent that runs the case again.
+        case: What was recorded.
         turn_s: How long a turn may take, in seconds.
     """
 
     def __init__(self, control: Control, case: Case, turn_s: float = TURN_S) -> None:
         self.session_id: str | None = None
-        """Of the new session, when its first turn was begun."""
+        """Of the new session; `None` before its first turn."""
         self._control = control
         self._case = case
         self._turn_s = turn_s
@@ -54,10 +54,10 @@ class Rerun:
     async def first_difference(
         self, advance: Callable[[TurnCase], object] = lambda _: None
     ) -> Difference | None:
-        """Runs turn after turn until one differs.
+        """Run turn after turn until one differs.
 
         Args:
-            advance: Is told of each turn that was the same.
+            advance: Is called with each turn that was the same.
 
         Raises:
             ArpError: An input is refused that was accepted before.
@@ -71,11 +71,11 @@ class Rerun:
         return None
 
     async def _run(self, turn: TurnCase) -> list[Expected]:
-        asked = TurnInput(
+        request = TurnInput(
             input_type=turn.input.get("input_type", "text"), data=turn.input.get("data", {})
         )
         workflow = self._case.workflow or None
-        if self._case.workflow not in self._control.desk.plane.workflows:
+        if self._case.workflow not in self._control.context.plane.workflows:
             workflow = None
         if turn.thread_id is not None:
             thread = StartThread(
@@ -84,7 +84,7 @@ class Rerun:
             self.session_id = (await self._control.sessions.start_thread(thread)).session_id
         state = await self._control.turns.start(
             StartTurn(
-                input=asked,
+                input=request,
                 session_id=self.session_id,
                 thread_id=turn.thread_id,
                 workflow=workflow,
@@ -101,7 +101,7 @@ class Rerun:
         return found
 
     async def _facts(self, turn_id: str) -> AsyncGenerator[Fact, None]:
-        """Gives the facts of a turn, to its end."""
+        """Yield the facts of a turn, to its end."""
         assert self.session_id is not None
         async with aclosing(self._control.sessions.follow(self.session_id)) as entries:
             async for _, body in entries:
@@ -118,7 +118,7 @@ class Rerun:
         is_stopped = False
         async for fact in facts:
             if is_stopped and turn.is_unfinished:
-                continue  # what follows is compared with nothing, and must not count ids
+                continue  # the rest is not compared, and must not count ids
             self._reducer.add(found, fact)
             if fact.type == "action.required" and fact.action_id is not None and answers:
                 await self._answer(fact.action_id, answers.pop(0))
@@ -128,12 +128,12 @@ class Rerun:
 
     async def _answer(self, action_id: str, answer: Json) -> None:
         assert self.session_id is not None
-        asked = Respond(session_id=self.session_id, action_id=action_id, response=answer)
-        with suppress(ArpError):  # what does not fit any more shows as a difference
-            await self._control.actions.respond(asked)
+        request = Respond(session_id=self.session_id, action_id=action_id, response=answer)
+        with suppress(ArpError):  # an answer that no longer fits shows as a difference
+            await self._control.actions.respond(request)
 
     async def _stop(self, turn_id: str) -> None:
         assert self.session_id is not None
-        asked = CancelTurn(session_id=self.session_id, turn_id=turn_id)
+        request = CancelTurn(session_id=self.session_id, turn_id=turn_id)
         with suppress(ArpError):  # it has ended meanwhile
-            await self._control.turns.cancel(asked)
+            await self._control.turns.cancel(request)

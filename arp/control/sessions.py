@@ -1,4 +1,4 @@
-"""Sessions as their read models tell them: listed, read, gone on with."""
+"""Sessions by their read models and facts: list, read, resume; and their threads."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, Struct
 
-from arp.control.asked import Asked, Id, Kinds, OfSession, Sequence, SessionId, ThreadId
-from arp.control.desk import Desk
-from arp.control.follow import follow, wanted
+from arp.control.context import ControlContext
+from arp.control.facts import FactFilter, follow
+from arp.control.method import (
+    Id,
+    Kinds,
+    Params,
+    Sequence,
+    SessionId,
+    SessionParams,
+    ThreadId,
+    method,
+)
 from arp.ledger.chain import Checked
 from arp.protocol.errors import UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.store.errors import StoreDamaged
-from arp.store.store import SessionMeta
+from arp.store.session_meta import SessionMeta
 
 MOST_EVENTS = 1000
 """Facts in one page."""
@@ -25,10 +34,10 @@ READ_FACTS = 200
 """Facts read at once."""
 
 PAGE_BYTES = 4 << 20
-"""A page ends behind the fact that takes it over this."""
+"""A page ends after the fact that exceeds this."""
 
 
-class ListSessions(Asked, frozen=True, kw_only=True):
+class ListSessions(Params, frozen=True, kw_only=True):
     """Asks for a page of sessions, newest update first."""
 
     workflow: Id | None = None
@@ -37,15 +46,15 @@ class ListSessions(Asked, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=200, description="1 to 200")] = 50
 
 
-class ReadSession(OfSession, frozen=True, kw_only=True):
+class ReadSession(SessionParams, frozen=True, kw_only=True):
     """Asks for a session's snapshot, or for one of its threads."""
 
     view: Literal["session", "thread"] = "session"
     thread_id: Id | None = None
-    """With `view: thread`; `None` means the one that was heard of last."""
+    """With `view: thread`; `None` means the one that was active last."""
 
 
-class ReadEvents(OfSession, frozen=True, kw_only=True):
+class ReadEvents(SessionParams, frozen=True, kw_only=True):
     """Asks for a page of facts."""
 
     after: Sequence = 0
@@ -54,31 +63,31 @@ class ReadEvents(OfSession, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=MOST_EVENTS, description="1 to 1000")] = 200
     types: Kinds = ()
 
-    def left(self, place: int) -> int:
-        """Tells how many facts behind a place may be read at once."""
-        return (
-            READ_FACTS if self.before is None else max(0, min(READ_FACTS, self.before - place - 1))
-        )
+    def read_at_once(self, after: int) -> int:
+        """Return how many facts after a sequence may be read at once."""
+        if self.before is None:
+            return READ_FACTS
+        return max(0, min(READ_FACTS, self.before - after - 1))
 
 
-class ResumeThread(OfSession, frozen=True, kw_only=True):
-    """Asks to go on with a thread."""
+class ResumeThread(SessionParams, frozen=True, kw_only=True):
+    """Asks to resume a thread."""
 
     thread_id: Id | None = None
     after: Sequence | None = None
-    """The last fact that the caller has. If the log goes on from there, so may the caller; else it
-    gets a snapshot."""
+    """The last fact that the caller has. If the log continues from there, so may the caller; else
+    it gets a snapshot."""
     epoch: Id | None = None
-    """Of the log that `after` is of."""
+    """Of the log to which `after` belongs."""
 
 
-class StartThread(Asked, frozen=True, kw_only=True):
-    """Asks for a thread: turns that name it know of one another, and of no others."""
+class StartThread(Params, frozen=True, kw_only=True):
+    """Asks for a thread: its turns share a history, apart from other threads."""
 
     session_id: SessionId | None = None
-    """`None` makes a new session; so does one that there is not."""
+    """`None` makes a new session; so does the id of none."""
     thread_id: ThreadId | None = None
-    """What the thread is to be called. A call with an id that there is changes nothing."""
+    """The id of the thread; a call with an id that exists changes nothing."""
     title: Annotated[str, Meta(max_length=80, description="at most 80 characters")] | None = None
     workflow: Id | None = None
     """The agent of a new session."""
@@ -91,9 +100,9 @@ class ThreadState(Struct, frozen=True, rename="camel"):
     epoch: str
     thread_id: str
     sequence: int
-    """The session's newest fact when this was said."""
+    """The session's newest fact at the time of the answer."""
     repeated: bool = False
-    """It was there before: the call changed nothing."""
+    """It existed before: the call changed nothing."""
 
 
 class SessionRow(Struct, frozen=True, rename="camel"):
@@ -113,7 +122,7 @@ class SessionRow(Struct, frozen=True, rename="camel"):
 
 
 class SessionPage(Struct, frozen=True, omit_defaults=True):
-    """Some sessions, and where the list goes on."""
+    """Some sessions, and where the list continues."""
 
     sessions: list[SessionRow]
     next: str | None = None
@@ -130,16 +139,16 @@ class EventPage(Struct, frozen=True, rename="camel"):
 
 
 class Resumed(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Where a thread stands, and how it came there."""
+    """The state of a thread, and how it was recovered."""
 
     session_id: str
     thread_id: str
     epoch: str
     sequence: int
-    """What follows comes behind this."""
+    """Further facts come after this."""
     recovery: list[Raw]
-    """First what the server had to mend when it read the session from the ledger: none, if nothing
-    was interrupted."""
+    """The facts with which the server repaired the session when it read it from the ledger; none
+    if nothing was interrupted."""
     thread: JsonObject
     resume: Literal["events", "snapshot"]
     snapshot: JsonObject | None = None
@@ -148,89 +157,100 @@ class Resumed(Struct, frozen=True, rename="camel", omit_defaults=True):
 class Sessions:
     """Sessions that belong to one principal."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
 
-    async def page(self, asked: ListSessions) -> SessionPage:
-        """Lists sessions, newest update first."""
-        metas = await self._desk.hub.metas(
-            self._desk.principal, workflow=asked.workflow, before=asked.before, limit=asked.limit
+    @method("agentSession/list")
+    async def page(self, request: ListSessions) -> SessionPage:
+        """Return a page of sessions, newest update first."""
+        metas = await self._context.hub.metas(
+            self._context.principal,
+            workflow=request.workflow,
+            before=request.before,
+            limit=request.limit,
         )
-        is_full = len(metas) == asked.limit
+        is_full = len(metas) == request.limit
         return SessionPage([_row(meta) for meta in metas], metas[-1].cursor if is_full else None)
 
-    async def read(self, asked: ReadSession) -> JsonObject:
-        """Gives the snapshot of a session or the read model of a thread, as far as it is durable.
+    @method("agentSession/read")
+    async def read(self, request: ReadSession) -> JsonObject:
+        """Return the snapshot of a session or the read model of a thread, as far as it is durable.
 
         Raises:
             SessionNotFound, UnknownObject: There is no such session, no such thread.
 
         Source: ledger.md 5, get_session and get_thread_read.
         """
-        model = await self._desk.model(asked.session_id)
-        if asked.view == "session":
-            return model.snapshot(self._desk.now())
-        thread = model.thread(asked.thread_id, self._desk.now())
+        model = await self._context.model(request.session_id)
+        if request.view == "session":
+            return model.snapshot(self._context.now())
+        thread = model.thread(request.thread_id, self._context.now())
         if thread is None:
-            raise UnknownObject(f"no thread {asked.thread_id!r:.80}", detail="threadId")
+            raise UnknownObject(f"no thread {request.thread_id!r:.80}", detail="threadId")
         return thread
 
-    async def events(self, asked: ReadEvents) -> EventPage:
-        """Gives facts behind a sequence, and before another, as far as they are durable.
+    @method("agentSession/events")
+    async def events(self, request: ReadEvents) -> EventPage:
+        """Return facts after a sequence, and before another, as far as they are durable.
 
         Raises:
             SessionNotFound: There is no such session.
             StoreDamaged: The very next fact cannot be read.
         """
-        head = await self._desk.head(asked.session_id)
-        choice, place, size = wanted(asked.types), asked.after, 0
+        head = await self._context.head(request.session_id)
+        choice, place, size = FactFilter.of(request.types), request.after, 0
         events: list[Raw] = []
-        while len(events) < asked.limit and size < PAGE_BYTES:
-            most = asked.left(place)
+        while len(events) < request.limit and size < PAGE_BYTES:
+            most = request.read_at_once(place)
             try:
                 chunk = (
-                    await self._desk.hub.store.read(asked.session_id, place, most) if most else []
+                    await self._context.hub.store.read(request.session_id, place, most)
+                    if most
+                    else []
                 )
             except StoreDamaged:
-                if place == asked.after:
+                if place == request.after:
                     raise
-                break  # the page behind this one tells it
+                break  # the request for the next page reports it
             if not chunk:
                 break
-            for place, fact in chunk:  # noqa: B007 - the page goes on where the loop ends
-                if choice.takes(fact):
+            for place, fact in chunk:  # noqa: B007 - the next page continues where the loop ends
+                if choice.matches(fact):
                     events.append(Raw(fact))
                     size += len(fact)
-                    if len(events) == asked.limit or size >= PAGE_BYTES:
+                    if len(events) == request.limit or size >= PAGE_BYTES:
                         break
-        return EventPage(asked.session_id, head.epoch, events, place)
+        return EventPage(request.session_id, head.epoch, events, place)
 
-    async def verify(self, asked: OfSession) -> Checked:
+    async def verify(self, request: SessionParams) -> Checked:
         """Compare a session's facts with the hashes that the ledger keeps of them.
 
         Raises:
             SessionNotFound: There is no such session.
             StoreError: The ledger cannot be read.
         """
-        head = await self._desk.head(asked.session_id)
-        return await self._desk.hub.verifier.check(head.session_id, head.epoch)
+        head = await self._context.head(request.session_id)
+        return await self._context.hub.verifier.check(head.session_id, head.epoch)
 
     async def follow(
         self, session_id: str, after: int = 0, types: Several[str] = ()
     ) -> AsyncGenerator[tuple[int, bytes], None]:
-        """Gives sequence and bytes of each fact behind `after`, stored ones and then live ones.
+        """Yield sequence and bytes of each fact after `after`, stored ones and then live ones.
 
         Raises:
             SessionNotFound: There is no such session.
-            ArpError: As `arp.control.follow.follow`.
+            ArpError: As `arp.control.facts.follow`.
         """
-        live = await self._desk.live(session_id)
-        async with aclosing(follow(self._desk.hub.store, live, after, wanted(types))) as facts:
+        live = await self._context.live(session_id)
+        async with aclosing(
+            follow(self._context.hub.store, live, after, FactFilter.of(types))
+        ) as facts:
             async for entry in facts:
                 yield entry
 
-    async def start_thread(self, asked: StartThread) -> ThreadState:
-        """Begins a thread in a session.
+    @method("agentSession/thread/start")
+    async def start_thread(self, request: StartThread) -> ThreadState:
+        """Start a thread in a session.
 
         Raises:
             ResourceLimit: The session has too many; nothing has changed.
@@ -238,44 +258,45 @@ class Sessions:
 
         Source: the profile's `thread.started`.
         """
-        live = await self._desk.open(asked.session_id, asked.workflow)
-        session, name = live.session, asked.thread_id
+        live = await self._context.open(request.session_id, request.workflow)
+        session, name = live.session, request.thread_id
         is_known = name is not None and name in session.threads
         if name is None:
             name = session.threads.new_name()
         if not is_known:
-            session.begin_thread(name, asked.title)
-            self._desk.carry_out(live, [])
+            session.begin_thread(name, request.title)
+            self._context.carry_out(live, [])
         state = ThreadState(live.id, session.head.epoch, name, session.sequence, is_known)
         await live.written()
         return state
 
-    async def resume(self, asked: ResumeThread) -> Resumed:
-        """Brings a thread back to work and tells how it stands: what was mended comes first.
+    @method("agentSession/thread/resume")
+    async def resume(self, request: ResumeThread) -> Resumed:
+        """Load the session of a thread and return its state, with what was repaired.
 
         Raises:
             SessionNotFound, UnknownObject: There is no such session, no such thread.
 
         Source: ledger.md 5, resume_thread.
         """
-        live = await self._desk.live(asked.session_id)
+        live = await self._context.live(request.session_id)
         await live.written()
         recovery = [Raw(fact) for fact in await self._mended(live.id)]
-        model, now = await self._desk.model(asked.session_id), self._desk.now()
-        thread = model.thread(asked.thread_id, now)
+        model, now = await self._context.model(request.session_id), self._context.now()
+        thread = model.thread(request.thread_id, now)
         if thread is None:
-            raise UnknownObject(f"no thread {asked.thread_id!r:.80}", detail="threadId")
+            raise UnknownObject(f"no thread {request.thread_id!r:.80}", detail="threadId")
         epoch, last = live.session.head.epoch, model.sequence
-        is_same = asked.epoch in (None, epoch)
-        goes_on = is_same and asked.after is not None and asked.after <= last
-        how: Literal["events", "snapshot"] = "events" if goes_on else "snapshot"
-        snapshot = None if goes_on else model.snapshot(now)
+        is_same = request.epoch in (None, epoch)
+        continues = is_same and request.after is not None and request.after <= last
+        how: Literal["events", "snapshot"] = "events" if continues else "snapshot"
+        snapshot = None if continues else model.snapshot(now)
         thread_id: str = thread["threadId"]
         return Resumed(live.id, thread_id, epoch, last, recovery, thread, how, snapshot)
 
     async def _mended(self, session_id: str) -> Several[bytes]:
-        """Gives the facts that were written when the session was last read from the ledger."""
-        hub = self._desk.hub
+        """Return the facts that were written when the session was last read from the ledger."""
+        hub = self._context.hub
         first, last = hub.mended.get(session_id, (0, 0))
         if not last:
             return []

@@ -1,52 +1,182 @@
 """Tasks: pieces of work with attempts and edges, written as facts.
 
 Theory of operation. A change is made under the session's lock: what is recorded is written, the
-task is read from the facts, the call is judged by that, and what it records is written before the
-lock is given back. So of two calls with one id the second finds what the first did.
+task is read from the facts, the call is checked against it, and what it records is written before
+the lock is released. So of two calls with one id the second finds what the first did.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Struct, to_builtins
+import msgspec
+from msgspec import Meta, Struct, to_builtins
 
-from arp.control.desk import Desk
-from arp.control.task_graph import Known, check_edges, find
-from arp.control.task_requests import (
-    CancelTask,
-    CompleteTask,
-    CreateTask,
-    LinkTask,
-    ListTasks,
-    OfTask,
-    RetryTask,
-    TaskPage,
-    TaskState,
-    UpdateTask,
-)
-from arp.control.task_steps import Steps
-from arp.control.turns import DONE, StartTurn, Turns
+from arp.control.context import ControlContext
+from arp.control.method import Id, Reason, SessionParams, TurnId, method
+from arp.control.task_facts import KnownTask, TaskRecorder, check_edges, find_task
+from arp.control.turns import DONE, StartTurn, TurnInput, Turns
 from arp.hub.live import LiveSession
 from arp.ledger.models.read_model import ReadModel
 from arp.ledger.models.tasks import ENDED
+from arp.ledger.payload_fields import Count, Delivery, Share
 from arp.protocol.errors import InvalidMessage, UnknownObject
+from arp.protocol.json_value import Json, JsonObject
 from arp.session.effects import Effect
 
 RETRIED = ENDED - DONE
 """How a task ended that may be tried again."""
 
 
-class Here(Struct, frozen=True):
-    """A session whose tasks nobody else changes now."""
+# -- requests and answers --------------------------------------------------------------------------
+
+TaskStatus: TypeAlias = Literal[
+    "accepted",
+    "queued",
+    "running",
+    "waiting_input",
+    "waiting_permission",
+    "waiting_resource",
+    "blocked",
+    "paused",
+    "failed",
+    "timed_out",
+    "lost",
+    "archived",
+]
+"""What `task/update` can set; `completed`, `cancelled` and `retrying` have methods of their own."""
+
+Ids: TypeAlias = Annotated[tuple[Id, ...], Meta(max_length=50, description="at most 50 ids")]
+
+
+class CreateTask(SessionParams, frozen=True, kw_only=True):
+    """Asks for a task."""
+
+    objective: Reason
+    task_id: Id | None = None
+    """A call with an id that exists changes nothing. `None` makes one."""
+    parent_task_id: Id | None = None
+    depends_on: Ids = ()
+    """Tasks that must be completed before."""
+    detail: Json = None
+    job_id: Id | None = None
+    job_item_id: Id | None = None
+    """The item of the job that it stands for: facts of the task are recorded of the item too."""
+
+
+class TaskParams(SessionParams, frozen=True, kw_only=True):
+    """Parameters of a method about one task."""
+
+    task_id: Id
+
+
+class Progress(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a task is: a fraction, or so many of so many."""
+
+    fraction: Share | None = None
+    done: Count | None = None
+    total: Count | None = None
+    message: str | None = None
+
+
+class UpdateTask(TaskParams, frozen=True, kw_only=True):
+    """Updates a task."""
+
+    status: TaskStatus | None = None
+    """`running` begins an attempt if none runs; `failed`, `timed_out`, `lost` end the one that
+    runs."""
+    reason: Reason | None = None
+    """Required with `failed`, `lost` and `blocked`."""
+    run_id: Id | None = None
+    """Of the attempt that `running` begins."""
+    objective: Reason | None = None
+    detail: Json = None
+    progress: Progress | None = None
+
+
+class RetryTask(TaskParams, frozen=True, kw_only=True):
+    """Asks for another attempt at a task that failed."""
+
+    run_id: Id | None = None
+    """A call with a run that exists changes nothing. `None` makes one."""
+    reason: Reason | None = None
+    input: TurnInput | None = None
+    """Begins a turn for the attempt."""
+    turn_id: TurnId | None = None
+    """The id of that turn."""
+
+
+class CompleteTask(TaskParams, frozen=True, kw_only=True):
+    """Completes a task."""
+
+    outputs: tuple[Json, ...] = ()
+    artifacts: Ids = ()
+    evidence_refs: Ids = ()
+    delivery: Delivery | None = None
+
+
+class CancelTask(TaskParams, frozen=True, kw_only=True):
+    """Asks a task to stop."""
+
+    reason: Reason | None = None
+
+
+class LinkTask(TaskParams, frozen=True, kw_only=True):
+    """Sets edges of the graph of tasks."""
+
+    depends_on: Ids | None = None
+    """All tasks that must be completed before; an empty list: none."""
+    parent_task_id: Id | None = None
+
+
+class ListTasks(SessionParams, frozen=True, kw_only=True):
+    """Asks for the tasks of a session."""
+
+    status: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=300, description="1 to 300")] = 100
+
+
+class TaskState(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The state of a task."""
+
+    session_id: str
+    sequence: int
+    """Of the newest fact that it takes into account."""
+    task: JsonObject
+    """Its `TaskSnapshot` (ledger.md 4)."""
+    repeated: bool = False
+    """The call changed nothing."""
+    turn_id: str | None = None
+    """The turn that a retry began."""
+
+
+class TaskPage(Struct, frozen=True, rename="camel"):
+    """The tasks of a session that a read model keeps."""
+
+    session_id: str
+    sequence: int
+    tasks: list[JsonObject]
+    counts: dict[str, int]
+    """All tasks by status, also those that are not kept."""
+    total: int
+    older: int
+    """How many ended so long ago that only `task/get` returns them."""
+
+
+# -- methods ---------------------------------------------------------------------------------------
+
+
+class LockedTasks(Struct, frozen=True):
+    """The tasks of a session, under the lock that lets one call change them at a time."""
 
     live: LiveSession
     model: ReadModel
-    known: Known | None
+    known: KnownTask | None
 
-    def task(self, task_id: str) -> Known:
-        """Gives the task that was asked for.
+    def task(self, task_id: str) -> KnownTask:
+        """Return the task of the request.
 
         Raises:
             UnknownObject: There is none.
@@ -56,89 +186,76 @@ class Here(Struct, frozen=True):
         return self.known
 
 
-class TaskDesk:
-    """Tasks of sessions that belong to one principal. Answers are given when facts are durable."""
+class TaskMethods:
+    """Tasks of sessions that belong to one principal. An answer means that facts are durable."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ControlContext) -> None:
+        self._context = context
 
-    # -- reading ---------------------------------------------------------------------------------
-
-    async def get(self, asked: OfTask) -> TaskState:
-        """Gives a task with all that is known of it, however long ago it ended.
-
-        Raises:
-            SessionNotFound, UnknownObject: There is no such session, no such task.
-        """
-        model = await self._desk.model(asked.session_id)
-        known = await find(self._desk.hub.store, model, asked.task_id)
-        if known is None:
-            raise UnknownObject(f"no task {asked.task_id!r:.80} in this session", detail="taskId")
-        return TaskState(asked.session_id, known.sequence, to_builtins(known.task))
-
-    async def page(self, asked: ListTasks) -> TaskPage:
-        """Gives the tasks of a session: all that are open, and the last that ended."""
-        model = await self._desk.model(asked.session_id)
-        tasks = model.state.tasks
-        entries = [
-            to_builtins(task)
-            for task in tasks.tasks.entries()
-            if asked.status in (None, task.status)
-        ]
-        counts, older = dict(tasks.counts), tasks.tasks.older
-        shown = entries[-asked.limit :]
-        return TaskPage(asked.session_id, model.sequence, shown, counts, tasks.total, older)
-
-    # -- writing ---------------------------------------------------------------------------------
-
-    async def create(self, asked: CreateTask) -> TaskState:
-        """Makes a task; one with that id is left as it is.
+    @method("task/create")
+    async def create(self, request: CreateTask) -> TaskState:
+        """Create a task; one with that id stays as it is.
 
         Raises:
-            UnknownObject: It is to come after a task that there is not.
+            UnknownObject: It is to come after an unknown task.
             InvalidMessage: It would come before itself.
         """
-        async with self._here(asked.session_id, asked.task_id) as here:
-            if here.known is not None:
-                return await self._state(here, here.known.task.task_id, repeated=True)
-            parent = [asked.parent_task_id] if asked.parent_task_id else []
-            check_edges(here.model, asked.task_id or "", [*asked.depends_on, *parent])
+        async with self._locked(request.session_id, request.task_id) as locked:
+            if locked.known is not None:
+                return await self._state(locked, locked.known.task.task_id, repeated=True)
+            parent = [request.parent_task_id] if request.parent_task_id else []
+            check_edges(locked.model, request.task_id or "", [*request.depends_on, *parent])
             ids = {
-                "parent_task_id": asked.parent_task_id,
-                "root_task_id": _root(here.model, asked.parent_task_id),
-                "job_id": asked.job_id,
-                "job_item_id": asked.job_item_id,
+                "parent_task_id": request.parent_task_id,
+                "root_task_id": _root(locked.model, request.parent_task_id),
+                "job_id": request.job_id,
+                "job_item_id": request.job_item_id,
             }
-            recorder = self._desk.hub.recorder(here.live)
-            made = recorder.within(**{name: one for name, one in ids.items() if one}).task(
-                asked.objective,
-                task_id=asked.task_id,
-                depends_on=asked.depends_on,
-                detail=asked.detail,
+            recorder = self._context.hub.recorder(locked.live)
+            task = recorder.within(**{name: one for name, one in ids.items() if one}).task(
+                request.objective,
+                task_id=request.task_id,
+                depends_on=request.depends_on,
+                detail=request.detail,
             )
-            made.record("task.accepted")
-            return await self._state(here, made.id)
+            task.record("task.accepted")
+            return await self._state(locked, task.id)
 
-    async def update(self, asked: UpdateTask) -> TaskState:
-        """Record what is new of a task.
+    @method("task/update")
+    async def update(self, request: UpdateTask) -> TaskState:
+        """Record what is new of a task, its status last.
 
         Raises:
             InvalidMessage: It has ended, or a reason is missing; nothing has changed.
         """
-        async with self._here(asked.session_id, asked.task_id) as here:
-            known = here.task(asked.task_id)
-            if known.task.status in ENDED and asked.status != "archived":
-                if asked.status == known.task.status:
-                    return await self._state(here, asked.task_id, repeated=True)
+        async with self._locked(request.session_id, request.task_id) as locked:
+            known = locked.task(request.task_id)
+            if known.task.status in ENDED and request.status != "archived":
+                if request.status == known.task.status:
+                    return await self._state(locked, request.task_id, repeated=True)
                 raise InvalidMessage(
-                    f"task {asked.task_id} is {known.task.status}; task/retry begins it again",
+                    f"task {request.task_id} is {known.task.status}; task/retry begins it again",
                     detail="taskId",
                 )
-            self._steps(here, known).update(asked)
-            return await self._state(here, asked.task_id)
+            self._update(self._recorder(locked, known), request)
+            return await self._state(locked, request.task_id)
 
-    async def retry(self, asked: RetryTask) -> TaskState:
-        """Begins another attempt of the same task; the attempts before it stay as they are.
+    @staticmethod
+    def _update(record: TaskRecorder, request: UpdateTask) -> None:
+        status, reason = request.status, request.reason
+        if status in ("failed", "lost", "blocked") and reason is None:
+            raise InvalidMessage(f"reason: say why the task is {status}", detail="reason")
+        if request.objective is not None or request.detail is not None:
+            payload = {"objective": request.objective, "detail": request.detail}
+            record.task.record("task.updated", payload)
+        if request.progress is not None:
+            record.task.record("task.progress", msgspec.structs.asdict(request.progress))
+        if status is not None:
+            record.status(status, reason, request.run_id)
+
+    @method("task/retry")
+    async def retry(self, request: RetryTask) -> TaskState:
+        """Begin another attempt at the same task; the attempts before it stay as they are.
 
         Raises:
             SessionBusy: An attempt runs, or the turn for this one is refused as in `Turns.start`.
@@ -146,122 +263,161 @@ class TaskDesk:
 
         Source: ledger.md 5: a retry is a new run, history stays.
         """
-        async with self._here(asked.session_id, asked.task_id) as here:
-            known = here.task(asked.task_id)
-            if known.has_run(asked.run_id):
-                return await self._state(here, asked.task_id, repeated=True)
+        async with self._locked(request.session_id, request.task_id) as locked:
+            known = locked.task(request.task_id)
+            if known.has_run(request.run_id):
+                return await self._state(locked, request.task_id, repeated=True)
             _check_retry(known)
-            run_id = asked.run_id or f"{asked.task_id}.{known.attempts + 1}"
+            run_id = request.run_id or f"{request.task_id}.{known.attempts + 1}"
             effects: list[Effect] = []
             turn_id: str | None = None
-            if asked.input is not None:
+            if request.input is not None:
                 turn = StartTurn(
-                    session_id=asked.session_id,
-                    input=asked.input,
-                    turn_id=asked.turn_id,
-                    task_id=asked.task_id,
+                    session_id=request.session_id,
+                    input=request.input,
+                    turn_id=request.turn_id,
+                    task_id=request.task_id,
                     run_id=run_id,
                 )
-                turn_id, _, effects = Turns(self._desk).submit(here.live, turn)
-            self._steps(here, known, turn_id).retry(run_id, asked.reason)
-            self._desk.carry_out(here.live, effects)
-            return await self._state(here, asked.task_id, turn_id=turn_id)
+                turn_id, _, effects = Turns(self._context).submit(locked.live, turn)
+            self._recorder(locked, known, turn_id).retry(run_id, request.reason)
+            self._context.carry_out(locked.live, effects)
+            return await self._state(locked, request.task_id, turn_id=turn_id)
 
-    async def complete(self, asked: CompleteTask) -> TaskState:
+    @method("task/complete")
+    async def complete(self, request: CompleteTask) -> TaskState:
         """Record that a task is done.
 
         Raises:
             InvalidMessage: It has ended otherwise; nothing has changed.
         """
-        async with self._here(asked.session_id, asked.task_id) as here:
-            known = here.task(asked.task_id)
+        async with self._locked(request.session_id, request.task_id) as locked:
+            known = locked.task(request.task_id)
             if known.task.status == "completed":
-                return await self._state(here, asked.task_id, repeated=True)
+                return await self._state(locked, request.task_id, repeated=True)
             _check_open(known)
-            self._steps(here, known).complete(asked)
-            return await self._state(here, asked.task_id)
+            self._recorder(locked, known).complete(
+                request.outputs, request.artifacts, request.evidence_refs, request.delivery
+            )
+            return await self._state(locked, request.task_id)
 
-    async def cancel(self, asked: CancelTask) -> TaskState:
+    @method("task/cancel")
+    async def cancel(self, request: CancelTask) -> TaskState:
         """Record the request that a task stop, stop the turn of its attempt, then end it.
 
         Raises:
             InvalidMessage: It has ended otherwise; nothing has changed.
         """
-        async with self._here(asked.session_id, asked.task_id) as here:
-            known = here.task(asked.task_id)
+        async with self._locked(request.session_id, request.task_id) as locked:
+            known = locked.task(request.task_id)
             if known.task.status == "cancelled":
-                return await self._state(here, asked.task_id, repeated=True)
+                return await self._state(locked, request.task_id, repeated=True)
             _check_open(known)
-            self._steps(here, known).cancel(asked.reason)
+            self._recorder(locked, known).cancel(request.reason)
             attempt = known.running
             turn_id = attempt.turn_id if attempt is not None else None
-            self._desk.carry_out(here.live, Turns.stop(here.live, turn_id))
-        await Turns.over(self._desk, here.live, turn_id)
-        async with self._here(asked.session_id, asked.task_id) as here:
-            known = here.task(asked.task_id)
+            self._context.carry_out(locked.live, Turns.stop(locked.live, turn_id))
+        await Turns.over(self._context, locked.live, turn_id)
+        async with self._locked(request.session_id, request.task_id) as locked:
+            known = locked.task(request.task_id)
             if known.task.status not in ENDED:
-                self._steps(here, known).cancelled(asked.reason)
-            return await self._state(here, asked.task_id)
+                self._recorder(locked, known).cancelled(request.reason)
+            return await self._state(locked, request.task_id)
 
-    async def link(self, asked: LinkTask) -> TaskState:
-        """Sets what a task comes after, and what it is a part of.
+    @method("task/get")
+    async def get(self, request: TaskParams) -> TaskState:
+        """Return a task with all that is known of it, however long ago it ended.
+
+        Raises:
+            SessionNotFound, UnknownObject: There is no such session, no such task.
+        """
+        model = await self._context.model(request.session_id)
+        known = await find_task(self._context.hub.store, model, request.task_id)
+        if known is None:
+            raise UnknownObject(f"no task {request.task_id!r:.80} in this session", detail="taskId")
+        return TaskState(request.session_id, known.sequence, to_builtins(known.task))
+
+    @method("task/list")
+    async def page(self, request: ListTasks) -> TaskPage:
+        """Return the tasks of a session: all that are open, and the last that ended."""
+        model = await self._context.model(request.session_id)
+        tasks = model.state.tasks
+        entries = [
+            to_builtins(task)
+            for task in tasks.tasks.entries()
+            if request.status in (None, task.status)
+        ]
+        counts, older = dict(tasks.counts), tasks.tasks.older
+        shown = entries[-request.limit :]
+        return TaskPage(request.session_id, model.sequence, shown, counts, tasks.total, older)
+
+    @method("task/link")
+    async def link(self, request: LinkTask) -> TaskState:
+        """Set which tasks a task depends on, and which task it is a part of.
 
         Raises:
             UnknownObject: One of the other tasks is not known.
             InvalidMessage: It would come before itself. Nothing has changed in each case.
         """
-        async with self._here(asked.session_id, asked.task_id) as here:
-            known = here.task(asked.task_id)
-            parent = [asked.parent_task_id] if asked.parent_task_id else []
-            check_edges(here.model, asked.task_id, [*(asked.depends_on or ()), *parent])
-            steps = self._steps(here, known)
-            if asked.depends_on is not None:
-                payload = {"dependsOn": list(asked.depends_on)}
-                steps.task.record("task.dependency.updated", payload)
-            if asked.parent_task_id is not None:
-                steps.part_of(asked.parent_task_id, _root(here.model, asked.parent_task_id))
-            return await self._state(here, asked.task_id)
+        async with self._locked(request.session_id, request.task_id) as locked:
+            known = locked.task(request.task_id)
+            parent = [request.parent_task_id] if request.parent_task_id else []
+            check_edges(locked.model, request.task_id, [*(request.depends_on or ()), *parent])
+            record = self._recorder(locked, known)
+            if request.depends_on is not None:
+                payload = {"dependsOn": list(request.depends_on)}
+                record.task.record("task.dependency.updated", payload)
+            if request.parent_task_id is not None:
+                record.part_of(request.parent_task_id, _root(locked.model, request.parent_task_id))
+            return await self._state(locked, request.task_id)
 
     # -- inside ----------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _here(self, session_id: str, task_id: str | None) -> AsyncIterator[Here]:
-        live = await self._desk.to_change(session_id)
-        async with self._desk.plane.lock(session_id):
+    async def _locked(self, session_id: str, task_id: str | None) -> AsyncIterator[LockedTasks]:
+        live = await self._context.to_change(session_id)
+        async with self._context.plane.lock(session_id):
             await live.written()
-            model = await self._desk.model(session_id)
-            store = self._desk.hub.store
-            known = await find(store, model, task_id) if task_id is not None else None
-            yield Here(live, model, known)
+            model = await self._context.model(session_id)
+            store = self._context.hub.store
+            known = await find_task(store, model, task_id) if task_id is not None else None
+            yield LockedTasks(live, model, known)
 
-    def _steps(self, here: Here, known: Known, turn_id: str | None = None) -> Steps:
-        thread_id = here.live.session.threads.of(turn_id)
-        return Steps(self._desk.hub.recorder(here.live), known, turn_id, thread_id)
+    def _recorder(
+        self, locked: LockedTasks, known: KnownTask, turn_id: str | None = None
+    ) -> TaskRecorder:
+        thread_id = locked.live.session.threads.of(turn_id)
+        return TaskRecorder(self._context.hub.recorder(locked.live), known, turn_id, thread_id)
 
     async def _state(
-        self, here: Here, task_id: str, *, repeated: bool = False, turn_id: str | None = None
+        self,
+        locked: LockedTasks,
+        task_id: str,
+        *,
+        repeated: bool = False,
+        turn_id: str | None = None,
     ) -> TaskState:
-        await here.live.written()
-        model = await self._desk.model(here.live.id)
-        known = await find(self._desk.hub.store, model, task_id)
+        await locked.live.written()
+        model = await self._context.model(locked.live.id)
+        known = await find_task(self._context.hub.store, model, task_id)
         assert known is not None
         task = to_builtins(known.task)
-        return TaskState(here.live.id, known.sequence, task, repeated, turn_id)
+        return TaskState(locked.live.id, known.sequence, task, repeated, turn_id)
 
 
 def _root(model: ReadModel, parent_id: str | None) -> str | None:
-    """Gives the topmost task above, as far as it is known."""
+    """Return the root of the tasks above, as far as it is known."""
     parent = model.state.tasks.tasks.get(parent_id)
     return (parent.edges.root_task_id or parent_id) if parent is not None else None
 
 
-def _check_open(known: Known) -> None:
+def _check_open(known: KnownTask) -> None:
     task = known.task
     if task.status in ENDED:
         raise InvalidMessage(f"task {task.task_id} is {task.status} already", detail="taskId")
 
 
-def _check_retry(known: Known) -> None:
+def _check_retry(known: KnownTask) -> None:
     known.check_idle()
     task = known.task
     is_open = task.status not in ENDED

@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from arp.hub.listing import Listing, said_in
+from arp.hub.listing import Listing, texts_in
 from arp.hub.live import Gathered, LiveSession
 from arp.hub.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
 from arp.session.recorded import TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
-from arp.store.store import Append, SessionMeta, Store
+from arp.store.session_meta import SessionMeta
+from arp.store.store import Append, Store
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +150,7 @@ class Writer:
         row = _row(one, self.listing.rows.get(live.id), at)
         if row is not None:
             self.listing.rows[live.id] = row
-        return Append(live.id, one.expected, batch.facts, row, said_in(live.session, batch))
+        return Append(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
 
     async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
         """Makes facts durable; gives the sessions that were refused, with why.

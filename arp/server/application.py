@@ -25,7 +25,7 @@ from arp.server.answers import json_response, refusal, sealed
 from arp.server.blobs import FileCookie, blob_routes
 from arp.server.chats import chat_routes
 from arp.server.monitoring import monitoring_routes
-from arp.server.page import INSPECT, inspect_routes, page_routes
+from arp.server.page import INSPECT, page_routes
 from arp.server.pictures import picture_routes
 from arp.server.runs import run_routes
 from arp.server.schemas import FOLDER as SCHEMAS
@@ -76,7 +76,6 @@ class Application:
             *session_routes(state),
             *page_routes(),
             *picture_routes(),
-            *inspect_routes(),
             *schema_routes(),
             *monitoring_routes(state),
             *workflow_routes(state),

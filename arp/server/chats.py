@@ -20,8 +20,8 @@ from arp.protocol.screen import ToolRun, is_text_part
 from arp.server.answers import json_response
 from arp.server.state import ServerState
 from arp.session.window import PastTurn
-from arp.store.said import Match
-from arp.store.store import SessionMeta
+from arp.store.session_meta import SessionMeta
+from arp.store.turn_text import Match
 from arp.transport.event_stream import ReadyEvents, event, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send

@@ -18,15 +18,14 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 STATIC = Path(__file__).parent / "static"
 
@@ -76,7 +75,12 @@ _NAME = re.compile(r"[\w-]+\.[a-z]+")
 
 
 def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
-    """Return the page at `/` and its files at `/_static/`."""
+    """Return the page at `/` with its files at `/_static/`, and `/_inspect` with its own."""
+    page = ("/", "/_static/", folder)
+    return [*_routes(*page), *_routes(INSPECT, f"{INSPECT}/", INSPECT_FILES)]
+
+
+def _routes(path: str, prefix: str, folder: Path) -> list[BaseRoute]:
     files = _PageFiles(folder)
 
     async def index(request: Request) -> Response:
@@ -85,7 +89,7 @@ def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
     async def file(request: Request) -> Response:
         return files.response(request.path_params["name"], request)
 
-    return [Route("/", index), Route("/_static/{name:path}", file)]
+    return [Route(path, index), Route(prefix + "{name:path}", file)]
 
 
 def accepted_encodings(header: str) -> set[str]:
@@ -174,22 +178,3 @@ class _PageFiles:
         except OSError:
             return None
         return kept
-
-
-class _InspectFiles(StaticFiles):
-    """The files of `/_inspect`, which are neither compressed nor named by their content."""
-
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(*args, **kwargs)
-        response.headers.update(HEADERS)
-        return response
-
-
-def inspect_routes() -> list[BaseRoute]:
-    """Return the page, and its files below it."""
-    files = _InspectFiles(directory=INSPECT_FILES)
-    return [Route(INSPECT, _inspect), Mount(INSPECT, files)]
-
-
-async def _inspect(_: Request) -> Response:
-    return FileResponse(INSPECT_FILES / "index.html", headers=HEADERS)

@@ -9,9 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from arp.control.asked import OfSession
 from arp.control.control import Control
-from arp.control.methods import asked_for
+from arp.control.method import SessionParams, read_params
 from arp.control.sessions import ListSessions, ReadEvents, ReadSession
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
@@ -48,7 +47,7 @@ class _Sessions:
 
     async def list(self, request: Request) -> Response:
         control = await self._state.control(request.scope["arp"].principal)
-        wanted = asked_for("query", ListSessions, _query(request))
+        wanted = read_params("query", ListSessions, _query(request))
         return json_response(await control.sessions.page(wanted))
 
     async def snapshot(self, request: Request) -> Response:
@@ -60,12 +59,12 @@ class _Sessions:
     async def verification(self, request: Request) -> Response:
         control = await self._state.control(request.scope["arp"].principal)
         return json_response(
-            await control.sessions.verify(asked_for("query", OfSession, _query(request)))
+            await control.sessions.verify(read_params("query", SessionParams, _query(request)))
         )
 
     async def _read(self, request: Request, view: str) -> Response:
         control = await self._state.control(request.scope["arp"].principal)
-        wanted = asked_for("query", ReadSession, {**_query(request), "view": view})
+        wanted = read_params("query", ReadSession, {**_query(request), "view": view})
         return json_response(await control.sessions.read(wanted))
 
 
@@ -92,15 +91,15 @@ class _FactEvents:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         control = await self._state.control(scope["arp"].principal)
-        wanted = asked_for("query", ReadEvents, _query(request))
+        wanted = read_params("query", ReadEvents, _query(request))
         if "text/event-stream" not in request.headers.get("accept", ""):
             response = json_response(await control.sessions.events(wanted))
             await response(scope, receive, send)
             return
-        head = await control.desk.head(wanted.session_id)
+        head = await control.context.head(wanted.session_id)
         place = parse_place(request.headers.get("last-event-id", ""))
         after = place[1] if place is not None and place[0] == head.epoch else wanted.after
-        await control.desk.live(wanted.session_id)
+        await control.context.live(wanted.session_id)
         outbox = QueueOutbox()
         source = outbox.viewer = FactSource(control, wanted, outbox, head.epoch)
         telling = asyncio.get_running_loop().create_task(source.run(after), name="arp-events")

@@ -25,8 +25,8 @@ from arp.access.principal import Principal
 from arp.access.settings import check_names
 from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.control.connection import Connection
+from arp.control.context import Plane
 from arp.control.control import Control
-from arp.control.desk import Plane
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
 from arp.hub.viewer import Viewer

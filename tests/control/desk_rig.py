@@ -10,8 +10,8 @@ from typing import Any
 
 from arp.access.principal import Principal
 from arp.control.connection import Connection
+from arp.control.context import Plane
 from arp.control.control import Control
-from arp.control.desk import Plane
 from arp.control.turns import StartTurn, TurnInput, TurnState
 from arp.hub.hub import Hub
 from arp.hub.runner import Handler
@@ -75,9 +75,9 @@ async def types(control: Control, session_id: str = "s") -> list[str]:
 
 async def facts(control: Control, session_id: str = "s") -> list[tuple[int, bytes]]:
     """Gives all durable facts of a session."""
-    live = await control.desk.live(session_id)
+    live = await control.context.live(session_id)
     await live.written()
-    return await control.desk.hub.store.read(session_id, 0, 1000)
+    return await control.context.hub.store.read(session_id, 0, 1000)
 
 
 def gate(hub: Hub, session_id: str = "s") -> asyncio.Event:
@@ -97,7 +97,7 @@ class Client:
 
     def __init__(self, control: Control, principal: Principal | None = Principal()) -> None:  # noqa: B008
         self.box = Box()
-        self.connection = Connection(control.desk.plane, self.box, principal, nobody)
+        self.connection = Connection(control.context.plane, self.box, principal, nobody)
         self.connection.start()
         self._number = 0
 

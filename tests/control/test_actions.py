@@ -19,7 +19,7 @@ from tests.waiting import becomes
 async def asked(control: Control, text: str = "ask") -> str:
     """Begins a turn that asks, and gives the action's id."""
     await said(control, text)
-    questions = control.desk.hub.sessions["s"].session.questions
+    questions = control.context.hub.sessions["s"].session.questions
     await becomes(lambda: bool(questions))
     (question,) = questions.values()
     return question.action_id
@@ -30,7 +30,7 @@ def respond(action_id: str, response: Any) -> Respond:
 
 
 async def spoken(control: Control, turn_id: str = "t1") -> str:
-    session = control.desk.hub.sessions["s"].session
+    session = control.context.hub.sessions["s"].session
     await becomes(lambda: session.status_of(turn_id) == "completed")
     return session.screen.text(turn_id)
 
@@ -102,7 +102,7 @@ async def test_cancelled_action_takes_no_answer() -> None:
     async with controlled() as control:
         action_id = await asked(control)
         await control.turns.cancel(CancelTurn(session_id="s"))
-        session = control.desk.hub.sessions["s"].session
+        session = control.context.hub.sessions["s"].session
         await becomes(lambda: session.running is None)
         with pytest.raises(UnknownObject, match="is cancelled; it takes no answer any more"):
             await control.actions.respond(respond(action_id, True))
@@ -119,9 +119,9 @@ async def test_action_that_never_was_is_not_known(name: str) -> None:
 async def test_question_that_outlived_its_turn_is_answered_by_a_new_one() -> None:
     async with controlled() as control:
         action_id = await asked(control)
-        live = control.desk.hub.sessions["s"]
+        live = control.context.hub.sessions["s"]
         effects = live.session.end_turn("t1", "failed", None, "interrupted")
-        control.desk.carry_out(live, effects)
+        control.context.carry_out(live, effects)
         state = await control.actions.respond(respond(action_id, True))
         assert state.turn_id == "t2"
         assert (await control.actions.respond(respond(action_id, True))).repeated

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from arp.cli import main
-from arp.control.benchmark_requests import (
+from arp.control.benchmarks import (
     CompareTrials,
     ExportTrial,
     RecordReward,
@@ -67,7 +67,7 @@ def started(trial_id: str, **more: Any) -> StartTrial:
 
 
 async def over(control: Control, session_id: str = "s") -> None:
-    live = await control.desk.live(session_id)
+    live = await control.context.live(session_id)
     await becomes(lambda: live.session.running is None)
     await live.written()
 
@@ -109,7 +109,7 @@ async def test_the_same_trial_twice_is_one_turn() -> None:
         again = await control.benchmarks.start(started("a"))
         assert again.repeated
         await over(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         assert list(live.session.screen.turns) == ["t1"]
 
 
@@ -143,7 +143,7 @@ async def test_a_trial_that_runs_gets_no_reward() -> None:
         await control.benchmarks.start(started("a", input=TurnInput(text="wait")))
         with pytest.raises(SessionBusy, match="trial a: turn t1 still runs"):
             await control.benchmarks.reward(RecordReward(session_id="s", trial_id="a", reward=1))
-        gate(control.desk.hub).set()
+        gate(control.context.hub).set()
 
 
 @pytest.mark.parametrize(("failure", "reason"), [("timeout", "timeout"), (None, "failed")])
@@ -160,7 +160,7 @@ async def test_a_trial_fails_as_it_was_told_or_as_its_turn_did(
 
 async def test_a_trial_that_nobody_began_is_unknown() -> None:
     async with controlled(counting) as control:
-        await (await control.desk.open("s", None)).written()
+        await (await control.context.open("s", None)).written()
         with pytest.raises(UnknownObject, match="no trial 'a' in this session"):
             await control.benchmarks.reward(RecordReward(session_id="s", trial_id="a", reward=1))
         with pytest.raises(UnknownObject, match="no trial 'a' in this session"):
@@ -179,7 +179,7 @@ async def test_the_pack_of_a_trial_has_its_trajectory_and_its_facts(tmp_path: Pa
         assert (made.kind, made.state) == ("benchmark", "exported")
         assert made.file is not None
         path = tmp_path / "pack.zip"
-        path.write_bytes(await control.desk.hub.blobs.of("s").read(made.file.sha256))
+        path.write_bytes(await control.context.hub.blobs.of("s").read(made.file.sha256))
         with Pack(path) as pack:
             assert check_pack(pack).broken == []
             assert pack.manifest.kind == "benchmark"
@@ -231,11 +231,11 @@ async def test_a_trial_that_runs_is_exported_as_far_as_it_is(tmp_path: Path) -> 
         assert made.gaps == ["facts.jsonl: turns had not ended when this was exported"]
         assert made.file is not None
         path = tmp_path / "pack.zip"
-        path.write_bytes(await control.desk.hub.blobs.of("s").read(made.file.sha256))
+        path.write_bytes(await control.context.hub.blobs.of("s").read(made.file.sha256))
         with Pack(path) as pack:
             trial = json.loads(pack.read("trial.json"))
         assert (trial["status"], trial["missing"]) == ("running", ["end", "reward"])
-        gate(control.desk.hub).set()
+        gate(control.context.hub).set()
 
 
 async def test_a_comparison_over_sessions_is_noted_with_what_came_of_it() -> None:
@@ -247,7 +247,7 @@ async def test_a_comparison_over_sessions_is_noted_with_what_came_of_it() -> Non
             rewarded = RecordReward(session_id=session_id, trial_id="a", reward=reward)
             await control.benchmarks.reward(rewarded)
             await control.benchmarks.export(ExportTrial(session_id=session_id, trial_id="a"))
-        await (await control.desk.open("s", None)).written()
+        await (await control.context.open("s", None)).written()
         state = await control.benchmarks.compare(
             CompareTrials(
                 session_id="s",

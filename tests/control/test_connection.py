@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from arp.control import connection as connections
-from arp.control.control import Control
-from arp.control.methods import METHODS
+from arp.control.control import METHODS, Control
 from arp.hub.turn import Turn
 from tests.control.desk_rig import SECRET, Client, controlled, facts, said
 from tests.hub.rig import WAIT_S
@@ -64,7 +63,7 @@ async def test_frame_that_cannot_be_read_is_answered_and_the_connection_lives() 
 async def test_frame_beyond_the_limit_is_not_read() -> None:
     async with controlled() as control:
         client = Client(control)
-        most = control.desk.hub.settings.limits.max_message_bytes
+        most = control.context.hub.settings.limits.max_message_bytes
         await client.connection.receive(b" " * most + b"1")
         answer = await client.until(lambda message: "error" in message)
         assert answer["error"]["code"] == -32600
@@ -86,7 +85,7 @@ async def test_batch_is_answered_by_one_array_without_its_notifications() -> Non
         (frame,) = client.box.frames
         answers = json.loads(frame)
         assert [one["id"] for one in answers] == ["a", "b", None]
-        assert "s" in control.desk.hub.sessions
+        assert "s" in control.context.hub.sessions
 
 
 async def test_notifications_alone_are_not_answered() -> None:
@@ -106,7 +105,7 @@ async def test_fault_of_ours_is_an_internal_error_without_its_text(
         async def broken(*_: object, **__: object) -> None:
             raise RuntimeError("a secret")
 
-        monkeypatch.setattr(control.desk.hub, "metas", broken)
+        monkeypatch.setattr(control.context.hub, "metas", broken)
         answer = await Client(control).answer("agentSession/list")
         assert answer["error"]["code"] == -32603
         assert "secret" not in json.dumps(answer)
@@ -172,7 +171,7 @@ async def test_requests_beyond_the_bound_wait_for_one_that_ends(
             await held.wait()
             return []
 
-        monkeypatch.setattr(control.desk.hub, "metas", waits)
+        monkeypatch.setattr(control.context.hub, "metas", waits)
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "agentSession/list"})
         for _ in range(2):
             await client.connection.receive(body)
@@ -190,9 +189,9 @@ async def test_what_was_recorded_for_a_client_that_is_gone_goes_on() -> None:
         start = {"input": {"text": "hello"}, "sessionId": "s"}
         body = {"jsonrpc": "2.0", "id": 1, "method": "agentSession/turn/start", "params": start}
         await client.connection.receive(json.dumps(body))
-        await becomes(lambda: "s" in control.desk.hub.sessions)
+        await becomes(lambda: "s" in control.context.hub.sessions)
         client.connection.closed()
-        live = control.desk.hub.sessions["s"]
+        live = control.context.hub.sessions["s"]
         await becomes(lambda: live.session.status_of("t1") == "completed")
 
 
@@ -208,7 +207,7 @@ async def test_subscriber_gets_stored_facts_and_then_live_ones_once_each() -> No
         assert (subscribed["resume"], subscribed["after"]) == ("events", 0)
         assert "snapshot" not in subscribed
         await said(control, "again")
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
         last = len(await facts(control))
         await becomes(lambda: len(client.events(name)) == last)
@@ -231,7 +230,7 @@ async def test_subscriber_without_a_place_in_this_log_gets_a_snapshot(
 ) -> None:
     async with controlled() as control:
         await said(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
         last = len(await facts(control))
         client = Client(control)
@@ -252,7 +251,7 @@ async def test_slow_subscriber_is_told_nothing_until_it_reads() -> None:
         assert client.events(name) == []
         client.box.buffered = 0
         client.connection.drained()
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: not live.session.active)
         last = len(await facts(control))
         await becomes(lambda: client.events(name)[-1]["sequence"] == last)
@@ -281,12 +280,12 @@ async def test_nothing_comes_after_unsubscribing() -> None:
 async def test_subscriptions_end_with_their_session_and_say_why() -> None:
     async with controlled() as control:
         await said(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: not live.session.active)
         client = Client(control)
         await client.result("agentSession/subscribe", sessionId="s")
         await becomes(lambda: live.followers.count == 1)
-        await control.desk.hub.delete("s", control.desk.principal)
+        await control.context.hub.delete("s", control.context.principal)
         closed = await client.until(lambda m: m.get("method") == "agentSession/closed")
         assert closed["params"]["sessionId"] == "s"
         assert closed["params"]["error"]["data"]["name"] == "SESSION_NOT_FOUND"
@@ -295,7 +294,7 @@ async def test_subscriptions_end_with_their_session_and_say_why() -> None:
 async def test_subscriptions_are_bounded_and_end_with_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("arp.control.subscriptions.MOST_SUBSCRIPTIONS", 2)
+    monkeypatch.setattr("arp.control.connection.MOST_SUBSCRIPTIONS", 2)
     async with controlled() as control:
         await said(control)
         client = Client(control)
@@ -303,7 +302,7 @@ async def test_subscriptions_are_bounded_and_end_with_the_connection(
             await client.result("agentSession/subscribe", sessionId="s")
         refused = await client.answer("agentSession/subscribe", sessionId="s")
         assert refused["error"]["code"] == -32004
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.followers.count == 2)
         client.connection.closed()
         await becomes(lambda: live.followers.count == 0)

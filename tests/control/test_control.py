@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from arp.access.principal import Principal
-from arp.control.methods import METHODS
-from arp.control.refusals import UnknownMethod
+from arp.control.control import METHODS
+from arp.control.jsonrpc import UnknownMethod
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import InvalidMessage, PermissionDenied, UnknownObject
 from arp.protocol.json_value import JsonObject
@@ -94,7 +94,7 @@ CHANGING: dict[str, JsonObject] = {
 async def test_of_a_recording_everything_is_read_and_nothing_changed() -> None:
     assert {*READING, *CHANGING, "task/get"} == set(METHODS)  # the new ones too
     async with controlled(settings=HubSettings(takes_input=False)) as control:
-        await control.desk.hub.open("s", Principal(), "agent")
+        await control.context.hub.open("s", Principal(), "agent")
         before = await types(control)
         for name, params in READING.items():
             await control.call(name, params)

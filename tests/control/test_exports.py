@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from arp.access.principal import Principal
-from arp.control.asked import OfSession
+from arp.control.context import Plane
 from arp.control.control import Control
-from arp.control.desk import Plane
-from arp.control.export_requests import ExportEvidence, ExportReplay, ExportReview
-from arp.control.task_requests import CompleteTask, CreateTask, RetryTask, UpdateTask
+from arp.control.exports import ExportEvidence, ExportReplay, ExportReview
+from arp.control.method import SessionParams
+from arp.control.tasks import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import StartTurn, TurnInput
 from arp.evidence.checking import check_pack
 from arp.evidence.pack import Pack
@@ -50,14 +50,14 @@ async def busy(turn: Turn) -> None:
 
 async def one_turn(control: Control, text: str = "go") -> None:
     await said(control, text)
-    live = await control.desk.live("s")
+    live = await control.context.live("s")
     await becomes(lambda: live.session.running is None)
     await live.written()
 
 
 async def pack_of(control: Control, sha256: str, tmp_path: Path) -> Pack:
     path = tmp_path / f"{sha256}.zip"
-    path.write_bytes(await control.desk.hub.blobs.of("s").read(sha256))
+    path.write_bytes(await control.context.hub.blobs.of("s").read(sha256))
     return Pack(path)
 
 
@@ -118,7 +118,7 @@ async def test_more_exports_than_there_are_threads_are_all_made(
         for name in names:
             given = StartTurn(session_id=name, input=TurnInput(text="go"))
             await control.turns.start(given)
-            live = await control.desk.live(name)
+            live = await control.context.live(name)
             await becomes(lambda live=live: live.session.running is None)  # type: ignore[misc]
         monkeypatch.setattr("arp.store.blobs.MemoryFiles", InThreads)
         several = await asyncio.gather(
@@ -155,7 +155,7 @@ async def test_a_turn_that_nobody_knows_is_a_missing_correlation() -> None:
 
 async def test_a_case_of_a_session_without_turns_is_not_applicable() -> None:
     async with controlled() as control:
-        await (await control.desk.open("s", None)).written()
+        await (await control.context.open("s", None)).written()
         made = await control.exports.replay(ExportReplay(session_id="s"))
         assert (made.kind, made.state) == ("replay", "not_applicable")
         assert made.reason == "session s has no turn to be run again"
@@ -164,7 +164,7 @@ async def test_a_case_of_a_session_without_turns_is_not_applicable() -> None:
 async def test_a_case_whose_input_names_a_file_is_unsupported() -> None:
     async with controlled(busy) as control:
         await one_turn(control, "file")
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         (sha256,) = live.session.seen.files
         client = Client(control)
         ref = {"id": sha256, "name": "a.txt", "size": 3, "mime": "text/plain", "sha256": sha256}
@@ -186,7 +186,7 @@ async def test_a_case_and_a_review_stand_in_the_answer_and_beside_the_ledger() -
         for made in (case, review):
             assert made.document is not None
             assert made.file is not None
-            kept = await control.desk.hub.blobs.of("s").read(made.file.sha256)
+            kept = await control.context.hub.blobs.of("s").read(made.file.sha256)
             assert kept == made.document.encode()
             assert made.sha256 == made.file.sha256
         assert case.document is not None
@@ -211,7 +211,7 @@ async def test_an_export_is_no_output_of_the_next_one(tmp_path: Path) -> None:
 async def test_nobody_exports_the_session_of_another() -> None:
     async with controlled() as control:
         await one_turn(control)
-        ada = Control(Plane(control.desk.hub, ["agent"]), Principal("ada"))
+        ada = Control(Plane(control.context.hub, ["agent"]), Principal("ada"))
         for asked in (ExportEvidence(session_id="s"), ExportEvidence(session_id="none")):
             with pytest.raises(SessionNotFound):
                 await ada.exports.evidence(asked)
@@ -221,9 +221,9 @@ async def test_nobody_exports_the_session_of_another() -> None:
 async def test_an_id_that_is_something_else_is_refused() -> None:
     async with controlled() as control:
         await one_turn(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         payload = {"kind": "evidence", "state": "exported"}
-        recorder = control.desk.hub.recorder(live).within(refs={"pack": "elsewhere"})
+        recorder = control.context.hub.recorder(live).within(refs={"pack": "elsewhere"})
         recorder("evidence.changed", payload, evidence_id="e-1")
         await live.written()
         with pytest.raises(InvalidMessage, match="something else has that id"):
@@ -263,7 +263,7 @@ async def test_the_evidence_of_a_task_has_what_the_turns_of_its_attempts_did(
     way: str, tmp_path: Path
 ) -> None:
     async with controlled(worker) as control:
-        live = await control.desk.open("s", None)
+        live = await control.context.open("s", None)
         await control.tasks.create(CreateTask(session_id="s", objective="Count", task_id="k"))
         await said(control, "before")
         await becomes(lambda: live.session.running is None)
@@ -323,6 +323,6 @@ async def test_a_session_whose_facts_are_not_those_of_the_kept_hashes_is_not_exp
             assert one.reason.startswith("one of the facts 1 to 2 is not what it was when its")
         told = await noted(control)
         assert [fact["payload"]["state"] for fact in told] == ["unsupported"] * 4
-        found = await control.sessions.verify(OfSession(session_id="s"))
+        found = await control.sessions.verify(SessionParams(session_id="s"))
         assert found.broken is not None
         assert found.broken.sequence == 1

@@ -9,7 +9,7 @@ from contextlib import aclosing
 import pytest
 
 from arp.access.principal import Principal
-from arp.control.follow import Wanted, follow, wanted
+from arp.control.facts import FactFilter, follow
 from arp.protocol.errors import SessionNotFound
 from tests.control.desk_rig import controlled, facts, gate, said, types
 from tests.hub.rig import WAIT_S, HeldStore
@@ -54,7 +54,7 @@ async def test_nothing_is_told_that_is_not_durable() -> None:
         async with aclosing(control.sessions.follow("s", after=after)) as stream:
             coming = asyncio.ensure_future(anext(stream))
             store.hold()
-            gate(control.desk.hub).set()
+            gate(control.context.hub).set()
             await store.waiting.wait()
             assert not coming.done()
             store.release()
@@ -70,10 +70,10 @@ async def test_only_facts_of_the_wanted_types_come() -> None:
 
 
 def test_family_is_a_whole_word() -> None:
-    choice = wanted(["turn", "tool.failed", "task.attempt."])
-    assert choice == Wanted(("turn", "tool.failed", "task.attempt"))
+    choice = FactFilter.of(["turn", "tool.failed", "task.attempt."])
+    assert choice == FactFilter(("turn", "tool.failed", "task.attempt"))
     taken = {
-        name: choice.takes(json.dumps({"type": name}).encode())
+        name: choice.matches(json.dumps({"type": name}).encode())
         for name in (
             "turn.started",
             "turning.x",
@@ -94,7 +94,7 @@ def test_family_is_a_whole_word() -> None:
 async def test_session_that_is_followed_stays_in_memory() -> None:
     async with controlled() as control, asyncio.timeout(WAIT_S):
         await said(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.idle)
         async with aclosing(control.sessions.follow("s")) as stream:
             await anext(stream)
@@ -105,19 +105,19 @@ async def test_session_that_is_followed_stays_in_memory() -> None:
 async def test_following_ends_when_the_session_is_deleted() -> None:
     async with controlled() as control, asyncio.timeout(WAIT_S):
         await said(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.idle)
         after = len(await types(control))
-        stream = follow(control.desk.hub.store, live, after, Wanted())
+        stream = follow(control.context.hub.store, live, after, FactFilter())
         coming = asyncio.ensure_future(anext(stream))
         await becomes(lambda: live.followers.count == 1)
-        await control.desk.hub.delete("s", Principal())
+        await control.context.hub.delete("s", Principal())
         with pytest.raises(SessionNotFound, match="the session was deleted"):
             await coming
 
 
 async def test_following_what_is_somebody_elses_is_refused() -> None:
     async with controlled() as control:
-        await control.desk.hub.open("hers", Principal("ada"), "agent")
+        await control.context.hub.open("hers", Principal("ada"), "agent")
         with pytest.raises(SessionNotFound):
             await anext(control.sessions.follow("hers"))

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from arp.control.jsonrpc import (
     Frame,
-    Refused,
+    InvalidRequest,
     Request,
     RpcError,
     batch_frame,
@@ -27,14 +27,14 @@ from arp.control.jsonrpc import (
 DEEP = '{"a":' * 60 + "1" + "}" * 60
 
 
-def entry(frame: str) -> Request | Refused:
+def entry(frame: str) -> Request | InvalidRequest:
     (only,) = parse(frame).entries
     return only
 
 
 def code_of(frame: str) -> int:
     refused = entry(frame)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, InvalidRequest)
     return refused.error.code
 
 
@@ -77,7 +77,7 @@ def test_what_is_no_request_is_refused_with_its_number(frame: str, code: int) ->
 
 def test_refusal_names_the_request_if_that_can_be_told() -> None:
     refused = entry('{"jsonrpc": "2.0", "method": 1, "id": "q"}')
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, InvalidRequest)
     assert refused.id == "q"
 
 
@@ -86,7 +86,7 @@ def test_batch_is_read_entry_by_entry() -> None:
     assert frame.is_batch
     first, second = frame.entries
     assert first == Request("a", {}, 1)
-    assert isinstance(second, Refused)
+    assert isinstance(second, InvalidRequest)
 
 
 def test_batch_beyond_100_is_refused_as_a_whole() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.control.refusals import UnknownMethod, rpc_error
+from arp.control.jsonrpc import UnknownMethod, rpc_error
 from arp.ledger.fact_types import ProfileViolation
 from arp.protocol.errors import (
     ArpError,

@@ -8,10 +8,10 @@ import pytest
 
 from arp.control.actions import Respond
 from arp.control.control import Control
-from arp.control.export_requests import ExportReplay
+from arp.control.exports import ExportReplay
 from arp.control.rerun import Rerun
 from arp.control.sessions import StartThread
-from arp.control.task_requests import CompleteTask, CreateTask, RetryTask, UpdateTask
+from arp.control.tasks import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import CancelTurn, TurnInput
 from arp.hub.live import LiveSession
 from arp.hub.turn import Turn
@@ -52,7 +52,7 @@ def _open(live: LiveSession) -> set[str]:
 async def recorded() -> Case:
     """Gives the case of a conversation with answers and a cancel."""
     async with controlled(talker) as control:
-        live = (await said(control, "hello"), await control.desk.live("s"))[1]
+        live = (await said(control, "hello"), await control.context.live("s"))[1]
         await said(control, "ask")
         answered: set[str] = set()
         for answer in (True, False):
@@ -79,7 +79,7 @@ async def test_answers_and_a_cancel_come_again_at_their_places() -> None:
         again = Rerun(control, case)
         assert await again.first_difference(lambda turn: seen.append(turn.turn_id)) is None
         assert again.session_id is not None
-        live = await control.desk.live(again.session_id)
+        live = await control.context.live(again.session_id)
         assert live.session.screen.text("t2") == "True False"
         assert live.session.status_of("t3") == "cancelled"
     assert seen == ["t1", "t2", "t3"]
@@ -113,7 +113,7 @@ async def test_an_agent_that_does_not_stop_for_a_cancel_differs() -> None:
 async def test_a_workflow_that_is_not_there_is_run_with_the_first() -> None:
     async with controlled(talker, gone=talker) as control:
         await said(control, "hello", workflow="gone")
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
         made = await control.exports.replay(ExportReplay(session_id="s"))
     assert made.document is not None
@@ -135,7 +135,7 @@ async def test_a_turn_that_takes_too_long_is_stopped() -> None:
         assert difference is not None
         assert (difference.where, difference.expected) == ("missing", "model.delta")
         assert again.session_id is not None
-        live = await control.desk.live(again.session_id)
+        live = await control.context.live(again.session_id)
         await becomes(lambda: live.session.status_of("t1") == "cancelled")
 
 
@@ -161,7 +161,7 @@ async def same_again(case: Case) -> list[str]:
 @pytest.mark.parametrize("way", ["task/retry", "turn/start"])
 async def test_a_case_with_an_attempt_at_a_task_passes(way: str) -> None:
     async with controlled(talker) as control:
-        live = (await said(control, "hello"), await control.desk.live("s"))[1]
+        live = (await said(control, "hello"), await control.context.live("s"))[1]
         await control.tasks.create(
             CreateTask(session_id="s", objective="Say it", task_id="k", job_id="j", job_item_id="a")
         )
@@ -188,7 +188,7 @@ async def test_a_case_with_an_attempt_at_a_task_passes(way: str) -> None:
 async def test_a_case_with_an_unfinished_turn_and_a_line_passes_at_once(text: str) -> None:
     async with controlled(talker) as control:
         await said(control, "hello")
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
         await said(control, text)
         await said(control, "in line")
@@ -201,7 +201,7 @@ async def test_a_case_with_an_unfinished_turn_and_a_line_passes_at_once(text: st
 async def test_a_turn_that_was_cancelled_at_a_question_passes_at_once() -> None:
     async with controlled(talker) as control:
         await said(control, "ask")
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: _open(live) != set())
         await control.turns.cancel(CancelTurn(session_id="s"))
         await becomes(lambda: live.session.running is None)
@@ -214,7 +214,7 @@ async def test_turns_behind_one_that_a_crash_interrupted_pass() -> None:
     store = MemoryStore()
     async with controlled(talker, store=store) as control:
         await said(control, "ask")
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: _open(live) != set())
         await live.written()
         entries = await store.read("s")
@@ -224,7 +224,7 @@ async def test_turns_behind_one_that_a_crash_interrupted_pass() -> None:
     await crashed.append([Append("s", 0, [fact for _, fact in entries], meta)])
     async with controlled(talker, store=crashed) as control:
         await said(control, "hello")
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.status_of("t2") == "completed")
         case = await case_of(control)
     assert [turn.is_unfinished for turn in case.turns] == [True, False]
@@ -234,7 +234,7 @@ async def test_turns_behind_one_that_a_crash_interrupted_pass() -> None:
 async def test_an_agent_that_does_less_than_the_unfinished_turn_differs() -> None:
     async with controlled(talker) as control:
         await said(control, "wait")
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.screen.text("t1") == "I wait")
         case = await case_of(control)
 
@@ -254,7 +254,7 @@ async def recalling(turn: Turn) -> None:
 
 async def test_turns_of_two_threads_are_run_again_in_two_threads() -> None:
     async with controlled(recalling) as control:
-        live = (await said(control, "one"), await control.desk.live("s"))[1]
+        live = (await said(control, "one"), await control.context.live("s"))[1]
         await control.sessions.start_thread(StartThread(session_id="s", thread_id="side"))
         for words, thread in (("two", "side"), ("three", None), ("four", "side")):
             await said(control, words, thread_id=thread)

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from arp.access.principal import Principal
+from arp.control.context import Plane
 from arp.control.control import Control
-from arp.control.desk import Plane
 from arp.control.sessions import (
     ListSessions,
     ReadEvents,
@@ -31,7 +31,7 @@ async def recalling(turn: Turn) -> None:
 
 
 async def settled(control: Control) -> None:
-    live = await control.desk.live("s")
+    live = await control.context.live("s")
     await becomes(lambda: live.session.running is None)
     await live.written()
 
@@ -63,7 +63,7 @@ async def test_thread_is_read_by_its_id_or_as_the_only_one() -> None:
 
 async def test_sessions_of_others_are_not_there() -> None:
     async with controlled() as control:
-        live = await control.desk.hub.open("hers", Principal("ada"), "agent")
+        live = await control.context.hub.open("hers", Principal("ada"), "agent")
         await live.written()
         for asked in (ReadSession(session_id="hers"), ReadSession(session_id="none")):
             with pytest.raises(SessionNotFound):
@@ -73,7 +73,7 @@ async def test_sessions_of_others_are_not_there() -> None:
         with pytest.raises(SessionNotFound):
             await control.sessions.resume(ResumeThread(session_id="hers"))
         assert (await control.sessions.page(ListSessions())).sessions == []
-        hers = Control(control.desk.plane, Principal("ada"))
+        hers = Control(control.context.plane, Principal("ada"))
         (row,) = (await hers.sessions.page(ListSessions())).sessions
         assert (row.session_id, row.workflow, row.sequence) == ("hers", "agent", 1)
 
@@ -81,7 +81,7 @@ async def test_sessions_of_others_are_not_there() -> None:
 async def test_list_goes_on_where_a_page_ended() -> None:
     async with controlled() as control:
         for name in ("a", "b", "c"):
-            await (await control.desk.open(name, None)).written()
+            await (await control.context.open(name, None)).written()
         first = await control.sessions.page(ListSessions(limit=2))
         assert first.next is not None
         rest = await control.sessions.page(ListSessions(limit=2, before=first.next))
@@ -101,7 +101,7 @@ async def test_facts_come_in_pages_byte_for_byte() -> None:
             fact for _, fact in stored
         ]
         assert (first.next, rest.next) == (2, len(stored))
-        assert first.epoch == (await control.desk.live("s")).session.head.epoch
+        assert first.epoch == (await control.context.live("s")).session.head.epoch
 
 
 async def test_page_of_wanted_types_goes_on_behind_what_it_looked_at() -> None:
@@ -189,7 +189,7 @@ async def test_resume_of_a_thread_that_there_is_not_is_refused() -> None:
 
 async def test_planes_of_one_hub_share_nothing_but_the_hub() -> None:
     async with controlled() as control:
-        other = Control(Plane(control.desk.hub, ["agent"]), Principal())
+        other = Control(Plane(control.context.hub, ["agent"]), Principal())
         await said(control)
         assert (await other.sessions.read(ReadSession(session_id="s")))["sessionId"] == "s"
 

@@ -11,15 +11,15 @@ import pytest
 
 from arp.access.principal import Principal
 from arp.control.control import Control
-from arp.control.task_requests import (
+from arp.control.tasks import (
     CancelTask,
     CompleteTask,
     CreateTask,
     LinkTask,
     ListTasks,
-    OfTask,
     Progress,
     RetryTask,
+    TaskParams,
     TaskState,
     UpdateTask,
 )
@@ -33,7 +33,7 @@ from tests.waiting import becomes
 @pytest.fixture
 async def control() -> AsyncIterator[Control]:
     async with controlled() as made:
-        await made.desk.open("s", None)
+        await made.context.open("s", None)
         yield made
 
 
@@ -97,12 +97,12 @@ async def test_task_after_one_that_there_is_not_is_refused(
 
 
 async def test_tasks_of_others_are_not_there(control: Control) -> None:
-    other = Control(control.desk.plane, Principal("ada"))
+    other = Control(control.context.plane, Principal("ada"))
     await create(control)
     named: Any = {"session_id": "s", "task_id": "t"}
     for call in (
         other.tasks.create(CreateTask(**named, objective="x")),
-        other.tasks.get(OfTask(**named)),
+        other.tasks.get(TaskParams(**named)),
         other.tasks.page(ListTasks(session_id="s")),
         other.tasks.retry(RetryTask(**named)),
     ):
@@ -281,7 +281,7 @@ async def test_cancel_notes_the_wish_before_the_end(control: Control) -> None:
 async def test_cancel_stops_the_turn_of_the_attempt(control: Control) -> None:
     await failed(control)
     await control.tasks.retry(RetryTask(session_id="s", task_id="t", input=TurnInput(text="wait")))
-    live = await control.desk.live("s")
+    live = await control.context.live("s")
     await becomes(lambda: live.turn is not None)
     state = await control.tasks.cancel(CancelTask(session_id="s", task_id="t"))
     assert state.task["status"] == "cancelled"
@@ -338,19 +338,19 @@ async def test_task_that_the_read_model_let_go_is_read_from_the_log(
     page = await control.tasks.page(ListTasks(session_id="s"))
     assert "old" not in [task["taskId"] for task in page.tasks]
     assert page.older == 2
-    state = await control.tasks.get(OfTask(session_id="s", task_id="old"))
+    state = await control.tasks.get(TaskParams(session_id="s", task_id="old"))
     assert (state.task["status"], state.task["statusReason"]) == ("failed", "no luck")
     assert (await create(control, "old")).repeated
     retried = await control.tasks.retry(RetryTask(session_id="s", task_id="old"))
     assert [one["attempt"] for one in retried.task["attempts"]] == [1, 2]
     with pytest.raises(UnknownObject, match="no task 'never'"):
-        await control.tasks.get(OfTask(session_id="s", task_id="never"))
+        await control.tasks.get(TaskParams(session_id="s", task_id="never"))
 
 
 async def test_tasks_and_turns_of_an_agent_go_on_beside(control: Control) -> None:
     await said(control, "wait")
     await create(control)
-    gate(control.desk.hub).set()
-    live = await control.desk.live("s")
+    gate(control.context.hub).set()
+    live = await control.context.live("s")
     await becomes(lambda: live.session.running is None)
-    assert (await control.tasks.get(OfTask(session_id="s", task_id="t"))).task["status"]
+    assert (await control.tasks.get(TaskParams(session_id="s", task_id="t"))).task["status"]

@@ -8,7 +8,7 @@ import pytest
 
 from arp.access.principal import Principal
 from arp.control.control import Control
-from arp.control.task_requests import CompleteTask, CreateTask, OfTask, UpdateTask
+from arp.control.tasks import CompleteTask, CreateTask, TaskParams, UpdateTask
 from arp.control.turns import CancelTurn, QueuedTurn, StartTurn, TurnInput
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import (
@@ -25,7 +25,7 @@ async def test_started_turn_is_durable_when_the_answer_comes() -> None:
     async with controlled() as control:
         state = await said(control)
         assert (state.turn_id, state.status, state.repeated) == ("t1", "running", False)
-        stored = await control.desk.hub.store.read("s")
+        stored = await control.context.hub.store.read("s")
         assert [json.loads(fact)["type"] for _, fact in stored][:3] == [
             "session.created",
             "turn.submitted",
@@ -36,19 +36,19 @@ async def test_started_turn_is_durable_when_the_answer_comes() -> None:
 async def test_turn_without_a_session_makes_one() -> None:
     async with controlled() as control:
         state = await control.turns.start(StartTurn(input=TurnInput(text="hi")))
-        assert (await control.desk.live(state.session_id)).session.head.workflow == "agent"
+        assert (await control.context.live(state.session_id)).session.head.workflow == "agent"
 
 
 async def test_session_is_made_for_the_agent_that_is_named() -> None:
     async with controlled(other=_silent) as control:
         asked = StartTurn(session_id="s", input=TurnInput(text="hi"), workflow="other")
         await control.turns.start(asked)
-        assert (await control.desk.live("s")).session.head.workflow == "other"
+        assert (await control.context.live("s")).session.head.workflow == "other"
         with pytest.raises(UnknownObject, match="no agent 'third'; there are agent, other"):
             await control.turns.start(
                 StartTurn(session_id="new", input=TurnInput(text="hi"), workflow="third")
             )
-        assert "new" not in control.desk.hub.sessions
+        assert "new" not in control.context.hub.sessions
 
 
 async def _silent(_: object) -> None:
@@ -87,7 +87,7 @@ async def ids_of(control: Control) -> list[tuple[str, str | None, str | None]]:
 
 async def test_turn_for_a_run_of_a_task_begins_the_attempt() -> None:
     async with controlled() as control:
-        await control.desk.open("s", None)
+        await control.context.open("s", None)
         await control.tasks.create(CreateTask(session_id="s", objective="Build", task_id="build"))
         await said(control, task_id="build", run_id="first")
         assert await ids_of(control) == [
@@ -97,7 +97,7 @@ async def test_turn_for_a_run_of_a_task_begins_the_attempt() -> None:
             ("task.started", "t1", "first"),
             ("task.attempt.started", "t1", "first"),
         ]
-        task = (await control.tasks.get(OfTask(session_id="s", task_id="build"))).task
+        task = (await control.tasks.get(TaskParams(session_id="s", task_id="build"))).task
         assert (task["status"], task["currentRunId"]) == ("running", "first")
         (attempt,) = task["attempts"]
         assert (attempt["runId"], attempt["turnId"], attempt["attempt"]) == ("first", "t1", 1)
@@ -147,7 +147,7 @@ async def test_a_run_beside_one_that_runs_and_one_of_what_is_done_are_refused() 
 async def test_typed_text_is_a_turn_also_while_a_question_is_open() -> None:
     async with controlled() as control:
         await said(control, "ask")
-        await becomes(lambda: bool(control.desk.hub.sessions["s"].session.questions))
+        await becomes(lambda: bool(control.context.hub.sessions["s"].session.questions))
         state = await said(control, "yes")
         assert (state.turn_id, state.status) == ("t2", "queued")
 
@@ -184,7 +184,7 @@ async def test_input_of_another_type_has_its_data() -> None:
 
 async def test_sessions_of_others_are_as_if_they_were_not_there() -> None:
     async with controlled() as control:
-        await control.desk.hub.open("hers", Principal("ada"), "agent")
+        await control.context.hub.open("hers", Principal("ada"), "agent")
         for call in (
             control.turns.start(StartTurn(session_id="hers", input=TurnInput(text="x"))),
             control.turns.cancel(CancelTurn(session_id="hers")),
@@ -203,7 +203,7 @@ async def test_cancel_notes_the_intent_before_anything_stops() -> None:
         await said(control, "wait")
         state = await control.turns.cancel(CancelTurn(session_id="s"))
         assert state.status == "cancelling"
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
         told = await types(control)
         assert told.index("run.status") < told.index("turn.failed")
@@ -215,7 +215,7 @@ async def test_cancel_leaves_the_line_alone_unless_it_is_told_otherwise() -> Non
         await said(control, "next", turn_id="next")
         kept = await control.turns.cancel(CancelTurn(session_id="s", turn_id="t1"))
         assert kept.queued == ["next"]
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.status_of("next") == "completed")
 
 
@@ -225,7 +225,7 @@ async def test_cancel_may_empty_the_line() -> None:
         await said(control, "next", turn_id="next")
         asked = CancelTurn(session_id="s", queued="cancel")
         assert (await control.turns.cancel(asked)).queued == []
-        assert (await control.desk.live("s")).session.status_of("next") == "cancelled"
+        assert (await control.context.live("s")).session.status_of("next") == "cancelled"
 
 
 async def test_cancelling_twice_is_one_intent() -> None:
@@ -233,7 +233,7 @@ async def test_cancelling_twice_is_one_intent() -> None:
         await said(control, "wait")
         for _ in range(2):
             await control.turns.cancel(CancelTurn(session_id="s", turn_id="t1"))
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
         over = await control.turns.cancel(CancelTurn(session_id="s", turn_id="t1"))
         assert (over.status, over.repeated) == ("cancelled", True)
@@ -243,7 +243,7 @@ async def test_cancelling_twice_is_one_intent() -> None:
 async def test_cancel_of_what_there_is_not_is_refused() -> None:
     async with controlled() as control:
         await said(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
         with pytest.raises(UnknownObject, match="no turn runs in this session"):
             await control.turns.cancel(CancelTurn(session_id="s"))
@@ -262,7 +262,7 @@ async def test_removed_turn_never_runs() -> None:
         state = await control.turns.remove(asked)
         assert (state.status, state.queued, state.repeated) == ("cancelled", [], False)
         assert (await control.turns.remove(asked)).repeated
-        gate(control.desk.hub).set()
+        gate(control.context.hub).set()
         assert (await types(control)).count("turn.started") == 1
 
 
@@ -288,7 +288,7 @@ async def test_turn_that_runs_is_neither_removed_nor_promoted() -> None:
 async def test_turn_that_is_over_is_not_promoted() -> None:
     async with controlled() as control:
         await said(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
         with pytest.raises(UnknownObject, match="turn t1 is over"):
             await control.turns.promote(QueuedTurn(session_id="s", turn_id="t1"))

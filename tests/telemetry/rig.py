@@ -76,5 +76,5 @@ async def followed(
     """Gives a control plane, and a follower that looks when it is told to."""
     exported = exported or Exported()
     async with controlled(agent, store=store, settings=settings) as control:
-        follower = Follower(control.desk.hub, exported.sink(), began_ns)
+        follower = Follower(control.context.hub, exported.sink(), began_ns)
         yield Followed(control, follower, exported)

@@ -26,7 +26,7 @@ from tests.waiting import becomes
 async def turn_over(rig: Followed, text: str = "hello", **more: Any) -> None:
     """Runs a turn to its end."""
     await said(rig.control, text, **more)
-    live = await rig.control.desk.live("s")
+    live = await rig.control.context.live("s")
     await becomes(lambda: live.session.running is None)
     await live.written()
 
@@ -77,7 +77,7 @@ async def test_each_thing_is_told_once_however_often_it_is_looked_at() -> None:
             await turn_over(rig, text)
             await rig.follower.round()
             await rig.follower.round()
-        rig.control.desk.hub.evict(float("inf"))
+        rig.control.context.hub.evict(float("inf"))
         await rig.follower.round()
         await turn_over(rig, "three")
         await rig.follower.round()
@@ -96,7 +96,7 @@ async def test_what_was_over_before_the_process_began_is_not_told() -> None:
     exported = Exported()
     later = 1_900_000_000 * 10**9
     async with followed(store=store, exported=exported, began_ns=later) as rig:
-        await rig.control.desk.live("s")
+        await rig.control.context.live("s")
         await rig.follower.round()
     assert exported.spans == []
     assert exported.metrics() == {}
@@ -111,12 +111,12 @@ async def test_turn_that_a_crash_cut_off_is_told_whole_by_the_next_process() -> 
 
     async with controlled(works, store=store) as before:
         await said(before)
-        live = await before.desk.live("s")
+        live = await before.context.live("s")
         await becomes(lambda: live.session.log.stored >= 5)
         crashed = dict(store._facts), dict(store._metas)
     store._facts, store._metas = {"s": list(crashed[0]["s"][:5])}, crashed[1]
     async with followed(store=store) as rig:
-        await rig.control.desk.live("s")
+        await rig.control.context.live("s")
         await facts(rig.control)
         await rig.follower.round()
     tool, turn = rig.exported.spans
@@ -137,14 +137,14 @@ async def test_a_long_session_is_read_from_near_its_end() -> None:
     async with controlled(talks, store=store) as control:
         for _ in range(3):
             await said(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None and not live.session.queue)
         await live.written()
     length = module.LOOK_BACK
     try:
         module.LOOK_BACK = 20
         async with followed(talks, store=store) as rig:
-            live = await rig.control.desk.live("s")
+            live = await rig.control.context.live("s")
             await rig.follower.round()
             assert rig.exported.spans == []
             await turn_over(rig)
@@ -177,7 +177,7 @@ async def test_no_write_waits_and_what_is_not_durable_is_not_told() -> None:
 async def test_what_the_end_of_the_server_wrote_is_told_before_the_store_closes() -> None:
     exported = Exported()
     async with followed(settings=HubSettings(telemetry=True, stop_grace_s=0.01)) as rig:
-        hub = rig.control.desk.hub
+        hub = rig.control.context.hub
         follower = Follower(hub, exported.sink(), 0)
         follower.start()
         await said(rig.control, "wait")
@@ -192,8 +192,8 @@ async def test_a_deleted_session_is_forgotten() -> None:
     async with followed() as rig:
         await turn_over(rig)
         await rig.follower.round()
-        hub = rig.control.desk.hub
-        await hub.delete("s", rig.control.desk.principal)
+        hub = rig.control.context.hub
+        await hub.delete("s", rig.control.context.principal)
         await rig.follower.round()
         await turn_over(rig)
         await rig.follower.round()
@@ -220,7 +220,7 @@ async def test_a_round_that_failed_is_logged_and_the_next_goes_on(
 
     monkeypatch.setattr(module, "ROUND_S", 0.01)
     async with controlled(settings=WANTED) as control:
-        follower = Follower(control.desk.hub, Fragile(), 0)
+        follower = Follower(control.context.hub, Fragile(), 0)
         follower.start()
         await said(control)
         await becomes(lambda: "invoke_agent agent" in taken)

@@ -90,7 +90,7 @@ async def test_own_spans_of_two_turns_at_once_are_in_their_own_traces(own: Own) 
             asked = StartTurn(session_id=session_id, input=TurnInput(text="go"))
             await rig.control.turns.start(asked)
         for session_id in ("one", "two"):
-            live = await rig.control.desk.live(session_id)
+            live = await rig.control.context.live(session_id)
             await becomes(lambda live=live: live.session.running is None)  # type: ignore[misc]
             await live.written()
         await rig.follower.round()
@@ -138,7 +138,7 @@ async def test_where_telemetry_is_off_the_caller_is_the_parent(
 
     async with controlled(agent) as control:
         await said(control, traceparent=TRACEPARENT[:-2] + flags)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
     (context,) = seen
     assert format(context.span_id, "016x") == "00f067aa0ba902b7"
@@ -152,7 +152,7 @@ async def test_where_telemetry_is_off_and_nobody_has_a_trace_own_spans_have_none
 
     async with controlled(agent) as control:
         await said(control)
-        live = await control.desk.live("s")
+        live = await control.context.live("s")
         await becomes(lambda: live.session.running is None)
     assert parent(own.spans["mine"]) is None
 

@@ -36,7 +36,7 @@ async def test_without_the_extra_the_log_says_so_and_the_hub_serves(
 ) -> None:
     monkeypatch.setattr(settings, "is_installed", lambda: False)
     async with controlled() as control:
-        assert settings.begin(control.desk.hub, {}, 0) is None
+        assert settings.begin(control.context.hub, {}, 0) is None
     assert "install agent-rendering-protocol[otel]" in caplog.text
 
 
@@ -45,7 +45,7 @@ async def test_wrong_variables_are_logged_and_the_hub_serves(
 ) -> None:
     async with controlled() as control:
         wrong = {"OTEL_METRICS_EXPORTER": "carrier pigeon"}
-        assert settings.begin(control.desk.hub, wrong, 0) is None
+        assert settings.begin(control.context.hub, wrong, 0) is None
     assert "OTEL_METRICS_EXPORTER: no exporter 'carrier pigeon' here" in caplog.text
 
 
@@ -53,7 +53,7 @@ async def test_it_begins_where_it_is_wanted_and_there(caplog: pytest.LogCaptureF
     off = {"OTEL_SDK_DISABLED": "true"}
     with caplog.at_level(logging.WARNING):
         async with controlled() as control:
-            follower = settings.begin(control.desk.hub, off, 0)
+            follower = settings.begin(control.context.hub, off, 0)
             assert isinstance(follower, Follower)
             await follower.aclose()
     assert caplog.text == ""

@@ -1,7 +1,7 @@
-"""What every method stands on: the hub, and who asks.
+"""What every method works with: the hub, and who calls.
 
-A `Plane` is there once per hub, a `Desk` once per client. What a client may see is decided here and
-nowhere else in this room: a session is found for its owner alone.
+There is one `Plane` per hub and one `ControlContext` per client. What a client may see is decided
+here and nowhere else in this package: a session is found for its owner alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arp.session.effects import Effect
 from arp.session.session import Head
 
 EXPORTS = 2
-"""Made at once. Each keeps a thread busy that waits for others: of many, all would wait."""
+"""How many are made at the same time. Each occupies a thread for as long as it takes."""
 
 
 class Plane:
@@ -38,15 +38,15 @@ class Plane:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def lock(self, session_id: str) -> asyncio.Lock:
-        """Gives the lock under which a session's tasks are looked at and changed."""
+        """Return the lock that is held while a session's tasks are read and changed."""
         lock = self._locks.get(session_id)
         if lock is None:
             lock = self._locks[session_id] = asyncio.Lock()
         return lock
 
 
-class Desk:
-    """A plane, and one who asks."""
+class ControlContext:
+    """A plane, and the principal who calls."""
 
     def __init__(self, plane: Plane, principal: Principal) -> None:
         self.plane = plane
@@ -54,7 +54,7 @@ class Desk:
         self.principal = principal
 
     async def live(self, session_id: str) -> LiveSession:
-        """Gives a session, in memory.
+        """Return a session, loaded into memory.
 
         Raises:
             SessionNotFound: There is none, or it belongs to somebody else.
@@ -62,7 +62,7 @@ class Desk:
         return await self.hub.find(session_id, self.principal)
 
     async def to_change(self, session_id: str) -> LiveSession:
-        """Gives a session of which something is to be recorded.
+        """Return a session, for a call that records something in it.
 
         Raises:
             SessionNotFound: As `live`.
@@ -72,7 +72,7 @@ class Desk:
         return await self.live(session_id)
 
     async def head(self, session_id: str) -> Head:
-        """Gives who a session is; it need not be in memory for that.
+        """Return the head of a session, which need not be in memory.
 
         Raises:
             SessionNotFound: As `live`.
@@ -80,9 +80,9 @@ class Desk:
         return await self.hub.directory.head(session_id, self.principal)
 
     async def model(self, session_id: str) -> ReadModel:
-        """Gives the read model of a session, up to its newest durable fact.
+        """Return the read model of a session, up to its newest durable fact.
 
-        It goes on folding later: take what you need of it before you await anything.
+        It changes with further facts: copy what you need before you await anything.
 
         Raises:
             SessionNotFound: As `live`.
@@ -92,11 +92,11 @@ class Desk:
         return await self.hub.models.read(session_id)
 
     def now(self) -> str:
-        """Gives the time, RFC 3339, by the clock of the ledger."""
+        """Return the time, RFC 3339, by the clock of the ledger."""
         return self.hub.directory.now()
 
     async def open(self, session_id: str | None, workflow: str | None) -> LiveSession:
-        """Gives a session that is to be spoken to, made if there is none.
+        """Return a session that is to get input; a new one if there is none.
 
         Raises:
             SessionNotFound: It belongs to somebody else.
@@ -111,6 +111,6 @@ class Desk:
         return await self.hub.open(session_id, self.principal, name)
 
     def carry_out(self, live: LiveSession, effects: Sequence[Effect]) -> None:
-        """Does what a session asks for, when what it recorded is durable."""
+        """Carry out the effects of a session when what it recorded is durable."""
         live.used_at = asyncio.get_running_loop().time()
         self.hub.carry_out(live, effects)

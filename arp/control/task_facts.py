@@ -1,0 +1,245 @@
+"""Tasks in the facts of a session: how one is read from them, and what is recorded of it.
+
+A task that the read model has evicted is read from the log again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing
+
+import msgspec
+from msgspec import Struct
+
+from arp.control.facts import pages
+from arp.ledger.fact import Fact, decode
+from arp.ledger.models.read_model import ReadModel
+from arp.ledger.models.tasks import ENDED, RULES, Attempt, Task, Tasks
+from arp.ledger.payload_fields import Delivery
+from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
+from arp.protocol.json_value import Json
+from arp.record import work
+from arp.record.recorder import Recorder
+from arp.session.threads import THREAD
+from arp.store.store import Store
+
+JOINING = ("job_id", "job_item_id", "parent_task_id", "root_task_id")
+"""Correlations of a task's first fact that all its facts carry."""
+
+
+class KnownTask(Struct, frozen=True):
+    """A task at one moment, and the ids that the facts about it carry."""
+
+    task: Task
+    sequence: int
+    """The newest fact that it takes into account."""
+    ids: dict[str, str]
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts there were."""
+        return self.task.older_attempts + len(self.task.attempts)
+
+    @property
+    def running(self) -> Attempt | None:
+        """The attempt that runs."""
+        run_id = self.task.current_run_id
+        return next((one for one in self.task.attempts if one.run_id == run_id), None)
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether the last attempt failed."""
+        attempts = self.task.attempts
+        return bool(attempts) and attempts[-1].status == "failed"
+
+    def has_run(self, run_id: str | None) -> bool:
+        """Return whether there was an attempt of that id."""
+        return any(one.run_id == run_id for one in self.task.attempts)
+
+    def check_idle(self) -> None:
+        """Refuse another attempt while one runs.
+
+        Raises:
+            SessionBusy: One does.
+        """
+        task = self.task
+        if task.current_run_id is not None:
+            raise SessionBusy(f"attempt {task.current_run_id} of task {task.task_id} still runs")
+
+
+def unknown_task(task_id: str) -> KnownTask:
+    """Return a task without facts: the first fact about a task may be an attempt at it."""
+    task = Task(task_id=task_id, objective="unknown", status="unknown", first_sequence=0)
+    return KnownTask(task, 0, {})
+
+
+async def find_task(store: Store, model: ReadModel, task_id: str) -> KnownTask | None:
+    """Return a task of a session; `None` if there is none.
+
+    Args:
+        store: Holds the facts that `model` was made of.
+        model: Of the session.
+        task_id: Its id.
+    """
+    tasks = model.state.tasks
+    task, sequence, session_id = tasks.tasks.get(task_id), model.sequence, model.state.session_id
+    if task is None and not tasks.tasks.older:
+        return None
+    if task is not None and not task.partial:
+        task = _copied(task)  # the model changes with further facts
+    else:
+        folded = Tasks()
+        for fact in await _facts_of(store, session_id, task_id, sequence):
+            RULES[fact.type](folded, fact)
+        task = folded.tasks.get(task_id)
+        if task is None:
+            return None
+    first = decode((await store.read(session_id, task.first_sequence - 1, 1))[0][1])
+    ids = {name: getattr(first, name) for name in JOINING if getattr(first, name)}
+    return KnownTask(task, sequence, ids)
+
+
+def _copied(task: Task) -> Task:
+    return msgspec.json.decode(msgspec.json.encode(task), type=Task)
+
+
+async def _facts_of(store: Store, session_id: str, task_id: str, last: int) -> list[Fact]:
+    """Return the facts of one task up to a sequence."""
+    mark = task_id.encode()
+    facts: list[Fact] = []
+    async with aclosing(pages(store, session_id, last)) as found:
+        async for page in found:
+            decoded = (decode(body) for _, body in page if mark in body)
+            facts.extend(one for one in decoded if one.task_id == task_id and one.type in RULES)
+    return facts
+
+
+def check_edges(model: ReadModel, task_id: str, before: Iterable[str]) -> None:
+    """Refuse edges from unknown tasks, and edges that make a circle.
+
+    Args:
+        model: Of the session.
+        task_id: The task that is to come after `before`.
+        before: Ids of tasks.
+
+    Raises:
+        UnknownObject: One of them is not known.
+        InvalidMessage: It would come before itself.
+    """
+    known = model.state.tasks.tasks
+    seen: set[str] = set()
+    queue = list(before)
+    for one in queue:
+        if known.get(one) is None and one != task_id:
+            raise UnknownObject(f"no task {one!r:.80} in this session", detail=one)
+    while queue:
+        one = queue.pop()
+        if one == task_id:
+            raise InvalidMessage(f"task {task_id!r:.80} would come before itself", detail=one)
+        task = known.get(one)
+        if task is not None and one not in seen:
+            seen.add(one)
+            queue += task.edges.depends_on
+            queue += [task.edges.parent_task_id] if task.edges.parent_task_id else []
+
+
+class TaskRecorder:
+    """Records facts of one task, and those of the item of a job that it stands for."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        known: KnownTask,
+        turn_id: str | None = None,
+        thread_id: str = THREAD,
+    ) -> None:
+        scope = {"thread_id": thread_id, "turn_id": turn_id} if turn_id is not None else {}
+        self._recorder = recorder.within(**known.ids, **scope)
+        self._known = known
+        running = known.running
+        self._number = (running.attempt if running is not None else None) or known.attempts
+        """Of the attempt that runs, or of the last one."""
+        last = known.task.attempts[-1].run_id if known.task.attempts else None
+        run_id = running.run_id if running is not None else last
+        self.task: work.Task = self._recorder.known_task(known.task.task_id, known.attempts, run_id)
+
+    def status(self, status: str, reason: str | None, run_id: str | None) -> None:
+        """Record a new status; `run_id` is the id of the attempt that `running` starts."""
+        match status:
+            case "running":
+                self._run(reason, run_id)
+            case "failed" | "timed_out" | "lost":
+                self._attempt_failed(reason or "timed out")
+                self.task.record(f"task.{status}", {"reason": reason})
+            case "waiting_input" | "waiting_permission" | "waiting_resource":
+                need = status.removeprefix("waiting_")
+                self.task.record("task.waiting", {"waitingFor": need, "reason": reason})
+            case _:  # the fact has the name of the status, and the reason is all of its payload
+                self.task.record(f"task.{status}", {"reason": reason})
+
+    def _run(self, reason: str | None, run_id: str | None) -> None:
+        if self._known.running is None:
+            self._begin(run_id or f"{self.task.id}.{self._known.attempts + 1}")
+        elif self._known.task.status == "paused":
+            self.task.record("task.resumed", {"reason": reason})
+        else:
+            self.task.record("task.started")
+
+    def retry(self, run_id: str, reason: str | None) -> None:
+        """Record that the task is tried again, as a run of that id."""
+        attempt = self.task.retry(reason, run_id)
+        self._item("started", attempt.number)
+
+    def begin(self, run_id: str) -> None:
+        """Record that an attempt begins: the first, or another one after one that ended."""
+        if self._known.has_failed or self._known.task.status in ENDED:
+            self.retry(run_id, None)
+        else:
+            self._begin(run_id)
+
+    def complete(
+        self,
+        outputs: Sequence[Json],
+        artifacts: Sequence[str],
+        evidence_refs: Sequence[str],
+        delivery: Delivery | None,
+    ) -> None:
+        """Record that the task is done, and the attempt that completed it."""
+        if self._known.running is not None:
+            payload = {"attempt": self._number, "outputs": outputs or None}
+            self.task.record("task.attempt.completed", payload)
+            self._item("completed", self._number, outputs=outputs or None)
+        self.task.completed(
+            outputs, artifacts=artifacts, evidence_refs=evidence_refs, delivery=delivery
+        )
+
+    def cancel(self, reason: str | None) -> None:
+        """Record the request that the task stop."""
+        self.task.record("task.cancel_requested", {"reason": reason})
+
+    def cancelled(self, reason: str | None) -> None:
+        """Record that it stopped."""
+        self._attempt_failed("cancelled")
+        self.task.record("task.cancelled", {"reason": reason})
+
+    def part_of(self, parent_id: str, root_id: str | None) -> None:
+        """Record which task it is a part of."""
+        root = {"root_task_id": root_id} if root_id is not None else {}
+        joined = self._recorder.within(parent_task_id=parent_id, **root)
+        joined("task.updated", {}, task_id=self.task.id)
+
+    def _begin(self, run_id: str) -> None:
+        self.task.record("task.started", run_id=run_id)
+        attempt = self.task.attempt(run_id)
+        self._item("started", attempt.number)
+
+    def _attempt_failed(self, reason: str | None) -> None:
+        running = self._known.running
+        if running is not None:
+            payload = {"attempt": self._number, "reason": reason}
+            self.task.record("task.attempt.failed", payload)
+            self._item("failed", self._number, reason=reason)
+
+    def _item(self, what: str, attempt: int, **more: Json) -> None:
+        if self._known.ids.keys() >= {"job_id", "job_item_id"}:
+            self.task.record(f"job.item.{what}", {"attempt": attempt, **more})
