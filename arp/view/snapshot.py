@@ -41,7 +41,7 @@ from arp.session.recorded import Cursor, SessionName
 from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
 LONG_PART = 256 << 10
-"""Characters of a text part from which a snapshot tells it by deltas."""
+"""Characters of a text part from which it is sent as deltas."""
 
 
 def snapshot(
@@ -51,7 +51,7 @@ def snapshot(
     older: int | None = None,
     gaps: dict[str, int] | None = None,
 ) -> list[AgentMessage]:
-    """Gives all turns that the screen keeps and every other surface, whole.
+    """Return all turns that the screen keeps and every other surface, whole.
 
     The last `commit` carries `seq`.
 
@@ -79,7 +79,7 @@ def opening(
     gaps: dict[str, int] | None = None,
     workflow: str | None = None,
 ) -> list[AgentMessage]:
-    """Gives what a snapshot begins with: `session`, and the surfaces besides `main`.
+    """Return what a snapshot begins with: `session`, and the surfaces besides `main`.
 
     Args:
         screen: What the renderer shows then.
@@ -106,7 +106,7 @@ def opening(
 
 
 def snapshot_turns(screen: Screen) -> tuple[list[TurnScreen], list[TurnScreen]]:
-    """Gives the turns of a snapshot: those at its beginning that are over, and the rest."""
+    """Return the turns of a snapshot: those at its beginning that are over, and the rest."""
     turns = list(screen.turns.values())
     first = next((n for n, turn in enumerate(turns) if not turn.final), len(turns))
     return turns[:first], turns[first:]
@@ -124,7 +124,7 @@ def turns_whole(
 
 
 def version_of(screen: Screen, turns: Iterable[TurnScreen]) -> tuple[object, ...]:
-    """Gives what is equal, within one branch, as long as a snapshot tells turns the same way."""
+    """Return what is equal, within one branch, as long as a snapshot of turns stays the same."""
     main = screen.surfaces["main"]
     versions: list[object] = [main.restructured, main.reshaped]
     for turn in turns:
@@ -140,7 +140,7 @@ def _surface(surface: str, tree: Tree, name: SessionName, profile: Profile) -> R
 
 
 def _ending(turn: TurnScreen, session_id: str) -> Commit:
-    """Gives the commit behind a turn's output."""
+    """Return the commit behind a turn's output."""
     return Commit(
         session_id=session_id,
         turn_id=turn.id,
@@ -176,15 +176,15 @@ def _begun(
 def catch_up(
     screen: Screen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> list[AgentMessage] | None:
-    """Gives what changed since a cursor.
+    """Return what changed since a cursor.
 
     Returns:
         Messages whose components take effect at one commit, the last with `seq`; `None` if the
         order changed in a way that needs a snapshot. A renderer that knows only the draft cannot
-        take one: it gets what can be told.
+        take one: it gets what it can take.
     """
     main = screen.surfaces["main"]
-    if profile.said_hello and not _tellable(main, profile, cursor.seq):
+    if profile.said_hello and not _is_in_order(main, profile, cursor.seq):
         return None
     turns = screen.turns.values()
     if profile.said_hello and any(_is_edited_since(turn, cursor) for turn in turns):
@@ -219,8 +219,8 @@ def catch_up(
     return [*out, *renders, *finals, *rests, closing]
 
 
-def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
-    """Tells whether removing and adding at the end tells all that changed since a cursor."""
+def _is_in_order(tree: Tree, profile: Profile, since: int) -> bool:
+    """Return whether to remove and to add at the end comes to all that changed since a cursor."""
     takes_parts = not shows(profile, "group", 1)
     if tree.restructured > since or (takes_parts and tree.reshaped > since):
         return False
@@ -231,7 +231,7 @@ def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
 
 
 def _is_edited_since(turn: TurnScreen, cursor: Cursor) -> bool:
-    """Tells whether what began a turn was replaced: a renderer may have what stood there."""
+    """Return whether what began a turn was replaced: a renderer may have what stood there."""
     return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > cursor.seq
 
 
@@ -270,7 +270,7 @@ def _turn_since(
 def _marked(
     tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> Iterator[AgentMessage]:
-    """Gives what a turn's marks stand for, in the order in which it came, as far as it is new."""
+    """Return what a turn's marks stand for, in the order in which it came, as far as it is new."""
     session_id, since = name.session_id, cursor.seq
     for mark in turn.marks:
         behind = _behind(tree, mark, profile) if mark.seq > since else None
@@ -279,13 +279,13 @@ def _marked(
         match mark.kind:
             case "input":
                 if mark.seq > since and profile.said_hello:
-                    yield _told(turn.inputs[mark.number], behind)
+                    yield _echo(turn.inputs[mark.number], behind)
             case "tool":
                 yield from _tool(turn.tools[mark.number], session_id, turn.id, behind, since)
             case "thinking":
                 if turn.thought > since and profile.takes("thinking"):
-                    told = cursor.thinking if turn.id == cursor.turn else 0
-                    yield _thinking(session_id, turn.id, turn.thinking[told:], behind)
+                    sent = cursor.thinking if turn.id == cursor.turn else 0
+                    yield _thinking(session_id, turn.id, turn.thinking[sent:], behind)
             case _:
                 if mark.seq > since:
                     payload = turn.errors[mark.number]
@@ -295,7 +295,7 @@ def _marked(
 
 
 def _behind(tree: Tree, mark: Mark, profile: Profile) -> Behind:
-    """Gives the place of a mark by what this profile shows there."""
+    """Return the place of a mark by what this profile shows there."""
     name = mark.behind.component
     node = tree.nodes.get(name) if name is not None else None
     if node is None or not may_take_other_ids(node.type, profile):
@@ -337,7 +337,7 @@ def _shown(components: Iterable[Component], profile: Profile) -> list[Component]
     return [piece for component in components for piece in shown_as(component, profile)]
 
 
-def _told(echo: InputEcho, behind: Behind | None) -> InputEcho:
+def _echo(echo: InputEcho, behind: Behind | None) -> InputEcho:
     return InputEcho(
         session_id=echo.session_id,
         turn_id=echo.turn_id,
@@ -380,7 +380,7 @@ def _thinking(session_id: str, turn_id: str, text: str, behind: Behind | None) -
 
 
 def _statuses(turn: TurnScreen, session_id: str) -> Iterator[TurnMessage]:
-    """Gives the turn's status, behind the leave that its tools asked for."""
+    """Return the turn's status, behind the permissions that its tools asked for."""
     if turn.status is None:
         return
     for permission in turn.permissions.values():
