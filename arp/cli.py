@@ -18,9 +18,9 @@ import click
 from arp import __version__
 from arp.commands.events import events
 from arp.commands.evidence import evidence
+from arp.commands.output import CONTEXT, fail
 from arp.commands.replay import replay
 from arp.commands.sessions import sessions
-from arp.commands.speaking import CONTEXT, fail
 
 if TYPE_CHECKING:
     import socket

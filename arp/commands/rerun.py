@@ -1,4 +1,4 @@
-"""`arp replay CASE --agent`: an agent that must do the same again."""
+"""`arp replay CASE --agent`: run a recorded case again, and compare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from arp.app import App
-from arp.commands.speaking import fail, json_text, printable
+from arp.commands.output import fail, json_text, printable
 from arp.control.rerun import Rerun
 from arp.ledger.exports.replay_case import Case, Difference, TurnCase, decode_case
 from arp.server.application import Application
@@ -22,13 +22,13 @@ DIFFERENT = 1
 
 
 def rerun(place: Path, agent: str, turn_s: float, *, as_json: bool) -> int:
-    """Runs a case again and tells the first difference; gives the exit code.
+    """Run a case again and print the first difference; return the exit code.
 
     Args:
         place: Of the case.
-        agent: The app that is to do it.
+        agent: The app that runs it.
         turn_s: How long a turn may take, in seconds.
-        as_json: What is found is told as JSON.
+        as_json: Print the result as JSON.
 
     Raises:
         NoCase: There is none.
@@ -48,7 +48,7 @@ def rerun(place: Path, agent: str, turn_s: float, *, as_json: bool) -> int:
         document = {"difference": difference, "turns": len(case.turns)}
         click.echo(json_text(msgspec.json.encode(document)))
     else:
-        _tell(case, difference)
+        _print_result(case, difference)
     return 0 if difference is None else DIFFERENT
 
 
@@ -69,7 +69,7 @@ def _case(place: Path) -> Case:
         fail(f"{place}: {error.strerror}")
 
 
-def _tell(case: Case, difference: Difference | None) -> None:
+def _print_result(case: Case, difference: Difference | None) -> None:
     if difference is None:
         click.echo(click.style("same  ", fg="green") + f"{len(case.turns)} turns")
         return
