@@ -11,7 +11,7 @@ BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
 BENCH = stream paced fanout patch idle start ledger terminal
 
-.PHONY: help demo test install fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage
+.PHONY: help demo test install fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -73,6 +73,9 @@ web-test: install web  ## types and tests of the web packages, against a real se
 web-e2e: install web  ## the page in a real Chromium before a real server (ARGS="-t W17" picks)
 	$(NPM) --prefix web/e2e run e2e -- $(ARGS)
 
+walk: install  ## the calls of one delta and of one input, by package (ARGS=-v lists them)
+	$(VENV)/python -m tools.trace_walk $(ARGS)
+
 pictures: install  ## takes the pictures of the README anew; needs chromium and tmux
 	$(VENV)/python -m tools.screenshots
 	$(VENV)/python -m tools.record_demo
@@ -105,6 +108,6 @@ lowest: install  ## all tests with the oldest releases that pyproject.toml allow
 
 # Places, not names: to find a package inside a package coverage would import arp, and later once more.
 coverage: install  ## branches of floors 1 to 3 that their own tests miss (there should be none)
-	$(PYTEST) -q tests/protocol tests/surface tests/ledger tests/session --cov-branch \
-	  --cov=arp/protocol --cov=arp/surface --cov=arp/ledger --cov=arp/session \
+	$(PYTEST) -q tests/protocol tests/surface tests/ledger tests/session tests/view --cov-branch \
+	  --cov=arp/protocol --cov=arp/surface --cov=arp/ledger --cov=arp/session --cov=arp/view \
 	  --cov-fail-under=100 $(ARGS)

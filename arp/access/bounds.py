@@ -16,7 +16,7 @@ class Bounds(Struct, frozen=True):
     """Bounds of connections and uploads; each holds for one user or address before that for all.
 
     Raises:
-        ValueError: A value that a bound cannot have.
+        ValueError: A bound has an impossible value.
     """
 
     header_s: Seconds = 10.0
@@ -45,7 +45,7 @@ class Bounds(Struct, frozen=True):
     """Of these, of one user with a name, and from one address; one upload always fits."""
 
     def __post_init__(self) -> None:
-        """Refuses what no server could follow, where it is written."""
+        """Refuse impossible values where they are written."""
         for name, kind in _kinds().items():
             try:
                 msgspec.convert(getattr(self, name), kind)

@@ -1,8 +1,8 @@
 """Which address a request comes from, also through trusted proxies, and how it is counted.
 
-A proxy puts the address of whoever asked it behind those that the request brought along. So the
-list is read from its end: addresses of trusted proxies are hops, and the first that is none is the
-client's. Everything left of it was written by the client, who may write what they like.
+A proxy appends the address of its client to those that are in the request already. So the list is
+read from its end: addresses of trusted proxies are hops, and the first other address is the
+client's. Everything before it was written by the client, and may be forged.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
 CUSTOMER_BITS = 64
-"""Of an IPv6 address: what one client has to itself, and may take any address of."""
+"""The bits of an IPv6 address that name a customer, who may use any address below."""
 
 
 def networks(names: Sequence[str]) -> tuple[Network, ...]:
-    """Reads addresses and networks, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`.
+    """Read addresses and networks, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`.
 
     Raises:
         ValueError: One is neither.
@@ -37,35 +37,36 @@ def networks(names: Sequence[str]) -> tuple[Network, ...]:
 
 
 def client_address(scope: Scope, trusted: Sequence[Network] = ()) -> Address | None:
-    """Gives the address that a request comes from.
+    """Return the address that a request comes from.
 
     Args:
         scope: Of the request.
-        trusted: Proxies whose word counts. Where there are some, it also counts over a Unix socket.
+        trusted: Proxies that are believed. If there are some, a Unix socket is believed too.
 
     Returns:
-        `None` where it is not known: a Unix socket, or a trusted proxy that names nobody.
+        `None` where it is not known: a Unix socket, or a trusted proxy that names no client.
     """
     client = scope.get("client")
     peer = _read(client[0]) if client else None
     if not trusted or (peer is not None and not _is_within(peer, trusted)):
         return peer
-    said = [_origin(hops, trusted) for hops in _forwarded(scope) if hops]
+    origins = [_origin(hops, trusted) for hops in _forwarded(scope) if hops]
     # A proxy writes one of the headers and hands on the other as the client wrote it.
-    return said[0] if said and said.count(said[0]) == len(said) else None
+    return origins[0] if len(set(origins)) == 1 else None
 
 
 def is_elsewhere(scope: Scope, trusted: Sequence[Network] = ()) -> bool:
-    """Tells whether a request comes from another machine, or may, where proxies are trusted.
+    """Return whether a request comes from another machine, or may, where proxies are trusted.
 
-    Without any, what has no IP address comes over a Unix socket or from this process.
+    Without proxies, a request that has no IP address comes over a Unix socket or from this
+    process.
     """
     address = client_address(scope, trusted)
     return bool(trusted) if address is None else not address.is_loopback
 
 
 def is_trusted(host: str, trusted: Sequence[Network]) -> bool:
-    """Tells whether an address is a trusted proxy's."""
+    """Return whether an address is a trusted proxy's."""
     address = _read(host)
     return address is not None and _is_within(address, trusted)
 
@@ -77,9 +78,9 @@ def peer_address(scope: Scope) -> str:
 
 
 def counted_address(host: str) -> str:
-    """Gives an address as it is counted: an IPv6 one with its whole network.
+    """Return an address as it is counted: an IPv6 one with its whole network.
 
-    What is no IP address was put there by this process, and stays as it is.
+    What is not an IP address was put there by this process, and stays as it is.
     """
     try:
         address = ip_address(host)
@@ -93,7 +94,7 @@ def counted_address(host: str) -> str:
 
 
 def _forwarded(scope: Scope) -> tuple[list[str], list[str]]:
-    """Gives the hops of `X-Forwarded-For` and of `Forwarded` (RFC 7239), the nearest last."""
+    """Return the hops of `X-Forwarded-For` and of `Forwarded` (RFC 7239), the nearest last."""
     plain: list[str] = []
     standard: list[str] = []
     for name, value in scope["headers"]:
@@ -105,7 +106,7 @@ def _forwarded(scope: Scope) -> tuple[list[str], list[str]]:
 
 
 def _for(element: str) -> str:
-    """Gives who an element of `Forwarded` was forwarded for; a comma in it is nobody's address."""
+    """Return the client in an element of `Forwarded`; an address contains no comma."""
     for pair in element.split(";"):
         name, _, value = pair.partition("=")
         if name.strip().lower() == "for":
@@ -114,7 +115,7 @@ def _for(element: str) -> str:
 
 
 def _origin(hops: list[str], trusted: Sequence[Network]) -> Address | None:
-    """Gives the last hop that is not trusted; where all are, the first."""
+    """Return the last hop that is not trusted; where all are, the first."""
     address = None
     for hop in reversed(hops):
         address = _read(hop.strip().strip('"'))
@@ -124,7 +125,7 @@ def _origin(hops: list[str], trusted: Sequence[Network]) -> Address | None:
 
 
 def _read(text: str) -> Address | None:
-    """Reads an address, also with a port; `None` if it is none."""
+    """Read an address, also with a port; `None` if it is none."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

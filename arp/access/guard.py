@@ -1,15 +1,15 @@
 """Who may come in: names under which the server is reached, pages that may use it, and users.
 
 Theory of operation. A browser sends what any page asks it to, also to this machine. So a request
-must name a host that is ours (a rebound DNS name does not), and if it says which page sent it, that
-page must be ours or listed. A GET for a picture or a script has no `Origin`; there the browser says
-in `Sec-Fetch-Site` whether the page is another site's. All hold on loopback too. One function
-decides for every route, on the raw request.
+must name a host of ours (a rebound DNS name does not), and if it says which page sent it, that page
+must be ours or listed. A GET for a picture or a script has no `Origin`; there the browser says in
+`Sec-Fetch-Site` whether the page belongs to another site. This holds on loopback too. One function
+decides for every route, from the raw request.
 
-An app without a token and without a hook serves this machine alone. `arp serve` refuses to listen
-elsewhere then; a mounted app cannot know where its server listens, so each request is looked at. A
-proxy on this machine makes everybody look local. So a name that others can reach is refused too,
-unless the proxies are named whose word on where a request comes from is taken.
+An app without a token and without a hook serves this machine alone. Then `arp serve` refuses to
+listen elsewhere; a mounted app cannot know where its server listens, so each request is checked. A
+proxy on this machine makes every client look local. So names that others can reach are refused too,
+unless the proxies that are trusted to say where a request comes from are named.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from arp.access.settings import LOOPBACK, Access
 logger = logging.getLogger(__name__)
 
 OWN_SITES = frozenset(("same-origin", "none"))
-"""What `Sec-Fetch-Site` says of our own pages, and of what a person typed."""
+"""Values of `Sec-Fetch-Site` for our own pages, and for addresses that a person typed."""
 
 ONLY_HERE = (
     "this app has neither token nor hook, so it serves its own machine alone; "
@@ -43,7 +43,7 @@ ONLY_HERE = (
 )
 
 
-class Refused(NamedTuple):
+class Denial(NamedTuple):
     """Why a request is not let in."""
 
     status: int
@@ -70,13 +70,13 @@ class Guard:
         self._linked = frozenset(linked)
         self._linked_folders = tuple(path for path in linked if path != "/" and path[-1] == "/")
 
-    def check_source(self, scope: Scope) -> Refused | None:
-        """Checks where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
+    def check_source(self, scope: Scope) -> Denial | None:
+        """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
         if self._is_open and is_elsewhere(scope, self._proxies):
             return self._refused_remote()
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
-            return Refused(
+            return Denial(
                 421, "this host name is not served here; the server's hosts setting lists more"
             )
         if self.has_listed_origin(scope):
@@ -85,18 +85,18 @@ class Guard:
         is_own = all(self._is_own(origin, hosts[0]) for origin in origins) and len(origins) < 2
         if is_own and (_sites(scope) <= OWN_SITES or self._is_visit(scope)):
             return None
-        return Refused(403, "this origin may not use this server; its origins setting lists more")
+        return Denial(403, "this origin may not use this server; its origins setting lists more")
 
     def address_of(self, scope: Scope) -> str:
-        """Gives the address that a request comes from, as bounds count it.
+        """Return the address that a request comes from, as bounds count it.
 
-        Whom a trusted proxy does not name counts as the proxy; empty over a Unix socket.
+        A client that a trusted proxy does not name counts as the proxy; empty over a Unix socket.
         """
         address = client_address(scope, self._proxies) if self._proxies else None
         return peer_address(scope) if address is None else counted_address(str(address))
 
     def is_proxy(self, host: str) -> bool:
-        """Tells whether an address is a trusted proxy's, so that many clients come from it."""
+        """Return whether an address is a trusted proxy's, so that many clients come from it."""
         return bool(self._proxies) and is_trusted(host, self._proxies)
 
     def has_listed_origin(self, scope: Scope) -> bool:
@@ -104,20 +104,20 @@ class Guard:
         origins = _values(scope, b"origin")
         return len(origins) == 1 and origins[0] in self._origins
 
-    def _refused_remote(self) -> Refused:
+    def _refused_remote(self) -> Denial:
         if not self._has_warned:
             self._has_warned = True
             logger.warning("somebody elsewhere was refused: %s", ONLY_HERE)
-        return Refused(403, ONLY_HERE)
+        return Denial(403, ONLY_HERE)
 
     @staticmethod
     def _is_own(origin: str, host: str) -> bool:
         return origin in (f"http://{host}", f"https://{host}")
 
     def _is_visit(self, scope: Scope) -> bool:
-        """Return whether somebody follows a link, from wherever, to a page or a file of ours.
+        """Return whether somebody follows a link on any site to a page or a file of ours.
 
-        The browser shows what comes, and the page with the link learns nothing of it.
+        The browser shows the answer, and the page with the link learns nothing about it.
         """
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         return (
@@ -128,7 +128,7 @@ class Guard:
         )
 
     async def principal(self, scope: Scope) -> Principal | None:
-        """Return who asks; `None` if nobody that may.
+        """Return who asks; `None` if they may not come in.
 
         A hook is asked once for each request, and once for the handshake of a connection.
         """
@@ -177,7 +177,7 @@ class Guard:
 
 
 def _sites(scope: Scope) -> set[str]:
-    """Tells how the page that asks is related to us, as its browser has it; others say nothing."""
+    """Return how the page is related to us, as browsers say; other clients say nothing."""
     return set(_values(scope, b"sec-fetch-site"))
 
 
@@ -186,7 +186,7 @@ def _values(scope: Scope, name: bytes) -> list[str]:
 
 
 def _host_name(host: str) -> str:
-    """Gives the name in `Host` without its port; a strange one stays and matches nothing."""
+    """Return the name in `Host` without its port; a malformed one stays, and matches nothing."""
     name, colon, port = host.rpartition(":")
     if colon and port.isascii() and port.isdigit() and not host.endswith("]"):
         return name

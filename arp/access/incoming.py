@@ -1,4 +1,4 @@
-"""What a hook that authenticates is given: a request, or the handshake of a connection."""
+"""What an `authenticate` hook gets: a request, or the handshake of a connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
 Scope: TypeAlias = Mapping[str, Any]
-"""What ASGI says of a request. Of one that came another way, its `headers`, `client` and `path`."""
+"""A request as ASGI describes it; from another transport, its `headers`, `client` and `path`."""
 
 
 class Headers(Mapping[str, str]):
@@ -41,9 +41,9 @@ class Headers(Mapping[str, str]):
 
 
 class IncomingConnection:
-    """A request, or the handshake of a connection, whichever way it came.
+    """A request, or the handshake of a connection, whatever transport it uses.
 
-    What a way in does not have is empty.
+    Whatever a transport does not have is empty.
 
     Args:
         scope: Of the request.
@@ -85,19 +85,19 @@ class IncomingConnection:
 
     @cached_property
     def query(self) -> Mapping[str, str]:
-        """What stands behind `?`; of several values of one name, the last."""
+        """The parameters behind `?`; of several values of one name, the last."""
         text = self.scope.get("query_string", b"").decode("latin-1")
         return dict(parse_qsl(text, keep_blank_values=True))
 
     @property
     def path(self) -> str:
-        """The path below that where the app is mounted."""
+        """The path, without that of the mount."""
         path: str = self.scope.get("path", "")
         return path.removeprefix(self.scope.get("root_path", ""))
 
     @property
     def kind(self) -> str:
-        """The way it came: `http` or `websocket`; more may follow."""
+        """The transport: `http` or `websocket`; more may follow."""
         return str(self.scope.get("type", ""))
 
 

@@ -20,12 +20,12 @@ Authenticate: TypeAlias = Callable[[IncomingConnection], Awaitable[Answer] | Ans
 """Tells who is at the other end of a connection."""
 
 Token: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]+\Z", max_length=4096)]
-"""What a header can carry, and a shell and an address line hand over unchanged."""
+"""A text that headers, shells and addresses carry unchanged."""
 
 HostName: TypeAlias = Annotated[
     str, Meta(pattern=r"^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])\Z")
 ]
-"""As it stands in `Host`, without a port; an IPv6 address in brackets."""
+"""A name as in `Host`, without a port; an IPv6 address in brackets."""
 
 Origin: TypeAlias = Annotated[
     str,
@@ -68,7 +68,7 @@ class Access(Struct, frozen=True):
     """How much may be taken at once, and how long it may take."""
 
     def __post_init__(self) -> None:
-        """Refuses what would let nobody in, where it was meant to."""
+        """Refuse values that no request could match."""
         _check("token", self.token, Token | None)
         for name, values, kind in (
             ("hosts", self.hosts, HostName),
@@ -82,7 +82,7 @@ class Access(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Tells whether nothing tells one visitor from another."""
+        """Return whether nothing tells one visitor from another."""
         return self.token is None and self.authenticate is None
 
 
@@ -101,7 +101,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def check_names(access: Access) -> None:
-    """Refuses names that others can reach where nothing keeps those others out.
+    """Refuse names that others can reach, if nothing keeps the others out.
 
     Raises:
         ValueError: There are such, and neither a token nor a hook nor proxies that are trusted.

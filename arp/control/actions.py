@@ -21,7 +21,7 @@ from arp.session.effects import Acknowledge
 from arp.session.inputs import receive
 from arp.session.session import Question
 from arp.surface.answers import answer_value, check_answer, public_answer
-from arp.surface.profile import DRAFT
+from arp.surface.draft_answer import understand_draft
 
 
 class Respond(SessionParams, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class Actions:
             id=f"action:{question.action_id}"[:256],
         )
         count = live.session.turn_count
-        effects = receive(live.session, message, DRAFT)
+        effects = receive(live.session, message, understand_draft)
         live.began(self._context.principal.known_as, count)
         self._context.carry_out(live, effects)
         next_turn = next((one.turn_id for one in effects if isinstance(one, Acknowledge)), None)

@@ -64,9 +64,7 @@ async def follow(
         ArpError: The session left the hub: it was deleted, or the ledger cannot be written.
         StoreDamaged: The next fact is damaged.
     """
-    followers = live.followers
-    followers.count += 1
-    try:
+    with live.followers.joined():
         while True:
             chunk = await store.read(live.id, after, FOLLOW_FACTS)
             for after, fact in chunk:
@@ -77,8 +75,6 @@ async def follow(
             if live.gone.done():  # facts that were recorded but not written are lost with it
                 raise live.gone.result()
             await live.beyond(after)
-    finally:
-        followers.count -= 1
 
 
 async def pages(

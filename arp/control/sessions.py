@@ -25,7 +25,7 @@ from arp.ledger.chain import Checked
 from arp.protocol.errors import UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.store.errors import StoreDamaged
-from arp.store.store import SessionMeta
+from arp.store.session_meta import SessionMeta
 
 MOST_EVENTS = 1000
 """Facts in one page."""

@@ -19,7 +19,7 @@ from arp.protocol.messages import CANCEL, FINAL_STATUSES, Input, InputType
 from arp.session.effects import Effect
 from arp.session.inputs import receive, submit
 from arp.session.threads import THREAD
-from arp.surface.profile import DRAFT
+from arp.surface.draft_answer import understand_draft
 
 MORE_S = 1.0
 """How much longer than a turn's own grace period `over` waits for its end."""
@@ -248,7 +248,7 @@ class Turns:
             return []
         data = {"action": CANCEL, "payload": {"turn_id": turn_id}}
         message = Input(input_type="action", data=data, id=f"cancel:{turn_id}")
-        return receive(live.session, message, DRAFT)
+        return receive(live.session, message, understand_draft)
 
     @staticmethod
     async def over(context: ControlContext, live: LiveSession, turn_id: str | None) -> None:

@@ -1,7 +1,7 @@
 """Who gets what of one session: frames for renderers that are current, joins for the others.
 
-Theory of operation. Renderers of one audience stand in one group and share every frame. One that
-cannot keep up leaves its group, and only its place is kept; when it has drained, or when it comes
+Theory of operation. The renderers of one `FrameGroup` share every frame. One that
+cannot keep up leaves its group, and only its cursor is kept; when it has drained, or when it comes
 new, it *joins*: at the moment when the writer gathers, its frames are made from the screen as it is
 then, and they leave when the facts of that moment are durable. So no join can miss or repeat
 anything.
@@ -13,33 +13,23 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
-from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
 from arp.hub.followers import Followers
-from arp.hub.frames import Frames, pack
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
-from arp.protocol.messages import AgentMessage, Commit, Resume, SessionReady
-from arp.session.emission import Audience, Drained, Said, Text, addressed, encoded
-from arp.session.parcels import divided
+from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.messages import Resume
+from arp.session.recorded import Batch, Cursor, Text, TextBatch
 from arp.session.session import Session
-from arp.surface.snapshot import (
-    Place,
-    catch_up,
-    opening,
-    snapshot_turns,
-    turns_whole,
-    version_of,
-)
+from arp.view.frames import FrameGroup, Frames, pack, text_frames
+from arp.view.profile import Profile
+from arp.view.view import View
 
 logger = logging.getLogger(__name__)
 
 _COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
-
-PIECE_BYTES = 128 << 10
-"""A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
 
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""
@@ -50,7 +40,7 @@ class Join(Struct, frozen=True):
 
     viewer: Viewer
     frames: list[bytes]
-    place: Place
+    cursor: Cursor
     """Where it stands with them."""
     shared: Frames | None = None
     """Those among them that other renderers get too."""
@@ -63,12 +53,13 @@ class Delivery:
     """The renderers of one session."""
 
     __slots__ = (
+        "_deltas",
         "_groups",
         "_mark",
         "_reached",
         "_session",
         "_settings",
-        "_settled",
+        "_views",
         "followers",
         "joining",
         "replay",
@@ -79,26 +70,28 @@ class Delivery:
         self.viewers: dict[str, Viewer] = {}
         self.followers: Followers | None = None
         """Who reads the log as it grows; made for the first."""
-        self._reached: Said | Place = session.place
+        self._reached: TextBatch | Cursor = session.cursor
         """What was delivered last."""
         self.replay: Callable[[Viewer, Resume], None] = lambda _viewer, _resume: None
-        """Tells a renderer what lies behind a place; set by the hub."""
+        """Tells a renderer what lies behind a cursor; set by the hub."""
         self._session = session
         self._settings = settings
         self._mark = mark
-        self._groups: dict[Audience, list[Viewer]] = {}
+        self._deltas = DeltaWriter(session.head.session_id)
+        self._groups: dict[FrameGroup, list[Viewer]] = {}
+        self._views: dict[Profile, View] = {}
+        """Of the profiles of the renderers that are there."""
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
-        self._settled: WeakValueDictionary[object, Frames] | None = None
-        """Frames of turns that are over, as long as some of them wait for somebody: so a hundred
-        renderers that take a snapshot slowly cost the memory of one."""
 
     # -- coming and going ------------------------------------------------------------------------
 
     def attach(self, viewer: Viewer) -> None:
         """Lets a renderer join at the next write."""
         self.viewers[viewer.id] = viewer
-        self._session.profiles.add(viewer.profile)
+        if viewer.profile not in self._views:
+            view = self._views[viewer.profile] = View(viewer.profile, self._session.screen)
+            self._session.watchers.append(view)
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
         if self._session.log.sealed is None:
@@ -113,7 +106,7 @@ class Delivery:
         self._leave(viewer)
         viewer.state = "new"
         if not any(other.profile == viewer.profile for other in self.viewers.values()):
-            self._session.profiles.discard(viewer.profile)
+            self._session.watchers.remove(self._views.pop(viewer.profile))
         if self._session.log.sealed is None:
             self._session.record("channel.disconnected", {}, channel_id=viewer.id)
             self._mark()
@@ -145,51 +138,58 @@ class Delivery:
                 self.resync(viewer)
 
     def join_now(self, viewer: Viewer) -> None:
-        """Makes a renderer current that stands exactly at `place`."""
+        """Makes a renderer current that stands exactly at `cursor`."""
         viewer.state = "current"
-        self._groups.setdefault(viewer.audience, []).append(viewer)
+        self._groups.setdefault(viewer.group, []).append(viewer)
 
     def _leave(self, viewer: Viewer) -> None:
         if viewer in self.joining:
             self.joining.remove(viewer)
-        group = self._groups.get(viewer.audience)
+        group = self._groups.get(viewer.group)
         if group is not None and viewer in group:
             group.remove(viewer)
             if not group:
-                del self._groups[viewer.audience]
+                del self._groups[viewer.group]
 
     # -- what has become durable -----------------------------------------------------------------
 
     @property
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """Up to where facts are durable and delivered."""
         reached = self._reached
-        return reached.place if isinstance(reached, Said) else reached
+        return reached.cursor if isinstance(reached, TextBatch) else reached
 
-    def deliver(self, drained: Said | Drained) -> None:
-        """Shows facts to all who are current."""
-        if isinstance(drained, Said):
-            self._say(drained.text)
-            self._reached = drained
+    def deliver(self, batch: TextBatch | Batch) -> None:
+        """Send what is durable now to all who are current."""
+        if isinstance(batch, TextBatch):
+            self._deliver_text(batch.text)
+            self._reached = batch
         else:
-            for audience, viewers in tuple(self._groups.items()):
-                self._deliver_to(audience, viewers, drained)
-            self._reached = drained.place
+            for group, viewers in tuple(self._groups.items()):
+                self._deliver_to(group, viewers, batch)
+            self._reached = batch.cursor
+            for view in self._views.values():
+                view.forget(batch.sequence)
         if self.followers is not None:
             self.followers.rise()
 
-    def _say(self, text: Text) -> None:
-        for audience, viewers in tuple(self._groups.items()):
-            frames = text.frames(audience)
+    def _deliver_text(self, text: Text) -> None:
+        for group, viewers in tuple(self._groups.items()):
+            frames = text_frames(text, group, self._deltas)
             if frames:
                 self._send(viewers, Frames(frames) if len(viewers) > 1 else frames, ())
-            if audience.part is not None and audience.part != text.part:
+            if group.part is not None and group.part != text.part:
                 self._rename(viewers)
 
-    def _deliver_to(self, audience: Audience, viewers: list[Viewer], drained: Drained) -> None:
-        frames, place = Frames(), drained.place
-        for emission in drained.emissions:
-            made = emission.frames(audience)
+    def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], batch: Batch) -> None:
+        frames, cursor = Frames(), batch.cursor
+        view = self._views[group.profile]
+        for one in batch.recorded:
+            made = (
+                text_frames(one, group, self._deltas)
+                if isinstance(one, Text)
+                else view.frames(one, group)
+            )
             if made is None:
                 for viewer in list(viewers):
                     self.resync(viewer)
@@ -197,15 +197,15 @@ class Delivery:
             frames += made
         if frames:
             packed = frames
-            if audience.batch and len(frames) > 1:
-                most = audience.profile.limits.max_message_bytes
-                packed = pack(frames, audience.encoding, most)
-            commits = [one.sequence for one in drained.emissions if one.type in _COMMITS]
+            if group.batch and len(frames) > 1:
+                most = group.profile.limits.max_message_bytes
+                packed = pack(frames, group.encoding, most)
+            commits = [one.sequence for one in batch.recorded if one.type in _COMMITS]
             self._send(viewers, packed, commits)
-            if commits and audience.profile.limits.max_commits_per_s is not None:
+            if commits and group.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
-                    self._pace(viewer, place)
-        if audience.part is not None and audience.part != place.part:
+                    self._pace(viewer, cursor)
+        if group.part is not None and group.part != cursor.part:
             self._rename(viewers)
 
     def _rename(self, viewers: list[Viewer]) -> None:
@@ -227,14 +227,14 @@ class Delivery:
                 viewer.count(commits)
             outbox.send(packed)
         for viewer in stuck:
-            self._fall_behind(viewer, self.place)
+            self._fall_behind(viewer, self.cursor)
 
-    def _pace(self, viewer: Viewer, place: Place) -> None:
+    def _pace(self, viewer: Viewer, cursor: Cursor) -> None:
         """Gives a renderer that asked for a slower pace nothing more for a while."""
         rate = viewer.profile.limits.max_commits_per_s
         if rate is None:
             return
-        self._fall_behind(viewer, place)
+        self._fall_behind(viewer, cursor)
         viewer.state = "paced"
         wait_s = min(1 / rate, MOST_PACE_S)
         asyncio.get_running_loop().call_later(wait_s, self._pace_is_over, viewer)
@@ -244,10 +244,10 @@ class Delivery:
             viewer.state = "behind"
             self.drained(viewer)
 
-    def _fall_behind(self, viewer: Viewer, place: Place) -> None:
+    def _fall_behind(self, viewer: Viewer, cursor: Cursor) -> None:
         self._leave(viewer)
-        viewer.state, viewer.place = "behind", place
-        logger.debug("renderer %s is behind at %d", viewer.id, place.seq)
+        viewer.state, viewer.cursor = "behind", cursor
+        logger.debug("renderer %s is behind at %d", viewer.id, cursor.seq)
 
     # -- joining ---------------------------------------------------------------------------------
 
@@ -269,83 +269,40 @@ class Delivery:
             return
         self.join_now(viewer)
         if join.kind == "whole":
-            viewer.count([join.place.seq])
-            self._pace(viewer, join.place)
+            viewer.count([join.cursor.seq])
+            self._pace(viewer, join.cursor)
 
     def _join(self, viewer: Viewer) -> Join:
-        session = self._session
+        session, view = self._session, self._views[viewer.profile]
         if viewer.state == "returning":
             return self._catch_up(viewer)
         if not viewer.profile.said_hello:
-            return Join(viewer, [], session.place)
+            return Join(viewer, [], session.cursor)
         resume, name = viewer.resume, session.name
         if resume is not None and resume.epoch == name.epoch and resume.seq <= name.seq:
             is_told = resume.seq >= session.branched_at
             if is_told and name.seq - resume.seq <= self._settings.max_replay:
-                frames = self._ready(viewer, "replay")
-                return Join(viewer, frames, session.place, kind="replay")
+                frames = view.ready(session, viewer.group, "replay")
+                return Join(viewer, frames, session.cursor, kind="replay")
         elif not session.screen.count and len(session.screen.surfaces) == 1 and resume is None:
-            return Join(viewer, self._ready(viewer, "new"), session.place)
+            return Join(viewer, view.ready(session, viewer.group, "new"), session.cursor)
         return self._snapshot(viewer)
 
     def _catch_up(self, viewer: Viewer) -> Join:
-        place = self._session.place
-        if viewer.place.seq == place.seq:
-            return Join(viewer, [], place)
-        name, screen = self._session.name, self._session.screen
-        if viewer.place.seq < self._session.branched_at and viewer.profile.said_hello:
+        cursor = self._session.cursor
+        if viewer.cursor.seq == cursor.seq:
+            return Join(viewer, [], cursor)
+        view = self._views[viewer.profile]
+        frames = view.catch_up(self._session, viewer.group, viewer.cursor)
+        if frames is None:
             return self._snapshot(viewer)
-        messages = catch_up(screen, name, viewer.profile, viewer.place)
-        if messages is None:
-            return self._snapshot(viewer)
-        part = viewer.place.part
-        frames = self._encode(viewer, messages, part)
-        viewer.part = viewer.part if place.part == part else place.part
-        return Join(viewer, frames, place, kind="whole")
+        if cursor.part != viewer.cursor.part:
+            viewer.part = cursor.part
+        return Join(viewer, frames, cursor, kind="whole")
 
     def _snapshot(self, viewer: Viewer) -> Join:
-        screen, name = self._session.screen, self._session.name
-        profile, place = viewer.profile, self._session.place
+        cursor = self._session.cursor
         viewer.part = None
-        workflow = self._session.head.workflow
-        begin = opening(screen, name, profile, screen.older, screen.gaps, workflow)
-        settled, others = snapshot_turns(screen)
-        end = turns_whole(screen, others, name, profile)
-        end.append(Commit(session_id=name.session_id, seq=name.seq))
-        key = (viewer.audience, self._session.branched_at, version_of(screen, settled))
-        if self._settled is None:
-            self._settled = WeakValueDictionary()
-        shared = self._settled.get(key)
-        if shared is None:
-            told = turns_whole(screen, settled, name, profile)
-            shared = self._settled[key] = Frames(self._encode(viewer, told, None))
-        frames = [*self._encode(viewer, begin, None), *shared, *self._encode(viewer, end, None)]
-        viewer.part = place.part
-        return Join(viewer, frames, place, shared, "whole")
-
-    def _ready(self, viewer: Viewer, resume: Literal["new", "replay"]) -> list[bytes]:
-        name = self._session.name
-        ready = SessionReady(
-            session_id=name.session_id,
-            epoch=name.epoch,
-            seq=name.seq,
-            resume=resume,
-            workflow=self._session.head.workflow,
-        )
-        return self._encode(viewer, [ready], None)
-
-    @staticmethod
-    def _encode(viewer: Viewer, messages: list[AgentMessage], part: str | None) -> list[bytes]:
-        audience = viewer.audience
-        frames = [
-            frame
-            for before in messages
-            for message in addressed(before, audience, part)
-            for frame in (
-                divided(message, PIECE_BYTES, audience.encoding)
-                if audience.profile.limits.max_message_bytes is None
-                else encoded(message, audience)
-            )
-        ]
-        most = audience.profile.limits.max_message_bytes
-        return pack(frames, viewer.encoding, most) if audience.batch and frames else frames
+        frames, shared = self._views[viewer.profile].snapshot(self._session, viewer.group)
+        viewer.part = cursor.part
+        return Join(viewer, frames, cursor, shared, "whole")

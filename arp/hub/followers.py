@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class Followers:
@@ -14,6 +16,15 @@ class Followers:
         self.count = 0
         """How many there are; while there is one, the session stays in memory."""
         self._risen: asyncio.Future[None] | None = None
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Count one more follower for a block: so long the session stays in memory."""
+        self.count += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
 
     def rise(self) -> None:
         """Wakes all who wait."""

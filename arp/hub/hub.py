@@ -61,8 +61,9 @@ from arp.session.recovery import recover
 from arp.session.session import Session
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
-from arp.store.store import SessionMeta, Store
-from arp.surface.profile import DRAFT, profile_of
+from arp.store.session_meta import SessionMeta
+from arp.store.store import Store
+from arp.view.profile import DRAFT, profile_of, typed_answer
 
 logger = logging.getLogger(__name__)
 
@@ -551,7 +552,8 @@ class Hub:
             live.delivery.resync_all()
         else:
             count, waiting = live.session.turn_count, []
-            effects = receive(live.session, message, profile, info, traceparent)
+            read_typed = partial(typed_answer, profile)
+            effects = receive(live.session, message, read_typed, info, traceparent)
         live.began(principal.known_as, count, waiting)
         live.used_at = asyncio.get_running_loop().time()
         self.carry_out(live, effects, reply)

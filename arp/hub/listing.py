@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.node import Node
-from arp.session.emission import Drained, Emission, Said
+from arp.session.recorded import Batch, RecordedFact, TextBatch
 from arp.session.session import Session
-from arp.store.said import MAX_SAID, Match, words_of
-from arp.store.said import Said as SaidByTurn
-from arp.store.store import SessionMeta, Store
+from arp.store.session_meta import SessionMeta
+from arp.store.store import Store
+from arp.store.turn_text import MAX_TURN_TEXT, Match, TurnText, words_of
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 
@@ -116,44 +116,44 @@ def rename(session: Session, title: str | None, pinned: bool | None) -> None:
         session.record("session.updated", {**changed})
 
 
-def said_in(session: Session, drained: Said | Drained) -> list[SaidByTurn]:
-    """Gives what the turns said that ended in what was drained."""
-    if isinstance(drained, Said):
+def texts_in(session: Session, batch: TextBatch | Batch) -> list[TurnText]:
+    """Return the texts of the turns that ended in a batch."""
+    if isinstance(batch, TextBatch):
         return []
-    ended = [str(one.ids["turn_id"]) for one in _ends_in(drained)]
-    return [SaidByTurn(turn, said_of(session, turn)) for turn in ended if _shows(session, turn)]
+    ended = [str(one.ids["turn_id"]) for one in _ends_in(batch)]
+    return [TurnText(turn, text_of(session, turn)) for turn in ended if _shows(session, turn)]
 
 
-def _ends_in(drained: Drained) -> list[Emission]:
-    return [one for one in drained.emissions if isinstance(one, Emission) and one.type in _ENDS]
+def _ends_in(batch: Batch) -> list[RecordedFact]:
+    return [one for one in batch.recorded if isinstance(one, RecordedFact) and one.type in _ENDS]
 
 
 def _shows(session: Session, turn_id: str) -> bool:
     return turn_id in session.screen.turns
 
 
-def said_of(session: Session, turn_id: str) -> str:
-    """Gives what a turn said, by either side, one piece a line; at most `MAX_SAID` characters."""
+def text_of(session: Session, turn_id: str) -> str:
+    """Return the input and output of a turn as text, at most `MAX_TURN_TEXT` characters."""
     pieces: list[str] = []
     for echo in session.screen.turns[turn_id].inputs:
         said = echo.data.get("text") or echo.data.get("transcript")
         if isinstance(said, str):
-            pieces.append(said[:MAX_SAID])
+            pieces.append(said[:MAX_TURN_TEXT])
     tree = session.screen.main
     for root in tree.outputs.get(turn_id, ()):
-        if sum(map(len, pieces)) < MAX_SAID:
+        if sum(map(len, pieces)) < MAX_TURN_TEXT:
             pieces.append(_beginning(tree.nodes[root]))
-    return "\n".join(filter(None, pieces))[:MAX_SAID]
+    return "\n".join(filter(None, pieces))[:MAX_TURN_TEXT]
 
 
 def _beginning(node: Node) -> str:
     """Gives the beginning of a component's text, or of its title, without joining all of it."""
     path = _SPOKEN.get(node.type, "title")
     said = node.own.get(path)
-    pieces = [said[:MAX_SAID]] if isinstance(said, str) else []
+    pieces = [said[:MAX_TURN_TEXT]] if isinstance(said, str) else []
     size = sum(map(len, pieces))
     for piece in node.tail if path == "content" else ():
-        if size >= MAX_SAID:
+        if size >= MAX_TURN_TEXT:
             break
         pieces.append(piece)
         size += len(piece)

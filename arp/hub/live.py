@@ -23,7 +23,7 @@ from arp.hub.settings import HubSettings
 from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES
-from arp.session.emission import Drained, Said
+from arp.session.recorded import Batch, TextBatch
 from arp.session.session import Session
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Gathered(Struct, frozen=True):
 
     live: LiveSession
     expected: int
-    drained: Said | Drained
+    batch: TextBatch | Batch
     joins: Sequence[Join]
     actions: Sequence[Action]
 
@@ -232,21 +232,21 @@ class LiveSession:
             turn.flush()
         delivery = self.delivery
         if self.is_provisional:
-            nothing = msgspec.structs.replace(delivery.place, seq=log.stored)
-            drained: Said | Drained = Drained([], [], nothing)
+            nothing = msgspec.structs.replace(delivery.cursor, seq=log.stored)
+            batch: TextBatch | Batch = Batch([], [], nothing)
         else:
-            drained = log.drain(at)
+            batch = log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
         actions: Sequence[Action] = ()
         if self._actions:  # never hand out a list that goes on growing: its time is the next write
             actions, self._actions = self._actions, []
-        return Gathered(self, log.stored, drained, joins, actions)
+        return Gathered(self, log.stored, batch, joins, actions)
 
     def deliver(self, gathered: Gathered) -> None:
         """Shows what has become durable, and does what waited for it."""
-        drained = gathered.drained
-        self.session.log.stored = drained.sequence
-        self.delivery.deliver(drained)
+        batch = gathered.batch
+        self.session.log.stored = batch.sequence
+        self.delivery.deliver(batch)
         for join in gathered.joins:
             self.delivery.finish(join)
         for action in gathered.actions:

@@ -30,12 +30,12 @@ from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.slots import put_children, take_children
 from arp.record.wording import check_kind, encoded, plain, well_formed
-from arp.session.emission import SAYING, THINKING
 from arp.session.inputs import UNKNOWN
+from arp.session.recorded import SAYING, THINKING
 from arp.session.session import About, Question
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.degrade import how_shown
-from arp.surface.profile import fits_in, shown_as, supported
+from arp.view.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession

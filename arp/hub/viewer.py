@@ -1,9 +1,9 @@
 """One renderer on one session: what it takes, how far it is, and whether it keeps up.
 
 Theory of operation. A viewer is *current* (it gets every frame as it leaves), *behind* (its buffer
-is full or its commits are unacknowledged: it gets nothing, and only its place is kept), *paced* (as
-behind, until the pace that it asked for allows more), *joining* (a snapshot or a replay is on its
-way) or *returning* (a catch-up is). From behind it becomes current again by one catch-up.
+is full or its commits are unacknowledged: it gets nothing, and only its cursor is kept), *paced*
+(as behind, until the pace that it asked for allows more), *joining* (a snapshot or a replay is on
+its way) or *returning* (a catch-up is). From behind it becomes current again by one catch-up.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import AgentMessage, Presented, RendererInfo, Resume
-from arp.session.emission import Audience, encoded
-from arp.surface.profile import DRAFT, Profile
-from arp.surface.snapshot import Place
+from arp.session.recorded import Cursor
+from arp.view.frames import FrameGroup, encoded
+from arp.view.profile import DRAFT, Profile
 
 if TYPE_CHECKING:
     from arp.hub.live import LiveSession
@@ -88,13 +88,13 @@ class Viewer:
     """One attached renderer."""
 
     __slots__ = (
+        "cursor",
         "encoding",
         "id",
         "live",
         "made_at",
         "outbox",
         "part",
-        "place",
         "profile",
         "said",
         "said_hello",
@@ -113,7 +113,7 @@ class Viewer:
         """The newest fact of the session that was made for it, when it had joined; while there is
         no newer one, nobody has used that session."""
         self.state: State = "new"
-        self.place: Place = Place()
+        self.cursor: Cursor = Cursor()
         """Where it stands while it is behind."""
         self.part: str | None = None
         """A text part that it knows by id."""
@@ -135,13 +135,13 @@ class Viewer:
         self.said.resume = resume
 
     @property
-    def audience(self) -> Audience:
+    def group(self) -> FrameGroup:
         """With whom it shares frames."""
-        return Audience(self.profile, self.encoding, self.part, self.profile.takes("batch"))
+        return FrameGroup(self.profile, self.encoding, self.part, self.profile.takes("batch"))
 
     def tell(self, message: AgentMessage) -> None:
         """Sends one message to this renderer alone."""
-        self.outbox.send(encoded(message, self.audience))
+        self.outbox.send(encoded(message, self.group))
 
     def drained(self) -> None:
         """Is called by the transport when its buffer has become small."""

@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from arp.hub.listing import Listing, said_in
+from arp.hub.listing import Listing, texts_in
 from arp.hub.live import Gathered, LiveSession
 from arp.hub.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
-from arp.session.emission import Said
+from arp.session.recorded import TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
-from arp.store.store import Append, SessionMeta, Store
+from arp.store.session_meta import SessionMeta
+from arp.store.store import Append, Store
 
 logger = logging.getLogger(__name__)
 
@@ -125,8 +126,8 @@ class Writer:
 
     async def _store_and_deliver(self, dirty: Sequence[LiveSession], at: str) -> None:
         gathered = self._gather(dirty, at)
-        batch = [self._append_of(one, at) for one in gathered if one.drained.facts]
-        refused = await self._append(batch) if batch else {}
+        appends = [self._append_of(one, at) for one in gathered if one.batch.facts]
+        refused = await self._append(appends) if appends else {}
         for one in gathered:
             if refused and (error := refused.get(one.live.id)) is not None:
                 self._failed([one.live], error)
@@ -137,19 +138,19 @@ class Writer:
                 # As in `_gather`.
                 logger.exception("delivering session %s failed", one.live.id)
                 self._failed([one.live], _fault())
-        for append in batch:
+        for append in appends:
             if append.meta is not None and append.session_id not in refused:
                 self.listing.changed(append.meta)
 
     def _append_of(self, one: Gathered, at: str) -> Append:
         """Gives what one session has for a write."""
-        live, drained = one.live, one.drained
-        if isinstance(drained, Said):
-            return Append(live.id, one.expected, drained.facts)
+        live, batch = one.live, one.batch
+        if isinstance(batch, TextBatch):
+            return Append(live.id, one.expected, batch.facts)
         row = _row(one, self.listing.rows.get(live.id), at)
         if row is not None:
             self.listing.rows[live.id] = row
-        return Append(live.id, one.expected, drained.facts, row, said_in(live.session, drained))
+        return Append(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
 
     async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
         """Makes facts durable; gives the sessions that were refused, with why.
@@ -208,7 +209,7 @@ def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | Non
         created_at=head.created_at or at,
         updated_at=at if known is None or is_news else known.updated_at,
         turn_count=turns,
-        last_sequence=one.drained.sequence,
+        last_sequence=one.batch.sequence,
         active=active,
         pinned=standing.pinned,
         is_named=bool(standing.title),

@@ -26,33 +26,33 @@ STATUS = {
 """HTTP status of an error code; the others are 400."""
 
 SEALS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-"""No browser takes an answer for something else, and nobody keeps it."""
+"""Browsers do not guess the type of an answer, and nobody caches it."""
 
 TRY_AGAIN = 503
-"""Where the fault is ours and goes away: a ledger that cannot be written now."""
+"""The status of faults of ours that pass, such as a ledger that cannot be written now."""
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Gives a value as JSON."""
+    """Return a value as JSON."""
     body = msgspec.json.encode(value)
     return Response(body, status, headers=headers, media_type="application/json")
 
 
 def sealed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Gives the headers of an answer with `SEALS`; one that it has itself stays as it is."""
+    """Return the headers of an answer with `SEALS`; a header that it has already stays."""
     own = list(headers)
     names = {name.lower() for name, _ in own}
     return own + [seal for seal in SEALS if seal[0] not in names]
 
 
 def status_of(payload: ErrorPayload) -> int:
-    """Gives the HTTP status of an error."""
+    """Return the HTTP status of an error."""
     code = ErrorCode(payload.code)
     return TRY_AGAIN if code is ErrorCode.INTERNAL and payload.retryable else STATUS.get(code, 400)
 
 
 def refusal(error: ArpError | HTTPException) -> Response:
-    """Gives the answer for an error: its code, and nothing that tells more than the error does."""
+    """Return the answer for an error: its code, and no more than the error itself says."""
     if isinstance(error, HTTPException):
         headers = dict(error.headers or {})
         return json_response({"error": error.detail}, error.status_code, headers)

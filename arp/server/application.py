@@ -1,7 +1,7 @@
 """The ASGI application of an `App`: one door for every request, behind it the routes.
 
 Theory of operation. Every request passes the guard first; what it finds out stands in
-`scope["arp"]` as a `Caller`.
+`scope["arp"]` as a `Requester`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Router
 
-from arp.access.guard import Refused
+from arp.access.guard import Denial
 from arp.access.principal import Principal
 from arp.access.usage import Slot
 from arp.control.control import Control
@@ -25,7 +25,7 @@ from arp.server.answers import json_response, refusal, sealed
 from arp.server.blobs import FileCookie, blob_routes
 from arp.server.chats import chat_routes
 from arp.server.monitoring import monitoring_routes
-from arp.server.page import INSPECT, inspect_routes, page_routes
+from arp.server.page import INSPECT, page_routes
 from arp.server.pictures import picture_routes
 from arp.server.runs import run_routes
 from arp.server.schemas import FOLDER as SCHEMAS
@@ -33,7 +33,7 @@ from arp.server.schemas import schema_routes
 from arp.server.session_routes import session_routes
 from arp.server.settings import Served
 from arp.server.sockets import accept_socket, refuse_socket
-from arp.server.state import Caller, ServerState
+from arp.server.state import Requester, ServerState
 from arp.server.streams import stream_routes
 from arp.server.workflows import workflow_routes
 from arp.transport.websocket import Event, Receive, Scope, Send
@@ -60,7 +60,7 @@ class Application:
         # The guard has let in the origins that are listed, and it alone knows how they are
         # written. No cookie counts for such a page: it shows a token, or needs none.
         self._for_listed_origins = CORSMiddleware(
-            self._admit,
+            self._serve,
             allow_origin_regex=".*",
             allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
             allow_headers=("authorization", "content-type", "last-event-id"),
@@ -76,7 +76,6 @@ class Application:
             *session_routes(state),
             *page_routes(),
             *picture_routes(),
-            *inspect_routes(),
             *schema_routes(),
             *monitoring_routes(state),
             *workflow_routes(state),
@@ -105,13 +104,21 @@ class Application:
             await self._lifespan(receive, send)
         elif (refused := guard.check_source(scope)) is not None:
             await _refuse(scope, receive, send, refused)
-        elif scope["type"] == "http" and guard.has_listed_origin(scope):
-            await self._for_listed_origins(scope, receive, send)
-        else:
-            await self._admit(scope, receive, send)
+        elif scope["type"] == "http":
+            listed = guard.has_listed_origin(scope)
+            await (self._for_listed_origins if listed else self._serve)(scope, receive, send)
+        elif (requester := await self._admit(scope, receive, send)) is not None:
+            # A conversation is awaited here and no deeper: each frame between would stay in memory
+            # as long as the connection is open.
+            try:
+                conversation = await accept_socket(self.state, scope, receive, send)
+                if conversation is not None:
+                    await conversation
+            finally:
+                requester.slot.release()
 
-    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Find out who asks, and serve them if they have room."""
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> Requester | None:
+        """Find out who asks; `None`: there is no room for them now, and they have the answer."""
         state = self.state
         principal = await state.guard.principal(scope)
         if principal is None and scope["type"] == "http":
@@ -123,22 +130,25 @@ class Application:
             slot = Slot(state.conversations, principal or Principal("", address))
         except RateLimited as error:
             await _turn_away(scope, receive, send, error)
+            return None
+        requester = scope["arp"] = Requester(principal, slot)
+        return requester
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that has passed the guard."""
+        requester = await self._admit(scope, receive, send)
+        if requester is None:
             return
-        scope["arp"] = Caller(principal, slot)
         try:
-            if scope["type"] == "websocket":
-                conversation = await accept_socket(state, scope, receive, send)
-                if conversation is not None:
-                    await conversation
-            elif principal is None and not _is_open(scope):
+            if requester.principal is None and not _is_open(scope):
                 reason = "a token is needed: Authorization: Bearer …"
-                await _refuse(scope, receive, send, Refused(401, reason))
-            elif not _is_open(scope) and (fault := await state.unopened()) is not None:
-                await _refuse(scope, receive, send, Refused(503, fault))
+                await _refuse(scope, receive, send, Denial(401, reason))
+            elif not _is_open(scope) and (fault := await self.state.unopened()) is not None:
+                await _refuse(scope, receive, send, Denial(503, fault))
             else:
                 await self._route(scope, receive, send)
         finally:
-            slot.release()
+            requester.slot.release()
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; an error that a route lets through is answered with its code."""
@@ -181,7 +191,7 @@ def _is_open(scope: Scope) -> bool:
     return is_open and scope["method"] in ("GET", "HEAD")
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Denial) -> None:
     if scope["type"] == "websocket":
         await refuse_socket(receive, send)
         return

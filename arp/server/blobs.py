@@ -1,15 +1,15 @@
 """`/_api/blobs/…`: the files of a session, for those to whom the session belongs.
 
-Theory of operation. The path names the session, the content by its hash, and a name to keep it
-under. Who knows what a file contains can tell its hash, so that alone opens nothing: the session
-must be the asker's, and must itself hold the file. What the bytes are is decided
-by the bytes: only raster images are shown, everything else is a download, and nothing may run.
+Theory of operation. The path has the session, the hash of the content, and a name for
+downloads. Whoever has a file can compute its hash, so a hash alone opens nothing: the session must
+belong to the caller and contain the file. The type is decided by the content: only raster images
+are shown, everything else is a download, and no script may run.
 
-A page cannot send a token in `src` and links. So there is a cookie that opens a user's files: for
-`GET /_api/blobs/…` and nothing else, only for the user who asked for it, only for a while, and only
-on the server's own pages: `SameSite=Strict`, and files say `Cross-Origin-Resource-Policy:
-same-origin`. Its key lives as long as the process. Its name is this server's own, since cookies do
-not tell ports apart.
+A page cannot send a token with `src` and links. So there is a cookie that opens a user's files: for
+`GET /_api/blobs/…` and nothing else, for the user who requested it, for an hour, and on the
+server's own pages only (`SameSite=Strict`; files have `Cross-Origin-Resource-Policy: same-origin`).
+Its key lives as long as the process. Each server has its own cookie name, since browsers send
+cookies to all ports of a host.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "private, max-age=86400, immutable",
 }
-"""The content of an address never changes; who may see it may keep it for a day."""
+"""The content of an address never changes; a browser may cache it for a day."""
 
 HEAD_BYTES = 16
-"""Enough to know an image by."""
+"""Enough to recognise an image."""
 
 
 def blob_routes(state: ServerState, cookie: FileCookie) -> list[BaseRoute]:
-    """Gives the routes."""
+    """Return the routes."""
     blobs = _Blobs(state, cookie)
     return [
         Route(PREFIX + "cookie", blobs.cookie, methods=["POST"]),
@@ -57,7 +57,7 @@ def blob_routes(state: ServerState, cookie: FileCookie) -> list[BaseRoute]:
 
 
 def raster_type(head: bytes) -> str | None:
-    """Tells which image a file is by its first bytes; `None` for all that could be anything else.
+    """Return which image a file is by its first bytes; `None` for all that could be anything else.
 
     No SVG: it can carry scripts.
     """
@@ -99,7 +99,7 @@ class _Blobs:
                 return _in_memory(await files.read(named.sha256), named.name)
             return _on_disk(path, await asyncio.to_thread(_head, path), named.name)
         except (SessionNotFound, BlobNotFound):
-            # One answer: whether somebody else has it is nobody's business.
+            # One answer for both, so that nobody learns what others have.
             raise SessionNotFound("no such file") from None
 
 
@@ -132,32 +132,32 @@ def _in_memory(data: bytes, name: str) -> Response:
 # -- the cookie ------------------------------------------------------------------------------------
 
 LIFE_S = 3600
-"""How long one is good; a page asks for the next one before."""
+"""How long a cookie is valid; a page requests the next one before."""
 
 
 class FileCookie:
-    """Gives cookies, and knows its own again."""
+    """Signs cookies, and checks them."""
 
     def __init__(self) -> None:
         self.name = f"arp_files_{secrets.token_hex(4)}"
         self._key = secrets.token_bytes(32)
 
     def header(self, scope: Scope, principal: Principal, now_s: float) -> str:
-        """Gives `Set-Cookie` for a user.
+        """Return `Set-Cookie` for a user.
 
         Args:
             scope: Of the request that asks.
             principal: Who asks.
             now_s: Seconds since 1970.
         """
-        said = f"{_as_text(principal.name)}.{int(now_s) + LIFE_S}"
+        content = f"{_as_text(principal.name)}.{int(now_s) + LIFE_S}"
         place = scope.get("root_path", "") + PREFIX.rstrip("/")
         safe = "; Secure" if scope.get("scheme") == "https" else ""
-        kept = f"{self.name}={said}.{self._sign(said)}; Path={place}; Max-Age={LIFE_S}"
-        return f"{kept}; HttpOnly; SameSite=Strict{safe}"
+        cookie = f"{self.name}={content}.{self._sign(content)}; Path={place}; Max-Age={LIFE_S}"
+        return f"{cookie}; HttpOnly; SameSite=Strict{safe}"
 
     def principal(self, scope: Scope, now_s: float) -> Principal | None:
-        """Tells to whom the cookie of a request was given; `None` if it opens nothing here."""
+        """Return to whom the cookie of a request was given; `None` if it opens nothing here."""
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         if scope.get("method") not in ("GET", "HEAD") or not path.startswith(PREFIX):
             return None
@@ -171,14 +171,14 @@ class FileCookie:
             morsel = SimpleCookie(header).get(self.name)
         except CookieError:
             return None
-        said, _, signature = (morsel.value if morsel is not None else "").rpartition(".")
-        if not hmac.compare_digest(signature.encode(), self._sign(said).encode()):
+        content, _, signature = (morsel.value if morsel is not None else "").rpartition(".")
+        if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
             return None
-        user, _, until = said.partition(".")
+        user, _, until = content.partition(".")
         return Principal(_as_name(user)) if int(until) > now_s else None
 
-    def _sign(self, said: str) -> str:
-        return hmac.new(self._key, said.encode(), "sha256").hexdigest()
+    def _sign(self, content: str) -> str:
+        return hmac.new(self._key, content.encode(), "sha256").hexdigest()
 
 
 def _as_text(name: str) -> str:

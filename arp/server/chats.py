@@ -20,9 +20,9 @@ from arp.protocol.screen import ToolRun, is_text_part
 from arp.server.answers import json_response
 from arp.server.state import ServerState
 from arp.session.window import PastTurn
-from arp.store.said import Match
-from arp.store.store import SessionMeta
-from arp.transport.event_stream import EventWriter, stream
+from arp.store.session_meta import SessionMeta
+from arp.store.turn_text import Match
+from arp.transport.event_stream import ReadyEvents, event, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
@@ -51,7 +51,7 @@ _change_decoder = msgspec.json.Decoder(Change)
 
 
 def chat_routes(state: ServerState) -> list[BaseRoute]:
-    """Gives the routes of this file."""
+    """Return the routes of this file."""
     chats = _Chats(state)
     return [
         Route("/_api/arp", chats.hello),
@@ -146,7 +146,7 @@ class _Chats:
 
 
 def bounded(text: str | None, default: int, most: int) -> int:
-    """Reads a count from a query; what is no count is the default."""
+    """Read a count from a query; what is no count is the default."""
     if text is None or not (text.isascii() and text.isdigit()):
         return default
     return max(1, min(int(text[:9]), most))
@@ -155,23 +155,23 @@ def bounded(text: str | None, default: int, most: int) -> int:
 async def _messages(
     hub: Hub, live: LiveSession, before: str | None, limit: int
 ) -> list[JsonObject]:
-    """Gives the turns before one (or the newest), each as a pair of messages with their times."""
+    """Return the turns before one (or the newest), each as a pair of messages with their times."""
     turns = await hub.history.page(live, before, limit)
     times = await hub.history.times(live.id, turns)
     out: list[JsonObject] = []
     for past in turns:
         turn, (started, ended) = past.turn, times[past.number]
         for echo in turn.inputs[:1]:
-            said = echo.data.get("text", "")
-            content = said if isinstance(said, str) else ""
-            told = {"input_type": echo.input_type, "data": echo.data}
+            text = echo.data.get("text", "")
+            content = text if isinstance(text, str) else ""
             out.append(
                 {
                     "role": "user",
                     "content": content,
                     "timestamp": started,
                     "turn_id": turn.id,
-                    **told,
+                    "input_type": echo.input_type,
+                    "data": echo.data,
                 }
             )
         shown = [part for part in past.output if "/" not in part.id]
@@ -184,7 +184,7 @@ async def _messages(
 
 
 def _parts(past: PastTurn) -> list[JsonObject]:
-    """Gives the order of texts and components; texts stand in `content` one after the other."""
+    """Return the order of texts and components; texts stand in `content` one after the other."""
     return [
         {"id": part.id, "characters": len(part.props["content"])}
         if is_text_part(part, past.turn.id)
@@ -194,7 +194,7 @@ def _parts(past: PastTurn) -> list[JsonObject]:
 
 
 def _tools(past: PastTurn) -> list[JsonObject]:
-    """Gives the uses of tools, each with its place among the parts (protocol.md 2.3)."""
+    """Return the uses of tools, each with its place among the parts (protocol.md 2.3)."""
     places = {mark.number: mark.behind for mark in past.turn.marks if mark.kind == "tool"}
     return [
         {**tool_object(run), "behind": msgspec.to_builtins(places[number])}
@@ -203,7 +203,7 @@ def _tools(past: PastTurn) -> list[JsonObject]:
 
 
 def chat_row(meta: SessionMeta) -> JsonObject:
-    """Gives a chat as lists have it."""
+    """Return a chat as lists have it."""
     return {
         "id": meta.id,
         "workflow_name": meta.workflow,
@@ -218,7 +218,7 @@ def chat_row(meta: SessionMeta) -> JsonObject:
 
 
 def found_row(match: Match) -> JsonObject:
-    """Gives a chat that was found, and where."""
+    """Return a chat that was found, and where."""
     row = chat_row(match.meta)
     if match.turn_id is not None:
         row["match"] = {"turn_id": match.turn_id, "text": match.excerpt}
@@ -239,6 +239,8 @@ def tool_object(run: ToolRun) -> JsonObject:
 
 
 class _ChatEvents:
+    """What changes in the asker's list of chats, for lists in other tabs."""
+
     def __init__(self, state: ServerState) -> None:
         self._state = state
 
@@ -247,33 +249,19 @@ class _ChatEvents:
         outbox = QueueOutbox()
 
         def tell(changed: SessionMeta | str) -> None:
-            outbox.send([_named(changed)])
+            outbox.send([_changed(changed)])
             if outbox.buffered > MOST_BYTES:
                 outbox.close(1013, "too slow")
 
         stop = hub.directory.listing.listen(scope["arp"].principal.name, tell)
-        self._state.streams.add(outbox)
         try:
-            await stream(receive, send, outbox, ChatWriter())
+            with self._state.streaming(outbox):
+                await stream(receive, send, outbox, ReadyEvents())
         finally:
-            self._state.streams.discard(outbox)
             stop()
 
 
-def _named(changed: SessionMeta | str) -> bytes:
+def _changed(changed: SessionMeta | str) -> bytes:
     if isinstance(changed, str):
-        return b"removed\n" + encode_json({"id": changed})
-    return b"chat\n" + encode_json(chat_row(changed))
-
-
-class ChatWriter(EventWriter):
-    """Turns each change into one event; its first line is the event's name."""
-
-    def begin(self) -> bytes:
-        """Says that the stream has begun."""
-        return b": \n\n"
-
-    def event(self, frame: bytes) -> bytes:
-        """Gives one event."""
-        name, _, data = frame.partition(b"\n")
-        return b"event: " + name + b"\ndata: " + data + b"\n\n"
+        return event(encode_json({"id": changed}), name="removed")
+    return event(encode_json(chat_row(changed)), name="chat")

@@ -1,15 +1,15 @@
-"""Connections of the HTTP server: how many, how long until a request is whole, and for whom.
+"""Limits on connections of the HTTP server: their number, and the time until a request is complete.
 
-Theory of operation. uvicorn waits for ever for a request that does not come. Here each connection
-is *unfinished* until its request is whole: one timer looks through the unfinished ones, and closes
-those that are late. An address that has too many of them loses those that have waited longest, so
-that half-open connections keep nobody from being served.
+Theory of operation. uvicorn waits forever for a request that does not come. Here a connection is
+*unfinished* until its request is complete. One timer checks the unfinished ones and closes those
+that are late. If an address has too many of them, those that have waited longest are closed, so
+that half-open connections do not keep others from being served.
 
-The kernel gives a new connection the lowest free descriptor. So its number tells how many are in
-use, by whomever: from a certain one on, who comes is told 503, and the ones above stay free for the
-ledger, for files and for agents.
+The kernel gives a new connection the lowest free descriptor. So its number says how many are in use
+by the whole process: from a certain number on, a new connection gets 503, and the descriptors above
+stay free for the ledger, for files and for agents.
 
-All this holds where `arp serve` listens. Under another ASGI server that one is responsible.
+This holds where `arp serve` listens. Under another ASGI server, that server is responsible.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ else:
 logger = logging.getLogger(__name__)
 
 Phase = Literal["done", "header", "body", "rest"]
-"""What a connection owes us: nothing, a request's headers, more of its body, or the rest of a body
-that nobody reads any more since the answer is out."""
+"""What is still to come: nothing, a request's headers, more of its body, or the rest of a body that
+nobody reads any more, since the answer has been sent."""
 
 MAX_TICK_S: Final = 1.0
 WARN_EVERY_S: Final = 60.0
 
 
 def answer(status: str, reason: str, *headers: str) -> bytes:
-    """Gives a whole answer that ends a connection."""
+    """Return a whole answer that ends a connection."""
     payload = {"error": reason, "code": int(ErrorCode.RATE_LIMITED), "retryable": True}
     body = json.dumps({"v": 1, "type": "error", "payload": payload}).encode()
     lines = (
@@ -67,7 +67,7 @@ TOO_LATE: Final = answer("408 Request Timeout", "the request did not come in tim
 TOO_LONG: Final = answer("431 Request Header Fields Too Large", "the headers are too long")
 
 
-class Watch:
+class ConnectionWatch:
     """The connections of one server."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Watch:
     ) -> None:
         self.bounds = bounds
         self.is_proxy = is_proxy
-        """Tells whether many clients come from an address, so that it has no share of its own."""
+        """Whether many clients come from an address, so that it is not counted as one."""
         self.unfinished: dict[str, dict[WatchedHttp, None]] = {}
         """Connections whose request is not whole, by address."""
         self.connections: Counter[str] = Counter()
@@ -91,7 +91,7 @@ class Watch:
         self._warned_at = float("-inf")
 
     def refusal(self, address: str, descriptor: int) -> bytes | None:
-        """Gives the answer for a connection for which there is no room; `None` if there is."""
+        """Return the answer for a connection for which there is no room; `None` if there is."""
         most, bound = self._most, self.bounds.max_connections_per_address
         if most is not None:
             bound = min(bound, most * 3 // 4)
@@ -110,23 +110,23 @@ class Watch:
             logger.warning("a connection was refused: %s", why)
 
     def joined(self, address: str) -> None:
-        """Counts a connection."""
+        """Count a connection."""
         self.connections[address] += 1
 
     def left(self, address: str) -> None:
-        """Counts a connection no longer."""
+        """Count a connection no longer."""
         self.connections[address] -= 1
         if not self.connections[address]:
             del self.connections[address]
 
     def begin(self, connection: WatchedHttp) -> None:
-        """Waits for the rest of a request."""
+        """Wait for the rest of a request."""
         self.unfinished.setdefault(connection.address, {})[connection] = None
         if self._timer is None:
             self._wait()
 
     def end(self, connection: WatchedHttp) -> None:
-        """Waits no longer: the request is whole, or the connection is gone."""
+        """Wait no longer: the request is whole, or the connection is gone."""
         mine = self.unfinished.get(connection.address)
         if mine is not None:
             mine.pop(connection, None)
@@ -137,7 +137,7 @@ class Watch:
         self._timer = asyncio.get_running_loop().call_later(self._tick_s, self._look)
 
     def _look(self) -> None:
-        """Closes what is late, and of each address what is too much."""
+        """Close connections that are late, and of each address those that are too many."""
         now = asyncio.get_running_loop().time()
         for address, mine in list(self.unfinished.items()):
             for connection in list(mine):
@@ -149,9 +149,9 @@ class Watch:
             self._wait()
 
     def _thin_out(self, mine: dict[WatchedHttp, None], now: float) -> None:
-        """Closes those that have waited longest.
+        """Close those that have waited longest.
 
-        Who has just come is spared: many may come at once, whose requests are read in a moment.
+        New ones are spared: many may come at once, whose requests are read in a moment.
         """
         waiting = [one for one in mine if one.waited_s(now) >= self._tick_s]
         waiting.sort(key=WatchedHttp.patience)
@@ -160,18 +160,18 @@ class Watch:
 
 
 class WatchedHttp(HttpBase):
-    """uvicorn's HTTP protocol, either of them, under a watch."""
+    """uvicorn's HTTP protocol, with either parser, whose connections are watched."""
 
-    watch: Watch
+    watch: ConnectionWatch
     address = ""
     _phase: Phase = "done"
     _deadline = 0.0
     _header_bytes = 0
     _known: Any = None
-    """The request and its answer, as uvicorn has it, of which the headers have come."""
+    """The request whose headers have come, as uvicorn has it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Counts the connection, or refuses it."""
+        """Count the connection, or refuse it."""
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple) and not self.watch.is_proxy(peer[0]):
@@ -186,13 +186,13 @@ class WatchedHttp(HttpBase):
         self._expect("header")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Counts the connection no longer."""
+        """Count the connection no longer."""
         self._expect("done")
         self.watch.left(self.address)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Reads, and looks what is still to come."""
+        """Read, and note what is still to come."""
         super().data_received(data)
         heir = self.transport.get_protocol()
         if heir is self:
@@ -204,7 +204,7 @@ class WatchedHttp(HttpBase):
             heir.on_lost = lambda: watch.left(address)
 
     def on_response_complete(self) -> None:
-        """Looks what has come of a request that waited behind the answer."""
+        """Note what has come of a request that waited behind the answer."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._note(0)
@@ -222,12 +222,12 @@ class WatchedHttp(HttpBase):
             self._expect("rest" if cycle.response_complete else "body")
         elif cycle is not None and not cycle.response_complete:
             self._expect("done")
-        elif size:  # without, uvicorn's own timer runs, which ends what is kept alive
+        elif size:  # otherwise uvicorn's own keep-alive timer runs
             self._expect("header")
 
     def _expect(self, phase: Phase) -> None:
         bounds, now = self.watch.bounds, self.loop.time()
-        if phase == "body":  # every byte of it gives more time
+        if phase == "body":  # every byte of it extends the deadline
             self._deadline = now + bounds.body_s
         elif phase != self._phase:
             self._deadline = now + (bounds.header_s if phase == "header" else bounds.body_s)
@@ -239,52 +239,52 @@ class WatchedHttp(HttpBase):
                 self.watch.begin(self)
 
     def waited_s(self, now: float) -> float:
-        """Gives how long nothing has come that gave it more time."""
+        """Return how long nothing has come that would extend its deadline."""
         bounds = self.watch.bounds
         return (
             now - self._deadline + (bounds.header_s if self._phase == "header" else bounds.body_s)
         )
 
     def patience(self) -> tuple[bool, float]:
-        """Gives an order: who is closed first has shown least of its request, longest ago."""
+        """Return a sort key: who sent least of the request, longest ago, comes first."""
         return self._phase != "header", self._deadline
 
     def look(self, now: float) -> None:
-        """Closes the connection if it is late."""
+        """Close the connection if it is late."""
         is_held = self.flow.read_paused and not self.transport.is_closing()
-        if is_held:  # it is the application that does not read
+        if is_held:  # the application does not read, so it is not the client's fault
             self._deadline = max(self._deadline, now + self.watch.bounds.body_s)
         if now >= self._deadline:
             self.drop()
 
     def abort(self) -> None:
-        """Closes the connection at once."""
+        """Close the connection at once."""
         self._expect("done")
         self.transport.abort()
 
     def drop(self) -> None:
-        """Closes the connection, with an answer if a request had begun and has none."""
-        if self.transport.is_closing():  # and the other side did not even take the last answer
+        """Close the connection, with an answer if a request had begun and has none."""
+        if self.transport.is_closing():  # the client did not even take the last answer
             self.abort()
             return
         begun = self._phase == "body" or (self._phase == "header" and self._header_bytes > 0)
         self._close(TOO_LATE if begun else b"")
 
-    def _close(self, told: bytes) -> None:
+    def _close(self, answer: bytes) -> None:
         cycle = self.cycle
-        if told and (cycle is None or cycle.response_complete or not cycle.response_started):
-            self.transport.write(told)
+        if answer and (cycle is None or cycle.response_complete or not cycle.response_started):
+            self.transport.write(answer)
         self._deadline = 0.0
         self.transport.close()
 
 
-def watched_http(watch: Watch, base: type[asyncio.Protocol] = AutoHTTPProtocol) -> Any:
-    """Gives the protocol class for uvicorn."""
+def watched_http(watch: ConnectionWatch, base: type[asyncio.Protocol] = AutoHTTPProtocol) -> Any:
+    """Return the protocol class for uvicorn."""
     return type("WatchedHttpProtocol", (WatchedHttp, base), {"watch": watch})
 
 
 def descriptor_limit() -> int | None:
-    """Gives how many descriptors this process may have open; `None` if that is not bounded."""
+    """Return how many descriptors this process may have open; `None` if that is not bounded."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,9 +1,9 @@
-"""Ends a process in time, whatever an agent's code is still doing; and only when it is to end.
+"""Ends the process in time, whatever an agent's code is still doing, and not before.
 
-Theory of operation. When `run_to_end` comes to its end, turns are closed and the ledger is written.
-What is left may be a task that swallows its cancel, or a thread in a blocking call
-(`asyncio.to_thread`): both get a moment, then the process ends without them. An agent that blocks
-the loop keeps the server from coming so far: then a `Deadline` ends the process.
+Theory of operation. When `run_to_end` returns, turns are closed and the ledger is written. What is
+left may be a task that swallows its cancel, or a thread in a blocking call (`asyncio.to_thread`):
+both get a moment, then the process ends without them. If an agent blocks the loop, the server
+cannot get that far; then a `Deadline` ends the process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATIENCE_S = 0.5
 STOP_MARGIN_S = 4.0
 """What a stop may take besides `stop_grace_s`; then the process ends, whatever an agent does.
 
-Ten seconds in all, as it stands: what starts and stops servers kills them soon after.
+With the default that is ten seconds in all: supervisors kill a process soon after.
 """
 
 
@@ -39,12 +39,12 @@ def run_to_end(
     make_loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
     has_signals: Callable[[], bool] = lambda: False,
 ) -> T:
-    """Runs a coroutine in a new loop; waits at its end for no task that ignores its cancel.
+    """Run a coroutine in a new loop; at its end, do not wait for tasks that ignore their cancel.
 
     Args:
         main: What to run.
-        make_loop: Gives the loop; `None` = asyncio's own.
-        has_signals: Tells whether signals go to a handler of ours now. Then a `KeyboardInterrupt`
+        make_loop: Makes the loop; `None` = asyncio's own.
+        has_signals: Returns whether signals go to a handler of ours now. Then a `KeyboardInterrupt`
             or `SystemExit` in the loop comes from the code of an agent: it ends a task of that
             agent, and the loop goes on.
     """
@@ -80,7 +80,7 @@ def _run(
 
 
 class Deadline:
-    """Ends the process when it has not ended in time after it was asked to.
+    """Ends the process if it has not ended in time after it was asked to.
 
     The thread that does it waits from the beginning: a signal handler must not start one.
     """
@@ -92,11 +92,11 @@ class Deadline:
         threading.Thread(target=self._run, name="arp-deadline", daemon=True).start()
 
     def begin(self) -> None:
-        """Counts from now; may be called from a signal handler."""
+        """Count from now; may be called from a signal handler."""
         self._begun.set()
 
     def cancel(self) -> None:
-        """Lets the process live: it has come to its end by itself."""
+        """Stop counting: the process has finished by itself."""
         self._is_over.set()
         self._begun.set()
 
@@ -129,7 +129,7 @@ async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process, if need be over the heads of threads that do not end."""
+    """End the process, without threads that do not end in time."""
     sys.stdout.flush()
     deadline = time.monotonic() + PATIENCE_S
     current = threading.current_thread()

@@ -31,14 +31,14 @@ class _Monitoring:
         self._state = state
 
     async def health(self, _: Request) -> Response:
-        """Say whether this process serves sessions now; before the first request it could."""
+        """Answer whether this process serves sessions; before the first request, that it could."""
         trouble = self._state.running.trouble if self._state.running is not None else ""
         if trouble:
             return JSONResponse({"status": "failing", "reason": trouble}, 503)
         return JSONResponse({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """Say whether the ledger is open and can be read, and what is known of its facts.
+        """Answer whether the ledger is open and can be read, and what is known of its facts.
 
         Facts are verified in the background, if that is due. Broken sessions are named to their
         owner; others get their number.
@@ -58,7 +58,7 @@ class _Monitoring:
         return json_response({"status": "ready", "verification": found})
 
     async def metrics(self, _: Request) -> Response:
-        """Give the figures of this moment: they are read from the hub, and kept nowhere else."""
+        """Answer with the figures of this moment, which are read from the hub and kept nowhere."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(HubCollector(await self._state.hub(), self._state.in_transports))
         return Response(generate_latest(registry), media_type="text/plain; version=0.0.4")

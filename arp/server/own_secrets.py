@@ -1,4 +1,4 @@
-"""The server's own secrets: what its process knows must not stand in a ledger or a log."""
+"""Keeps the secrets of the server's own process out of the ledger and the log."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from arp.redact.settings import Redaction
 def with_own_secrets(
     redaction: Redaction, environment: Mapping[str, str], token: str | None
 ) -> Redaction:
-    """Gives what to take out of facts, with the secrets that the process has.
+    """Return what to take out of facts, with the secrets that the process has.
 
     Args:
         redaction: As it was set.
         environment: Of the process; left alone if `redaction` says so.
-        token: That whoever connects must have.
+        token: The one that clients must have.
     """
     found = secrets_of(environment) if redaction.environment else ()
     own = () if token is None else (token,)
@@ -30,10 +30,10 @@ def with_own_secrets(
 
 
 class RedactingFormatter(logging.Formatter):
-    """Writes what another formatter does, tracebacks and all, without secrets.
+    """Formats records as another formatter does, tracebacks included, without secrets.
 
-    What an agent raised or was sent stands in messages and tracebacks: every character of them is
-    visible. The colours that the other formatter adds stay.
+    Messages and tracebacks contain what an agent raised or received, so control characters in them
+    are made visible. The colours that the other formatter adds stay.
     """
 
     def __init__(self, inner: logging.Formatter | None, redactor: Redactor) -> None:
@@ -42,9 +42,9 @@ class RedactingFormatter(logging.Formatter):
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """Gives one record as text."""
+        """Return one record as text."""
         shown = copy.copy(record)
-        # Else the HTTP server tells of itself, or of an address, which it writes with escapes.
+        # The others are the HTTP server's own, which uses escapes for colours and addresses.
         if not hasattr(record, "color_message") and record.name != "uvicorn.access":
             shown.msg, shown.args = sanitise(record.getMessage()), None
         if record.exc_info:
@@ -53,7 +53,7 @@ class RedactingFormatter(logging.Formatter):
 
 
 def redact_logs(redaction: Redaction) -> None:
-    """Lets every handler of the root logger and of the HTTP server write without secrets.
+    """Make every handler of the root logger and of the HTTP server write without secrets.
 
     Args:
         redaction: What to take out, the process's own secrets among it.

@@ -1,14 +1,15 @@
-"""The pages: files of the package, with headers that let them do only what they must.
+"""The pages: files of the package, with headers that permit only what they need.
 
-Theory of operation. `make web` writes the files and `manifest.json`. A name with a hash in it
-never means other content, so browsers may keep it; `index.html`, which names them, is asked for
-each time. What was compressed when it was made is sent compressed to whoever takes that. They are
-few and small: each is read when it is first asked for, and kept in memory until it changes. The
-page's own style and first lines of script stand in the document, so that it shows at once; the
-policy names them by their hashes.
+Theory of operation. `make web` writes the files and `manifest.json`. A file with a hash in its name
+never changes, so browsers may cache it; `index.html`, which refers to them, is requested each time.
+Files that were compressed by the build are sent compressed to clients that accept that. They are
+few and small: each is read on its first request, and cached in memory until it changes. The page's
+own style and first lines of script are in the document, so that it shows at once; the policy allows
+them by their hashes.
 
-`/_inspect` shows what is happening in a session, and why it failed. It is files alone, and asks the
-control plane as anyone would; so the files are open like the chat page's: what they show is not.
+`/_inspect` shows what is happening in a session, and why it failed. It consists of files
+that ask the control plane as any client does. So the files are open, like those of the chat page;
+what they show needs a token.
 """
 
 from __future__ import annotations
@@ -17,15 +18,14 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 STATIC = Path(__file__).parent / "static"
 
@@ -39,9 +39,9 @@ POLICY = (
     "form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html"
 )
-"""Lit makes its templates through the policy `lit-html`; nothing else may make HTML of a text.
+"""Lit makes its templates with the policy `lit-html`; nothing else may turn a text into HTML.
 
-The frames are those of `pictures`: no other page of ours lets itself be framed.
+The frames are those of `pictures`; no other page of ours may be framed.
 """
 
 HEADERS = {
@@ -57,7 +57,7 @@ HEADERS = {
 FOR_EVER = "public, max-age=31536000, immutable"
 
 ENCODINGS = {"br": ".br", "gzip": ".gz"}
-"""Content encodings in the order in which they are preferred, and how their files end."""
+"""Content encodings, preferred ones first, and the endings of their files."""
 
 TYPES: Final = {
     ".css": "text/css; charset=utf-8",
@@ -71,12 +71,17 @@ TYPES: Final = {
 _HASHED = re.compile(r"-[\w-]{8}\.(?:js|css)$")
 
 _NAME = re.compile(r"[\w-]+\.[a-z]+")
-"""A file of the folder itself: no way up, and none down."""
+"""A file of the folder itself, not above or below it."""
 
 
 def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
-    """Gives the page at `/` and its files at `/_static/`."""
-    files = _Files(folder)
+    """Return the page at `/` with its files at `/_static/`, and `/_inspect` with its own."""
+    page = ("/", "/_static/", folder)
+    return [*_routes(*page), *_routes(INSPECT, f"{INSPECT}/", INSPECT_FILES)]
+
+
+def _routes(path: str, prefix: str, folder: Path) -> list[BaseRoute]:
+    files = _PageFiles(folder)
 
     async def index(request: Request) -> Response:
         return files.response("index.html", request)
@@ -84,11 +89,11 @@ def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
     async def file(request: Request) -> Response:
         return files.response(request.path_params["name"], request)
 
-    return [Route("/", index), Route("/_static/{name:path}", file)]
+    return [Route(path, index), Route(prefix + "{name:path}", file)]
 
 
 def accepted_encodings(header: str) -> set[str]:
-    """Gives the names in an `Accept-Encoding` that are not ruled out by `q=0`."""
+    """Return the names in an `Accept-Encoding` that are not ruled out by `q=0`."""
     accepted = set()
     for part in header.lower().split(","):
         name, _, parameters = part.partition(";")
@@ -99,7 +104,7 @@ def accepted_encodings(header: str) -> set[str]:
 
 
 def policy_of(page: bytes) -> str:
-    """Gives the policy of a document: as `POLICY`, and what stands in it is allowed by its hash."""
+    """Return the policy of a document: `POLICY`, with the hashes of its scripts and styles."""
     policy = POLICY
     for tag, source in (("script", "script-src"), ("style", "style-src")):
         inside = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), page, re.DOTALL)
@@ -121,7 +126,7 @@ class _File(Struct, frozen=True):
     etag: str
 
 
-class _Files:
+class _PageFiles:
     """Files of a folder with the page's headers, compressed where they can be."""
 
     def __init__(self, folder: Path) -> None:
@@ -129,7 +134,7 @@ class _Files:
         self._kept: dict[str, _File] = {}
 
     def response(self, name: str, request: Request) -> Response:
-        """Gives a file, compressed or not.
+        """Return a file, compressed or not.
 
         Raises:
             HTTPException: 404, there is none of that name.
@@ -153,7 +158,7 @@ class _Files:
         return Response(b"" if request.method == "HEAD" else sent.body, headers=headers)
 
     def _packed(self, name: str, file: _File, headers: Headers) -> tuple[_File, str | None]:
-        """Gives the file to send for a name, and its content encoding."""
+        """Return the file to send for a name, and its content encoding."""
         accepted = accepted_encodings(headers.get("accept-encoding", ""))
         for encoding, ending in ENCODINGS.items():
             if encoding in accepted and (packed := self._read(name + ending)) is not None:
@@ -161,7 +166,7 @@ class _Files:
         return file, None
 
     def _read(self, name: str) -> _File | None:
-        # Without a thread: reading them takes less time than going to one and back.
+        # Without a thread: reading takes less time than the switch to one and back.
         path = self._folder / name
         try:
             stat = path.stat()
@@ -173,22 +178,3 @@ class _Files:
         except OSError:
             return None
         return kept
-
-
-class _InspectFiles(StaticFiles):
-    """The files of `/_inspect`, which are neither compressed nor named by their content."""
-
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(*args, **kwargs)
-        response.headers.update(HEADERS)
-        return response
-
-
-def inspect_routes() -> list[BaseRoute]:
-    """Return the page, and its files below it."""
-    files = _InspectFiles(directory=INSPECT_FILES)
-    return [Route(INSPECT, _inspect), Mount(INSPECT, files)]
-
-
-async def _inspect(_: Request) -> Response:
-    return FileResponse(INSPECT_FILES / "index.html", headers=HEADERS)

@@ -1,10 +1,10 @@
 """`/_picture`: one picture from elsewhere, in a frame that may fetch that and nothing else.
 
-Theory of operation. The page's policy lets no picture come from elsewhere, whatever an agent says
-and whatever we draw by mistake. A picture that the reader has allowed is shown in a frame: a
-document in an origin of its own (`sandbox`), whose policy names the host of that picture alone, so
-that not even a redirect leads further. It learns nothing of the page; the page learns how large the
-picture is. The server fetches nothing itself.
+Theory of operation. The page's policy blocks pictures from elsewhere, whatever an agent sends. A
+picture that the reader has allowed is shown in a frame: a document with an origin of its own
+(`sandbox`), whose policy allows the host of that picture alone, so that not even a redirect leads
+elsewhere. The frame learns nothing about the page; the page learns the size of the picture. The
+server fetches nothing itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from arp.server.page import HEADERS
 PICTURE: Final = "/_picture"
 
 MAX_ADDRESS: Final = 4096
-"""Characters; more than what servers take in a request line helps nobody."""
+"""Characters; servers take no longer request line."""
 
 STYLE: Final = (
     ":root{color-scheme:light dark}html,body{height:100%;margin:0;overflow:hidden}"
@@ -37,19 +37,19 @@ SCRIPT: Final = (
     "tell=size=>parent.postMessage({arpPicture:size},location.origin);"
     "p.decode().then(()=>tell([p.naturalWidth,p.naturalHeight]),()=>tell(null))"
 )
-"""Tells the page above, and nobody else, the size in pixels; `null` if the picture did not come."""
+"""Sends the size in pixels to the page around it only; `null` if the picture did not load."""
 
 _AUTHORITY = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z0-9_-]+(?::[0-9]{1,5})?", re.IGNORECASE)
-"""What a policy can name: no user, no marks that end a directive."""
+"""What a policy can contain: no user name, no characters that end a directive."""
 
 
 def picture_routes() -> list[BaseRoute]:
-    """Gives the frame."""
+    """Return the frame."""
     return [Route(PICTURE, _frame)]
 
 
 def origin_of(address: str) -> str | None:
-    """Gives `scheme://host:port` of a picture's address; `None` if it is none that can be shown."""
+    """Return `scheme://host:port` of a picture's address; `None` if it cannot be shown."""
     if len(address) > MAX_ADDRESS:
         return None
     try:
@@ -62,7 +62,7 @@ def origin_of(address: str) -> str | None:
 
 
 def frame_policy(origin: str) -> str:
-    """Gives the policy of the frame of a picture from there."""
+    """Return the policy of the frame of a picture from there."""
     return (
         f"default-src 'none'; img-src {origin}; script-src {_hash(SCRIPT)}; "
         f"style-src {_hash(STYLE)}; base-uri 'none'; form-action 'none'; "
@@ -75,7 +75,7 @@ def _hash(text: str) -> str:
 
 
 async def _frame(request: Request) -> Response:
-    """A frame with the picture that `src` names; `fit=cover` fills it."""
+    """Return a frame with the picture that `src` names; `fit=cover` fills it."""
     # Browsers say where a request comes from; on plain HTTP they do not, and the policy decides.
     came = (request.headers.get("sec-fetch-dest"), request.headers.get("sec-fetch-site"))
     if came not in ((None, None), ("iframe", "same-origin")):

@@ -1,6 +1,6 @@
 """An application over standard input and output: `arp serve --stdio` and `arp app-server`.
 
-Nothing but the protocol stands on standard output, also when an agent prints, or what it calls.
+Standard output carries the protocol alone: what an agent prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from arp.transport.stdio import serve_stdio
 
 
 def take_stdout() -> BinaryIO:
-    """Gives standard output to the protocol alone; what is printed from now on goes to stderr."""
+    """Return standard output for the protocol alone; what is printed from now on goes to stderr."""
     sys.stdout.flush()
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -33,18 +33,18 @@ def take_stdout() -> BinaryIO:
 
 
 Make: TypeAlias = Callable[[QueueOutbox], Conversation]
-"""Gives our end of a conversation."""
+"""Makes our end of a conversation."""
 
 Finish: TypeAlias = Callable[[], Awaitable[None]]
-"""Ends the application, when nothing more comes in."""
+"""Ends the application when the input has ended."""
 
 
 Begin: TypeAlias = Callable[[ServerState], Awaitable[tuple[Make, Finish]]]
-"""Begins to serve, and gives what a conversation needs."""
+"""Starts to serve, and returns what a conversation needs."""
 
 
 def serve_pipes(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Serves the one renderer at the other end, until it closes its end or a signal comes.
+    """Serve the one renderer at the other end, until it closes its end or a signal comes.
 
     Raises:
         StoreError: The ledger cannot be opened.
@@ -53,7 +53,7 @@ def serve_pipes(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
 
 
 def serve_control(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Serves the one program at the other end, in JSON-RPC, as `serve_pipes` serves a renderer.
+    """Serve the one program at the other end, in JSON-RPC, as `serve_pipes` serves a renderer.
 
     Raises:
         StoreError: The ledger cannot be opened.
@@ -62,7 +62,7 @@ def serve_control(state: ServerState, stdin: BinaryIO, stdout: BinaryIO) -> None
 
 
 async def _known_already(token: str) -> Principal | None:
-    """Return who a token belongs to. Nobody asks: whoever has our pipes is let in without one."""
+    """Return who a token belongs to. It is not called: who has our pipes needs no token."""
     return Principal()
 
 
@@ -108,7 +108,7 @@ def _run(state: ServerState, stdin: BinaryIO, stdout: BinaryIO, begin: Begin) ->
             loop.call_soon_threadsafe(talking.cancel)
 
         for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, stop)  # not the loop's own way: an agent may block the loop
+            signal.signal(name, stop)  # not `loop.add_signal_handler`: an agent may block the loop
             handled.append(name)
         with suppress(asyncio.CancelledError):
             await serve_stdio(stdin, stdout, make, finish)

@@ -18,7 +18,7 @@ STOP_S = 12.0
 
 
 def run_reloading(arguments: Sequence[str], target: str) -> int:
-    """Serves in a child until it is interrupted; a change of a Python file starts it again.
+    """Serve in a child until it is interrupted; a change of a Python file starts it again.
 
     Args:
         arguments: Of `arp`, without `--reload`.
@@ -44,7 +44,7 @@ def run_reloading(arguments: Sequence[str], target: str) -> int:
 
 
 def stamps(directory: Path) -> dict[Path, int]:
-    """Gives the modification time of every Python file below a directory, in nanoseconds."""
+    """Return the modification time of every Python file below a directory, in nanoseconds."""
     found: dict[Path, int] = {}
     for path in directory.rglob("*.py"):
         if any(
@@ -60,7 +60,7 @@ def stamps(directory: Path) -> dict[Path, int]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Lets SIGTERM end the child too, as Ctrl-C does."""
+    """Let SIGTERM end the child too, as Ctrl-C does."""
     raise KeyboardInterrupt
 
 

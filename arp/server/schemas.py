@@ -1,6 +1,6 @@
-"""The JSON Schemas of facts and snapshots, with examples: the same for everybody, and no secret.
+"""The JSON Schemas of facts and snapshots, with examples; they are public.
 
-They come from the package itself, so that they are those of the version that is served.
+They come from the package itself, so they fit the version that is served.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from arp.server.answers import json_response
 
 FOLDER: Final = "/schemas/"
-"""Where they are served, to whoever passes the guard."""
+"""Where they are served, without a token."""
 
 HEADERS: Final = {
     "cache-control": "public, max-age=3600",
@@ -34,7 +34,7 @@ def documents() -> dict[str, bytes]:
 
 
 def schema_routes() -> list[BaseRoute]:
-    """Return what serves them."""
+    """Return the routes."""
     return [Route("/schemas", _index), Route(f"{FOLDER}{{name:path}}", _one)]
 
 

@@ -1,4 +1,4 @@
-"""Runs an application under uvicorn: says when it is ready, and stops in good order.
+"""Runs an application under uvicorn: reports when it is ready, and stops gracefully.
 
 Theory of operation. On SIGTERM or SIGINT the server stops listening, tells renderers to come back
 (close code 1012), lets turns finish for a while, parks the rest, and exits within ten seconds.
@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 
 from arp.server.application import Application
-from arp.server.connections import Watch, descriptor_limit, watched_http
+from arp.server.connections import ConnectionWatch, descriptor_limit, watched_http
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.socket_protocol import SocketProtocol
 from arp.server.stalls import Stalls
@@ -32,24 +32,25 @@ DRAIN_S = 1
 SWITCH_S = 0.0005
 """How long a thread waits for the interpreter while another one computes.
 
-The thread that writes the ledger asks for it several times a write. With Python's own 5 ms each,
-text waited longer for that than for the disk while the loop was busy.
+The thread that writes the ledger needs it several times for each write. With Python's default of
+5 ms, text waited longer for the interpreter than for the disk while the loop was busy.
 """
 
 FRAME_FACTOR = 4
-"""How far above the protocol's limit a WebSocket message closes the connection (1009).
+"""A WebSocket message of more than so many times the protocol's limit closes the connection (1009).
 
-Between the two its sender gets a coded error and may go on.
+For a smaller one above the limit, the sender gets a coded error and the connection stays.
 """
 
 
 def configuration(application: Application, **more: Any) -> uvicorn.Config:
-    """Gives uvicorn's settings for an application."""
+    """Return uvicorn's settings for an application."""
     bounds = application.state.served.access.bounds
     max_bytes = application.state.served.settings.limits.max_message_bytes
+    watch = ConnectionWatch(bounds, descriptor_limit(), application.state.guard.is_proxy)
     return uvicorn.Config(
         application,
-        http=watched_http(Watch(bounds, descriptor_limit(), application.state.guard.is_proxy)),
+        http=watched_http(watch),
         timeout_keep_alive=bounds.keep_alive_s,
         ws=SocketProtocol,
         ws_max_size=FRAME_FACTOR * max_bytes,
@@ -66,14 +67,14 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
 
 
 SEND_BUFFER_BYTES = 128 << 10
-"""What the kernel may hold for one connection (Linux doubles it); accepted sockets inherit it.
+"""The kernel's send buffer for one connection (Linux doubles it); accepted sockets inherit it.
 
-Left alone it grows to megabytes, all of it stale by the time that a slow renderer reads it.
+By default it grows to megabytes, which are stale by the time that a slow renderer reads them.
 """
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that says when it is ready and ends event streams when it stops."""
+    """A uvicorn server that reports when it is ready and ends event streams when it stops."""
 
     def __init__(
         self, config: uvicorn.Config, application: Application, ready: Callable[[], None]
@@ -82,7 +83,7 @@ class Server(uvicorn.Server):
         self.has_signals = False
         """Whether signals go to `handle_exit` now."""
         self.is_broken = False
-        """Whether the server ends because it could not go on."""
+        """Whether the server ends because the hub could not continue."""
         self._application = application
         self._ready = ready
         settings = application.state.served.settings
@@ -90,13 +91,13 @@ class Server(uvicorn.Server):
         self._stalls = Stalls(lambda: self.server_state.connections, settings.stall_s)
 
     def give_up(self) -> None:
-        """Stops because what it serves cannot go on."""
+        """Stop because the hub cannot continue."""
         self.is_broken = self.should_exit = True
         self._deadline.begin()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Sends signals to `handle_exit` for a while."""
+        """Send signals to `handle_exit` within a block."""
         with super().capture_signals():
             self.has_signals = True
             try:
@@ -105,9 +106,9 @@ class Server(uvicorn.Server):
                 self.has_signals = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stops in good order; a second Ctrl-C does not wait.
+        """Stop gracefully; a second Ctrl-C stops at once.
 
-        Unlike uvicorn's own this is no death by signal: who was asked to stop and did, succeeded.
+        Unlike uvicorn, do not raise the signal again: to stop when asked to is success.
         """
         self._deadline.begin()
         if self.should_exit and sig == signal.SIGINT:
@@ -116,11 +117,11 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def release(self) -> None:
-        """Lets the process live on: serving has come to its end."""
+        """Cancel the deadline: serving has ended."""
         self._deadline.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to listen."""
+        """Begin to listen."""
         await super().startup(sockets)
         if self.started:
             self._stalls.start()
@@ -130,19 +131,19 @@ class Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stops in good order."""
+        """Stop gracefully."""
         self._application.state.close_streams()
         await super().shutdown(sockets)
         self._stalls.stop()
-        if self.force_exit:  # then the step above left it out, and the ledger is still open
+        if self.force_exit:  # then `super().shutdown` has skipped it, and the ledger is still open
             await self.lifespan.shutdown()
 
 
 def calm_collector() -> None:
-    """Lets the garbage collector look at new objects alone, and less often.
+    """Make the garbage collector look at new objects only, and less often.
 
-    What is loaded by now stays for good. A server makes many objects that live as long as a
-    session; looking through all of them again and again took a fifth of its time.
+    What is loaded by now stays. A server makes many objects that live as long as a session; full
+    collections of all of them took a fifth of its time.
     """
     gc.collect()
     gc.freeze()
@@ -150,12 +151,12 @@ def calm_collector() -> None:
 
 
 def is_private(host: str) -> bool:
-    """Tells whether only this machine reaches an address."""
+    """Return whether only this machine reaches an address."""
     return host in ("127.0.0.1", "localhost", "::1")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Gives a listening socket.
+    """Return a listening socket.
 
     Raises:
         OSError: The address cannot be had.
@@ -175,7 +176,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def serve(application: Application, listener: socket.socket, ready: Callable[[], None]) -> bool:
-    """Serves until a signal comes.
+    """Serve until a signal comes.
 
     Returns:
         Whether it began to serve, and stopped because it was asked to.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-import msgspec
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -18,12 +16,12 @@ from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.server.answers import json_response
 from arp.server.state import ServerState
-from arp.transport.event_stream import EventWriter, parse_place, stream
+from arp.transport.event_stream import ReadyEvents, event, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
 
 HIGH_WATER_BYTES = 256 << 10
-"""As much may wait for one stream as for one renderer."""
+"""The same limit as for a renderer's outbox."""
 
 _NUMBERS = ("after", "limit")
 _NUMBERS_OF_ONE = ("after", "before", "limit")
@@ -31,7 +29,7 @@ _NUMBERS_OF_ONE = ("after", "before", "limit")
 
 
 def session_routes(state: ServerState) -> list[BaseRoute]:
-    """Gives the routes of this file."""
+    """Return the routes of this file."""
     sessions = _Sessions(state)
     place = "/_api/sessions/{session_id:path}"
     return [
@@ -39,7 +37,7 @@ def session_routes(state: ServerState) -> list[BaseRoute]:
         Route(f"{place}/snapshot", sessions.snapshot),
         Route(f"{place}/thread", sessions.thread),
         Route(f"{place}/verification", sessions.verification),
-        Route(f"{place}/events", _Events(state), methods=["GET"]),
+        Route(f"{place}/events", _FactEvents(state), methods=["GET"]),
     ]
 
 
@@ -49,8 +47,8 @@ class _Sessions:
 
     async def list(self, request: Request) -> Response:
         control = await self._state.control(request.scope["arp"].principal)
-        asked = read_params("query", ListSessions, _query(request))
-        return json_response(await control.sessions.page(asked))
+        wanted = read_params("query", ListSessions, _query(request))
+        return json_response(await control.sessions.page(wanted))
 
     async def snapshot(self, request: Request) -> Response:
         return await self._read(request, "session")
@@ -66,12 +64,12 @@ class _Sessions:
 
     async def _read(self, request: Request, view: str) -> Response:
         control = await self._state.control(request.scope["arp"].principal)
-        asked = read_params("query", ReadSession, {**_query(request), "view": view})
-        return json_response(await control.sessions.read(asked))
+        wanted = read_params("query", ReadSession, {**_query(request), "view": view})
+        return json_response(await control.sessions.read(wanted))
 
 
 def _query(request: Request) -> JsonObject:
-    """Gives a query as parameters; one that is no number stays a text, and is refused as such."""
+    """Return a query as parameters; what is not a number stays a text, which is then refused."""
     query: JsonObject = dict(request.query_params)
     session_id = request.path_params.get("session_id")
     for name in _NUMBERS if session_id is None else _NUMBERS_OF_ONE:
@@ -84,8 +82,8 @@ def _query(request: Request) -> JsonObject:
     return query if session_id is None else {**query, "sessionId": session_id}
 
 
-class _Events:
-    """Facts behind a sequence: a page of them, or all and then each as it happens."""
+class _FactEvents:
+    """Facts behind a sequence: a page of them, or a stream of all, stored and new."""
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
@@ -93,89 +91,55 @@ class _Events:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         control = await self._state.control(scope["arp"].principal)
-        asked = read_params("query", ReadEvents, _query(request))
+        wanted = read_params("query", ReadEvents, _query(request))
         if "text/event-stream" not in request.headers.get("accept", ""):
-            response = json_response(await control.sessions.events(asked))
+            response = json_response(await control.sessions.events(wanted))
             await response(scope, receive, send)
             return
-        head = await control.context.head(asked.session_id)
+        head = await control.context.head(wanted.session_id)
         place = parse_place(request.headers.get("last-event-id", ""))
-        after = place[1] if place is not None and place[0] == head.epoch else asked.after
-        await control.context.live(asked.session_id)
-        await self._stream(control, asked, after, FactWriter(head.epoch), (receive, send))
-
-    async def _stream(
-        self,
-        control: Control,
-        asked: ReadEvents,
-        after: int,
-        writer: FactWriter,
-        ends: tuple[Receive, Send],
-    ) -> None:
+        after = place[1] if place is not None and place[0] == head.epoch else wanted.after
+        await control.context.live(wanted.session_id)
         outbox = QueueOutbox()
-        source = Source(control, asked, after, outbox)
-        outbox.viewer = source
-        streams = self._state.streams
-        streams.add(outbox)
-        telling = asyncio.get_running_loop().create_task(source.run(), name="arp-events")
+        source = outbox.viewer = FactSource(control, wanted, outbox, head.epoch)
+        telling = asyncio.get_running_loop().create_task(source.run(after), name="arp-events")
         try:
-            await stream(*ends, outbox, writer)
+            with self._state.streaming(outbox):
+                await stream(receive, send, outbox, ReadyEvents())
         finally:
-            streams.discard(outbox)
             telling.cancel()
             await asyncio.wait((telling,))
 
 
-class Source:
-    """Puts facts into an outbox, as long as little waits there."""
+class FactSource:
+    """Puts facts into an outbox as events, and waits while the outbox is full."""
 
     def __init__(
-        self, control: Control, asked: ReadEvents, after: int, outbox: QueueOutbox
+        self, control: Control, wanted: ReadEvents, outbox: QueueOutbox, epoch: str
     ) -> None:
         self._control = control
-        self._asked = asked
-        self._after = after
+        self._wanted = wanted
         self._outbox = outbox
-        self._room = asyncio.Event()
+        self._epoch = epoch
+        self._has_room = asyncio.Event()
 
     def drained(self) -> None:
-        """Is called when little waits."""
-        self._room.set()
+        """Is called when the outbox has room."""
+        self._has_room.set()
 
-    async def run(self) -> None:
-        """Tells facts until the session is gone; then the stream ends and may be asked again."""
-        asked = self._asked
-        facts = self._control.sessions.follow(asked.session_id, self._after, asked.types)
+    async def run(self, after: int) -> None:
+        """Send the facts behind a sequence, each named by its own, until the session is gone.
+
+        Then the stream ends, and may be requested again.
+        """
+        session_id, types = self._wanted.session_id, self._wanted.types
+        facts = self._control.sessions.follow(session_id, after, types)
         try:
             async with aclosing(facts):
-                async for _, fact in facts:
-                    self._outbox.send([fact])
+                async for sequence, fact in facts:  # a stored fact is one line
+                    self._outbox.send([event(fact, place=f"{self._epoch}-{sequence}")])
                     while self._outbox.buffered > HIGH_WATER_BYTES:
-                        self._room.clear()
-                        await self._room.wait()
+                        self._has_room.clear()
+                        await self._has_room.wait()
         except ArpError:
             self._outbox.close(1011, "the session is gone")
-
-
-class _Placed(Struct):
-    sequence: int
-
-
-_decoder = msgspec.json.Decoder(_Placed)
-
-
-class FactWriter(EventWriter):
-    """Turns each fact into one event, named by its place."""
-
-    def __init__(self, epoch: str) -> None:
-        super().__init__(epoch)
-        self._place = f"id: {epoch}-"
-
-    def begin(self) -> bytes:
-        """Says that the stream has begun."""
-        return b": \n\n"
-
-    def event(self, frame: bytes) -> bytes:
-        """Gives one event. A stored fact is one line."""
-        place = f"{self._place}{_decoder.decode(frame).sequence}\ndata: "
-        return b"".join((place.encode(), frame, b"\n\n"))

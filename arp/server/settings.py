@@ -1,4 +1,4 @@
-"""What is served, and how: plain values, so that the server knows no `App` and no command line."""
+"""What is served, and how: plain values, so that the server depends on no `App`."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Served(Struct, frozen=True):
     access: Access = Access()
     settings: HubSettings = HubSettings()
     commands: Callable[[], tuple[Command, ...]] = tuple
-    """What a user may give by a slash."""
+    """The slash commands."""
     debug: bool = False
-    """Whether those who are connected see tracebacks."""
+    """Whether clients see tracebacks."""
     title: str = ""
     """What the app calls itself; empty = as its first agent."""
 
     def about(self) -> AppInfo:
-        """Return what the app says of itself to who may know."""
+        """Return the app's title and agents."""
         workflows = tuple(self.workflows())
         return AppInfo(self.title or next((one.title for one in workflows), ""), workflows)
 
 
 class Serving(Struct, frozen=True):
-    """What `arp serve` can be told, wherever it stands: a file, the environment, a flag."""
+    """The settings of `arp serve`: from a file, the environment and flags."""
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     """Address to listen on."""
@@ -48,13 +48,13 @@ class Serving(Struct, frozen=True):
     ledger: Annotated[str, Meta(min_length=1)] | None = None
     """Where facts live; `None`: as the app says, or in a file of the target in `.arp`."""
     token: Token | None = None
-    """Whoever connects must have it."""
+    """Clients must have it."""
     origins: list[Origin] = []
     """Web origins whose pages may connect."""
     hosts: list[HostName] = []
     """Names under which it is reached."""
     trusted_proxies: list[ProxyAddress] = []
-    """Proxies whose word on where a request comes from counts."""
+    """Proxies that are trusted to say where a request comes from."""
     stdio: bool = False
     """Over standard input and output, to one renderer."""
     redact: bool = True
@@ -62,10 +62,10 @@ class Serving(Struct, frozen=True):
     redaction: Redaction | None = None
     """What is taken out of facts; `None`: as the app says."""
     otel: bool = False
-    """Export spans and metrics; also without it where the environment says where they go."""
+    """Export spans and metrics; the environment can switch it on too."""
     runtime_id: RuntimeId | None = None
     """Names this runtime in every fact; `None`: as the app says, or as the ledger is called."""
     debug: bool = False
-    """Tracebacks on the screens of whoever is connected."""
+    """Show tracebacks to clients."""
     verbose: Annotated[int, Meta(ge=0)] = 0
     """1: log connections; 2: every frame."""

@@ -1,11 +1,11 @@
-"""uvicorn's WebSocket protocol, with a way for ready frames past the per-message machinery.
+"""uvicorn's WebSocket protocol, which can also send ready frames directly.
 
-Handshake, reading, control frames, keepalive and closing are uvicorn's and `websockets`'. Only data
-frames that are whole and alike for many sockets go straight to the transport, between two messages;
-no extension (compression) may be negotiated then, and none is.
+Handshake, reading, control frames, keepalive and closing are uvicorn's and `websockets`'. Only
+complete data frames, which are the same for many sockets, go directly to the transport. That works
+only without extensions (compression), so none are negotiated.
 
-A ping is answered while the client reads. One that does not read would else make us keep a pong for
-each of its pings; RFC 6455, 5.5.3, lets us leave them out.
+A ping is answered while the client reads. Otherwise a client that does not read would make us keep
+a pong for each of its pings; RFC 6455, 5.5.3, permits to leave them out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 def _nobody_waits() -> None:
-    """Does nothing: what a connection calls for which nobody waits."""
+    """Do nothing: nobody waits for this connection."""
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
@@ -37,19 +37,19 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     """Is called once, when the connection is gone."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Says that the connection is gone."""
+        """Call `on_lost`."""
         super().connection_lost(exc)
         if self.on_lost is not None:
             self.on_lost()
 
     def handle_ping(self) -> None:
-        """Answers pings, unless what was sent before still waits for the client to read it."""
-        pongs = self.conn.data_to_send()  # taken in any case: else they wait there
+        """Answer pings, unless what was sent before still waits for the client to read it."""
+        pongs = self.conn.data_to_send()  # always taken, or they would pile up there
         if self.writable.is_set():
             self.transport.write(b"".join(pongs))
 
     async def run_asgi(self) -> None:
-        """Serves the application."""
+        """Serve the application."""
         # The scope has the headers already; `websockets` would keep the request as long as the
         # connection is open, which costs an idle one a kilobyte and a half.
         self.request.headers.clear()
@@ -59,7 +59,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         await super().run_asgi()
 
     def send_receive_event_to_app(self) -> None:
-        """Hands on a message; closes with 1007 where text is none, without uvicorn's traceback."""
+        """Pass a message on; close with 1007 if text is not UTF-8, without uvicorn's traceback."""
         if self.curr_msg_data_type == "text" and not self.close_sent:
             try:
                 b"".join(self.frames).decode()
@@ -72,7 +72,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     def resume_writing(self) -> None:
-        """Lets those write who wait; called by the transport when little is left in it."""
+        """Resume writers; called by the transport when little is left in it."""
         super().resume_writing()
         self.when_writable()
 

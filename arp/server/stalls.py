@@ -1,9 +1,9 @@
-"""Cuts connections whose other end takes nothing: what waits for them would be held for ever.
+"""Aborts connections whose other end takes nothing, whose data would be kept forever.
 
-Theory of operation. A renderer that stops reading keeps its socket open, and TCP itself never gives
-it up. Closing such a connection in good order means to wait until it has read, so it is aborted. A
-slow one is not: whatever it takes, it is seen to have taken. Linux counts what the other end has
-acknowledged; elsewhere what waits in the transport must have become less.
+Theory of operation. A renderer that stops reading keeps its socket open, and TCP never times out.
+To close such a connection gracefully would mean to wait until it reads, so it is aborted. A slow
+one is not: any byte that it takes counts. Linux says how much the other end has acknowledged;
+elsewhere the buffer of the transport must have shrunk.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any, Final, NamedTuple, Protocol
 logger = logging.getLogger(__name__)
 
 LOOKS = 4
-"""How often connections are looked at within the time that one may stall."""
+"""How often connections are checked within the time that one may stall."""
 
 _ACKNOWLEDGED: Final = slice(120, 128)
 """Where `tcpi_bytes_acked` stands in `struct tcp_info` (linux/tcp.h)."""
 
 
-class Connected(Protocol):
+class ServerConnection(Protocol):
     """One connection of a server, as uvicorn keeps it."""
 
     transport: Any
@@ -40,25 +40,27 @@ class _Seen(NamedTuple):
 
 
 class Stalls:
-    """Looks at all connections of a server now and then."""
+    """Checks all connections of a server at intervals."""
 
-    def __init__(self, connections: Callable[[], Iterable[Connected]], stall_s: float) -> None:
+    def __init__(
+        self, connections: Callable[[], Iterable[ServerConnection]], stall_s: float
+    ) -> None:
         self._connections = connections
         self._stall_s = stall_s
-        self._seen: dict[Connected, _Seen] = {}
+        self._seen: dict[ServerConnection, _Seen] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begins to look."""
+        """Start the timer."""
         self._timer = asyncio.get_running_loop().call_later(self._stall_s / LOOKS, self._look)
 
     def stop(self) -> None:
-        """Looks no more."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
     def in_transports(self) -> int:
-        """Gives the bytes that all transports hold."""
+        """Return the bytes that all transports hold."""
         return sum(_waiting(one) for one in self._connections())
 
     def _look(self) -> None:
@@ -79,13 +81,13 @@ class Stalls:
                 connection.transport.abort()
 
 
-def _waiting(connection: Connected) -> int:
+def _waiting(connection: ServerConnection) -> int:
     transport = connection.transport
     return transport.get_write_buffer_size() if transport is not None else 0
 
 
-def _taken(connection: Connected) -> int:
-    """Gives how much the other end has acknowledged; 0 where that cannot be known."""
+def _taken(connection: ServerConnection) -> int:
+    """Return how many bytes the other end has acknowledged; 0 if the system does not say."""
     option = getattr(socket, "TCP_INFO", None)
     own = connection.transport.get_extra_info("socket")
     if option is None or own is None:

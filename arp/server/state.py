@@ -1,8 +1,8 @@
-"""What the routes of one server share: the app, its hub, and what is under way.
+"""The state that the routes of one server share: the app, its hub, and open connections.
 
 Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent
 application does not run a mounted application's lifespan. Routes take this object and nothing else
-of the server; `Application` puts a `Caller` into `scope["arp"]` before a route runs.
+of the server; `Application` puts a `Requester` into `scope["arp"]` before a route runs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LINKED = ("/", INSPECT, PREFIX)
 logger = logging.getLogger(__name__)
 
 
-class Caller(Struct, frozen=True):
+class Requester(Struct, frozen=True):
     """Who a request comes from."""
 
     principal: Principal | None
@@ -167,9 +167,9 @@ class ServerState:
         return hub
 
     async def unopened(self) -> str | None:
-        """Open the ledger, if it is not; return why it cannot be, for those who ask from outside.
+        """Open the ledger if it is not open; return why that fails, as clients may know it.
 
-        The log has it in full, once: it may name files.
+        The log has the whole reason, once; it may contain file names.
         """
         if self.running is not None:
             return None
@@ -218,7 +218,7 @@ class ServerState:
 
     @contextmanager
     def streaming(self, outbox: QueueOutbox) -> Iterator[None]:
-        """Let an event stream be ended from outside, for a block: when the server stops."""
+        """Register an event stream for a block, so that it ends when the server stops."""
         self.streams.add(outbox)
         try:
             yield

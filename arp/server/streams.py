@@ -1,7 +1,7 @@
-"""Server-sent events and POST: the same session dialect where a WebSocket cannot go.
+"""Server-sent events and POST: the session dialect for clients without WebSocket.
 
 `GET /_arp/v1/events?session_id=…&hello=…` streams; `hello` is the renderer's hello as base64url
-JSON; who sends none gets everything. `POST /_arp/v1/input` takes inputs as JSON, or as
+JSON; without one the client gets everything. `POST /_arp/v1/input` takes inputs as JSON, or as
 multipart/form-data with files.
 """
 
@@ -31,7 +31,7 @@ from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_p
 from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, Ping, Pong
 from arp.server.answers import status_of
 from arp.server.state import ServerState, log_arrival
-from arp.server.uploads import Form, Upload
+from arp.server.uploads import Form, UploadedFile
 from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
@@ -40,14 +40,14 @@ EVERYTHING = {
     "components": list(VERSIONS),
     "features": ["streaming", "input", "resume", "multi-surface"],
 }
-"""What a client that says no hello is taken to show (protocol.md 2.2)."""
+"""What a client without a hello is assumed to show (protocol.md 2.2)."""
 
 FIELD_PART = "fields."
-"""How a part is named that answers a file field of a form."""
+"""The prefix of a part's name that answers a file field of a form."""
 
 
 def stream_routes(state: ServerState) -> list[BaseRoute]:
-    """Gives the routes of this transport."""
+    """Return the routes of this transport."""
     return [
         Route("/_arp/v1/events", _Events(state), methods=["GET"]),
         Route("/_arp/v1/input", _Inputs(state), methods=["POST"]),
@@ -68,23 +68,24 @@ class _Events:
         outbox = QueueOutbox()
         principal, check = scope["arp"].principal, partial(self._state.shown_token, scope)
         peer = Peer(hub, outbox, "json", workflow, principal, check)
-        peer.may_make = False  # any page can make a browser send a GET; the first input does it
+        # Any page can make a browser send a GET, so only an input makes a session.
+        peer.may_make = False
         outbox.viewer = peer.viewer
         peer.viewer.said_hello = bool(request.query_params.get("hello"))
         log_arrival(peer.viewer, "event stream", scope)
         peer.start()
-        self._state.streams.add(outbox)
-        ping = Ping(id=secrets.token_hex(8))  # a secret of the two: the answer comes by POST
+        ping = Ping(id=secrets.token_hex(8))  # a secret between the two: the answer comes by POST
         try:
-            await peer.receive(encode_json(hello))
-            if peer.refusal is not None:  # a stream has no second hello: it would stay silent
-                raise peer.refusal
-            pulse = None
-            if peer.viewer.profile.takes(PING):
-                pulse = self._state.pulses[ping.id] = Pulse(encode_json(ping))
-            await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
+            with self._state.streaming(outbox):
+                await peer.receive(encode_json(hello))
+                if peer.refusal is not None:
+                    # A stream cannot send a second hello: it would stay silent.
+                    raise peer.refusal
+                pulse = None
+                if peer.viewer.profile.takes(PING):
+                    pulse = self._state.pulses[ping.id] = Pulse(encode_json(ping))
+                await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
         finally:
-            self._state.streams.discard(outbox)
             self._state.pulses.pop(ping.id, None)
             peer.closed()
 
@@ -148,7 +149,7 @@ class _Inputs:
         return _response([_error(InvalidMessage(reason))], 415)
 
     async def _submit(
-        self, request: Request, hub: Hub, frame: bytes, files: Sequence[Upload] = ()
+        self, request: Request, hub: Hub, frame: bytes, files: Sequence[UploadedFile] = ()
     ) -> Response:
         connection = AgentConnection("json", hub.settings.limits)
         workflow = _workflow(self._state, request.scope)
@@ -178,14 +179,14 @@ class _Inputs:
         return _response(answers, _status(answers))
 
     def _answered(self, pong: Pong) -> None:
-        """Takes note that who reads a stream has answered; one that has ended asks no more."""
+        """Note that the reader of a stream has answered; the stream may have ended since."""
         pulse = self._state.pulses.get(pong.id)
         if pulse is not None:
-            pulse.heard()
+            pulse.ponged()
 
 
 def _frame_of_form(form: Form) -> bytes:
-    """Gives the input in a form as a frame, with its files in their places.
+    """Return the input in a form as a frame, with its files in their places.
 
     A part named `fields.NAME` answers the file field NAME of a form; every other file stands in
     `data.files`.

@@ -1,4 +1,4 @@
-"""Finds the `App` that a command line names: a file or a module, and which of its objects."""
+"""Finds the `App` that a command line names: a file or a module, and an object in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TargetError(Exception):
 
 
 def find(target: str, kind: type[A]) -> A:
-    """Gives the object of a class that `FILE.py[:NAME]` or `package.module[:NAME]` names.
+    """Return the object of a class that `FILE.py[:NAME]` or `package.module[:NAME]` names.
 
     Raises:
         TargetError: No such file, module or object, or more than one without a name.

@@ -1,9 +1,9 @@
-"""Request bodies within bounds: JSON into memory, large files aside until they are a session's.
+"""Request bodies within limits: JSON in memory, files on the disk until a session takes them.
 
-Theory of operation. One limit holds for every way in: what becomes a message has at most
-`max_message_bytes`, whether it comes as JSON or as the text fields of a form, and only a part with
-a file name goes beyond, to the disk. Nothing is parsed before it is counted. What is being received
-counts for its user, its address and for all, until it is taken or given up.
+Theory of operation. One limit holds for every way in: a message has at most `max_message_bytes`,
+whether it comes as JSON or as the text fields of a form; only a part with a file name may be
+longer, and goes to the disk. Bytes are counted before they are parsed. What is being received
+counts for its user, its address and all together, until it is taken or given up.
 
 Source: protocol.md 4 (`max_message_bytes`, `max_upload_bytes`) and 6.
 """
@@ -36,7 +36,7 @@ MAX_FIELDS = 50
 """Beside the files."""
 
 MAX_NAME_BYTES = 255
-"""What file systems take."""
+"""What file systems accept."""
 
 READ_BYTES = 64 << 10
 
@@ -44,8 +44,8 @@ OVERHEAD_BYTES = 64 << 10
 """Room for the headers of parts."""
 
 
-class Upload(Struct, frozen=True):
-    """A file in a form: read, and no session's yet."""
+class UploadedFile(Struct, frozen=True):
+    """A file in a form, which belongs to no session yet."""
 
     part: str
     """The name of its part."""
@@ -53,7 +53,7 @@ class Upload(Struct, frozen=True):
     body: UploadFile
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Gives its bytes, from the first on each time; as long as the form is open."""
+        """Yield its bytes from the beginning, each time; as long as the form is open."""
         await self.body.seek(0)
         while chunk := await self.body.read(READ_BYTES):
             yield chunk
@@ -63,7 +63,7 @@ class Form(Struct, frozen=True):
     """What came as multipart/form-data."""
 
     fields: dict[str, str]
-    files: list[Upload]
+    files: list[UploadedFile]
 
 
 class Intake:
@@ -86,7 +86,7 @@ class Intake:
         return self._limits.max_upload_bytes + self._limits.max_message_bytes + OVERHEAD_BYTES
 
     async def body(self, request: Request, max_bytes: int | None = None) -> bytes:
-        """Gives a whole body.
+        """Return a whole body.
 
         Args:
             request: The request.
@@ -102,7 +102,7 @@ class Intake:
 
     @asynccontextmanager
     async def form(self, request: Request) -> AsyncIterator[Form]:
-        """Reads multipart/form-data; what it holds is there for a block.
+        """Read multipart/form-data; its files are there as long as the block.
 
         Raises:
             ResourceLimit: More bytes, files or fields than are taken; reading stops there.
@@ -127,14 +127,14 @@ class Intake:
         read, most = Form({}, []), self._limits.max_upload_bytes
         for name, value in items:
             if isinstance(value, UploadFile):
-                read.files.append(Upload(name, await _ref(value, most), value))
+                read.files.append(UploadedFile(name, await _ref(value, most), value))
             else:
                 read.fields[name] = value
         return read
 
 
 class _Reading:
-    """One body that is being read, and counted as long as that goes on."""
+    """One body that is being read, and is counted meanwhile."""
 
     def __init__(self, counter: UsageCounter, request: Request, max_bytes: int) -> None:
         self._counter = counter
@@ -157,7 +157,7 @@ class _Reading:
             raise ResourceLimit(f"a body of more than {self._max_bytes} bytes is not taken")
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Gives the body in chunks, up to the limit."""
+        """Yield the body in chunks, up to the limit."""
         try:
             async for chunk in self._request.stream():
                 self._check(self._size + len(chunk))
@@ -169,7 +169,7 @@ class _Reading:
 
 
 class _Parser(MultiPartParser):
-    """Takes as much text as a message has, in all fields together; files go to the disk."""
+    """Limits the text of all fields together to that of a message; files go to the disk."""
 
     spool_max_size = READ_BYTES
 
@@ -186,17 +186,17 @@ class _Parser(MultiPartParser):
         self._max_text_bytes = max_text_bytes
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
-        """Keeps a piece of a part."""
+        """Keep a piece of a part."""
         try:
             super().on_part_data(data, start, end)
-        except MultiPartException:  # all that it can mean: the part has more than `max_part_size`
+        except MultiPartException:  # it can only mean that the part is longer than `max_part_size`
             raise ResourceLimit(
                 f"the fields of a form may have {self._max_text_bytes} bytes all together; "
                 "send what is longer as a file"
             ) from None
 
     def on_part_end(self) -> None:
-        """Leaves the fields that follow what this one has not used."""
+        """Leave what this field has not used to those that follow."""
         super().on_part_end()
         _, value = self.items[-1]
         if isinstance(value, str):
@@ -225,7 +225,7 @@ async def _ref(body: UploadFile, max_bytes: int) -> FileRef:
 
 
 def shown_name(filename: str) -> str:
-    """Gives a name that is safe to show, and to use in a directory of one's own: no path."""
+    """Return a name without a path that is safe to show and to use in a directory."""
     name = _printable(filename.replace("\\", "/").rpartition("/")[2]).strip()
     cut = name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
     return cut if cut.strip(".") else "file"

@@ -1,9 +1,9 @@
-"""Whether the process is one of several that a server runs for the same application.
+"""Finds out whether the server runs the application in several processes.
 
-Each of them would have sessions of its own, and a renderer that comes back meets another one. A
-ledger on the disk refuses the second process, one in memory cannot; and the first does not know of
-the others. Servers tell their workers nothing, neither in the environment nor over ASGI, so this
-reads what they know where they keep it: in the frames below the application's on the main thread.
+Each process would have its own sessions, and a renderer that reconnects may reach another one. A
+ledger on the disk refuses the second process, but one in memory cannot, and the first process does
+not know about the others. Servers do not say so, neither in the environment nor over ASGI. So this
+reads the server's own variables, in the frames below the application's on the main thread.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KEEPERS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
     "hypercorn.trio.run": lambda names: names["config"].workers,
     "gunicorn.arbiter": lambda names: names["self"].num_workers,
 }
-"""Modules that run a worker → how many there are, from the local names of a function of theirs."""
+"""Modules that run a worker, and how to read the number of workers from a frame's local names."""
 
 
 class SeveralWorkers(StoreUnavailable):
@@ -36,7 +36,7 @@ class SeveralWorkers(StoreUnavailable):
 
 
 def check_alone() -> None:
-    """Refuses to begin in one of several workers.
+    """Refuse to begin in one of several workers.
 
     Raises:
         SeveralWorkers: uvicorn, gunicorn or hypercorn was asked for more than one.
@@ -47,7 +47,7 @@ def check_alone() -> None:
 
 
 def _frames() -> Iterator[FrameType]:
-    """Gives the frames of the main thread, where servers run their workers."""
+    """Return the frames of the main thread, where servers run their workers."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         yield frame

@@ -7,7 +7,6 @@ stream` the answer streams; without, it comes when the turn is over.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -33,12 +32,12 @@ from arp.protocol.messages import (
 from arp.server.answers import json_response
 from arp.server.runs import follow, result_of
 from arp.server.state import ServerState
-from arp.server.uploads import Upload
+from arp.server.uploads import UploadedFile
 from arp.transport.websocket import Receive, Scope, Send
 
 
 def workflow_routes(state: ServerState) -> list[BaseRoute]:
-    """Gives the route; the name is looked up when it is asked for."""
+    """Return the route; the name is looked up for each request."""
     return [Route("/{workflow:path}", _Workflow(state))]
 
 
@@ -71,21 +70,21 @@ class _Workflow:
         if kind == "multipart/form-data":
             async with intake.form(request) as form:
                 size = sum(map(len, form.fields.values()))
-                work = partial(_asked, dict(form.fields), form.files)
+                work = partial(_request_of_fields, dict(form.fields), form.files)
                 return await self._read(request, hub, workflow, work, size, form.files)
         if kind != "application/json":
             raise InvalidMessage("content-type: send application/json or multipart/form-data")
         body = await intake.body(request)
-        return await self._read(request, hub, workflow, partial(_asked_by_json, body), len(body))
+        return await self._read(request, hub, workflow, partial(_request_of_json, body), len(body))
 
     async def _read(
         self,
         request: Request,
         hub: Hub,
         workflow: str,
-        work: Callable[[], _Asked],
+        work: Callable[[], _TurnRequest],
         size: int,
-        files: Sequence[Upload] = (),
+        files: Sequence[UploadedFile] = (),
     ) -> tuple[LiveSession, str]:
         if size < LARGE_BYTES:
             return await self._begin(request, hub, workflow, work(), files)
@@ -94,38 +93,43 @@ class _Workflow:
             return await self._begin(request, hub, workflow, read.value, files)
 
     async def _begin(
-        self, request: Request, hub: Hub, workflow: str, asked: _Asked, files: Sequence[Upload]
+        self,
+        request: Request,
+        hub: Hub,
+        workflow: str,
+        turn: _TurnRequest,
+        files: Sequence[UploadedFile],
     ) -> tuple[LiveSession, str]:
         principal = request.scope["arp"].principal
-        live = await hub.open(asked.session_id, principal, workflow)
+        live = await hub.open(turn.session_id, principal, workflow)
         if live.session.head.workflow != workflow:
             raise InvalidMessage(
                 f"session {live.id!r} is one of {live.session.head.workflow!r}; post it there",
                 detail="session_id",
             )
         kind: InputType = "file" if files else "text"
-        said = Input(input_type=kind, data=asked.data, session_id=live.id)
+        message = Input(input_type=kind, data=turn.data, session_id=live.id)
         traceparent = request.headers.get("traceparent")
-        answer = await hub.submit(said, principal, workflow, files, traceparent)
+        answer = await hub.submit(message, principal, workflow, files, traceparent)
         if isinstance(answer, InputAck) and answer.turn_id is not None:
             return live, answer.turn_id
         assert isinstance(answer, ErrorMessage)
         raise _as_error(answer)
 
 
-class _Asked(Struct, frozen=True):
-    """What a body asks for."""
+class _TurnRequest(Struct, frozen=True):
+    """The turn that a body asks for."""
 
     session_id: str | None
     data: JsonObject
-    """Of the input that it becomes."""
+    """The data of the input that it becomes."""
 
 
-def _asked_by_json(body: bytes) -> _Asked:
-    return _asked(_fields(body), ())
+def _request_of_json(body: bytes) -> _TurnRequest:
+    return _request_of_fields(_fields(body), ())
 
 
-def _asked(fields: JsonObject, files: Sequence[Upload]) -> _Asked:
+def _request_of_fields(fields: JsonObject, files: Sequence[UploadedFile]) -> _TurnRequest:
     session_id = _session_id(fields.pop("session_id", None) or None)
     text = fields.pop("message", None) or fields.pop("text", "")
     data: JsonObject = {"text": text}
@@ -134,16 +138,16 @@ def _asked(fields: JsonObject, files: Sequence[Upload]) -> _Asked:
     if files:
         data["files"] = [msgspec.to_builtins(file.ref) for file in files]
     check_plain_json(data, "body")
-    return _Asked(session_id, data)
+    return _TurnRequest(session_id, data)
 
 
-def _data_of(asked: _Asked) -> Iterable[Json]:
-    return (asked.data,)
+def _data_of(turn: _TurnRequest) -> Iterable[Json]:
+    return (turn.data,)
 
 
-def _session_id(asked: object) -> str | None:
+def _session_id(value: object) -> str | None:
     try:
-        name: str | None = msgspec.convert(asked, Identifier | None)
+        name: str | None = msgspec.convert(value, Identifier | None)
     except msgspec.ValidationError as error:
         raise InvalidMessage(f"session_id: {error}", detail="session_id") from None
     return name
@@ -151,7 +155,7 @@ def _session_id(asked: object) -> str | None:
 
 def _as_error(answer: ErrorMessage) -> ArpError:
     error = InvalidMessage(answer.payload.error)
-    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # carries the answer on
+    error.code = ErrorCode(answer.payload.code)  # type: ignore[misc]  # it carries the code of the answer
     error.retryable = answer.payload.retryable  # type: ignore[misc]
     return error
 
@@ -167,16 +171,13 @@ def _fields(content: bytes) -> JsonObject:
 
 
 async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
-    """Waits for a turn's end, or for a question of it, and gives what it shows."""
+    """Wait until a turn ends or asks a question, and return what it shows."""
     turn = live.session.screen.turns[turn_id]
-    while turn.status not in FINAL_STATUSES and turn.status != "waiting":
+    with live.followers.joined():
+        while turn.status not in FINAL_STATUSES and turn.status != "waiting":
+            await live.beyond(live.session.sequence)
         await live.written()
-        await asyncio.sleep(POLL_S)
     past = await hub.history.turn(live, turn_id)
     assert past is not None
     run_id = f"{live.session.head.session_id}.{turn_id}"
     return json_response({"run_id": run_id, "status": turn.status, **result_of(past)})
-
-
-POLL_S = 0.02
-"""How often a waiting request looks whether its turn is over."""

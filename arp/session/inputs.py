@@ -6,9 +6,9 @@ component offers, the same id twice is one input.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -22,9 +22,9 @@ from arp.protocol.messages import CANCEL, CONTINUE, PROMOTE, FileRef, Input, Ren
 from arp.protocol.patch import Update
 from arp.protocol.refusal import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
-from arp.session.emission import Emission
+from arp.session.recorded import RecordedFact
 from arp.session.seen import files_named
-from arp.session.session import Question, Session, typed_answer
+from arp.session.session import Question, Session
 from arp.session.standing import Grant
 from arp.surface.answers import (
     answer_value,
@@ -34,7 +34,6 @@ from arp.surface.answers import (
     public_answer,
 )
 from arp.surface.change import PatchChange
-from arp.surface.profile import Profile
 
 UNKNOWN = RendererInfo()
 """A renderer that said nothing of itself."""
@@ -46,6 +45,10 @@ BEGINNING = ("text", "voice", "file", "gesture", "navigate")
 """What may begin a turn by itself; the other types answer a component."""
 
 NO_IDS: Mapping[str, str] = MappingProxyType({})
+
+ReadTyped: TypeAlias = Callable[[Component, str], tuple[str, JsonObject] | None]
+"""Reads a typed line as the answer to a question: an input type and its data, or `None` where the
+line is no answer. It depends on how the renderer shows the question."""
 
 
 class Particulars(Struct, frozen=True):
@@ -125,7 +128,7 @@ _SHAPES: dict[str, type[Struct]] = {
 def receive(
     session: Session,
     message: Input,
-    profile: Profile,
+    read_typed: ReadTyped,
     renderer: RendererInfo = UNKNOWN,
     traceparent: str | None = None,
 ) -> list[Effect]:
@@ -134,7 +137,7 @@ def receive(
     Args:
         session: Changed only if the input is accepted.
         message: As it came.
-        profile: Of the renderer that it came from: one that shows a question as text answers in
+        read_typed: Of the renderer that it came from: one that shows a question as text answers in
             text, and so does one without `hello`.
         renderer: What that renderer said of itself, for the agent of a turn that begins.
         traceparent: The span outside that asks for a turn, as W3C Trace Context writes it.
@@ -157,7 +160,7 @@ def receive(
         return acknowledge(message, None)
     if message.input_type == "action" and message.data["action"].startswith("arp."):
         return _reserved(session, message)
-    answered = _find_question(session, message, profile)
+    answered = _find_question(session, message, read_typed)
     if answered is not None:
         component, fitted = answered
         return _answer(session, component, fitted, renderer)
@@ -225,7 +228,7 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     return acknowledge(message, turn_id)
 
 
-def _keep_typed(session: Session, turn_id: str, message: Input, recorded: Emission) -> None:
+def _keep_typed(session: Session, turn_id: str, message: Input, recorded: RecordedFact) -> None:
     """Keeps what was typed for the agent, where the ledger has less of it."""
     session.seen.typed.pop(turn_id, None)
     if recorded.payload["input"]["data"] is not message.data:
@@ -306,7 +309,7 @@ def _promote(session: Session, message: Input, named: Json, intent: JsonObject) 
 
 
 def _find_question(
-    session: Session, message: Input, profile: Profile
+    session: Session, message: Input, read_typed: ReadTyped
 ) -> tuple[Component, Input] | None:
     """Gives the component that an input answers and the input as an answer to it, checked."""
     source = message.source_component  # an empty one, as the draft's client sends it, is none
@@ -316,7 +319,7 @@ def _find_question(
         component = _component(session, source, message.surface)
         return component, _checked(component, message)
     if message.input_type == "text":
-        return _typed(session, message, profile)
+        return _typed(session, message, read_typed)
     for component, named in _open(session, message):
         spec = CATALOG.get(component.type)
         is_meant = spec is not None and message.input_type == spec.answered_by
@@ -329,9 +332,11 @@ def _find_question(
     return None
 
 
-def _typed(session: Session, message: Input, profile: Profile) -> tuple[Component, Input] | None:
+def _typed(
+    session: Session, message: Input, read_typed: ReadTyped
+) -> tuple[Component, Input] | None:
     for component, named in _open(session, message):
-        understood = typed_answer(profile, component, message.data["text"])
+        understood = read_typed(component, message.data["text"])
         if understood is None:
             continue
         input_type, data = understood

@@ -22,14 +22,13 @@ from arp.protocol.patch import Append
 from arp.protocol.screen import Screen
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Found, Redactor
-from arp.session.emission import Drained, Emission, Recorded, Said, Text
 from arp.session.growing import Growing
 from arp.session.projection import At, project
+from arp.session.recorded import Batch, Cursor, Recorded, RecordedFact, Text, TextBatch
 from arp.session.redacted import cleaned_changes, cleaned_component, cleaned_fact
 from arp.session.speech import Speech
 from arp.session.threads import THREAD, Threads
 from arp.surface.change import Change
-from arp.surface.snapshot import Place
 
 TELLING = frozenset(
     ("turn.submitted", "queue.changed", "action.resolved", "turn.completed", "turn.failed")
@@ -75,7 +74,7 @@ class Log:
         """How far the ledger holds them."""
         self.sealed: ReadOnly | None = None
         """Why nothing is recorded any more."""
-        self.speech = Speech(screen, session_id, redactor)
+        self.speech = Speech(screen, redactor)
         self.growing = Growing(redactor)
         self._session_id = session_id
         self._screen = screen
@@ -103,7 +102,7 @@ class Log:
         payload: JsonObject,
         ids: dict[str, Json],
         messages: list[AgentMessage] | None = None,
-    ) -> Emission:
+    ) -> RecordedFact:
         """Records a fact with the next sequence, without the secrets in it.
 
         Args:
@@ -129,7 +128,7 @@ class Log:
             messages = project(at, type_name, payload, ids)
             for message in messages:
                 self._screen.apply(message, self.sequence)
-        emission = Emission(self.sequence, type_name, payload, ids, messages)
+        emission = RecordedFact(self.sequence, type_name, payload, ids, messages)
         self._recorded.append(emission)
         if found:
             self._tell(found, turn_id)
@@ -202,7 +201,7 @@ class Log:
         assert stream is not None
         self._holding = None
         self.sequence += 1
-        spoken = Text(self.sequence, holding.type, holding.turn_id, self.speech.deltas)
+        spoken = Text(self.sequence, holding.type, holding.turn_id, self._session_id)
         spoken.thread_id = holding.thread_id
         spoken.chunks.append(self.speech.finish(holding))
         self._recorded.append(spoken)
@@ -218,7 +217,7 @@ class Log:
         findings = [{"rule": rule, "count": found[rule]} for rule in sorted(found)]
         ids = {"thread_id": self._threads.of(turn_id), "turn_id": turn_id} if turn_id else {}
         payload = {"findings": findings}
-        self._recorded.append(Emission(self.sequence, "output.redacted", payload, ids, []))
+        self._recorded.append(RecordedFact(self.sequence, "output.redacted", payload, ids, []))
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
         """Records text; neighbouring text of one kind and turn shares one fact."""
@@ -233,16 +232,16 @@ class Log:
             self._release(self._holding)
             speech.stream = None  # what is thought does not go on in what is said
         self.sequence = sequence = self.sequence + 1
-        speech.open = spoken = Text(sequence, type_name, turn_id, speech.deltas, [text])
+        speech.open = spoken = Text(sequence, type_name, turn_id, self._session_id, [text])
         spoken.thread_id = self._threads.of(turn_id)
         self._recorded.append(spoken)
 
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """Gives how far a renderer is that has been told everything; closes the open text."""
         self.close()
-        return self.speech.place(self.sequence)
+        return self.speech.cursor(self.sequence)
 
-    def drain(self, at: str) -> Said | Drained:
+    def drain(self, at: str) -> TextBatch | Batch:
         """Takes what was recorded since the last time, as facts of one moment.
 
         Args:
@@ -256,12 +255,12 @@ class Log:
         if text is not None and len(recorded) == 1 and recorded[0] is text:
             sequence = text.sequence
             fact = text.fact(self._writer, at)
-            return Said([fact], text, sequence)
+            return TextBatch([fact], text, sequence)
         for one in recorded:
-            if one.type in TELLING and isinstance(one, Emission):
+            if one.type in TELLING and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
         facts = [one.fact(self._writer, at) for one in recorded]
-        return Drained(facts, recorded, speech.place(self.sequence))
+        return Batch(facts, recorded, speech.cursor(self.sequence))
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
         """Gives what tells an input or an end with its time, which the screen gets too."""

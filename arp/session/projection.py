@@ -72,12 +72,6 @@ def stored(changes: Sequence[Change]) -> list[StoredChange]:
     ]
 
 
-def isolated(changes: Sequence[Change]) -> list[Change]:
-    """Gives a deep copy that nobody else holds: what is in the tree goes on changing."""
-    raw = msgspec.json.encode(stored(changes))
-    return restored(msgspec.json.decode(raw, type=list[StoredChange]))
-
-
 def restored(changes: Sequence[StoredChange]) -> list[Change]:
     """Is the inverse of `stored`."""
     return [

@@ -37,21 +37,25 @@ from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
 from arp.session.branches import Branches
 from arp.session.effects import CancelTurn, Effect, StartTurn
-from arp.session.emission import SAYING, Drained, Emission, Said
 from arp.session.log import Log
 from arp.session.policy import Policy
-from arp.session.projection import At, commit_messages, isolated, stored
+from arp.session.projection import At, commit_messages, stored
+from arp.session.recorded import (
+    SAYING,
+    AppliedCommit,
+    Batch,
+    Cursor,
+    RecordedFact,
+    SessionName,
+    TextBatch,
+    Watcher,
+)
 from arp.session.seen import Seen
 from arp.session.standing import MAX_STATE_BYTES, Grant, Rules, Standing
 from arp.session.threads import Threads
 from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.draft_answer import understand_draft
-from arp.surface.profile import Profile, fits_in, supported
-from arp.surface.snapshot import Place, SessionName
 from arp.surface.surface import Surface
-from arp.surface.translate import Translation
-from arp.surface.typed_answer import understand
 
 
 class Head(Struct, frozen=True):
@@ -94,7 +98,6 @@ class Session:
         "_surfaces",
         "head",
         "log",
-        "profiles",
         "questions",
         "queue",
         "running",
@@ -102,6 +105,7 @@ class Session:
         "seen",
         "standing",
         "threads",
+        "watchers",
     )
 
     def __init__(
@@ -122,8 +126,8 @@ class Session:
         self.questions: dict[tuple[str, str], Question] = {}
         """Open ones by surface and component id, in the order in which they were asked."""
         self.seen = Seen()
-        self.profiles: set[Profile] = set()
-        """Of the renderers that are there; a commit is translated for those that need it."""
+        self.watchers: list[Watcher] = []
+        """Who is called after each commit."""
         self._surfaces: dict[str, Surface] = {}
         self._ending: list[tuple[str, Callable[[], None]]] = []
         """What is done before a turn ends, by turn."""
@@ -141,9 +145,9 @@ class Session:
         return SessionName(self.head.session_id, self.head.epoch, self.log.sequence)
 
     @property
-    def place(self) -> Place:
+    def cursor(self) -> Cursor:
         """How far a renderer is that has been told everything recorded so far."""
-        return self.log.place()
+        return self.log.cursor()
 
     @property
     def active(self) -> bool:
@@ -192,7 +196,7 @@ class Session:
 
     # -- recording -------------------------------------------------------------------------------
 
-    def record(self, type_name: str, payload: JsonObject, **ids: Json) -> Emission:
+    def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
         """Writes a fact, and shows it; see `Log.add`."""
         emission = self.log.add(type_name, payload, ids)
         self.standing.follow(type_name, None, emission.payload, emission.sequence)
@@ -200,7 +204,9 @@ class Session:
             self.threads.begin(ids["thread_id"])
         return emission
 
-    def in_turn(self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json) -> Emission:
+    def in_turn(
+        self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json
+    ) -> RecordedFact:
         """Writes a fact of a turn, and shows it."""
         ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         emission = self.log.add(type_name, payload, ids)
@@ -268,9 +274,6 @@ class Session:
         try:
             target = self._surfaces.get(surface) or self._new_surface(surface, known or Tree())
             checked = target.check(changes)
-            translations = {
-                profile: Translation(checked, profile, target.tree) for profile in self.profiles
-            }
             applied = target.commit(checked, turn, seq)
         except ArpError:
             self.log.forget_found()
@@ -285,21 +288,15 @@ class Session:
             payload["anew"] = True
         if turn_id:
             ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
-        emission = self.log.add(
+        self.log.add(
             "artifact.changed",
             {"surface": surface, "changes": stored(applied), **payload},
             ids,
             commit_messages(at, surface, applied),
         )
-        for profile, translation in translations.items():
-            if "anew" in payload and profile.said_hello:
-                emission.translated[profile] = None
-                continue
-            told = translation.told(applied, turn, seq)
-            if told is not applied:
-                emission.translated[profile] = (
-                    None if told is None else commit_messages(at, surface, isolated(told))
-                )
+        commit = AppliedCommit(at, surface, turn, target.tree, applied, "anew" in payload)
+        for watcher in self.watchers:
+            watcher.committed(commit)
 
     def before_end(self, turn_id: str, action: Callable[[], None]) -> None:
         """Does something before a turn ends, while it may still record."""
@@ -365,7 +362,7 @@ class Session:
             self.queue.insert(0, turn_id)
             self.tell_line()
 
-    def edit_queued(self, turn_id: str, told: JsonObject) -> Emission:
+    def edit_queued(self, turn_id: str, told: JsonObject) -> RecordedFact:
         """Gives a turn in line another input."""
         changed: JsonObject = {**self._line(self.standing.paused), "input": told}
         return self.in_turn("queue.changed", turn_id, changed)
@@ -392,6 +389,8 @@ class Session:
         self.threads.follow(other.threads)
         self.log.show_on(other.screen)
         self._surfaces.clear()
+        for watcher in self.watchers:
+            watcher.show_on(self.screen)
 
     def tell_versions(self) -> None:
         """Show on the screen which versions of turns there are."""
@@ -468,7 +467,7 @@ class Session:
 
     def _can_be_let_on(self) -> bool:
         """Tells whether a renderer is there that shows a line that waits, and lets it go on."""
-        return any(profile.takes("line-pause") for profile in self.profiles)
+        return any(watcher.resumes_queue for watcher in self.watchers)
 
     def settle(self) -> None:
         """Lets turns leave the memory that are over and no longer recent."""
@@ -593,7 +592,7 @@ class Session:
         """Tells whether there is anything to drain."""
         return not self.log.is_empty
 
-    def drain(self, at: str) -> Said | Drained:
+    def drain(self, at: str) -> TextBatch | Batch:
         """Takes what was recorded since the last time, as facts of one moment (RFC 3339)."""
         return self.log.drain(at)
 
@@ -605,23 +604,6 @@ class Session:
         if turn_id in self.queue:
             return self.end_turn(turn_id, "cancelled")
         return [CancelTurn(turn_id)] if turn_id == self.running else []
-
-
-def typed_answer(
-    profile: Profile, component: Component, text: str
-) -> tuple[str, JsonObject] | None:
-    """Reads a typed line as the answer to an open question.
-
-    Only a renderer that shows the question as text may answer it so; a client without `hello` may
-    answer it as the draft's own client does.
-
-    Returns:
-        The input type and its data; `None` if the line is no answer.
-    """
-    if not profile.said_hello:
-        return understand_draft(component, text)
-    is_text = component.type not in supported(profile).versions or not fits_in(component, profile)
-    return understand(component, text) if is_text else None
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:

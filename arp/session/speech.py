@@ -8,14 +8,12 @@ text.
 
 from __future__ import annotations
 
-from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.node import Node
 from arp.protocol.screen import Screen
 from arp.redact.redactor import Redactor
 from arp.redact.stream import CONTEXT, SecretStream
-from arp.session.emission import THINKING, Text
 from arp.session.growing import end_of
-from arp.surface.snapshot import Place
+from arp.session.recorded import THINKING, Cursor, Text
 
 
 class Speech:
@@ -28,16 +26,14 @@ class Speech:
         "_screen",
         "_thinking",
         "_turn",
-        "deltas",
         "is_last",
         "open",
         "stream",
     )
 
-    def __init__(self, screen: Screen, session_id: str, redactor: Redactor) -> None:
+    def __init__(self, screen: Screen, redactor: Redactor) -> None:
         self.stream: SecretStream | None = None
         """Looks through what the turn says, while that goes on with what may be a secret."""
-        self.deltas = DeltaWriter(session_id)
         self.open: Text | None = None
         """What neighbouring text may still join."""
         self.is_last = True
@@ -61,9 +57,9 @@ class Speech:
         self._screen, self._turn, self._node = screen, None, None
         self._characters = self._thinking = 0
 
-    def place(self, sequence: int) -> Place:
+    def cursor(self, sequence: int) -> Cursor:
         """Gives how far a renderer is that has been told everything up to a sequence."""
-        return Place(sequence, self._part(), self._characters, self._turn, self._thinking)
+        return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 
     def close(self, is_clean: bool = False) -> bool:
         """Ends the open text, if there is one, and shows it.

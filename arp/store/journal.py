@@ -34,10 +34,11 @@ import msgspec
 
 from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
-from arp.store.said import fold
 from arp.store.schema import kept_runtime_id, open_ledger
-from arp.store.store import Append, SessionMeta, one_line
+from arp.store.session_meta import SessionMeta
+from arp.store.store import Append, one_line
 from arp.store.tails import Run, Tail, Tails
+from arp.store.turn_text import fold
 
 _MAX_KNOWN: Final = 10_000
 """Sessions whose last sequence is remembered; beyond that it is looked up again."""
@@ -411,7 +412,7 @@ def _session_rows(metas: list[SessionMeta]) -> str:
 
 
 def _said_rows(append: Append) -> list[SaidRow]:
-    return [(append.session_id, one.turn_id, one.text, fold(one.text)) for one in append.said]
+    return [(append.session_id, one.turn_id, one.text, fold(one.text)) for one in append.texts]
 
 
 def _json(value: object) -> str:

@@ -19,7 +19,8 @@ import msgspec
 from arp.store.errors import StoreDamaged, StoreUnavailable, sqlite_reason
 from arp.store.reader import Wanted, find_heads, find_session, list_sessions, read_segments
 from arp.store.schema import HEADS_SINCE, is_new
-from arp.store.store import SessionMeta, readable
+from arp.store.session_meta import SessionMeta
+from arp.store.store import readable
 
 _HEADS: Final = "SELECT id, CAST(heads AS BLOB) FROM journal ORDER BY id"
 

@@ -7,17 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from arp.store.errors import SequenceConflict, StoreClosed
-from arp.store.said import Found, Match, Said, excerpt, fold, missing_in
-from arp.store.store import (
-    Append,
-    SessionMeta,
-    check_append,
-    new_runtime_id,
-    one_line,
-    page_limit,
-    readable,
-    split_cursor,
-)
+from arp.store.session_meta import SessionMeta, page_limit, split_cursor
+from arp.store.store import Append, check_append, new_runtime_id, one_line, readable
+from arp.store.turn_text import Match, SearchPage, TurnText, excerpt, fold, missing_in
 
 
 class MemoryStore:
@@ -26,7 +18,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._facts: dict[str, list[bytes]] = {}
         self._metas: dict[str, SessionMeta] = {}
-        self._said: dict[str, dict[str, str]] = {}
+        self._texts: dict[str, dict[str, str]] = {}
         self._models: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._is_open = False
         self._runtime_id = new_runtime_id()
@@ -54,7 +46,7 @@ class MemoryStore:
                 self._facts.setdefault(append.session_id, []).extend(one_line(append.facts))
             if append.meta is not None:
                 self._metas[append.session_id] = append.meta
-            self._keep_said(append.session_id, append.said)
+            self._keep_texts(append.session_id, append.texts)
 
     async def read(
         self, session_id: str, after: int = 0, limit: int = 1000
@@ -97,7 +89,7 @@ class MemoryStore:
         pinned: bool | None = None,
         before: str | None = None,
         limit: int = 50,
-    ) -> Found:
+    ) -> SearchPage:
         """As `Store.search`."""
         most, matches, last = page_limit(limit), list[Match](), before
         while page := await self.sessions(
@@ -109,15 +101,15 @@ class MemoryStore:
                 if match is not None:
                     matches.append(match)
                 if len(matches) == most:
-                    return Found(matches, last)
-        return Found(matches, None)
+                    return SearchPage(matches, last)
+        return SearchPage(matches, None)
 
     def _match(self, meta: SessionMeta, words: Sequence[str]) -> Match | None:
         missing = missing_in(meta.title, words)
         if not missing:
             return Match(meta)
-        said = self._said.get(meta.id, {})
-        newest = list(reversed(said.items()))
+        texts = self._texts.get(meta.id, {})
+        newest = list(reversed(texts.items()))
         places = [
             next(((turn_id, text) for turn_id, text in newest if word in fold(text)), None)
             for word in missing
@@ -138,7 +130,7 @@ class MemoryStore:
         self._check_open()
         facts = self._facts.pop(session_id, None)
         meta = self._metas.pop(session_id, None)
-        self._said.pop(session_id, None)
+        self._texts.pop(session_id, None)
         self._models = {key: kept for key, kept in self._models.items() if key[0] != session_id}
         return facts is not None or meta is not None
 
@@ -171,10 +163,10 @@ class MemoryStore:
         self._check_open()
         return self._models.get((session_id, name))
 
-    def _keep_said(self, session_id: str, said: Sequence[Said]) -> None:
-        if said:
-            kept = self._said.setdefault(session_id, {})
-            for one in said:
+    def _keep_texts(self, session_id: str, texts: Sequence[TurnText]) -> None:
+        if texts:
+            kept = self._texts.setdefault(session_id, {})
+            for one in texts:
                 kept.pop(one.turn_id, None)
                 kept[one.turn_id] = one.text
 

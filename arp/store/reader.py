@@ -16,9 +16,9 @@ from zlib import crc32
 import msgspec
 
 from arp.store.errors import StoreDamaged, StoreUnavailable, StoreUnreadable, sqlite_reason
-from arp.store.said import excerpt, missing_in
 from arp.store.schema import open_reader
-from arp.store.store import SessionMeta, page_limit, split_cursor
+from arp.store.session_meta import SessionMeta, page_limit, split_cursor
+from arp.store.turn_text import excerpt, missing_in
 
 log = logging.getLogger(__name__)
 

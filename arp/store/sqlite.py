@@ -36,8 +36,9 @@ from arp.store.reader import (
     read_segments,
     search_sessions,
 )
-from arp.store.said import Found, Match
-from arp.store.store import Append, SessionMeta, check_append, readable
+from arp.store.session_meta import SessionMeta
+from arp.store.store import Append, check_append, readable
+from arp.store.turn_text import Match, SearchPage
 from arp.store.writer import Writer
 
 log = logging.getLogger(__name__)
@@ -132,13 +133,15 @@ class SqliteStore:
         pinned: bool | None = None,
         before: str | None = None,
         limit: int = 50,
-    ) -> Found:
+    ) -> SearchPage:
         """As `Store.search`: up to 500 sessions, or as many as a quarter of a second allows."""
         wanted = Wanted(owner, workflow, pinned, before)
         found, more = await self._open_reader.ask(
             lambda db: search_sessions(db, words, wanted, limit)
         )
-        return Found([Match(self._complete(row), turn, text) for row, turn, text in found], more)
+        return SearchPage(
+            [Match(self._complete(row), turn, text) for row, turn, text in found], more
+        )
 
     async def session(self, session_id: str) -> SessionMeta | None:
         """As `Store.session`."""

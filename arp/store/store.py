@@ -1,49 +1,16 @@
-"""The interface that every store keeps, and the two values that go through it."""
+"""The interface that every store keeps, and what is appended to it."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
 from arp.store.errors import FactUnreadable
-
-if TYPE_CHECKING:
-    from arp.store.said import Found, Said
-
-MAX_PAGE = 1000
-"""Most rows of one `sessions` call: a page that a person can still be shown at once."""
-
-
-class SessionMeta(msgspec.Struct, frozen=True):
-    """One row of the list of sessions: what is known about a session without reading its facts."""
-
-    id: str
-    epoch: str
-    """Names one life of the session's log (protocol.md 2.3)."""
-    owner: str
-    workflow: str
-    title: str
-    created_at: str
-    """RFC 3339, UTC, always with the same number of digits, so that texts sort as times do."""
-    updated_at: str
-    """As `created_at`; the list is ordered by it."""
-    turn_count: int = 0
-    last_sequence: int = 0
-    """Filled in by the store from the facts; what a caller writes here is not looked at."""
-    active: bool = False
-    """A turn runs or waits, or an action is pending: to be looked after when a crash is over."""
-    pinned: bool = False
-    """Its owner wants it at hand."""
-    is_named: bool = False
-    """`title` is what its owner called it, not the beginning of what was said."""
-
-    @property
-    def cursor(self) -> str:
-        """What `sessions(before=…)` takes to go on behind this row."""
-        return f"{self.updated_at}~{self.id}"
+from arp.store.session_meta import SessionMeta
+from arp.store.turn_text import SearchPage, TurnText
 
 
 class Append(msgspec.Struct, frozen=True):
@@ -57,7 +24,7 @@ class Append(msgspec.Struct, frozen=True):
     """Encoded facts with the sequences `expected_sequence + 1` and on; may be empty."""
     meta: SessionMeta | None = None
     """The session's new row, or `None` to leave it as it is."""
-    said: Sequence[Said] = ()
+    texts: Sequence[TurnText] = ()
     """What turns that have ended said; of one that is there already the newer stays."""
 
 
@@ -137,13 +104,13 @@ class Store(Protocol):
         pinned: bool | None = None,
         before: str | None = None,
         limit: int = 50,
-    ) -> Found:
+    ) -> SearchPage:
         """Gives the sessions that have each word in their title or in what was said in them.
 
         One call looks through a bounded number of sessions, newest update first.
 
         Args:
-            words: As `said.words_of` gives them.
+            words: As `turn_text.words_of` gives them.
             owner: As in `sessions`; the rest too.
             workflow: As in `sessions`.
             pinned: As in `sessions`.
@@ -213,17 +180,6 @@ def new_runtime_id() -> str:
     return f"arp-{secrets.token_hex(8)}"
 
 
-def split_cursor(before: str) -> tuple[str, str]:
-    """Takes a cursor apart into update time and id; never fails, since it comes from the wire."""
-    updated_at, _, session_id = before.partition("~")
-    return updated_at, session_id
-
-
-def page_limit(limit: int) -> int:
-    """Brings a page size into 1 … `MAX_PAGE`."""
-    return max(1, min(limit, MAX_PAGE))
-
-
 def check_append(append: Append) -> None:
     """Refuses what not every store could keep, and what nobody could read again.
 
@@ -240,8 +196,8 @@ def check_append(append: Append) -> None:
     except msgspec.DecodeError as error:
         sequence = append.expected_sequence + checked + 1
         raise ValueError(f"fact {sequence} of session {append.session_id}: {error}") from None
-    if append.said:
-        msgspec.json.encode(append.said)
+    if append.texts:
+        msgspec.json.encode(append.texts)
     if not append.session_id or not append.session_id.isprintable():
         raise ValueError(f"session id {append.session_id!r:.80} is empty or not printable")
     meta = append.meta

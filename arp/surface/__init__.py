@@ -1,5 +1,4 @@
-"""What is shown: surfaces with atomic commits, and what each renderer gets of them.
+"""What is shown: surfaces with atomic commits, simpler forms of components, answers.
 
-Read in this order: `surface`, `degrade`, `fitting`, `answers`, `profile`, `translate`,
-`snapshot`.
+Read in this order: `change`, `surface`, `degrade`, `answers`.
 """

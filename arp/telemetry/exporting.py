@@ -41,7 +41,6 @@ from opentelemetry.trace import (
 from arp.ledger.tracing import Trace
 from arp.telemetry.conventions import METRICS
 from arp.telemetry.fold import Figure, Measured, Span
-from arp.telemetry.settings import is_disabled
 
 logger = logging.getLogger(__name__)
 
@@ -80,9 +79,8 @@ def open_sink(environment: Mapping[str, str]) -> Sink:
     Raises:
         ValueError: It names an exporter that there is not; nothing is begun.
     """
-    off = is_disabled(environment)
-    span_exporters = [] if off else _named(environment, "OTEL_TRACES_EXPORTER", _SPANS)
-    metric_exporters = [] if off else _named(environment, "OTEL_METRICS_EXPORTER", _METRICS)
+    span_exporters = _named(environment, "OTEL_TRACES_EXPORTER", _SPANS)
+    metric_exporters = _named(environment, "OTEL_METRICS_EXPORTER", _METRICS)
     return Sink(
         [BatchSpanProcessor(exporter()) for exporter in span_exporters],
         [PeriodicExportingMetricReader(exporter()) for exporter in metric_exporters],

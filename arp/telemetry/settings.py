@@ -25,6 +25,8 @@ _ENDPOINTS = (
     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 )
 
+_NOWHERE = {"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
+
 _EXPORTERS = ("OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER")
 
 
@@ -66,7 +68,7 @@ def begin(hub: Hub, environment: Mapping[str, str], began_ns: int) -> Follower |
     from arp.telemetry.follower import Follower
 
     try:
-        sink = open_sink(environment)
+        sink = open_sink(_NOWHERE if is_disabled(environment) else environment)
     except ValueError as error:
         logger.warning("No telemetry: %s", error)
         return None

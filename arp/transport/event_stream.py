@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import Protocol
 
 from arp.protocol.codec import encode_json, place_of
 from arp.transport.queue_outbox import QueueOutbox
@@ -20,11 +19,11 @@ KEEP_ALIVE_S = 15.0
 """A comment this often keeps proxies from closing a silent stream."""
 
 PING_S = 9.0
-"""A reader that answers pings is asked after so long without a frame: a second before it would ask
-itself, so that one of the two does (protocol.md 2)."""
+"""A reader that answers pings gets one after so long without a frame: a second before it would send
+one itself, so that only one of the two does (protocol.md 2)."""
 
 PONG_S = 10.0
-"""After so long without an answer nobody is there any more."""
+"""Without an answer for so long, the reader is gone."""
 
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -33,55 +32,72 @@ HEADERS = [
 ]
 
 
-class FrameWriter(Protocol):
-    """What a stream makes of frames."""
+def event(data: bytes, *, name: str = "", place: str | None = None) -> bytes:
+    """Return one event as it is sent.
 
-    done: bool
-    """Nothing more will come; the stream ends."""
+    Args:
+        data: One line.
+        name: Of the event; empty = `message`.
+        place: Its id, with which `Last-Event-ID` resumes; an empty one takes back the id before.
+    """
+    head = f"event: {name}\n" if name else ""
+    if place is not None:
+        head += f"id: {place}\n" if place else "id:\n"
+    return b"".join((head.encode(), b"data: ", data, b"\n\n"))
+
+
+class ReadyEvents:
+    """Sends frames that are complete events already; subclasses turn frames into events."""
+
+    def __init__(self) -> None:
+        self.done = False
+        """Nothing more will come; the stream ends."""
 
     def begin(self) -> bytes:
-        """Gives what the stream begins with."""
+        """Return what the stream begins with: something, so that the client sees it open."""
+        return b": \n\n"
 
     def event(self, frame: bytes) -> bytes:
-        """Gives what a frame becomes; may be empty."""
+        """Return what a frame becomes; may be empty."""
+        return frame
 
     def end(self, code: int, reason: str) -> bytes:
-        """Gives what the stream ends with when the agent side closes it; may be empty."""
+        """Return what the stream ends with when the agent side closes it; may be empty.
+
+        An event of its own name says what a WebSocket says in its close frame.
+        """
+        return event(encode_json({"code": code, "reason": reason}), name="close")
 
 
-class EventWriter:
-    """Turns each frame into one event, named by its place."""
+class EventWriter(ReadyEvents):
+    """Turns each frame into one event with its place as id."""
 
     def __init__(self, epoch: str | None = None) -> None:
-        self.done = False
+        super().__init__()
         self._epoch = epoch
 
     def begin(self) -> bytes:
-        """Gives nothing: the first frame is the agent side's `hello`."""
+        """Return nothing: the first frame is the agent side's `hello`."""
         return b""
 
     def event(self, frame: bytes) -> bytes:
-        """Gives one event. JSON has no line breaks of its own, so `data` is one line.
+        """Return one event. JSON has no line breaks of its own, so `data` is one line.
 
-        While a snapshot or a catch-up is on its way the renderer stands nowhere: an empty `id`
-        takes back the one before, so that a stream that breaks off then begins with a snapshot.
+        In the middle of a snapshot or a catch-up the renderer has no place: an empty `id` takes
+        back the one before, so that a stream that breaks off there resumes with a snapshot.
         """
         epoch, seq, is_between = place_of(frame)
         self._epoch = epoch or self._epoch
-        name = b""
+        place = None
         if seq is not None and self._epoch and not is_between:
-            name = f"id: {self._epoch}-{seq}\n".encode()
+            place = f"{self._epoch}-{seq}"
         elif is_between or (epoch is not None and b'"resume":"snapshot"' in frame):
-            name = b"id:\n"
-        return name + b"data: " + frame + b"\n\n"
-
-    def end(self, code: int, reason: str) -> bytes:
-        """Gives an event of its own name, which says what a WebSocket says in its close frame."""
-        return b"event: close\ndata: " + encode_json({"code": code, "reason": reason}) + b"\n\n"
+            place = ""
+        return event(frame, place=place)
 
 
 def parse_place(last_event_id: str) -> tuple[str, int] | None:
-    """Reads `Last-Event-ID`; `None` if it is none of ours."""
+    """Read `Last-Event-ID`; `None` if it is not one of ours."""
     epoch, _, seq = last_event_id.rpartition("-")
     if not epoch or len(epoch) > 64 or not (seq.isascii() and seq.isdigit()) or len(seq) > 16:
         return None
@@ -89,46 +105,46 @@ def parse_place(last_event_id: str) -> tuple[str, int] | None:
 
 
 class Pulse:
-    """Whether who reads an event stream is still there: it is asked now and then, and answers.
+    """Asks the reader of an event stream now and then whether it is still there.
 
     Args:
-        frame: What asks. The answer comes by another way, and `heard` is told of it.
+        frame: The question. The answer comes another way, and is passed to `ponged`.
     """
 
-    __slots__ = ("_asked_at", "frame")
+    __slots__ = ("_pinged_at", "frame")
 
     def __init__(self, frame: bytes) -> None:
         self.frame = frame
-        self._asked_at: float | None = None
+        self._pinged_at: float | None = None
 
-    def heard(self) -> None:
-        """Takes note of the answer."""
-        self._asked_at = None
+    def ponged(self) -> None:
+        """Note the answer."""
+        self._pinged_at = None
 
-    def asked(self, now: float) -> None:
-        """Takes note that it is asked, unless it was and the answer is still due."""
-        if self._asked_at is None:
-            self._asked_at = now
+    def pinged(self, now: float) -> None:
+        """Note that the reader was asked, unless an earlier answer is still due."""
+        if self._pinged_at is None:
+            self._pinged_at = now
 
     def left_s(self, now: float) -> float:
-        """The seconds until the answer must be there; not above 0: it is too late."""
-        return PONG_S if self._asked_at is None else self._asked_at + PONG_S - now
+        """Return the seconds until the answer must be there; 0 or less: it is too late."""
+        return PONG_S if self._pinged_at is None else self._pinged_at + PONG_S - now
 
 
 async def stream(
     receive: Receive,
     send: Send,
     outbox: QueueOutbox,
-    writer: FrameWriter,
+    writer: ReadyEvents,
     pulse: Pulse | None = None,
 ) -> None:
-    """Writes what comes into the outbox, until the writer is done or either side ends it.
+    """Write what comes into the outbox, until the writer is done or either side ends it.
 
     Args:
         receive: Of ASGI.
         send: Of ASGI.
         outbox: Where frames come from.
-        writer: Makes events of them.
+        writer: Turns them into events.
         pulse: Of a reader that answers pings; a stream whose reader does not answer ends.
     """
     clock = asyncio.get_running_loop().time
@@ -144,10 +160,10 @@ async def stream(
                 if pulse is None:
                     await _body(send, b": \n\n")
                 elif pulse.left_s(clock()) > 0:
-                    pulse.asked(clock())
+                    pulse.pinged(clock())
                     await _body(send, writer.event(pulse.frame))
                 else:
-                    logger.info("who reads an event stream does not answer; it ends")
+                    logger.info("the reader of an event stream does not answer; it ends")
                     await _body(send, writer.end(1001, "no answer to a ping"))
                     break
                 continue

@@ -1,25 +1,33 @@
 """Standard input and output: one line is one frame; end of file closes.
 
 Theory of operation. When the input ends, turns may still finish, and what they show still goes out;
-so `echo '{…}' | arp serve app.py --stdio` answers. Then the output gets a moment to take the rest:
-a parent that does not read cannot keep the process alive. Source: protocol.md 6.
+so `echo '{…}' | arp serve app.py --stdio` answers. Then the output gets a moment for the rest:
+a parent that does not read cannot keep the process alive.
+
+A read from a silent pipe cannot be interrupted, nor a write to one that nobody reads. So both run
+in daemon threads: the exit of the process waits for asyncio's own threads, but not for those.
+
+Source: protocol.md 6.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import BinaryIO
+from queue import SimpleQueue
+from typing import Any, BinaryIO, TypeVar
 
 from arp.hub.viewer import Conversation
-from arp.transport.blocking import BlockingCalls
 from arp.transport.queue_outbox import QueueOutbox
 
+T = TypeVar("T")
+
 MAX_LINE_BYTES = 8 << 20
-"""Of a longer line this much is heard, and refused; the rest of it is passed over."""
+"""Of a longer line only so much is read, and refused; the rest is skipped."""
 
 READ_BYTES = 64 << 10
 
@@ -33,12 +41,12 @@ async def serve_stdio(
     make_peer: Callable[[QueueOutbox], Conversation],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Talks to whoever is at the other end of the pipes, until it closes one of them.
+    """Talk to whoever is at the other end of the pipes, until it closes one of them.
 
     Args:
         stdin: Where lines come from.
         stdout: Where lines go to.
-        make_peer: Gives our end of the conversation.
+        make_peer: Makes our end of the conversation.
         finish: Lets turns finish; what they show meanwhile still goes out.
 
     Cancel: Safe; it ends as at the end of the input.
@@ -69,10 +77,10 @@ async def _read(descriptor: int, peer: Conversation) -> None:
 
 
 async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
-    """Gives lines without their ends, and without those that are blank.
+    """Yield lines without their ends; blank ones are left out.
 
     Args:
-        read: Gives the next bytes; none at the end of the input, where a last line needs no end.
+        read: Returns the next bytes; none at the end of the input, where a last line needs no end.
     """
     held = bytearray()
     is_cut = False
@@ -95,7 +103,7 @@ async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
 
 
 async def _write(descriptor: int, outbox: QueueOutbox) -> None:
-    """Writes frames until the outbox is closed, or nobody is there to read them."""
+    """Write frames until the outbox is closed, or nobody is there to read them."""
     calls = BlockingCalls("arp-stdout")
     with suppress(OSError):
         while (frame := await outbox.take()) is not None:
@@ -107,3 +115,55 @@ def _write_whole(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+# -- blocking calls --------------------------------------------------------------------------------
+
+
+class BlockingCalls:
+    """Runs blocking calls one after the other, in a thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what the function returns, or raise what it raises.
+
+        Cancel: Safe; the call itself goes on, and what comes of it is dropped.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def call() -> None:
+            try:
+                value = function()
+            except Exception as error:  # noqa: BLE001  # passed on to the caller
+                _tell(loop, future, future.set_exception, error)
+            else:
+                _tell(loop, future, future.set_result, value)
+
+        self._calls.put(call)
+        return await future
+
+    def end(self) -> None:
+        """End the thread behind the calls that are under way."""
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop,
+    future: asyncio.Future[Any],
+    settle: Callable[[Any], None],
+    outcome: object,
+) -> None:
+    def tell() -> None:
+        if not future.done():
+            settle(outcome)
+
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(tell)

@@ -1,11 +1,11 @@
 """WebSocket, as an ASGI application sees it: one message is one frame.
 
-Theory of operation. Sending must cost what the socket costs. Under our own server frames are bytes
-for the transport; what it does not take at once waits here, and goes on in pieces of a bounded
-size, each when the last was taken. Under any other ASGI server, as long as its transport takes
-frames at once, a send is driven to its end on the spot, without a task. The first that has to wait
-is finished by a task, and what comes meanwhile queues behind it. When little waits any more the
-viewer is told.
+Theory of operation. Sending must cost no more than the socket does. Under our own server frames are
+bytes for the transport; what it does not take at once waits here, and is sent in pieces of a
+bounded size, each when the one before was taken. Under another ASGI server a send is run to its end
+at once, without a task, as long as the transport takes frames at once. The first send that has to
+wait is finished by a task, and later frames queue behind it. The viewer is notified when the queue
+is short again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SUBPROTOCOLS: dict[str, Encoding] = {
 """Source: protocol.md 1."""
 
 FLUSH_S = 1.0
-"""How long what waits may take to leave before the socket is closed."""
+"""How long the queue may take to empty before the socket is closed."""
 
 
 class SocketOutbox:
@@ -70,16 +70,16 @@ class SocketOutbox:
         self._wire = wire
         self._backlog = Backlog(self._opcode)
         self._task: asyncio.Task[None] | None = None
-        """Sends by ASGI what had to wait; never where there is a wire."""
+        """Sends the queue by ASGI; `None` where there is a wire."""
         self._closing: asyncio.Task[None] | None = None
         self._closed = False
         self._empty: asyncio.Future[None] | None = None
-        """Done when nothing waits for the wire any more, for who closes."""
+        """Done when the queue for the wire is empty; `close` waits for it."""
         if wire is not None:
             wire.when_writable = self._feed
 
     def send(self, frames: list[bytes]) -> None:
-        """Sends frames now, or queues them behind what waits."""
+        """Send frames now, or queue them behind what waits."""
         if self._closed:
             return
         wire = self._wire
@@ -87,7 +87,7 @@ class SocketOutbox:
             for frame in frames:
                 self._send_or_queue(frame)
             return
-        # Once for each renderer and commit: no call here that a plain attribute can do.
+        # This runs for each renderer and commit, so it makes as few calls as it can.
         if not self._backlog.size and wire.can_write():
             piece = one_piece(frames, self._opcode)
             if piece is not None:
@@ -97,7 +97,7 @@ class SocketOutbox:
         self._feed()
 
     def send_first(self, frame: bytes) -> None:
-        """Sends a frame now, or before what waits in place of one that waits there already."""
+        """Send a frame now, or put it before the queue, in place of one that was put there."""
         if self._closed:
             return
         if self._wire is None and self._task is None:
@@ -111,10 +111,10 @@ class SocketOutbox:
             self.buffered += self._backlog.size - before
 
     def waiting(self) -> list[bytes]:
-        """Gives the frames that wait."""
+        """Return the frames that wait."""
         return self._backlog.frames()
 
-    # -- with a wire: bytes in bounded pieces, each when the socket has taken the last -------------
+    # -- with a wire: bytes in bounded pieces, each when the socket has taken the one before -------
 
     def _feed(self) -> None:
         wire, backlog = self._wire, self._backlog
@@ -151,8 +151,8 @@ class SocketOutbox:
         except StopIteration:
             return
         except Exception:  # noqa: BLE001
-            # Each server has an error of its own for a peer that is gone; the reading side learns
-            # it too and ends the connection.
+            # Each server has its own error for a peer that is gone; the reading side gets it too
+            # and ends the connection.
             self._closed = True
             return
         self.buffered += size
@@ -183,14 +183,14 @@ class SocketOutbox:
             self.viewer.drained()
 
     def close(self, code: int, reason: str) -> None:
-        """Closes the WebSocket behind what waits."""
+        """Close the WebSocket behind what waits."""
         if self._closing is None:
             self._closed = True
             closing = self._close(code, reason)
             self._closing = asyncio.get_running_loop().create_task(closing)
 
     def end(self) -> None:
-        """Drops what waits: the connection is gone."""
+        """Drop what waits: the connection is gone."""
         self._closed = True
         self._backlog.clear()
         self.buffered = 0
@@ -210,7 +210,7 @@ class SocketOutbox:
 
 @types.coroutine
 def _resume(sending: Coroutine[Any, Any, None], waits_for: object) -> Generator[Any, Any, None]:
-    """Goes on with a coroutine that has been driven to its first wait."""
+    """Continue a coroutine that has run to its first wait."""
     while True:
         try:
             try:
@@ -231,7 +231,7 @@ async def talk(
     subprotocol: str | None,
     make_peer: Callable[[SocketOutbox], Conversation],
 ) -> None:
-    """Serves one accepted handshake until either side ends it."""
+    """Serve one accepted handshake until either side ends it."""
     await send({"type": "websocket.accept", "subprotocol": subprotocol})
     outbox = SocketOutbox(send, encoding, scope.get("extensions", {}).get(EXTENSION))
     peer = make_peer(outbox)

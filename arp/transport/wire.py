@@ -1,4 +1,4 @@
-"""WebSocket frames as bytes, made once for all sockets that get the same.
+"""WebSocket frames as bytes, encoded once for all sockets that get the same.
 
 A server's data frames carry no mask, so the bytes on the wire are the same for every renderer of an
 audience. Source: RFC 6455, 5.2.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Protocol
 
-from arp.hub.frames import Frames
+from arp.view.frames import Frames
 
 TEXT = 0x81
 """A whole text message: FIN and opcode 1."""
@@ -19,14 +19,14 @@ BINARY = 0x82
 """A whole binary message: FIN and opcode 2."""
 
 PIECE_BYTES = 64 << 10
-"""Of what waits for a socket as much is handed to it at once; of a longer message a fragment."""
+"""How much of the queue a socket gets at once; a longer message is sent in fragments."""
 
 _REST = 0x00
 _LAST = 0x80
-"""The first byte of a fragment that goes on with a message, and of the last one (RFC 6455, 5.4)."""
+"""The first byte of a fragment that continues a message, and of the last one (RFC 6455, 5.4)."""
 
 SHORT, MEDIUM = 125, 0xFFFF
-"""The longest payloads whose length stands in one byte and in two more."""
+"""The longest payloads whose length fits into one byte, and into two more."""
 
 
 _medium = Struct(">BBH").pack
@@ -34,13 +34,13 @@ _long = Struct(">BBQ").pack
 
 
 class Wire(Protocol):
-    """A socket that takes ready frames; a server may offer it in `scope["extensions"]`."""
+    """A socket that takes encoded frames; a server may offer it in `scope["extensions"]`."""
 
     def can_write(self) -> bool:
-        """Tells whether bytes may be written now, without waiting."""
+        """Return whether bytes may be written now, without waiting."""
 
     def write(self, data: bytes) -> None:
-        """Sends bytes behind what was sent before."""
+        """Send bytes behind what was sent before."""
 
     when_writable: Callable[[], None]
     """Is called when bytes may be written again."""
@@ -63,9 +63,9 @@ def one_piece(frames: Sequence[bytes], opcode: int) -> bytes | None:
 
 
 class Backlog:
-    """Messages that wait for a socket, to be taken in pieces of a bounded size.
+    """The queue of messages for a socket, which takes them in pieces of a bounded size.
 
-    Frames are kept as they are, so that several sockets share them; a piece is made when the socket
+    Frames stay as they are, so that several sockets share them; a piece is made when the socket
     takes it. A control frame may go between any two pieces.
     """
 
@@ -74,47 +74,47 @@ class Backlog:
     def __init__(self, opcode: int) -> None:
         self._opcode = opcode
         self._frames: deque[bytes] | None = None
-        """Made for the first message: an empty one has 760 bytes, and most sockets never wait."""
+        """Made for the first message: an empty one has 760 bytes, and few sockets need it."""
         self._first: bytes | None = None
-        """Goes before the others."""
+        """Is sent before the others."""
         self._place = 0
         """How much of the first of `_frames` was taken."""
         self.size = 0
-        """Bytes that wait, without what the wire adds."""
+        """Bytes in the queue, without frame headers."""
 
     def __bool__(self) -> bool:
-        """Tells whether anything waits."""
+        """Return whether anything waits."""
         return self._first is not None or bool(self._frames)
 
     def add(self, frames: Sequence[bytes]) -> None:
-        """Lets messages wait behind the others."""
+        """Append messages."""
         if self._frames is None:
             self._frames = deque()
         self._frames.extend(frames)
         self.size += sum(map(len, frames))
 
     def add_first(self, frame: bytes) -> None:
-        """Lets a message wait before the others, in place of one that did so already."""
+        """Put a message before the others, in place of one that was put there before."""
         self.size += len(frame) - len(self._first or b"")
         self._first = frame
 
     def frames(self) -> list[bytes]:
-        """Gives what waits, the first as if nothing of it had been taken."""
+        """Return the messages that wait; the first is whole, also if a part of it was taken."""
         return [*(() if self._first is None else (self._first,)), *(self._frames or ())]
 
     def clear(self) -> None:
-        """Drops what waits."""
+        """Drop what waits."""
         self._frames = self._first = None
         self._place = self.size = 0
 
     def next(self) -> bytes:
-        """Gives the next message, as it is."""
+        """Return the next message, as it is."""
         frame = self._take_first() or self._waiting().popleft()
         self.size -= len(frame)
         return frame
 
     def take(self) -> bytes:
-        """Gives the next piece, as it stands on the wire."""
+        """Return the next piece, as it stands on the wire."""
         if not self._place and (ahead := self._take_first()):
             self.size -= len(ahead)
             return _join([ahead], self._opcode)
@@ -134,7 +134,7 @@ class Backlog:
         return first
 
     def _waiting(self) -> deque[bytes]:
-        assert self._frames is not None  # who takes has asked whether anything waits
+        assert self._frames is not None  # callers check first that the queue is not empty
         return self._frames
 
     def _fragment(self, message: bytes) -> bytes:

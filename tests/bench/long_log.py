@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.json_value import JsonObject
+from arp.store.session_meta import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, SessionMeta
+from arp.store.store import Append
 
 AT = "2026-01-01T00:00:00.000000Z"
 RESULT = "x" * 200

@@ -18,7 +18,9 @@ from arp.protocol.patch import Update
 from arp.session.inputs import receive
 from arp.session.session import Head, Session
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.profile import profile_of
+from arp.surface.draft_answer import understand_draft
+from arp.view.profile import profile_of
+from arp.view.view import View
 from tests.bench.figures import Figure, alone, compared, percentile, report, rounds
 
 SIZES = (10, 1_000, 10_000)
@@ -36,8 +38,9 @@ class Bench:
 
     def __init__(self) -> None:
         self.session = Session(Head("patch", "epoch"), LIMITS)
-        self.session.profiles.add(PROFILE)
-        receive(self.session, Input(input_type="text", data={"text": "go"}), PROFILE)
+        self.view = View(PROFILE, self.session.screen)
+        self.session.watchers.append(self.view)
+        receive(self.session, Input(input_type="text", data={"text": "go"}), understand_draft)
         assert self.session.running is not None
         self.turn_id = self.session.running
         self.session.drain(AT)
@@ -49,9 +52,10 @@ class Bench:
         """
         began = time.thread_time()
         self.session.commit(self.turn_id, "main", [change])
-        drained = self.session.drain(AT)
+        batch = self.session.drain(AT)
+        self.view.forget(batch.sequence)
         took = time.thread_time() - began
-        assert len(drained.facts) == 1
+        assert len(batch.facts) == 1
         return took
 
 

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from arp.store.session_meta import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, SessionMeta
+from arp.store.store import Append
 
 AT = "2026-01-02T03:04:05.000000Z"
 

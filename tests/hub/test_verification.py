@@ -12,8 +12,9 @@ import pytest
 import arp.hub.verification as verification_module
 from arp.hub.verification import Verifier
 from arp.store.errors import StoreUnreadable
+from arp.store.session_meta import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, SessionMeta
+from arp.store.store import Append
 from tests.store import tampering
 from tests.store.samples import facts, meta
 from tests.waiting import becomes

@@ -12,7 +12,7 @@ import pytest
 from arp.hub.viewer import LOW_WATER_BYTES, Viewer
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import InputAck, RendererCapabilities
-from arp.surface.profile import DRAFT, profile_of
+from arp.view.profile import DRAFT, profile_of
 from tests.hub.rig import Box, Renderer, running, settled
 
 HIGH_WATER = 1000
@@ -27,17 +27,17 @@ def test_new_viewer_is_a_draft_client_on_no_session() -> None:
     """protocol.md 2.2: who says no hello is taken to support everything that was offered."""
     one, _ = viewer()
     assert (one.profile, one.live, one.state) == (DRAFT, None, "new")
-    assert (one.audience.encoding, one.audience.part, one.audience.batch) == ("json", None, False)
+    assert (one.group.encoding, one.group.part, one.group.batch) == ("json", None, False)
 
 
-def test_viewers_of_one_kind_are_one_audience() -> None:
+def test_viewers_of_one_kind_are_one_group() -> None:
     first, second = viewer()[0], viewer()[0]
     first.profile = profile_of(RendererCapabilities(["text"], ["batch"]))
     second.profile = profile_of(RendererCapabilities(["text"], ["batch"]))
-    assert first.audience == second.audience
-    assert first.audience.batch
+    assert first.group == second.group
+    assert first.group.batch
     second.part = "t1/1"
-    assert first.audience != second.audience
+    assert first.group != second.group
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_confirm_is_answered_once_and_shows_the_answer(page: Page) -> None:
     shown(page, "It is done.").wait_for()
     expect(page.get_by_role("button", name="Answered: Do it")).to_be_disabled()
     expect(page.get_by_role("button", name="Leave it")).to_be_disabled()
-    expect(page.locator(".arp-step code")).to_have_text(["look"])
+    expect(page.locator(".arp-step summary code")).to_have_text(["look"])
     expect(page.locator(".arp-step-state")).to_have_text(["Done"])
 
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from arp import Access, App, Turn
-from arp.access.guard import Refused
+from arp.access.guard import Denial
 from arp.transport.websocket import Scope
 from tests.page.conftest import WAIT_S
 from tests.serving import Serving, serving
@@ -187,7 +187,7 @@ def test_page_of_another_site_makes_no_session_on_an_open_server(
         guard, answered = server.application.state.guard, dict[str, int | None]()
         check = guard.check_source
 
-        def noted(scope: Scope) -> Refused | None:
+        def noted(scope: Scope) -> Denial | None:
             refused = check(scope)
             answered[scope["query_string"].decode()] = refused.status if refused else None
             return refused

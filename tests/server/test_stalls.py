@@ -200,7 +200,7 @@ class Transport:
         self.aborted = True
 
 
-class Connected:
+class ServerConnection:
     """A connection of a server."""
 
     def __init__(self, transport: Transport | None) -> None:
@@ -210,7 +210,7 @@ class Connected:
 async def test_what_becomes_less_is_taken_where_the_system_does_not_say() -> None:
     """No TCP, or no Linux; and a connection that has no transport yet is passed over."""
     stuck, idle, slow = Transport(100), Transport(0), Transport(1000)
-    connections = [Connected(None), *map(Connected, (stuck, idle, slow))]
+    connections = [ServerConnection(None), *map(ServerConnection, (stuck, idle, slow))]
     stalls = Stalls(lambda: connections, 0.2)
     stalls.start()
     assert stalls.in_transports() == 1100

@@ -8,6 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount
+from starlette.types import ASGIApp, Receive, Scope, Send
 from websockets.asyncio.client import connect
 
 from arp import Access, App, IncomingConnection, Turn, User
@@ -118,3 +122,28 @@ async def test_who_is_not_known_is_refused_as_ever(server: Serving) -> None:
         refused = await client.get("/_api/chats?key=eve", headers={"cookie": "session=eve"})
     assert refused.status_code == 401
     assert len(ASKED) == 1
+
+
+class SignedIn:
+    """Middleware of an author's own application, which knows who is signed in."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, "user": {"login": "bob"}}, receive, send)
+
+
+async def test_hook_of_a_mounted_app_sees_what_the_middleware_in_front_knows() -> None:
+    mounted = App(access=Access(authenticate=lambda connection: connection.scope["user"]["login"]))
+
+    @mounted.agent
+    async def greet(turn: Turn) -> None:
+        await turn.say(turn.user.name)
+
+    outer = Starlette(routes=[Mount("/deep", mounted.asgi)], middleware=[Middleware(SignedIn)])
+    transport = httpx.ASGITransport(outer)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        answered = await client.post("/deep/greet", json={"message": "x"})
+    await mounted.asgi.aclose()
+    assert answered.json()["text"] == "bob"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from arp.ledger.fact import Fact, decode
@@ -13,7 +14,8 @@ from arp.session.effects import Effect
 from arp.session.inputs import receive
 from arp.session.policy import Policy
 from arp.session.session import Head, Session
-from arp.surface.profile import Profile, profile_of
+from arp.view.profile import Profile, profile_of, typed_answer
+from arp.view.view import View
 
 AT = "2026-11-21T08:00:00.000000Z"
 
@@ -46,7 +48,15 @@ def send(
     session: Session, input_type: Any, data: dict[str, Any], by: Profile = FULL, **more: Any
 ) -> list[Effect]:
     """An input comes in."""
-    return receive(session, Input(input_type=input_type, data=data, **more), by)
+    read_typed = partial(typed_answer, by)
+    return receive(session, Input(input_type=input_type, data=data, **more), read_typed)
+
+
+def watched(session: Session, by: Profile) -> View:
+    """What renderers of a profile get from now on."""
+    view = View(by, session.screen)
+    session.watchers.append(view)
+    return view
 
 
 def facts(session: Session) -> list[Fact]:

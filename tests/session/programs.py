@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding
 from arp.protocol.component import Component
+from arp.protocol.delta_writer import DeltaWriter
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json
 from arp.protocol.limits import Limits, RendererLimits
@@ -31,14 +33,17 @@ from arp.protocol.messages import (
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen
 from arp.session.effects import CancelTurn, Effect
-from arp.session.emission import Audience, addressed
-from arp.session.emission import encoded as as_frames
 from arp.session.inputs import receive, submit
+from arp.session.recorded import Cursor, Recorded, Text
 from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
 from arp.surface.change import Change
-from arp.surface.profile import DRAFT, Profile, profile_of, shows
-from arp.surface.snapshot import Place, catch_up, snapshot
+from arp.view.frames import FrameGroup, addressed, text_frames
+from arp.view.frames import encoded as as_frames
+from arp.view.profile import DRAFT, Profile, profile_of, shows, typed_answer
+from arp.view.snapshot import catch_up, snapshot
+from arp.view.view import View
+from tests.session.conversation import watched
 from tests.surface.random_changes import WORDS, change
 
 AT = "2026-11-21T08:00:00.000000Z"
@@ -84,15 +89,20 @@ class Watcher:
         self.profile = wanted
         self.encoding: Encoding = ENCODINGS.get(name, "json")
         self.connection = connection(self.encoding)
+        self.view: View | None = None
         self.part: str | None = None
-        self.behind: Place | None = None
+        self.behind: Cursor | None = None
         self.frames: list[bytes] = []
         """Everything that was sent since the last snapshot."""
         self.snapshots = 0
 
     @property
-    def audience(self) -> Audience:
-        return Audience(self.profile, self.encoding, self.part)
+    def group(self) -> FrameGroup:
+        return FrameGroup(self.profile, self.encoding, self.part)
+
+    def attach(self, session: Session) -> None:
+        """From now on it can be told what the session commits."""
+        self.view = watched(session, self.profile)
 
     def join(self, session: Session) -> None:
         """Joins a session; a renderer that knows only the draft is not told what was before."""
@@ -100,41 +110,46 @@ class Watcher:
         ready = SessionReady(
             session_id=name.session_id, epoch=name.epoch, seq=name.seq, resume="new"
         )
-        self.feed(encoded([ready], self.audience, None))
+        self.feed(encoded([ready], self.group, None))
 
-    def snapshot(self, session: Session, place: Place) -> None:
+    def snapshot(self, session: Session, cursor: Cursor) -> None:
         self.snapshots += 1
         self.part, self.behind = None, None
         messages = snapshot(session.screen, session.name, self.profile)
-        self.feed(encoded(messages, self.audience, None))
-        self.part = place.part
+        self.feed(encoded(messages, self.group, None))
+        self.part = cursor.part
 
-    def deliver(self, session: Session, emissions: Sequence[Any], place: Place) -> None:
+    def deliver(self, session: Session, recorded: Sequence[Recorded], cursor: Cursor) -> None:
         """What `hub.delivery` does with what has become durable."""
         if self.behind is not None:
             return
         frames: list[bytes] = []
-        for emission in emissions:
-            made = emission.frames(self.audience)
+        assert self.view is not None
+        deltas = DeltaWriter(session.head.session_id)
+        for one in recorded:
+            if isinstance(one, Text):
+                frames += text_frames(one, self.group, deltas)
+                continue
+            made = self.view.frames(one, self.group)
             if made is None:
-                self.snapshot(session, place)
+                self.snapshot(session, cursor)
                 return
             frames += made
         self.feed(frames)
-        if self.part is not None and self.part != place.part:
+        if self.part is not None and self.part != cursor.part:
             self.part = None
 
-    def catch_up(self, session: Session, place: Place) -> None:
+    def catch_up(self, session: Session, cursor: Cursor) -> None:
         """What `hub.delivery` does with a renderer that was behind."""
         before, self.behind = self.behind, None
-        if before is None or before.seq == place.seq:
+        if before is None or before.seq == cursor.seq:
             return
         messages = catch_up(session.screen, session.name, self.profile, before)
         if messages is None:
-            self.snapshot(session, place)
+            self.snapshot(session, cursor)
             return
-        self.feed(encoded(messages, self.audience, before.part))
-        self.part = self.part if place.part == before.part else place.part
+        self.feed(encoded(messages, self.group, before.part))
+        self.part = self.part if cursor.part == before.part else cursor.part
 
     def feed(self, frames: Sequence[bytes]) -> None:
         most = self.profile.limits.max_message_bytes
@@ -157,12 +172,12 @@ def connection(encoding: Encoding) -> RendererConnection:
     return RendererConnection(RendererHello(), encoding)
 
 
-def encoded(messages: Sequence[AgentMessage], audience: Audience, part: str | None) -> list[bytes]:
+def encoded(messages: Sequence[AgentMessage], group: FrameGroup, part: str | None) -> list[bytes]:
     return [
         frame
         for before in messages
-        for message in addressed(before, audience, part)
-        for frame in as_frames(message, audience)
+        for message in addressed(before, group, part)
+        for frame in as_frames(message, group)
     ]
 
 
@@ -183,7 +198,7 @@ def state(screen: Screen, wanted: Profile = DRAFT) -> Json:
 
 def inside(session: Session) -> Json:
     """All that a refused action must leave as it was; what was said before counts as said."""
-    assert session.place.seq == session.sequence
+    assert session.cursor.seq == session.sequence
     trees = {
         name: (
             {
@@ -203,7 +218,7 @@ def inside(session: Session) -> Json:
 def fresh(session: Session, wanted: Profile) -> Json:
     """What a renderer of this profile sees that joins only now."""
     watcher = Watcher("fresh", wanted)
-    watcher.snapshot(session, session.place)
+    watcher.snapshot(session, session.cursor)
     return watcher.state()
 
 
@@ -220,12 +235,12 @@ class Run:
         self.session.record("session.created", {"epoch": "epoch", "workflow": ""})
         self.ledger: list[bytes] = []
         self.watchers = [Watcher(name, PROFILES[name]) for name in watching]
-        self.place = Place()
+        self.cursor = Cursor()
         self.refused = 0
         self._inputs = 0
         self._calls: list[tuple[str, str]] = []
         for watcher in self.watchers:
-            self.session.profiles.add(watcher.profile)
+            watcher.attach(self.session)
         self.drain()
         for watcher in self.watchers:
             watcher.join(self.session)
@@ -249,10 +264,10 @@ class Run:
         drained = self.session.drain(AT)
         self.ledger += drained.facts
         self.session.log.stored = self.session.sequence
-        self.place = drained.place
+        self.cursor = drained.cursor
         for watcher in self.watchers:
-            watcher.deliver(self.session, drained.emissions, drained.place)
-        return list(drained.emissions)
+            watcher.deliver(self.session, drained.recorded, drained.cursor)
+        return list(drained.recorded)
 
     def carry_out(self, effects: Sequence[Effect]) -> None:
         """Starting a turn needs nothing here; a cancelled one ends at once."""
@@ -263,7 +278,7 @@ class Run:
     def take(self, message: Input, wanted: Profile = DRAFT) -> None:
         before = inside(self.session)
         try:
-            effects = receive(self.session, message, wanted)
+            effects = receive(self.session, message, partial(typed_answer, wanted))
         except ArpError:
             self.refused += 1
             assert inside(self.session) == before, "a refused input changes nothing"
@@ -457,28 +472,27 @@ def fall_behind(run: Run, chance: Random) -> None:
     watcher = chance.choice(run.watchers)
     # Who knows only the draft can take no snapshot, so an order that changed is lost on it.
     if watcher.behind is None and watcher.profile.said_hello:
-        watcher.behind = run.place
+        watcher.behind = run.cursor
 
 
 def return_(run: Run, chance: Random) -> None:
     run.drain()
     for watcher in run.watchers:
-        watcher.catch_up(run.session, run.place)
+        watcher.catch_up(run.session, run.cursor)
 
 
 def rejoin(run: Run, chance: Random) -> None:
     """A renderer comes anew and gets a snapshot."""
     run.drain()
     watcher = chance.choice(run.watchers)
-    watcher.snapshot(run.session, run.place)
+    watcher.snapshot(run.session, run.cursor)
 
 
 def crash(run: Run, chance: Random) -> None:
     """The process ends, what is not durable is lost, and another one begins."""
-    profiles = run.session.profiles
     run.session = restore(run.head, run.facts, run.limits)
-    run.session.profiles |= profiles
     for watcher in run.watchers:
+        watcher.attach(run.session)
         watcher.part = None
     run.carry_out(recover(run.session))
 

@@ -29,7 +29,8 @@ from arp.session.session import Session
 from arp.session.standing import Rules
 from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
-from arp.surface.profile import DRAFT
+from arp.surface.draft_answer import understand_draft
+from arp.view.profile import DRAFT
 from tests.session.conversation import (
     AT,
     FULL,
@@ -111,7 +112,7 @@ def test_turn_is_a_part_of_the_trace_that_asked_for_it(way: str) -> None:
     session, asks = new(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     message = Input(input_type="text", data={"text": "hi"})
     if way == "receive":
-        receive(session, message, FULL, traceparent=asks)
+        receive(session, message, understand_draft, traceparent=asks)
     else:
         submit(session, message, traceparent=asks)
     submitted = facts(session)[0]

@@ -17,8 +17,8 @@ from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
 from arp.session.standing import Rules
 from arp.session.state import decode_state, encode_state
-from arp.surface.profile import profile_of
-from tests.session.conversation import AT, begun, facts, new, send, user
+from arp.view.profile import profile_of
+from tests.session.conversation import AT, begun, facts, new, send, user, watched
 
 LETS_GO_ON = profile_of(RendererCapabilities(["text"], ["line-pause"]))
 
@@ -26,7 +26,7 @@ LETS_GO_ON = profile_of(RendererCapabilities(["text"], ["line-pause"]))
 def failed(*said: str) -> Session:
     """A session whose turn `t1` failed while others waited, before a renderer that shows it."""
     session = begun()
-    session.profiles.add(LETS_GO_ON)
+    watched(session, LETS_GO_ON)
     for words in said:
         user(session, words)
     session.drain(AT)
@@ -64,14 +64,14 @@ def test_nothing_waits_where_nobody_shows_it() -> None:
 @pytest.mark.parametrize("status", ["completed", "cancelled"])
 def test_line_goes_on_behind_a_turn_that_did_not_fail(status: Any) -> None:
     session = begun()
-    session.profiles.add(LETS_GO_ON)
+    watched(session, LETS_GO_ON)
     user(session, "two")
     assert session.end_turn("t1", status) == [StartTurn("t2")]
 
 
 def test_server_that_stops_makes_no_line_wait() -> None:
     session = begun()
-    session.profiles.add(LETS_GO_ON)
+    watched(session, LETS_GO_ON)
     user(session, "two")
     error = AgentFailed("stopped")
     assert session.end_turn("t1", "failed", error, "interrupted") == [StartTurn("t2")]
@@ -79,7 +79,7 @@ def test_server_that_stops_makes_no_line_wait() -> None:
 
 def test_failure_with_nothing_in_line_is_the_end_of_it() -> None:
     session = begun()
-    session.profiles.add(LETS_GO_ON)
+    watched(session, LETS_GO_ON)
     assert session.end_turn("t1", "failed", AgentFailed("no")) == []
     assert user(session, "two") == [StartTurn("t2")]
 
@@ -139,7 +139,7 @@ def test_another_branch_is_refused_while_turns_wait() -> None:
 
 def test_line_waits_over_a_restart_and_in_a_stored_state() -> None:
     session = new()
-    session.profiles.add(LETS_GO_ON)
+    watched(session, LETS_GO_ON)
     for words in ("one", "two"):
         user(session, words)
     session.end_turn("t1", "failed", AgentFailed("no"))

@@ -8,9 +8,9 @@ from arp.ledger.fact import decode
 from arp.protocol.messages import Commit, InputEcho, TurnMessage
 from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
-from arp.session.emission import SAYING, THINKING, Drained, Said
 from arp.session.log import Log
-from arp.surface.snapshot import Place, SessionName, catch_up, snapshot
+from arp.session.recorded import SAYING, THINKING, Batch, Cursor, SessionName, TextBatch
+from arp.view.snapshot import catch_up, snapshot
 from tests.session.conversation import AT, FULL
 
 TURN = {"thread_id": "main", "turn_id": "t1"}
@@ -91,8 +91,8 @@ def test_text_after_draining_is_a_new_fact() -> None:
 def test_place_is_where_one_stands_who_was_told_all() -> None:
     of = log()
     of.say("t1", "one", SAYING)
-    assert of.place() == Place(1, "t1/1", 3, "t1", 0)
-    assert of.drain(AT).place == Place(1, "t1/1", 3, "t1", 0)
+    assert of.cursor() == Cursor(1, "t1/1", 3, "t1", 0)
+    assert of.drain(AT).cursor == Cursor(1, "t1/1", 3, "t1", 0)
 
 
 def test_lone_text_is_known_as_such() -> None:
@@ -100,10 +100,10 @@ def test_lone_text_is_known_as_such() -> None:
     of = log()
     of.say("t1", "one", SAYING)
     said = of.drain(AT)
-    assert isinstance(said, Said)
-    assert (said.sequence, said.place) == (1, Place(1, "t1/1", 3, "t1", 0))
+    assert isinstance(said, TextBatch)
+    assert (said.sequence, said.cursor) == (1, Cursor(1, "t1/1", 3, "t1", 0))
     assert [fact.payload for fact in map(decode, said.facts)] == [{"text": "one"}]
-    assert said.emissions == [said.text]
+    assert said.recorded == [said.text]
 
 
 @pytest.mark.parametrize("kinds", [[], ["run"], ["text", "run"], ["text", "think"]])
@@ -115,9 +115,9 @@ def test_anything_else_is_not_taken_for_a_lone_text(kinds: list[str]) -> None:
         else:
             of.say("t1", "a", SAYING if kind == "text" else THINKING)
     drained = of.drain(AT)
-    assert isinstance(drained, Drained)
+    assert isinstance(drained, Batch)
     assert (drained.sequence, len(drained.facts)) == (len(kinds), len(kinds))
-    assert drained.place == of.place()
+    assert drained.cursor == of.cursor()
 
 
 def test_input_has_its_time_once_it_is_drained_on_the_screen_and_in_what_is_told() -> None:
@@ -149,7 +149,7 @@ def test_end_of_a_turn_has_its_time_once_it_is_drained(status: str) -> None:
     assert (of.is_timed, screen.turns["t1"].ended, ended.messages[-1]) == (True, AT, final)
     late = snapshot(screen, SessionName("s", "e", 2), FULL)
     told = [one.at for one in late if isinstance(one, Commit) and one.final]
-    missed = catch_up(screen, SessionName("s", "e", 2), FULL, Place(seq=1)) or []
+    missed = catch_up(screen, SessionName("s", "e", 2), FULL, Cursor(seq=1)) or []
     assert (told, [one.at for one in missed if isinstance(one, Commit)]) == ([AT], [AT])
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from arp.protocol.codec import renderer_decoder
 from arp.protocol.messages import Patch, Render, RendererHello, SessionReady
+from arp.session.recorded import Cursor
 from arp.session.recovery import messages_of, restore
 from arp.session.session import Session
-from arp.surface.snapshot import Place
 from tests.session.programs import (
     BEGIN,
     PROFILES,
@@ -87,7 +87,7 @@ def test_cut_at_any_message_and_resumed_is_as_if_never_left(
         (hello,) = renderer_decoder("json").decode(back.connection.hello())
         assert isinstance(hello, RendererHello)
         if hello.resume is None:
-            back.snapshot(run.session, run.place)
+            back.snapshot(run.session, run.cursor)
         else:
             replay(run, back, hello.resume.seq)
         assert back.state() == state(run.session.screen), f"cut behind message {cut}"
@@ -96,10 +96,10 @@ def test_cut_at_any_message_and_resumed_is_as_if_never_left(
 def replay(run: Run, back: Watcher, seq: int) -> None:
     """What `hub.replay` does for a renderer that comes back."""
     ready = SessionReady(session_id="s", epoch="epoch", seq=seq, resume="replay")
-    back.feed(encoded([ready], back.audience, None))
+    back.feed(encoded([ready], back.group, None))
     for fact in run.facts:
         if fact.sequence > seq:
-            back.feed(encoded(messages_of(fact), back.audience, None))
+            back.feed(encoded(messages_of(fact), back.group, None))
 
 
 @settings(max_examples=200)
@@ -110,14 +110,14 @@ def test_catching_up_from_any_place_equals_having_been_there(
     """All that a slow renderer missed takes effect at one commit."""
     run = Run()
     run.play(BEGIN)
-    places: list[tuple[Place, dict[str, tuple[int, str | None]]]] = []
+    places: list[tuple[Cursor, dict[str, tuple[int, str | None]]]] = []
     for step in program:
         run.play([step])
         if step[0] in ("rejoin", "fall behind", "return", "crash"):
             continue
         run.drain()
         current = [live for live in run.watchers if live.behind is None]
-        places.append((run.place, {live.name: (len(live.frames), live.part) for live in current}))
+        places.append((run.cursor, {live.name: (len(live.frames), live.part) for live in current}))
     run.drain()
     for place, stood in (places[number % len(places)] for number in chosen if places):
         for live in run.watchers:
@@ -127,7 +127,7 @@ def test_catching_up_from_any_place_equals_having_been_there(
             slow = Watcher(live.name, live.profile)
             slow.feed(live.frames[:sent])
             slow.part, slow.behind = part, place
-            slow.catch_up(run.session, run.place)
+            slow.catch_up(run.session, run.cursor)
             assert slow.state() == fresh(run.session, live.profile), live.name
 
 

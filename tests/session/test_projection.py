@@ -30,7 +30,6 @@ from arp.protocol.patch import Remove
 from arp.session.projection import (
     At,
     commit_messages,
-    isolated,
     project,
     restored,
     stored,
@@ -234,11 +233,3 @@ def test_messages_of_a_commit_come_back_to_back() -> None:
         Patch(session_id="s", seq=7, ops=[Remove("b")]),
         Commit(session_id="s", seq=7),
     ]
-
-
-def test_isolated_changes_are_nobody_elses() -> None:
-    """Components of the tree go on changing while a frame waits."""
-    before = text("a")
-    (change,) = isolated([RenderChange([before])])
-    before.props["content"] = "changed"
-    assert change == RenderChange([text("a", "x")])

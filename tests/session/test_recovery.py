@@ -19,9 +19,9 @@ from arp.session.log import ReadOnly
 from arp.session.recovery import Interrupted, messages_of, recover, restore, seal
 from arp.session.session import Head, Question, Session
 from arp.surface.change import RenderChange
+from arp.surface.draft_answer import understand_draft
 from tests.session.conversation import (
     AT,
-    FULL,
     choices,
     confirm,
     facts,
@@ -328,7 +328,7 @@ def test_sealed_session_shows_why_its_turns_went_no_further_and_records_nothing(
         submit(session, Input(input_type="text", data={"text": "and more"}))
     with pytest.raises(ReadOnly):
         check_turning(session, Input(input_type="text", data={"text": "x"}, edits="t1"))
-    assert receive(session, Input(input_type="focus", data={}), FULL) == []
+    assert receive(session, Input(input_type="focus", data={}), understand_draft) == []
     assert (facts(session), session.queue, list(turns)) == ([], [], ["t1", "t2"])
 
 

@@ -13,7 +13,7 @@ from arp.protocol.patch import Append, Insert, PatchOp, Update
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
 from arp.session.effects import ResolveQuestion
-from arp.session.emission import SAYING, THINKING
+from arp.session.recorded import SAYING, THINKING
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.change import PatchChange, RenderChange
@@ -104,14 +104,14 @@ def test_held_text_stands_before_a_commit_and_before_thinking() -> None:
     without_secret(session, read)
 
 
-def test_a_place_asked_for_while_all_is_held_is_the_one_before() -> None:
+def test_a_cursor_asked_for_while_all_is_held_is_the_one_before() -> None:
     session = begun()
     session.say("t1", "sk-")
     session.drain(AT)
-    place = session.place
+    cursor = session.cursor
     session.say("t1", "abcdefgh")
-    assert session.place == place
-    assert session.sequence == place.seq
+    assert session.cursor == cursor
+    assert session.sequence == cursor.seq
 
 
 def test_thinking_is_redacted() -> None:

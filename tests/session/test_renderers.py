@@ -8,14 +8,14 @@ from arp.protocol.messages import Input, RendererInfo, Viewport
 from arp.session.inputs import receive
 from arp.session.recovery import restore
 from arp.session.session import Head, Session
-from arp.surface.profile import DRAFT
+from arp.surface.draft_answer import understand_draft
 
 HEAD = Head("s", "e")
 SWISS = RendererInfo("de-CH", "Europe/Zurich", "dark", Viewport(800, 600))
 
 
 def said(session: Session, renderer: RendererInfo) -> None:
-    receive(session, Input(input_type="text", data={"text": "x"}), DRAFT, renderer)
+    receive(session, Input(input_type="text", data={"text": "x"}), understand_draft, renderer)
 
 
 def test_queued_turn_knows_its_renderer_when_the_session_comes_back_from_the_log() -> None:

@@ -14,7 +14,7 @@ from arp.session.inputs import receive
 from arp.session.recovery import restore
 from arp.session.seen import REMEMBERED, Seen, files_named
 from arp.session.session import Head, Session
-from arp.surface.profile import DRAFT
+from arp.surface.draft_answer import understand_draft
 
 AT = "2026-11-21T08:00:00.000000Z"
 HEAD = Head("s", "epoch")
@@ -42,10 +42,10 @@ def with_many_cancels(count: int) -> tuple[Session, list[bytes]]:
     """A session that had a first input, then many that began no turn."""
     session = Session(HEAD, Limits())
     session.record("session.created", {"epoch": "epoch", "workflow": ""})
-    receive(session, said("first"), DRAFT)
+    receive(session, said("first"), understand_draft)
     session.end_turn("t1", "completed")
     for number in range(count):
-        receive(session, cancel(f"c{number}"), DRAFT)
+        receive(session, cancel(f"c{number}"), understand_draft)
     return session, list(session.drain(AT).facts)
 
 
@@ -63,7 +63,7 @@ def test_id_counts_as_the_same_input_while_4095_others_came_since(restored: bool
     session, facts = with_many_cancels(REMEMBERED - 1)
     if restored:
         session = restore(HEAD, map(decode, facts), Limits())
-    assert receive(session, said("first"), DRAFT) == [Acknowledge("first", "t1")]
+    assert receive(session, said("first"), understand_draft) == [Acknowledge("first", "t1")]
     assert session.queue == []
     assert session.running is None
 
@@ -74,7 +74,7 @@ def test_id_that_was_forgotten_is_a_new_input(restored: bool) -> None:
     session, facts = with_many_cancels(REMEMBERED)
     if restored:
         session = restore(HEAD, map(decode, facts), Limits())
-    (acknowledged, _) = receive(session, said("first"), DRAFT)
+    (acknowledged, _) = receive(session, said("first"), understand_draft)
     assert acknowledged == Acknowledge("first", "t2")
 
 

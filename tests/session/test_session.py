@@ -14,18 +14,13 @@ from arp.protocol.errors import (
     SessionBusy,
     SurfaceDestroyed,
 )
-from arp.protocol.messages import Commit, Patch, Render
-from arp.protocol.patch import Append, Reorder, Replace, Update
+from arp.protocol.patch import Reorder, Replace, Update
 from arp.session.effects import CancelTurn, StartTurn
-from arp.session.emission import THINKING, Emission
+from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
 from arp.session.session import About, Session
 from arp.surface.change import PatchChange, RenderChange
-from arp.surface.profile import DRAFT
-from arp.surface.snapshot import Place, SessionName
 from tests.session.conversation import (
     AT,
-    FULL,
-    TEXT,
     begun,
     choices,
     confirm,
@@ -44,9 +39,9 @@ def props(session: Session, component_id: str, surface: str = "main") -> dict[st
     return tree.component(component_id).props
 
 
-def last_emission(session: Session) -> Emission:
-    emission = session.drain(AT).emissions[-1]
-    assert isinstance(emission, Emission)
+def last_emission(session: Session) -> RecordedFact:
+    emission = session.drain(AT).recorded[-1]
+    assert isinstance(emission, RecordedFact)
     return emission
 
 
@@ -68,7 +63,7 @@ def test_session_counts_what_it_recorded() -> None:
     user(session, "hi")
     assert [fact.sequence for fact in facts(session)] == [1, 2, 3]
     assert session.name == SessionName("s", "e", 3)
-    assert session.place == Place(3, None, 0, "t1", 0)
+    assert session.cursor == Cursor(3, None, 0, "t1", 0)
 
 
 def test_title_is_the_beginning_of_the_first_text() -> None:
@@ -266,44 +261,6 @@ def test_limit_of_surfaces() -> None:
         session.commit("t1", "more", [RenderChange([text("a")])])
     assert refused.value.detail == "max_surfaces"
     session.commit("t1", "main", [RenderChange([text("a")])])
-
-
-def test_commit_is_translated_for_those_who_need_it() -> None:
-    session = begun()
-    session.profiles = {FULL, TEXT}
-    session.commit("t1", "main", [RenderChange([Component("k", "code-block", {"code": "x=1"})])])
-    emission = last_emission(session)
-    assert set(emission.translated) == {TEXT}
-    render, commit = emission.translated[TEXT] or []
-    assert isinstance(render, Render)
-    assert [shown.type for shown in render.components] == ["text"]
-    assert commit == Commit(session_id="s", seq=emission.sequence, turn_id="t1")
-
-
-def test_translated_commit_is_not_changed_by_what_comes_after() -> None:
-    session = begun()
-    session.profiles = {DRAFT}
-    table = Component("t", "table", {"headers": ["h"], "rows": [["1"]]})
-    session.commit("t1", "main", [RenderChange([table])])
-    session.drain(AT)
-    session.commit("t1", "main", [PatchChange([Append("t", "props.rows", [["2"]])])])
-    emission = last_emission(session)
-    session.commit("t1", "main", [PatchChange([Append("t", "props.rows", [["3"]])])])
-    told, _ = emission.translated[DRAFT] or []
-    assert isinstance(told, Patch)
-    assert told.ops == [Update("t", "props.rows", [["1"], ["2"]])]
-
-
-def test_commit_that_cannot_be_told_is_a_snapshot_for_that_profile() -> None:
-    session = begun()
-    session.profiles = {TEXT}
-    inside = [{"id": "a", "type": "text", "props": {"content": "a"}}]
-    shown = [text("b"), Component("g", "group", {"children": inside})]
-    session.commit("t1", "main", [RenderChange(shown)])
-    session.end_turn("t1", "completed")
-    user(session, "again")
-    session.commit("t2", "main", [PatchChange([Reorder("g", None)])])
-    assert last_emission(session).translated == {TEXT: None}
 
 
 def test_text_and_thinking_are_recorded_apart() -> None:

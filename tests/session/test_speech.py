@@ -8,9 +8,8 @@ from arp.protocol.messages import Commit, Delta, Render
 from arp.protocol.patch import Remove
 from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
-from arp.session.emission import SAYING, THINKING, Text
+from arp.session.recorded import SAYING, THINKING, Cursor, Text
 from arp.session.speech import Speech
-from arp.surface.snapshot import Place
 from tests.session.conversation import text
 
 
@@ -19,13 +18,13 @@ class Speaker:
 
     def __init__(self) -> None:
         self.screen = Screen()
-        self.speech = Speech(self.screen, "s", known_shapes())
+        self.speech = Speech(self.screen, known_shapes())
         self.speech.begin_turn("t1")
         self.sequence = 0
 
     def say(self, words: str, kind: str = SAYING, turn: str = "t1") -> Text:
         self.sequence += 1
-        spoken = self.speech.open = Text(self.sequence, kind, turn, self.speech.deltas)
+        spoken = self.speech.open = Text(self.sequence, kind, turn, "s")
         spoken.chunks.append(words)
         self.speech.close()
         return spoken
@@ -37,8 +36,8 @@ class Speaker:
         self.screen.apply(Commit(session_id="s", turn_id="t1"), self.sequence)
         self.speech.is_last = False
 
-    def place(self) -> Place:
-        return self.speech.place(self.sequence)
+    def cursor(self) -> Cursor:
+        return self.speech.cursor(self.sequence)
 
     def output(self, turn: str = "t1") -> list[Any]:
         return [part.props["content"] for part in self.screen.output(turn)]
@@ -49,7 +48,7 @@ def test_text_goes_on_in_its_part() -> None:
     first, second = speaker.say("one "), speaker.say("two")
     assert (first.part, second.part) == ("t1/1", "t1/1")
     assert speaker.output() == ["one two"]
-    assert speaker.place() == Place(2, "t1/1", 7, "t1", 0)
+    assert speaker.cursor() == Cursor(2, "t1/1", 7, "t1", 0)
     assert speaker.screen.surfaces["main"].nodes["t1/1"].seq == 2
 
 
@@ -68,17 +67,17 @@ def test_component_ends_the_part() -> None:
     speaker = Speaker()
     speaker.say("a")
     speaker.show("c")
-    assert speaker.place() == Place(2, None, 0, "t1", 0)
+    assert speaker.cursor() == Cursor(2, None, 0, "t1", 0)
     assert speaker.say("b").part == "t1/2"
     assert speaker.output() == ["a", "x", "b"]
-    assert speaker.place() == Place(3, "t1/2", 1, "t1", 0)
+    assert speaker.cursor() == Cursor(3, "t1/2", 1, "t1", 0)
 
 
 def test_what_was_recorded_elsewhere_does_not_end_the_part() -> None:
     speaker = Speaker()
     speaker.say("a")
     speaker.speech.is_last = False
-    assert speaker.place() == Place(1, "t1/1", 1, "t1", 0)
+    assert speaker.cursor() == Cursor(1, "t1/1", 1, "t1", 0)
     speaker.speech.is_last = False
     assert speaker.say("b").part == "t1/1"
 
@@ -88,14 +87,14 @@ def test_part_that_is_last_again_is_counted_whole() -> None:
     speaker = Speaker()
     speaker.say("one ")
     speaker.show("c")
-    speaker.place()
+    speaker.cursor()
     tree = speaker.screen.surfaces["main"]
     tree.begin(9)
     tree.patch(Remove("c"))
     tree.keep()
     speaker.speech.is_last = False
     assert speaker.say("two").part == "t1/1"
-    assert speaker.place().characters == 7
+    assert speaker.cursor().characters == 7
 
 
 def test_part_of_a_surface_that_was_emptied_is_over() -> None:
@@ -106,7 +105,7 @@ def test_part_of_a_surface_that_was_emptied_is_over() -> None:
     tree.clear()
     tree.keep()
     speaker.speech.is_last = False
-    assert speaker.place() == Place(1, None, 0, "t1", 0)
+    assert speaker.cursor() == Cursor(1, None, 0, "t1", 0)
     speaker.say("b")
     assert speaker.output() == ["b"]
 
@@ -121,20 +120,20 @@ def test_text_of_another_turn_goes_there() -> None:
 def test_thinking_is_counted_beside_the_part() -> None:
     speaker = Speaker()
     speaker.say("a")
-    assert speaker.say("hm", THINKING).place == Place(2, "t1/1", 1, "t1", 2)
+    assert speaker.say("hm", THINKING).cursor == Cursor(2, "t1/1", 1, "t1", 2)
     assert speaker.say("b").part == "t1/1"
     assert speaker.screen.turns["t1"].thinking == "hm"
-    assert speaker.place() == Place(3, "t1/1", 2, "t1", 2)
+    assert speaker.cursor() == Cursor(3, "t1/1", 2, "t1", 2)
 
 
 def test_text_knows_the_place_behind_it() -> None:
     """It is the place of the session, for the one who writes it down alone."""
     speaker = Speaker()
-    assert speaker.say("one ").place == speaker.place() == Place(1, "t1/1", 4, "t1", 0)
-    assert speaker.say("two").place == speaker.place() == Place(2, "t1/1", 7, "t1", 0)
+    assert speaker.say("one ").cursor == speaker.cursor() == Cursor(1, "t1/1", 4, "t1", 0)
+    assert speaker.say("two").cursor == speaker.cursor() == Cursor(2, "t1/1", 7, "t1", 0)
     speaker.show("c")
-    assert speaker.say("hm", THINKING).place == speaker.place() == Place(4, None, 0, "t1", 2)
-    assert speaker.say("x").place == speaker.place() == Place(5, "t1/2", 1, "t1", 2)
+    assert speaker.say("hm", THINKING).cursor == speaker.cursor() == Cursor(4, None, 0, "t1", 2)
+    assert speaker.say("x").cursor == speaker.cursor() == Cursor(5, "t1/2", 1, "t1", 2)
 
 
 def test_new_turn_begins_with_nothing_said() -> None:
@@ -142,11 +141,11 @@ def test_new_turn_begins_with_nothing_said() -> None:
     speaker.say("a")
     speaker.say("hm", THINKING)
     speaker.speech.begin_turn("t2")
-    assert speaker.place() == Place(2, None, 0, "t2", 0)
+    assert speaker.cursor() == Cursor(2, None, 0, "t2", 0)
 
 
 def test_closing_nothing_changes_nothing() -> None:
     speaker = Speaker()
     speaker.speech.close()
-    assert speaker.place() == Place(0, None, 0, "t1", 0)
+    assert speaker.cursor() == Cursor(0, None, 0, "t1", 0)
     assert speaker.screen.turns == {}

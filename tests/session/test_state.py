@@ -20,7 +20,7 @@ from arp.session.session import Head, Session
 from arp.session.standing import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
 from arp.surface.change import RenderChange
-from tests.session.conversation import AT, confirm, facts, new, send, text, user
+from tests.session.conversation import AT, confirm, facts, new, send, text, user, watched
 from tests.session.programs import BEGIN, PROFILES, Run, fresh, state, steps
 
 pytestmark = pytest.mark.timeout(120)
@@ -160,7 +160,8 @@ def after(ran: Run, session: Session, number: int) -> Run:
     run = Run([])
     run.ledger, run.session = [], session
     run._inputs = ran._inputs
-    session.profiles |= {PROFILES[name] for name in ("full", "basic", "text only")}
+    for name in ("full", "basic", "text only"):
+        watched(session, PROFILES[name])
     run.carry_out(recover(session))
     for place, name in enumerate(GOING_ON):
         for tree in session.screen.surfaces.values():  # programs choose by this order, nobody else

@@ -11,13 +11,13 @@ from arp.protocol.errors import ArpError, InvalidPatch, UnknownObject
 from arp.protocol.messages import Commit, SessionReady
 from arp.protocol.patch import Insert, Remove, Replace, Update
 from arp.session import window
-from arp.session.emission import Audience
+from arp.session.recorded import Cursor, RecordedFact
 from arp.session.session import Session
 from arp.session.window import RECENT_TURNS
 from arp.surface.change import PatchChange, RenderChange
-from arp.surface.profile import DRAFT
-from arp.surface.snapshot import Place, catch_up, snapshot
-from tests.session.conversation import AT, FULL, confirm, facts, new, send, text, user
+from arp.view.profile import DRAFT
+from arp.view.snapshot import catch_up, snapshot
+from tests.session.conversation import AT, FULL, confirm, facts, new, send, text, user, watched
 
 
 @pytest.fixture(autouse=True)
@@ -212,13 +212,14 @@ def test_component_that_left_is_neither_patched_nor_answered() -> None:
 def test_id_that_left_may_be_used_again_and_whoever_has_it_gets_a_snapshot() -> None:
     """Nobody else needs one; a renderer of the draft, which cannot take one, is told as ever."""
     session = with_turns("a", "b", "c")
-    session.profiles |= {FULL, DRAFT}
+    full, draft = watched(session, FULL), watched(session, DRAFT)
     facts(session)
     user(session, "x")
     session.commit("t4", "main", [RenderChange([text("a", "again")])])
-    again = session.drain(AT).emissions[-1]
-    assert again.frames(Audience(FULL, "json")) is None
-    assert again.frames(Audience(DRAFT, "json"))
+    again = session.drain(AT).recorded[-1]
+    assert isinstance(again, RecordedFact)
+    assert full.messages(again) is None
+    assert draft.messages(again)
 
 
 def test_id_that_a_turn_gave_tells_by_itself_that_it_left() -> None:
@@ -278,11 +279,11 @@ def test_ids_that_left_are_remembered_to_a_number(monkeypatch: pytest.MonkeyPatc
 
 def test_renderer_that_was_behind_when_a_turn_changed_and_left_needs_a_snapshot() -> None:
     session = with_turns(None)
-    place = session.place
+    cursor = session.cursor
     for _ in range(4):
         turn(session)
-    assert catch_up(session.screen, session.name, FULL, place) is None
-    later = Place(session.sequence - 1)
+    assert catch_up(session.screen, session.name, FULL, cursor) is None
+    later = Cursor(session.sequence - 1)
     told = catch_up(session.screen, session.name, FULL, later)
     assert told is not None
     assert isinstance(told[-1], Commit)

@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 from arp.store.memory import MemoryStore
+from arp.store.session_meta import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, SessionMeta, Store
+from arp.store.store import Append, Store
 
 
 def fact(sequence: int, session_id: str = "s1") -> bytes:

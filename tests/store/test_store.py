@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from arp.store.errors import FactUnreadable, SequenceConflict, StoreClosed
+from arp.store.session_meta import SessionMeta, page_limit, split_cursor
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, SessionMeta, Store, check_append, page_limit, split_cursor
+from arp.store.store import Append, Store, check_append
 from tests.store.samples import MALFORMED, fact, facts, meta, numbered, put, slip_in
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from arp.transport.blocking import BlockingCalls
+from arp.transport.stdio import BlockingCalls
 
 
 async def test_call_gives_what_the_function_returns_or_raises() -> None:

@@ -9,14 +9,30 @@ from typing import Any
 import pytest
 
 from arp.client.sse import SseParser
-from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
+from arp.transport.event_stream import EventWriter, Pulse, event, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from tests.transport.listener import Listener
 from tests.waiting import becomes
 
 
-def event(message: Any, writer: EventWriter | None = None) -> bytes:
+def written(message: Any, writer: EventWriter | None = None) -> bytes:
     return (writer or EventWriter("e1")).event(json.dumps(message).encode())
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [
+        ({}, b"data: {}\n\n"),
+        ({"name": "chat"}, b"event: chat\ndata: {}\n\n"),
+        ({"place": "e-1"}, b"id: e-1\ndata: {}\n\n"),
+        ({"name": "a", "place": ""}, b"event: a\nid:\ndata: {}\n\n"),
+    ],
+)
+def test_event_has_a_name_and_a_place_where_there_are_some(
+    options: dict[str, str], sent: bytes
+) -> None:
+    """An empty place takes back the one before (HTML, 9.2.6)."""
+    assert event(b"{}", **options) == sent
 
 
 @pytest.mark.parametrize(
@@ -33,15 +49,15 @@ def event(message: Any, writer: EventWriter | None = None) -> bytes:
 )
 def test_event_is_named_by_the_last_place_that_counts_as_applied(message: Any, name: bytes) -> None:
     """`render` and `patch` count with their commit, so a cut between them loses nothing."""
-    assert event(message) == name + b"data: " + json.dumps(message).encode() + b"\n\n"
+    assert written(message) == name + b"data: " + json.dumps(message).encode() + b"\n\n"
 
 
 def test_epoch_of_the_session_names_what_follows() -> None:
     """A renderer that comes back says it again in Last-Event-ID."""
     writer = EventWriter()
-    before = event({"type": "delta", "seq": 1}, writer)
-    event({"type": "session", "epoch": "e2", "seq": 3, "resume": "new"}, writer)
-    after = event({"type": "delta", "seq": 4}, writer)
+    before = written({"type": "delta", "seq": 1}, writer)
+    written({"type": "session", "epoch": "e2", "seq": 3, "resume": "new"}, writer)
+    after = written({"type": "delta", "seq": 4}, writer)
     assert b"id:" not in before
     assert after.startswith(b"id: e2-4\n")
 
@@ -80,7 +96,7 @@ def test_catch_up_takes_back_the_place_until_it_is_whole() -> None:
 def test_replay_keeps_the_place() -> None:
     """Nothing is missing before what follows."""
     session = {"type": "session", "epoch": "e1", "seq": 9, "resume": "replay"}
-    assert not event(session).startswith(b"id:")
+    assert not written(session).startswith(b"id:")
 
 
 @pytest.mark.parametrize(
@@ -225,7 +241,7 @@ async def test_reader_that_answers_is_asked_for_as_long_as_it_does(quick: None) 
     )
     for count in range(1, 12):
         await becomes(lambda: client.body.count(b"ping") >= count)  # noqa: B023 - at once
-        pulse.heard()
+        pulse.ponged()
     assert not client.ended
     outbox.send([b'{"type":"delta","seq":3}'])
     await becomes(lambda: b"delta" in client.body)

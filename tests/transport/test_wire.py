@@ -8,8 +8,8 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.uri import parse_uri
 
-from arp.hub.frames import Frames
 from arp.transport.wire import BINARY, PIECE_BYTES, TEXT, Backlog, one_piece
+from arp.view.frames import Frames
 
 
 def read(data: bytes | None) -> list[tuple[Opcode, bytes]]:

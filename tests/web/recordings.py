@@ -81,7 +81,7 @@ def played(chance: Random, watching: str, without: Sequence[str]) -> Run:
 
 def told(fact: Fact, run: Run) -> list[str]:
     """Gives what a replay tells of a fact."""
-    frames = encoded(messages_of(fact), run.watchers[0].audience, None)
+    frames = encoded(messages_of(fact), run.watchers[0].group, None)
     return [frame.decode() for frame in frames]
 
 

@@ -5,19 +5,8 @@
  * stream: a browser has six connections to a server for all its tabs. Source: server.md, "Chats".
  */
 
-import type { ChatRow } from "./sessions.js";
+import type { ChatListener, ChatRow } from "./session_types.js";
 import { readEvents } from "./sse_parser.js";
-
-export interface ChatListener {
-  /** A chat that is new or has changed. */
-  chat?(row: ChatRow): void;
-  /** A chat that is gone. */
-  removed?(id: string): void;
-  /** From here on all is told. */
-  opened?(): void;
-  /** Nothing is told for a while. */
-  closed?(): void;
-}
 
 type Request = (path: string, init?: RequestInit) => Promise<Response>;
 

@@ -1,9 +1,9 @@
 /** The inside of the sessions API, loaded when it is first asked. Source: server.md, "HTTP". */
 
-import { watchChats, type ChatListener } from "./chat_watch.js";
+import { watchChats } from "./chat_watch.js";
 import type { ChatSessionDetail } from "./draft_types.js";
 import { authorization, errorOf } from "./link.js";
-import { ArpError, type ChatRow, type HistoryMessage, type SessionAPI, type SessionAPIOptions } from "./sessions.js";
+import { ArpError, type ChatListener, type ChatRow, type HistoryMessage, type SessionAPI, type SessionAPIOptions } from "./session_types.js";
 
 type Query = { [name: string]: string | number | undefined };
 

@@ -34,7 +34,8 @@ import { newId, rendererHello, resolveOptions, type ArpClientOptions, type Resol
 import { Outbox, type Attachment, type Outgoing } from "./outbox.js";
 import type { Screen } from "./screen.js";
 import { activeTurn, Store, type Status } from "./store.js";
-import { ArpError, createSessionAPI, type SessionAPI } from "./sessions.js";
+import { ArpError, type SessionAPI } from "./session_types.js";
+import { createSessionAPI } from "./sessions.js";
 import { onWake } from "./wake.js";
 
 /** What goes with an input. */

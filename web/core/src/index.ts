@@ -23,10 +23,12 @@ export type { Transport } from "./address.js";
 export type { Attachment, Outgoing, SendPhase, Storage } from "./outbox.js";
 
 export { connectSSE, streamSSE } from "./stream_sse.js";
-export type { SSECallbacks, StreamSSEOptions, ToolEvent } from "./stream_sse.js";
-export { ArpError, createSessionAPI } from "./sessions.js";
-export type { ChatListener } from "./chat_watch.js";
+export type { StreamSSEOptions } from "./stream_sse.js";
+export type { SSECallbacks, ToolEvent } from "./workflow_stream.js";
+export { createSessionAPI } from "./sessions.js";
+export { ArpError } from "./session_types.js";
 export type {
+  ChatListener,
   ChatRow,
   HistoryMessage,
   HistoryTool,
@@ -34,7 +36,7 @@ export type {
   SessionAPIOptions,
   SessionPage,
   WorkflowInfo,
-} from "./sessions.js";
+} from "./session_types.js";
 export { BUILT_IN_COMPONENTS, createComponentRegistry } from "./registry.js";
 export type { ComponentRegistry } from "./registry.js";
 export { arpMessageToToolRenderEvent } from "./render_event.js";

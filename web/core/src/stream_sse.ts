@@ -3,28 +3,7 @@
  * that is under way. Source: protocol.md 6.
  */
 
-import type { StepEvent, ToolRenderEvent } from "./draft_types.js";
-
-export interface ToolEvent {
-  tool: string;
-  args?: string;
-  ok?: boolean;
-}
-
-export interface SSECallbacks {
-  onRunId?: (id: string) => void;
-  onStep?: (event: StepEvent) => void;
-  onDelta?: (delta: string) => void;
-  onResult?: (data: unknown) => void;
-  onError?: (error: string) => void;
-  /** The stream is over, well or not; called once. */
-  onDone?: () => void;
-  onToolStart?: (event: ToolEvent) => void;
-  onToolEnd?: (event: ToolEvent) => void;
-  onToolRender?: (event: ToolRenderEvent & { id?: string }) => void;
-  /** A component that was rendered went away. */
-  onToolRemove?: (id: string) => void;
-}
+import type { SSECallbacks } from "./workflow_stream.js";
 
 export interface StreamSSEOptions {
   /** Sent in place of the body, with files. */

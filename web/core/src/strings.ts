@@ -4,19 +4,10 @@
  */
 
 import { EN } from "./locales/en.js";
+import type { Plural, StringKey, Strings } from "./locales/types.js";
 
 export { EN };
-
-/** A text by plural category (`Intl.PluralRules`); `other` is always there. */
-export type Plural = { readonly [category in Intl.LDMLPluralRule]?: string } & { readonly other: string };
-
-export type StringKey = keyof typeof EN;
-
-/** Every text of one language; `{name}` is filled in, a plural chosen by `{count}`. */
-export type Strings = { readonly [key in StringKey]: string | Plural } & Problems;
-
-/** What went wrong, by the codes of the protocol. English has none: so the server's own words are written. */
-export type Problems = { readonly [key in `error${number}`]?: string };
+export type { Plural, Problems, StringKey, Strings } from "./locales/types.js";
 
 /** What fills in a text. */
 export type Values = { readonly [name: string]: string | number };

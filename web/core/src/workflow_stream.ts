@@ -1,8 +1,29 @@
 /** The reading of the draft's workflow stream; see `stream_sse.ts`. */
 
 import { guarded } from "./cells.js";
+import type { StepEvent, ToolRenderEvent } from "./draft_types.js";
 import { readEvents, type SseEvent } from "./sse_parser.js";
-import type { SSECallbacks } from "./stream_sse.js";
+
+export interface ToolEvent {
+  tool: string;
+  args?: string;
+  ok?: boolean;
+}
+
+export interface SSECallbacks {
+  onRunId?: (id: string) => void;
+  onStep?: (event: StepEvent) => void;
+  onDelta?: (delta: string) => void;
+  onResult?: (data: unknown) => void;
+  onError?: (error: string) => void;
+  /** The stream is over, well or not; called once. */
+  onDone?: () => void;
+  onToolStart?: (event: ToolEvent) => void;
+  onToolEnd?: (event: ToolEvent) => void;
+  onToolRender?: (event: ToolRenderEvent & { id?: string }) => void;
+  /** A component that was rendered went away. */
+  onToolRemove?: (id: string) => void;
+}
 
 /** Makes a request, and tells what its stream says. */
 export async function follow(

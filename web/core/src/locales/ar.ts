@@ -1,6 +1,6 @@
 /** Arabic. */
 
-import type { Strings } from "../strings.js";
+import type { Strings } from "./types.js";
 
 export const AR: Strings = {
   connecting: "جارٍ الاتصال",

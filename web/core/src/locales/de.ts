@@ -1,6 +1,6 @@
 /** German. */
 
-import type { Strings } from "../strings.js";
+import type { Strings } from "./types.js";
 
 export const DE: Strings = {
   connecting: "Verbinden",

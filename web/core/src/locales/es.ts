@@ -1,6 +1,6 @@
 /** Spanish. */
 
-import type { Strings } from "../strings.js";
+import type { Strings } from "./types.js";
 
 export const ES: Strings = {
   connecting: "Conectando",

@@ -1,6 +1,6 @@
 /** French. */
 
-import type { Strings } from "../strings.js";
+import type { Strings } from "./types.js";
 
 export const FR: Strings = {
   connecting: "Connexion",

@@ -1,6 +1,6 @@
 /** Japanese. */
 
-import type { Strings } from "../strings.js";
+import type { Strings } from "./types.js";
 
 export const JA: Strings = {
   connecting: "接続中",

@@ -1,6 +1,6 @@
 /** Chinese. */
 
-import type { Strings } from "../strings.js";
+import type { Strings } from "./types.js";
 
 export const ZH: Strings = {
   connecting: "正在连接",

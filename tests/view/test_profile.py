@@ -11,7 +11,7 @@ from arp.protocol.component import Component
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.node import Node
-from arp.surface.profile import (
+from arp.view.profile import (
     DRAFT,
     Profile,
     is_native,

@@ -1,4 +1,4 @@
-"""What was said in a session, by turn, for those who look for it again.
+"""The texts of a session, one a turn, which search looks through.
 
 It is made from the facts and kept beside them: whoever has the facts can make it again. Search
 compares *folded* text, in which case does not count and every character stands where it stood.
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from arp.store.store import SessionMeta
+from arp.store.session_meta import SessionMeta
 
-MAX_SAID = 32 << 10
+MAX_TURN_TEXT = 32 << 10
 """Characters that are kept of one turn: ten pages."""
 
 MAX_WORDS = 8
@@ -25,8 +25,8 @@ AROUND = 60
 """Characters that an excerpt shows on each side of what was found."""
 
 
-class Said(msgspec.Struct, frozen=True):
-    """What one turn said, input and output."""
+class TurnText(msgspec.Struct, frozen=True):
+    """The input and output of one turn, as text."""
 
     turn_id: str
     text: str
@@ -42,7 +42,7 @@ class Match(msgspec.Struct, frozen=True):
     """What stands around it."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchPage(msgspec.Struct, frozen=True):
     """A page of a search."""
 
     matches: list[Match]

@@ -17,10 +17,13 @@ from arp.protocol.limits import Limits, RendererLimits
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
+from arp.session.projection import At
+from arp.session.recorded import AppliedCommit
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.profile import Profile, profile_of
 from arp.surface.surface import Surface
-from arp.surface.translate import Translation
+from arp.view.profile import Profile, profile_of
+from arp.view.shown_roots import ShownRoots
+from arp.view.translate import translated
 
 
 def profile(*components: str, features: tuple[str, ...] = ("patch-append",)) -> Profile:
@@ -75,10 +78,10 @@ class Stage:
         return self.on.commit(self.on.check(changes), turn, self.seq)
 
     def told(self, wanted: Profile, *changes: Change, turn: str = "t1") -> Any:
-        checked = self.on.check(changes)
-        translation = Translation(checked, wanted, self.on.tree)
+        shown = ShownRoots(wanted, self.on.tree)
         applied = self.commit(turn, *changes)
-        out = translation.told(applied, turn, self.seq)
+        commit = AppliedCommit(At("s", self.seq), "main", turn, self.on.tree, applied, False)
+        out = translated(commit, wanted, shown)
         return "the same" if out is applied else out
 
 

@@ -1,4 +1,4 @@
-"""All that shows, or all that changed since a place, as messages for one profile.
+"""All that shows, or all that changed since a cursor, as messages for one profile.
 
 Both are pure functions of the agent side's screen, so that a renderer which joins late, comes back
 or was too slow sees what one sees that never left. All components of a catch-up take effect at one
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import msgspec
-from msgspec import Struct
 
 from arp.protocol.component import Component
 from arp.protocol.mark import Behind, Mark
@@ -35,32 +34,11 @@ from arp.protocol.messages import (
 from arp.protocol.patch import PatchOp, Remove
 from arp.protocol.screen import Screen, ToolRun, TurnScreen, is_text_part
 from arp.protocol.tree import Tree
-from arp.surface.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
+from arp.session.recorded import Cursor, SessionName
+from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
 LONG_PART = 256 << 10
 """Characters of a text part from which a snapshot tells it by deltas."""
-
-
-class Place(Struct, frozen=True):
-    """How far a renderer has come."""
-
-    seq: int = 0
-    part: str | None = None
-    """The text part that was open there."""
-    characters: int = 0
-    """How much of it had been sent."""
-    turn: str | None = None
-    """The turn that ran there last."""
-    thinking: int = 0
-    """How much of its thinking had been sent."""
-
-
-class SessionName(Struct, frozen=True):
-    """What a session is called on the wire."""
-
-    session_id: str
-    epoch: str
-    seq: int
 
 
 def snapshot(
@@ -158,7 +136,7 @@ def _turn(
     screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile
 ) -> list[AgentMessage]:
     session_id, turn_id = name.session_id, turn.id
-    out = list(_marked(screen.surfaces["main"], turn, name, profile, Place()))
+    out = list(_marked(screen.surfaces["main"], turn, name, profile, Cursor()))
     out.extend(_statuses(turn, session_id))
     output, rests = _begun(screen.output(turn_id), turn_id, profile)
     components = _shown(output, profile)
@@ -191,20 +169,20 @@ def _begun(
     that is very long goes so to every renderer, since a snapshot is sent in small pieces.
     """
     rests: dict[str, str] = {}
-    for place, component in enumerate(output):
+    for index, component in enumerate(output):
         if is_text_part(component, turn_id) and (
             len(component.props["content"]) > LONG_PART or not fits_in(component, profile)
         ):
             rests[component.id] = component.props["content"]
             props = {**component.props, "content": ""}
-            output[place] = msgspec.structs.replace(component, props=props)
+            output[index] = msgspec.structs.replace(component, props=props)
     return output, rests
 
 
 def catch_up(
-    screen: Screen, name: SessionName, profile: Profile, place: Place
+    screen: Screen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> list[AgentMessage] | None:
-    """Gives what changed since a place.
+    """Gives what changed since a cursor.
 
     Returns:
         Messages whose components take effect at one commit, the last with `seq`; `None` if the
@@ -212,24 +190,24 @@ def catch_up(
         take one: it gets what can be told.
     """
     main = screen.surfaces["main"]
-    if profile.said_hello and not _tellable(main, profile, place.seq):
+    if profile.said_hello and not _tellable(main, profile, cursor.seq):
         return None
     turns = screen.turns.values()
-    if profile.said_hello and any(_is_edited_since(turn, place) for turn in turns):
+    if profile.said_hello and any(_is_edited_since(turn, cursor) for turn in turns):
         return None
-    if any(_is_large_part(main, turn, profile, place) for turn in screen.turns.values()):
+    if any(_is_large_part(main, turn, profile, cursor) for turn in screen.turns.values()):
         return None
     out: list[AgentMessage] = []
-    renders: list[AgentMessage] = list(_removals(main, name, place.seq))
+    renders: list[AgentMessage] = list(_removals(main, name, cursor.seq))
     finals: list[Commit] = []
     for turn in screen.turns.values():
-        out.extend(_turn_since(main, turn, name, profile, place))
-        renders.extend(_output_since(main, turn, name, profile, place))
-        out.extend(_rest_of_part(main, turn, name, place))
-        if turn.final and turn.seq > place.seq:
+        out.extend(_turn_since(main, turn, name, profile, cursor))
+        renders.extend(_output_since(main, turn, name, profile, cursor))
+        out.extend(_rest_of_part(main, turn, name, cursor))
+        if turn.final and turn.seq > cursor.seq:
             finals.append(_ending(turn, name.session_id))
     for surface, tree in screen.surfaces.items():
-        if surface != "main" and _changed(tree, place.seq):
+        if surface != "main" and _changed(tree, cursor.seq):
             renders.append(_surface(surface, tree, name, profile))
     last = finals.pop() if finals else None
     turn_id = last.turn_id if last else None
@@ -245,7 +223,7 @@ def catch_up(
 
 
 def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
-    """Tells whether removing and adding at the end tells all that changed since a place."""
+    """Tells whether removing and adding at the end tells all that changed since a cursor."""
     takes_parts = not shows(profile, "group", 1)
     if tree.restructured > since or (takes_parts and tree.reshaped > since):
         return False
@@ -255,8 +233,8 @@ def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
     return not any(may_take_other_ids(name, profile) for name in chain(removed, changed))
 
 
-def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, place: Place) -> bool:
-    """Tells whether a text part is new since a place and does not go into one message.
+def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, cursor: Cursor) -> bool:
+    """Tells whether a text part is new since a cursor and does not go into one message.
 
     Its rest would have to follow as deltas, and those are told before the commit.
     """
@@ -265,32 +243,32 @@ def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, place: Place)
     news = [
         tree.component(name)
         for name in tree.outputs.get(turn.id, ())
-        if tree.nodes[name].seq > place.seq and name != place.part
+        if tree.nodes[name].seq > cursor.seq and name != cursor.part
     ]
     return any(is_text_part(one, turn.id) and not fits_in(one, profile) for one in news)
 
 
-def _is_edited_since(turn: TurnScreen, place: Place) -> bool:
+def _is_edited_since(turn: TurnScreen, cursor: Cursor) -> bool:
     """Tells whether what began a turn was replaced: a renderer may have what stood there."""
-    return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > place.seq
+    return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > cursor.seq
 
 
 def _turn_since(
-    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> list[AgentMessage]:
-    if turn.seq <= place.seq:
+    if turn.seq <= cursor.seq:
         return []
     return [
-        *_marked(tree, turn, name, profile, place),
+        *_marked(tree, turn, name, profile, cursor),
         *_statuses(turn, name.session_id),
     ]
 
 
 def _marked(
-    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> Iterator[AgentMessage]:
     """Gives what a turn's marks stand for, in the order in which it came, as far as it is new."""
-    session_id, since = name.session_id, place.seq
+    session_id, since = name.session_id, cursor.seq
     for mark in turn.marks:
         behind = _behind(tree, mark, profile) if mark.seq > since else None
         if behind == Behind() and turn.marks[0].seq > since:
@@ -303,7 +281,7 @@ def _marked(
                 yield from _tool(turn.tools[mark.number], session_id, turn.id, behind, since)
             case "thinking":
                 if turn.thought > since and profile.takes("thinking"):
-                    told = place.thinking if turn.id == place.turn else 0
+                    told = cursor.thinking if turn.id == cursor.turn else 0
                     yield _thinking(session_id, turn.id, turn.thinking[told:], behind)
             case _:
                 if mark.seq > since:
@@ -323,10 +301,10 @@ def _behind(tree: Tree, mark: Mark, profile: Profile) -> Behind:
 
 
 def _output_since(
-    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> list[AgentMessage]:
     roots = [tree.nodes[root] for root in tree.outputs.get(turn.id, ())]
-    changed = [root for root in roots if root.seq > place.seq and root.id != place.part]
+    changed = [root for root in roots if root.seq > cursor.seq and root.id != cursor.part]
     out: list[AgentMessage] = []
     for component in _shown((tree.component(root.id) for root in changed), profile):
         message = Render(session_id=name.session_id, turn_id=turn.id, components=[component])
@@ -345,12 +323,12 @@ def _removals(tree: Tree, name: SessionName, since: int) -> Iterable[Patch]:
 
 
 def _rest_of_part(
-    tree: Tree, turn: TurnScreen, name: SessionName, place: Place
+    tree: Tree, turn: TurnScreen, name: SessionName, cursor: Cursor
 ) -> list[AgentMessage]:
-    node = tree.nodes.get(place.part) if place.part is not None else None
-    if node is None or node.turn != turn.id or node.seq <= place.seq:
+    node = tree.nodes.get(cursor.part) if cursor.part is not None else None
+    if node is None or node.turn != turn.id or node.seq <= cursor.seq:
         return []
-    rest = tree.component(node.id).props["content"][place.characters :]
+    rest = tree.component(node.id).props["content"][cursor.characters :]
     if not rest:
         return []
     return [Delta(session_id=name.session_id, turn_id=turn.id, payload=DeltaPayload(rest))]

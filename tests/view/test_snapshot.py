@@ -37,16 +37,9 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.screen import Screen
-from arp.surface.profile import DRAFT, Profile, profile_of
-from arp.surface.snapshot import (
-    LONG_PART,
-    Place,
-    SessionName,
-    catch_up,
-    snapshot,
-    snapshot_turns,
-    version_of,
-)
+from arp.session.recorded import Cursor, SessionName
+from arp.view.profile import DRAFT, Profile, profile_of
+from arp.view.snapshot import LONG_PART, catch_up, snapshot, snapshot_turns, version_of
 
 
 def profile(*components: str, features: Sequence[str] = ("thinking",)) -> Profile:
@@ -237,7 +230,7 @@ def test_place_behind_a_layout_is_named_by_what_stands_there_for_it() -> None:
 
 def test_nothing_new_is_a_place_alone() -> None:
     shown = screen(said("a"), show(text("b")), commit(final=True), echo("hi"), tool("c"))
-    assert catch_up(shown, NAME, FULL, Place(5)) == [END]
+    assert catch_up(shown, NAME, FULL, Cursor(5)) == [END]
 
 
 def test_catch_up_tells_what_came_after_the_place() -> None:
@@ -259,7 +252,7 @@ def test_catch_up_tells_what_came_after_the_place() -> None:
         (12, echo("yes")),
         (13, status("running")),
     )
-    assert catch_up(shown, NAME, FULL, Place(5)) == [
+    assert catch_up(shown, NAME, FULL, Cursor(5)) == [
         done("c1"),
         tool("c2", behind=Behind("b")),
         failed(behind=Behind("c")),
@@ -283,9 +276,9 @@ def test_what_came_at_the_place_itself_is_not_told_again() -> None:
     ]
     at_the_place = [(5, message) for message in came]
     ended = screen(*at_the_place, (5, commit(final=True)))
-    assert catch_up(ended, NAME, FULL, Place(5)) == [END]
+    assert catch_up(ended, NAME, FULL, Cursor(5)) == [END]
     more = screen(*at_the_place, (7, status("waiting")))
-    assert catch_up(more, NAME, FULL, Place(5)) == [status("waiting"), END]
+    assert catch_up(more, NAME, FULL, Cursor(5)) == [status("waiting"), END]
 
 
 @pytest.mark.parametrize(
@@ -299,17 +292,17 @@ def test_what_came_at_the_place_itself_is_not_told_again() -> None:
 def test_catch_up_tells_a_profile_what_it_takes(wanted: Profile, told: list[Any]) -> None:
     """Who knows only the draft is not told inputs."""
     shown = screen((6, echo("hi")), (7, said("hm", kind="thinking")))
-    assert catch_up(shown, NAME, wanted, Place(5)) == [*told, END]
+    assert catch_up(shown, NAME, wanted, Cursor(5)) == [*told, END]
 
 
 def test_open_part_goes_on_where_it_was_left() -> None:
     shown = screen((3, said("one ")), (7, said("two")))
-    place = Place(5, "t1/1", 4, "t1")
+    place = Cursor(5, "t1/1", 4, "t1")
     assert catch_up(shown, NAME, FULL, place) == [said("two"), END]
 
 
 def test_open_part_that_did_not_grow_is_not_told() -> None:
-    part = Place(5, "t1/1", 4, "t1")
+    part = Cursor(5, "t1/1", 4, "t1")
     still = screen((3, said("one ")), (7, said("x", "t2")))
     told = catch_up(still, NAME, FULL, part) or []
     assert [message.turn_id for message in told if isinstance(message, Render)] == ["t2"]
@@ -320,21 +313,21 @@ def test_open_part_that_did_not_grow_is_not_told() -> None:
 def test_new_part_is_told_as_what_it_is() -> None:
     shown = screen((3, said("a")), (6, show(text("c"))), (6, commit()), (7, said("b")))
     part = Component("t1/2", "text", {"content": "b", "format": "markdown"})
-    told = catch_up(shown, NAME, FULL, Place(5, "t1/1", 1, "t1"))
+    told = catch_up(shown, NAME, FULL, Cursor(5, "t1/1", 1, "t1"))
     assert told == [show(text("c")), show(part), END]
 
 
 def test_thinking_that_did_not_go_on_is_not_told() -> None:
     shown = screen((3, said("one", kind="thinking")), (4, failed()), (7, status("running")))
-    assert catch_up(shown, NAME, FULL, Place(5)) == [status("running"), END]
+    assert catch_up(shown, NAME, FULL, Cursor(5)) == [status("running"), END]
 
 
 def test_thinking_goes_on_where_it_was_left() -> None:
     """Of another turn than the one that ran there, all of it is told."""
     shown = screen((3, said("one ", kind="thinking")), (7, said("two", kind="thinking")))
-    place = Place(5, None, 0, "t1", 4)
+    place = Cursor(5, None, 0, "t1", 4)
     assert catch_up(shown, NAME, FULL, place) == [said("two", kind="thinking"), END]
-    other = Place(5, None, 0, "t0", 4)
+    other = Cursor(5, None, 0, "t0", 4)
     assert catch_up(shown, NAME, FULL, other) == [said("one two", kind="thinking"), END]
 
 
@@ -347,7 +340,7 @@ def test_all_components_take_effect_at_one_commit() -> None:
         (9, commit("t2", final=True, usage={"n": 2})),
     )
     part = Component("t2/1", "text", {"content": "b", "format": "markdown"})
-    assert catch_up(shown, NAME, FULL, Place(5)) == [
+    assert catch_up(shown, NAME, FULL, Cursor(5)) == [
         show(text("a")),
         show(part, turn="t2"),
         commit(final=True, usage={"n": 1}),
@@ -366,8 +359,8 @@ def test_what_went_away_is_removed() -> None:
         (7, commit()),
     )
     removal = Patch(session_id="s", ops=[Remove("a"), Remove("g")])
-    assert catch_up(shown, NAME, FULL, Place(5)) == [removal, END]
-    assert catch_up(shown, NAME, FULL, Place(7)) == [END]
+    assert catch_up(shown, NAME, FULL, Cursor(5)) == [removal, END]
+    assert catch_up(shown, NAME, FULL, Cursor(7)) == [END]
 
 
 def surfaces(*later: AgentMessage) -> Screen:
@@ -386,13 +379,13 @@ def surfaces(*later: AgentMessage) -> Screen:
 )
 def test_other_surface_that_changed_is_told_whole(ops: list[PatchOp], left: list[str]) -> None:
     shown = surfaces(patch(*ops, surface="side", turn=""), commit(None))
-    told = catch_up(shown, NAME, FULL, Place(5))
+    told = catch_up(shown, NAME, FULL, Cursor(5))
     assert told is not None
     render, end = told
     assert isinstance(render, Render)
     assert (render.surface, render.replace, end) == ("side", True, END)
     assert [component.id for component in render.components] == left
-    assert catch_up(shown, NAME, FULL, Place(7)) == [END]
+    assert catch_up(shown, NAME, FULL, Cursor(7)) == [END]
 
 
 # -- what a catch-up cannot tell -------------------------------------------------------------------
@@ -415,27 +408,27 @@ def main(*ops: PatchOp) -> Screen:
 )
 def test_new_order_needs_a_snapshot(ops: list[PatchOp], wanted: Profile) -> None:
     """So does a layout that changed, for a renderer that shows its parts alone."""
-    assert catch_up(main(*ops), NAME, wanted, Place(5)) is None
-    assert catch_up(main(*ops), NAME, wanted, Place(7)) == [END]
+    assert catch_up(main(*ops), NAME, wanted, Cursor(5)) is None
+    assert catch_up(main(*ops), NAME, wanted, Cursor(7)) == [END]
 
 
 @pytest.mark.parametrize(
     "ops", [[Replace("g", text("g"))], [Remove("g")], [Update("in", "props.content", "y")]]
 )
 def test_layout_that_changed_is_told_to_who_knows_a_group(ops: list[PatchOp]) -> None:
-    assert catch_up(main(*ops), NAME, FULL, Place(5)) is not None
+    assert catch_up(main(*ops), NAME, FULL, Cursor(5)) is not None
 
 
 def test_layout_that_came_meanwhile_is_told_in_parts() -> None:
     shown = screen(said("a"), (7, show(group("g", "c", "d"))), (7, commit()))
-    told = catch_up(shown, NAME, TEXT, Place(5))
+    told = catch_up(shown, NAME, TEXT, Cursor(5))
     assert told == [show(text("c", "c")), show(text("d", "d")), END]
 
 
 def test_who_knows_only_the_draft_gets_what_can_be_told() -> None:
     """It takes no snapshot."""
     told = catch_up(
-        main(Reorder("b", None), Update("a", "props.content", "y")), NAME, DRAFT, Place(5)
+        main(Reorder("b", None), Update("a", "props.content", "y")), NAME, DRAFT, Cursor(5)
     )
     assert told == [show(text("b")), show(text("a", "y")), END]
 
@@ -511,6 +504,6 @@ def test_turns_that_are_over_stand_before_the_first_that_is_not() -> None:
 def test_catch_up_that_would_begin_a_large_text_part_is_a_snapshot() -> None:
     """The rest would take effect before its commit."""
     shown = screen((5, said(SPOKEN)))
-    assert catch_up(shown, NAME, SMALL, Place(4)) is None
-    assert catch_up(shown, NAME, FULL, Place(4)) is not None
-    assert catch_up(shown, NAME, SMALL, Place(5)) is not None
+    assert catch_up(shown, NAME, SMALL, Cursor(4)) is None
+    assert catch_up(shown, NAME, FULL, Cursor(4)) is not None
+    assert catch_up(shown, NAME, SMALL, Cursor(5)) is not None

@@ -21,73 +21,86 @@ from arp.protocol.node import Node
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
 from arp.protocol.validation import parse_path
+from arp.session.recorded import AppliedCommit
 from arp.surface.change import Change, PatchChange, RenderChange
-from arp.surface.fitting import room
-from arp.surface.profile import (
+from arp.view.fitting import room
+from arp.view.profile import (
     Profile,
     fits_in,
     is_native,
-    may_take_other_ids,
     shown_as,
     stands_native,
 )
+from arp.view.shown_roots import ShownRoots, piece_ids
 
 
 class NeedsSnapshot(Exception):
     """This commit cannot be told to this profile by changes alone."""
 
 
-class Translation:
-    """One commit on its way to one profile: made before it is applied, told after."""
+def translated(commit: AppliedCommit, profile: Profile, shown: ShownRoots) -> list[Change] | None:
+    """Return the changes of a commit for a profile.
 
-    def __init__(self, changes: Sequence[Change], profile: Profile, tree: Tree) -> None:
+    Args:
+        commit: Just applied: the tree stands as it did right after.
+        profile: Of the renderers.
+        shown: What roots of the surface stood as before, where that is something else.
+
+    Returns:
+        Changes with the same effect for those renderers (the very same list where nothing
+        differs); some components in them are the tree's own. `None` if they need a snapshot.
+    """
+    return _Translation(commit, profile, shown).changes()
+
+
+def touched_roots(changes: Iterable[Change], tree: Tree) -> set[str]:
+    """Return the roots that changes just touched, also those that are no roots any more."""
+    return {node.root.id for node in (*tree.gone.values(), *_roots(changes, tree))}
+
+
+class _Translation:
+    """One commit on its way to one profile."""
+
+    def __init__(self, commit: AppliedCommit, profile: Profile, shown: ShownRoots) -> None:
+        self._changes = commit.changes
+        self._output = commit.output
+        self._seq = commit.at.seq
+        self._tree = commit.tree
         self._profile = profile
-        self._tree = tree
-        self._before = {
-            root.id: self._ids(root.id)
-            for root in _roots(changes, tree)
-            if may_take_other_ids(root.type, profile)
-        }
-        """The pieces that touched roots stood as, where that is not their own id alone."""
-        self._tight = self._too_large(changes)
+        self._shown = shown
+        self._tight = self._were_cut() | self._too_large() | self._with_large_ops()
         """Touched roots that do not fit into one message, before or after."""
 
-    def told(self, changes: list[Change], turn: str, seq: int) -> list[Change] | None:
-        """Gives the changes for the profile.
-
-        Args:
-            changes: As they were applied; the tree stands as it did right after.
-            turn: The output that new components joined.
-            seq: What the commit is known as.
-
-        Returns:
-            Changes with the same effect for that renderer (the very same list where nothing
-            differs); some components in them are the tree's own. `None` if it needs a snapshot.
-        """
-        self._tight |= self._too_large(changes) | self._with_large_ops(changes)
-        if not self._tight and self._passes(changes):
-            return changes
+    def changes(self) -> list[Change] | None:
+        if not self._tight and self._passes(self._changes):
+            return self._changes
         try:
-            return self._anew(changes, turn, seq)
+            return self._anew(self._changes, self._output, self._seq)
         except NeedsSnapshot:
             return None
 
     # -- what is too large -------------------------------------------------------------------------
 
-    def _too_large(self, changes: Sequence[Change]) -> set[str]:
-        """Gives the touched roots that are there now and stand as something shorter."""
+    def _were_cut(self) -> set[str]:
+        """Return the touched roots that stood as something shorter."""
+        tree, shown = self._tree, self._shown
+        touched = touched_roots(self._changes, tree) if shown else ()
+        return {root for root in touched if (was := shown.before(root, tree)) and was.is_cut}
+
+    def _too_large(self) -> set[str]:
+        """Return the touched roots that are there now and stand as something shorter."""
         if room(self._profile.limits) is None:
             return set()
-        roots = {root.id for root in _roots(changes, self._tree)}
+        roots = {root.id for root in _roots(self._changes, self._tree)}
         return {root for root in roots if not fits_in(self._tree.component(root), self._profile)}
 
-    def _with_large_ops(self, changes: Sequence[Change]) -> set[str]:
-        """Gives the roots of ops that do not go into a message, though what came of them does."""
+    def _with_large_ops(self) -> set[str]:
+        """Return the roots of ops that do not go into a message, though what came of them does."""
         if room(self._profile.limits) is None:
             return set()
         return {
             self._root(op.component.id if isinstance(op, Insert) else op.target)
-            for change in changes
+            for change in self._changes
             if isinstance(change, PatchChange)
             for op in change.ops
             if not fits_in(op, self._profile)
@@ -205,9 +218,9 @@ class Translation:
 
     def _stood(self, root: str, seq: int) -> list[str]:
         """Gives the ids that a root stood as before the commit."""
-        before = self._before.get(root)
-        if before is not None:
-            return before
+        was = self._shown.before(root, self._tree)
+        if was is not None and was.pieces is not None:
+            return was.pieces
         node = self._tree.gone.get(root) or self._tree.nodes[root]
         return [root] if node.born < seq and node.parent is None else []
 
@@ -294,9 +307,7 @@ class Translation:
         return shown_as(self._tree.component(root), self._profile)
 
     def _ids(self, root: str) -> list[str]:
-        if not may_take_other_ids(self._tree.nodes[root].type, self._profile):
-            return [root]
-        return [piece.id for piece in self._pieces(root)]
+        return piece_ids(root, self._tree, self._profile)
 
     def _renders(self, roots: Iterable[str], tools: dict[str, str | None]) -> list[RenderChange]:
         """Gives the pieces of some roots, those of one tool together."""

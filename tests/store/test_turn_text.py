@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from arp.store.said import MAX_WORDS, Said, excerpt, fold, missing_in, words_of
 from arp.store.store import Append, Store
+from arp.store.turn_text import MAX_WORDS, TurnText, excerpt, fold, missing_in, words_of
 from tests.store.samples import facts, meta
 
 
 async def keep(store: Store, session_id: str, number: int, **said: str) -> None:
     """Stores a session with what its turns said."""
     row = meta(session_id, f"2026-11-21T08:00:0{number}Z", title=f"Chat {number}")
-    turns = [Said(turn_id, text) for turn_id, text in said.items()]
+    turns = [TurnText(turn_id, text) for turn_id, text in said.items()]
     await store.append([Append(session_id, 0, facts(1, 1, session_id), row, turns)])
 
 
@@ -43,7 +43,7 @@ async def test_a_search_goes_on_where_its_page_ended(store: Store) -> None:
 
 async def test_what_a_turn_says_anew_takes_the_place_of_what_it_said(store: Store) -> None:
     await keep(store, "a", 1, t1="before")
-    await store.append([Append("a", 1, [], said=[Said("t1", "after")])])
+    await store.append([Append("a", 1, [], texts=[TurnText("t1", "after")])])
     assert await found(store, "before") == []
     assert await found(store, "after") == [("a", "t1")]
 
@@ -66,7 +66,7 @@ async def test_pinned_sessions_can_be_asked_for_alone(store: Store) -> None:
 
 async def test_half_a_character_is_refused(store: Store) -> None:
     with pytest.raises(UnicodeEncodeError):
-        await store.append([Append("a", 0, facts(1, 1, "a"), said=[Said("t1", "\ud800")])])
+        await store.append([Append("a", 0, facts(1, 1, "a"), texts=[TurnText("t1", "\ud800")])])
 
 
 def test_folding_keeps_every_character_in_its_place() -> None:

@@ -22,18 +22,20 @@ from arp.protocol.messages import (
     Render,
     ToolEnd,
     ToolEndPayload,
+    ToolProgress,
+    ToolProgressPayload,
     ToolStart,
     ToolStartPayload,
 )
 from arp.protocol.patch import Update
-from arp.session.parcels import divided, parcels
+from arp.view.chunks import chunked, divided
 
 MOST = 1024
 
 
 def told(message: AgentMessage, encoding: Encoding = "json") -> list[Any]:
     """The messages that go out, each in a frame of its own."""
-    frames = parcels(message, MOST, encoding)
+    frames = chunked(message, MOST, encoding)
     assert all(len(frame) <= MOST for frame in frames)
     decoder = agent_decoder(encoding)
     return [one for frame in frames for one in decoder.decode(frame)]
@@ -42,7 +44,7 @@ def told(message: AgentMessage, encoding: Encoding = "json") -> list[Any]:
 def test_message_that_fits_is_one_frame_as_it_is() -> None:
     """Nothing is changed."""
     message = Commit(session_id="s", seq=1)
-    assert parcels(message, MOST, "json") == [encode_json(message)]
+    assert chunked(message, MOST, "json") == [encode_json(message)]
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -87,6 +89,24 @@ def test_arguments_and_errors_of_tools_are_shortened_and_say_so() -> None:
     assert ended.payload.error.startswith("yyy")
     assert ended.payload.error.endswith(" more characters not shown")
     assert (ended.payload.ok, ended.seq) == (False, 8)
+
+
+def test_progress_and_result_of_tools_are_shortened_and_say_so() -> None:
+    progress = ToolProgressPayload("t1.1", "x" * 3000, 1, 2)
+    (at,) = told(ToolProgress(session_id="s", seq=7, payload=progress))
+    end = ToolEndPayload("query", True, "t1.1", result="y" * 3000, result_ref="/r")
+    (ended,) = told(ToolEnd(session_id="s", seq=8, payload=end))
+    assert at.payload.text.endswith(" more characters not shown")
+    assert (at.payload.done, at.payload.total, at.seq) == (1, 2, 7)
+    assert ended.payload.result.endswith(" more characters not shown")
+    assert (ended.payload.result_ref, ended.seq) == ("/r", 8)
+
+
+def test_result_goes_before_the_end_of_a_tool_does() -> None:
+    """What is too long is where the whole result is."""
+    end = ToolEndPayload("query", True, "t1.1", result="y" * 3000, result_ref="/r" * 1000)
+    (ended,) = told(ToolEnd(session_id="s", seq=8, payload=end))
+    assert (ended.payload.ok, ended.payload.result, ended.payload.result_ref) == (True, None, None)
 
 
 def test_error_loses_its_detail_and_its_end() -> None:

@@ -1,6 +1,6 @@
 """Messages in the bytes that a renderer takes: divided where that changes nothing, else shortened.
 
-Components are made to fit before (`arp.surface.fitting`). Here a `render` or a `patch` goes in
+Components are made to fit before (`arp.view.fitting`). Here a `render` or a `patch` goes in
 several messages before their one commit, a text in several deltas, of which only the last carries
 the place. What else may be long (an input, the arguments of a tool, an error) is shortened, and
 says so. As a last resort a message is left out, and an `error` stands in its place: never is a
@@ -33,7 +33,7 @@ from arp.protocol.messages import (
     ToolProgress,
     ToolStart,
 )
-from arp.surface.fitting import longest
+from arp.view.fitting import longest
 
 FURTHEST = 2**53
 """The place with the most digits."""
@@ -44,13 +44,13 @@ _ANYWHERE = Behind("x" * MAX_ID_LENGTH, FURTHEST)
 M = TypeVar("M", bound=msgspec.Struct)
 
 
-def parcels(message: AgentMessage, most: int, encoding: Encoding) -> list[bytes]:
+def chunked(message: AgentMessage, most: int, encoding: Encoding) -> list[bytes]:
     """Gives a message as frames, none of which has more than `most` bytes."""
     if _bytes(message, encoding) <= most:
         return [_frame(message, encoding)]
     divided = _divided(message)
     if divided:
-        return [part for one in divided for part in parcels(one, most, encoding)]
+        return [part for one in divided for part in chunked(one, most, encoding)]
 
     def is_small(shorter: AgentMessage) -> bool:
         return _bytes(shorter, encoding) <= most

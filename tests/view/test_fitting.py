@@ -9,7 +9,7 @@ import pytest
 from arp import Component, ui
 from arp.protocol.codec import encode_json
 from arp.protocol.limits import RendererLimits
-from arp.surface.fitting import fits, longest, room, shortened, shrunk
+from arp.view.fitting import fits, longest, room, shortened, shrunk
 
 
 def size(component: Component) -> int:

@@ -8,12 +8,15 @@ from msgspec import Struct
 
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.component import Component
+from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.node import Node, from_object
 from arp.protocol.slots import may_have_parts, take_children
 from arp.surface.degrade import Supported, degrade
-from arp.surface.fitting import fits, room, shrunk
+from arp.surface.draft_answer import understand_draft
+from arp.surface.typed_answer import understand
+from arp.view.fitting import fits, room, shrunk
 
 
 class Profile(Struct, frozen=True):
@@ -115,3 +118,20 @@ def shown_as(component: Component, profile: Profile) -> list[Component]:
     if most is None:
         return pieces
     return [shrunk(piece, most, profile.limits.max_table_rows) for piece in pieces]
+
+
+def typed_answer(
+    profile: Profile, component: Component, text: str
+) -> tuple[str, JsonObject] | None:
+    """Read a typed line as the answer to an open question.
+
+    Only a renderer that shows the question as text may answer it so; a client without `hello` may
+    answer it as the draft's own client does.
+
+    Returns:
+        The input type and its data; `None` if the line is no answer.
+    """
+    if not profile.said_hello:
+        return understand_draft(component, text)
+    is_text = component.type not in supported(profile).versions or not fits_in(component, profile)
+    return understand(component, text) if is_text else None

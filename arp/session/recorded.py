@@ -1,0 +1,208 @@
+"""What a session records: facts, text that is still open, and how far a renderer of them is.
+
+Theory of operation. Each recorded fact has a sequence and at most one group of messages. While a
+text is still *open*, neighbouring text joins it, so that a write to the ledger costs one fact,
+however many tokens gathered. What renderers get of it is made behind the session, in `arp/view`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from arp.ledger.fact_writer import FactWriter
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import AgentMessage, Delta, DeltaPayload
+from arp.protocol.screen import Screen
+from arp.protocol.tree import Tree
+from arp.session.projection import At
+from arp.surface.change import Change
+
+_to_json = msgspec.json.Encoder().encode
+
+THINKING = "reasoning.delta"
+SAYING = "model.delta"
+
+
+class Cursor(Struct, frozen=True):
+    """How far a renderer has come."""
+
+    seq: int = 0
+    part: str | None = None
+    """The text part that was open there."""
+    characters: int = 0
+    """How much of it had been sent."""
+    turn: str | None = None
+    """The turn that ran there last."""
+    thinking: int = 0
+    """How much of its thinking had been sent."""
+
+
+class SessionName(Struct, frozen=True):
+    """What a session is called on the wire."""
+
+    session_id: str
+    epoch: str
+    seq: int
+
+
+class RecordedFact:
+    """A recorded fact."""
+
+    __slots__ = ("ids", "messages", "payload", "sequence", "type")
+
+    def __init__(
+        self,
+        sequence: int,
+        type_name: str,
+        payload: JsonObject,
+        ids: dict[str, Json],
+        messages: list[AgentMessage],
+    ) -> None:
+        self.sequence = sequence
+        self.type = type_name
+        self.payload = payload
+        self.ids = ids
+        """Correlation ids of the fact, by field name."""
+        self.messages = messages
+        """What shows it, for a renderer that shows everything."""
+
+    def fact(self, writer: FactWriter, at: str) -> bytes:
+        """Return the fact, encoded."""
+        return writer.fact(at, self.sequence, self.type, self.payload, self.ids)
+
+    @property
+    def is_edit(self) -> bool:
+        """Return whether it replaces an input that was sent before."""
+        return self.type == "queue.changed" and "input" in self.payload
+
+
+class Text(Struct, eq=False, gc=False):
+    """A recorded text: open while neighbouring text may join it, then closed."""
+
+    sequence: int
+    type: str
+    turn_id: str
+    session_id: str
+    chunks: list[str] = []
+    thread_id: str | None = None
+    """Of its turn; `None` is the session's first."""
+    # What follows holds once it is closed.
+    text: str = ""
+    """All of it."""
+    json: str = ""
+    """As a JSON string: the fact and every frame hold the same."""
+    part: str | None = None
+    """The text part of the output that is open behind it."""
+    characters: int = 0
+    """How much that part holds then."""
+    thinking: int = 0
+    """How much the turn has thought then."""
+
+    def close(self, text: str) -> None:
+        """End it; its owner knows where it goes and writes that down.
+
+        Args:
+            text: What may be output of what was recorded.
+        """
+        try:
+            self.json = _to_json(text).decode()
+        except UnicodeEncodeError:  # Half a surrogate pair must not stop a session's log.
+            text = text.encode("utf-8", "replace").decode()
+            self.json = _to_json(text).decode()
+        self.text = text
+
+    @property
+    def cursor(self) -> Cursor:
+        """The cursor of a renderer that has received everything up to it."""
+        return Cursor(self.sequence, self.part, self.characters, self.turn_id, self.thinking)
+
+    @property
+    def messages(self) -> list[AgentMessage]:
+        """What shows it, as a value."""
+        kind = "thinking" if self.type == THINKING else None
+        payload = DeltaPayload(self.text, kind=kind)
+        return [
+            Delta(
+                session_id=self.session_id,
+                seq=self.sequence,
+                turn_id=self.turn_id,
+                payload=payload,
+            )
+        ]
+
+    def fact(self, writer: FactWriter, at: str) -> bytes:
+        """Return the fact, encoded."""
+        return writer.text(at, self.sequence, self.type, self.turn_id, self.json, self.thread_id)
+
+
+Recorded: TypeAlias = RecordedFact | Text
+
+
+class TextBatch(Struct, frozen=True):
+    """One text, and nothing else that a session recorded since it was last drained.
+
+    So there is no commit in it, and nothing that a list of sessions shows. Most of what is ever
+    written is this.
+    """
+
+    facts: list[bytes]
+    text: Text
+    sequence: int
+    """Of the newest fact."""
+
+    @property
+    def recorded(self) -> list[Recorded]:
+        """What was recorded, in order."""
+        return [self.text]
+
+    @property
+    def cursor(self) -> Cursor:
+        """The cursor of a renderer that has received all of it."""
+        return self.text.cursor
+
+
+class Batch(Struct, frozen=True):
+    """What a session recorded since it was last drained."""
+
+    facts: list[bytes]
+    recorded: list[Recorded]
+    cursor: Cursor
+    """The cursor of a renderer that has received all of it."""
+
+    @property
+    def sequence(self) -> int:
+        """Of the newest fact."""
+        return self.cursor.seq
+
+
+class AppliedCommit(Struct, frozen=True):
+    """A commit that was just applied to a surface."""
+
+    at: At
+    surface: str
+    output: str
+    """The list of the surface that its new components joined."""
+    tree: Tree
+    """The surface as the commit left it. The next commit changes it: read it at once."""
+    changes: list[Change]
+    """As they were applied; nobody changes them."""
+    is_anew: bool
+    """It uses an id again whose component left the memory; a renderer may still show that one."""
+
+
+class Watcher(Protocol):
+    """Those to whom a session shows what it does, as far as it matters to the session."""
+
+    @property
+    def resumes_queue(self) -> bool:
+        """Whether a user there sees a paused queue, and can resume it."""
+        ...
+
+    def committed(self, commit: AppliedCommit) -> None:
+        """Is called right after each commit."""
+
+    def show_on(self, screen: Screen) -> None:
+        """Is called when the session goes on with another screen."""

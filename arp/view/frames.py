@@ -1,0 +1,211 @@
+"""Frames on their way: shared by all that get the same, several messages in one where asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from arp.protocol.agent_connection import MAX_BATCH
+from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.messages import (
+    AgentMessage,
+    Delta,
+    DeltaPayload,
+    InputEcho,
+    Render,
+    ToolEnd,
+    ToolProgress,
+)
+from arp.session.recorded import THINKING, Text
+from arp.view.chunks import chunked, divided
+from arp.view.profile import Profile
+
+MAX_FRAME_BYTES = 256 << 10
+"""A frame is closed when it has grown to this; a single larger message still goes whole."""
+
+PIECE_BYTES = 128 << 10
+"""A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
+
+ARRAY_BYTES = MAX_BATCH + 2
+"""What an array adds to its messages: brackets and commas in JSON, less in the others."""
+
+
+class FrameGroup(NamedTuple):
+    """Renderers that get the very same bytes."""
+
+    profile: Profile
+    encoding: Encoding
+    part: str | None = None
+    """A text part that they know by id (it came by a snapshot), not as the open one."""
+    batch: bool = False
+    """They take an array of messages in one frame."""
+
+
+class Frames(list[bytes]):
+    """Frames that several renderers get."""
+
+    __slots__ = ("__weakref__", "wire")
+
+    def __init__(self, frames: Iterable[bytes] = ()) -> None:
+        super().__init__(frames)
+        self.wire: bytes | None = None
+        """What a transport made of them, the same for all."""
+
+
+def pack(frames: Sequence[bytes], encoding: Encoding, most: int | None = None) -> Frames:
+    """Joins frames of one message each into arrays, as few as the bounds allow.
+
+    Args:
+        frames: In order.
+        encoding: Of all of them.
+        most: Bytes that the renderer takes in one; `None` = it set no limit.
+    """
+    if len(frames) == 1:
+        return Frames(frames)
+    out = Frames()
+    held: list[bytes] = []
+    size = 0
+    bound = MAX_FRAME_BYTES if most is None else min(MAX_FRAME_BYTES, most - ARRAY_BYTES)
+    for frame in frames:
+        if held and (size + len(frame) > bound or len(held) == MAX_BATCH):
+            out.append(_array(held, encoding))
+            held, size = [], 0
+        held.append(frame)
+        size += len(frame)
+    if held:
+        out.append(_array(held, encoding))
+    return out
+
+
+def _array(frames: list[bytes], encoding: Encoding) -> bytes:
+    if len(frames) == 1:
+        return frames[0]
+    if encoding == "json":
+        return b"[" + b",".join(frames) + b"]"
+    count = len(frames)
+    if encoding == "msgpack":
+        head = bytes((0x90 | count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")
+    else:
+        head = bytes((0x80 | count,)) if count < 24 else bytes((0x98, count))
+    return head + b"".join(frames)
+
+
+def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:
+    """Return a message that a group takes as frames; several if it is too large for one."""
+    most = group.profile.limits.max_message_bytes
+    if most is None:
+        return [recode(encode_json(message), group.encoding)]
+    return chunked(message, most, group.encoding)
+
+
+def in_pieces(
+    messages: Iterable[AgentMessage], group: FrameGroup, part: str | None = None
+) -> list[bytes]:
+    """Return messages that one renderer gets at once as frames, large ones in several.
+
+    Args:
+        messages: As every renderer could get them, in order.
+        group: For whom.
+        part: The text part that a delta among them belongs to.
+    """
+    most = group.profile.limits.max_message_bytes
+    frames = [
+        frame
+        for before in messages
+        for message in addressed(before, group, part)
+        for frame in (
+            divided(message, PIECE_BYTES, group.encoding)
+            if most is None
+            else encoded(message, group)
+        )
+    ]
+    return pack(frames, group.encoding, most) if group.batch and frames else frames
+
+
+def text_frames(text: Text, group: FrameGroup, deltas: DeltaWriter) -> list[bytes]:
+    """Return the frames that show a text to a group.
+
+    Args:
+        text: A closed one.
+        group: For whom.
+        deltas: Of the session.
+    """
+    target = kind = None
+    if text.type == THINKING:
+        if not group.profile.takes("thinking"):
+            return []
+        kind = "thinking"
+    elif group.part is not None and group.part == text.part:
+        # After `replace: true` the numbers of text parts begin again: a text that opens its part
+        # is no continuation of the one that these renderers know by the same id.
+        opens = text.characters == len(text.text)
+        target = None if opens else text.part
+    # Almost all that is ever sent is this, so it is written from the JSON string that the fact
+    # holds too, without an object.
+    frame = deltas.delta(text.sequence, text.turn_id, text.json, target, kind)
+    if group.encoding != "json":
+        frame = recode(frame, group.encoding)
+    most = group.profile.limits.max_message_bytes
+    if most is not None and len(frame) > most:
+        return [part for one in _named(text, target) for part in encoded(one, group)]
+    return [frame]
+
+
+def _named(text: Text, target: str | None) -> list[AgentMessage]:
+    """Return what shows a text, with the part that it goes to."""
+    if target is None:
+        return text.messages
+    (delta,) = text.messages
+    assert isinstance(delta, Delta)
+    payload = msgspec.structs.replace(delta.payload, target=target)
+    return [msgspec.structs.replace(delta, payload=payload)]
+
+
+def addressed(
+    message: AgentMessage, group: FrameGroup, part: str | None = None
+) -> list[AgentMessage]:
+    """Return a message as a group takes it, apart from degrading.
+
+    A renderer that knows only the draft is not told others' inputs and gets one component a
+    `render`; only who asked for `thinking` sees it, and for `tool-detail` what tools are at and
+    return; a text part that came by a snapshot is named in its deltas.
+
+    Args:
+        message: As every renderer could get it.
+        group: For whom.
+        part: The text part that a delta belongs to.
+    """
+    profile = group.profile
+    match message:
+        case Delta(payload=DeltaPayload(kind="thinking")):
+            return [message] if profile.takes("thinking") else []
+        case Delta() if part is not None and part == group.part:
+            payload = msgspec.structs.replace(message.payload, target=part)
+            return [msgspec.structs.replace(message, payload=payload)]
+        case ToolProgress() if not profile.takes("tool-detail"):
+            return []
+        case ToolEnd(payload=end) if not profile.takes("tool-detail"):
+            bare = msgspec.structs.replace(end, result=None, result_ref=None, duration_ms=None)
+            return [msgspec.structs.replace(message, payload=bare)]
+        case InputEcho() if not profile.said_hello:
+            return []
+        case Render() if not profile.said_hello:
+            return _one_by_one(message)
+        case _:
+            return [message]
+
+
+def _one_by_one(message: Render) -> list[AgentMessage]:
+    """Gives one `render` a component; only the first of them replaces what was there."""
+    if not message.components:
+        return [message]
+    name = message.tool_name or ""
+    return [
+        msgspec.structs.replace(
+            message, components=[one], tool_name=name, replace=message.replace and place == 0
+        )
+        for place, one in enumerate(message.components)
+    ]

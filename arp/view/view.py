@@ -1,0 +1,162 @@
+"""What the renderers of one profile get of a session.
+
+Theory of operation. There are two ways to bring a renderer up to date. One that is current gets the
+frames of each fact. One that comes, or that was behind, gets what shows all or what changed since
+its cursor, made from the screen as it is.
+
+A view is called right after each commit, while the screen is as the commit
+left it. What its profile shows natively passes as it is; for the rest the view makes messages of
+its own, and keeps them until the fact of the commit is durable and delivered. Everything else that
+a session records is the same for all profiles but for what `addressed` leaves out.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from arp.protocol.messages import AgentMessage, Commit, SessionReady
+from arp.protocol.screen import Screen
+from arp.session.projection import StoredChange, commit_messages, restored, stored
+from arp.session.recorded import AppliedCommit, Cursor, RecordedFact
+from arp.session.session import Session
+from arp.surface.change import Change
+from arp.view.frames import FrameGroup, Frames, addressed, encoded, in_pieces
+from arp.view.profile import Profile
+from arp.view.shown_roots import ShownRoots
+from arp.view.snapshot import catch_up, opening, snapshot_turns, turns_whole, version_of
+from arp.view.translate import touched_roots, translated
+
+
+class View:
+    """The commits of one session for one profile."""
+
+    __slots__ = ("_messages", "_settled", "_shown", "profile")
+
+    def __init__(self, profile: Profile, screen: Screen) -> None:
+        self.profile = profile
+        self._messages: dict[int, list[AgentMessage] | None] = {}
+        """Of commits that this profile does not take as they are, by sequence; `None`: it needs a
+        snapshot."""
+        self._shown: dict[str, ShownRoots] = {}
+        """By surface."""
+        self._settled: WeakValueDictionary[object, Frames] | None = None
+        """Frames of turns that are over, as long as they wait for some renderer: so a hundred that
+        take a snapshot slowly cost the memory of one."""
+        self.show_on(screen)
+
+    @property
+    def resumes_queue(self) -> bool:
+        """Whether its renderers show a paused queue and can resume it."""
+        return self.profile.takes("line-pause")
+
+    def show_on(self, screen: Screen) -> None:
+        """Go on with another screen, which its renderers get by a snapshot."""
+        self._shown = {
+            surface: ShownRoots(self.profile, tree) for surface, tree in screen.surfaces.items()
+        }
+
+    def committed(self, commit: AppliedCommit) -> None:
+        """Translate a commit that was just applied."""
+        shown = self._shown.get(commit.surface)
+        if shown is None:  # the commit made the surface
+            shown = self._shown[commit.surface] = ShownRoots(self.profile)
+        changes = commit.changes
+        if commit.is_anew and self.profile.said_hello:
+            # Renderers may still show the turn that the id was of before.
+            self._messages[commit.at.seq] = None
+        else:
+            made = translated(commit, self.profile, shown)
+            if made is None:
+                self._messages[commit.at.seq] = None
+            elif made is not changes:
+                messages = commit_messages(commit.at, commit.surface, _isolated(made))
+                self._messages[commit.at.seq] = messages
+        shown.update(commit.tree, touched_roots(changes, commit.tree))
+
+    # -- one that is current -----------------------------------------------------------------------
+
+    def messages(self, fact: RecordedFact) -> list[AgentMessage] | None:
+        """Return what shows a fact; `None` if the renderers need a snapshot instead."""
+        profile = self.profile
+        if fact.is_edit and profile.said_hello and not profile.takes("branches"):
+            return None
+        return self._messages.get(fact.sequence, fact.messages)
+
+    def frames(self, fact: RecordedFact, group: FrameGroup) -> list[bytes] | None:
+        """Return the frames that show a fact to a group of this profile.
+
+        Args:
+            fact: A recorded one.
+            group: Renderers of this profile.
+
+        Returns:
+            `None` if they need a snapshot instead.
+        """
+        messages = self.messages(fact)
+        if messages is None:
+            return None
+        return [
+            frame
+            for before in messages
+            for message in addressed(before, group)
+            for frame in encoded(message, group)
+        ]
+
+    def forget(self, sequence: int) -> None:
+        """Drop the messages of commits up to a sequence: they are delivered."""
+        while self._messages and (first := next(iter(self._messages))) <= sequence:
+            del self._messages[first]
+
+    # -- one that comes, or was behind -------------------------------------------------------------
+
+    def ready(
+        self, session: Session, group: FrameGroup, resume: Literal["new", "replay"]
+    ) -> list[bytes]:
+        """Return the frames for a renderer that has to be shown nothing, or what the log tells."""
+        name = session.name
+        ready = SessionReady(
+            session_id=name.session_id,
+            epoch=name.epoch,
+            seq=name.seq,
+            resume=resume,
+            workflow=session.head.workflow,
+        )
+        return in_pieces([ready], group)
+
+    def snapshot(self, session: Session, group: FrameGroup) -> tuple[list[bytes], Frames]:
+        """Return the frames of all that shows now, and those among them that others get too.
+
+        Args:
+            session: What shows.
+            group: For whom. It knows no text part yet.
+        """
+        screen, name, profile = session.screen, session.name, self.profile
+        workflow = session.head.workflow
+        begin = opening(screen, name, profile, screen.older, screen.gaps, workflow)
+        settled, others = snapshot_turns(screen)
+        end = turns_whole(screen, others, name, profile)
+        end.append(Commit(session_id=name.session_id, seq=name.seq))
+        key = (group, session.branched_at, version_of(screen, settled))
+        if self._settled is None:
+            self._settled = WeakValueDictionary()
+        shared = self._settled.get(key)
+        if shared is None:
+            told = turns_whole(screen, settled, name, profile)
+            shared = self._settled[key] = Frames(in_pieces(told, group))
+        return [*in_pieces(begin, group), *shared, *in_pieces(end, group)], shared
+
+    def catch_up(self, session: Session, group: FrameGroup, cursor: Cursor) -> list[bytes] | None:
+        """Return the frames of what changed since a cursor; `None` if that needs a snapshot."""
+        if cursor.seq < session.branched_at and self.profile.said_hello:
+            return None
+        messages = catch_up(session.screen, session.name, self.profile, cursor)
+        return None if messages is None else in_pieces(messages, group, cursor.part)
+
+
+def _isolated(changes: list[Change]) -> list[Change]:
+    """Return a deep copy that nobody else holds: what is in the tree goes on changing."""
+    raw = msgspec.json.encode(stored(changes))
+    return restored(msgspec.json.decode(raw, type=list[StoredChange]))

@@ -1,0 +1,80 @@
+"""One fact on its way: what the ledger keeps of it, and what shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arp.ledger.fact import decode
+from arp.ledger.fact_writer import FactWriter
+from arp.protocol.codec import Encoding, agent_decoder
+from arp.protocol.messages import (
+    AgentMessage,
+    Commit,
+    Delta,
+    DeltaPayload,
+)
+from arp.session.recorded import SAYING, THINKING, RecordedFact, Text
+from arp.view.frames import FrameGroup
+from tests.session.conversation import AT, FULL
+
+WRITER = FactWriter("arp", "s", "main")
+EVERYBODY = FrameGroup(FULL, "json")
+COMMIT = Commit(session_id="s", seq=4, turn_id="t1")
+
+
+def emission(*messages: AgentMessage) -> RecordedFact:
+    return RecordedFact(4, "run.status", {"n": 1}, {"status": "idle"}, list(messages))
+
+
+def told(frames: list[bytes] | None, encoding: Encoding = "json") -> list[AgentMessage]:
+    assert frames is not None
+    return [message for frame in frames for message in agent_decoder(encoding).decode(frame)]
+
+
+def spoken(*chunks: str, kind: str = SAYING, part: str | None = None) -> Text:
+    out = Text(4, kind, "t1", "s")
+    out.chunks += chunks
+    out.close("".join(chunks))
+    out.part = part
+    return out
+
+
+def delta(words: str, **more: Any) -> Delta:
+    return Delta(session_id="s", seq=4, turn_id="t1", payload=DeltaPayload(words, **more))
+
+
+# -- facts of which there are few ------------------------------------------------------------------
+
+
+def test_emission_becomes_the_fact_with_its_place_and_ids() -> None:
+    fact = decode(emission().fact(WRITER, AT))
+    assert (fact.sequence, fact.type, fact.payload) == (4, "run.status", {"n": 1})
+    assert (fact.status, fact.timestamp) == ("idle", AT)
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def test_neighbouring_text_is_one_fact_and_one_frame() -> None:
+    one = spoken("a ", '"b"')
+    fact = decode(one.fact(WRITER, AT))
+    assert (fact.type, fact.sequence, fact.payload) == ("model.delta", 4, {"text": 'a "b"'})
+    assert one.messages == [delta('a "b"')]
+
+
+def test_half_a_surrogate_pair_stops_no_log() -> None:
+    """Models stream such now and then; what stands for it is written and shown alike."""
+    one = spoken("a", "\ud800", "b")
+    assert one.text == "a?b"
+    assert decode(one.fact(WRITER, AT)).payload == {"text": "a?b"}
+    assert one.messages == [delta("a?b")]
+
+
+def test_halves_of_a_pair_in_two_chunks_are_no_text_either() -> None:
+    assert spoken("\ud83d", "\ude00").text == "??"
+
+
+def test_thinking_is_a_fact_of_its_own_kind() -> None:
+    one = spoken("hm", kind=THINKING)
+    assert decode(one.fact(WRITER, AT)).type == "reasoning.delta"
+    assert one.messages == [delta("hm", kind="thinking")]

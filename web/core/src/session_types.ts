@@ -1,0 +1,118 @@
+/** What the lists over HTTP hold, and what asks for them. Source: protocol.md 6. */
+
+import type { ChatMessage, ChatSession, ChatSessionDetail, ToolRenderEvent } from "./draft_types.js";
+import type { Behind, ErrorPayload } from "./generated/wire.js";
+
+export interface WorkflowInfo {
+  name: string;
+  path: string;
+  method: string;
+  is_stream: boolean;
+  chat_param?: string;
+  title?: string;
+  description?: string;
+  params?: Array<{ Name: string; Type: string }>;
+  suggestions?: string[];
+  /** What the app calls itself. */
+  app_title?: string;
+}
+
+/** A message of a chat's history, with what the draft does not tell. */
+export interface HistoryMessage extends ChatMessage {
+  turn_id: string;
+  /** Of the user's: what was sent. */
+  input_type?: string;
+  data?: Record<string, unknown>;
+  /** Of the agent's. */
+  status?: string;
+  ui_events?: Array<ToolRenderEvent & { id?: string }>;
+  /** The order of its text and its components; `characters` of a text, which `content` has one after the other. */
+  parts?: Array<{ id: string; characters?: number }>;
+  tools?: HistoryTool[];
+}
+
+/** A use of a tool in the history; what is not known is absent. */
+export interface HistoryTool {
+  tool: string;
+  args: string;
+  ok: boolean | null;
+  error?: string;
+  /** At most 2 KiB, cut off with `…`. */
+  result?: string;
+  /** Where the whole result is, below the server's root. */
+  result_ref?: string;
+  duration_ms?: number;
+  behind?: Behind;
+}
+
+/** A chat in a list. */
+export interface ChatRow extends ChatSession {
+  pinned: boolean;
+  /** Of a search: a turn in which something stands that the title has not, and what is around it. */
+  match?: { turn_id: string; text: string };
+}
+
+/** One page of the list of chats. */
+export interface SessionPage {
+  sessions: ChatRow[];
+  /** Gives the next page as `before`; `null` if this is the last. */
+  next: string | null;
+}
+
+/** Something that the server refused, or that did not reach it. */
+export class ArpError extends Error {
+  override readonly name = "ArpError";
+
+  /** What the server said; `code` 0 if there was no answer. */
+  readonly payload: ErrorPayload;
+  /** Of HTTP, where that was asked. */
+  readonly status: number;
+
+  constructor(payload: ErrorPayload, status = 0) {
+    super(payload.error);
+    this.payload = payload;
+    this.status = status;
+  }
+}
+
+/** Who is told what changes in a list of chats. */
+export interface ChatListener {
+  /** A chat that is new or has changed. */
+  chat?(row: ChatRow): void;
+  /** A chat that is gone. */
+  removed?(id: string): void;
+  /** From here on all is told. */
+  opened?(): void;
+  /** Nothing is told for a while. */
+  closed?(): void;
+}
+
+export interface SessionAPI {
+  // The draft's four: a failure is an empty list, `null` or `false`.
+  listSessions(workflowPath: string, owner?: string): Promise<ChatSession[]>;
+  getSession(sessionId: string): Promise<ChatSessionDetail | null>;
+  deleteSession(sessionId: string): Promise<boolean>;
+  listWorkflows(): Promise<WorkflowInfo[]>;
+  // These reject with `ArpError`, so that "no chats" and "no server" are told apart.
+  /** Pinned chats come first. A page of a search may be short, or empty, with more to come. */
+  page(query?: { query?: string; workflow?: string; before?: string; limit?: number }): Promise<SessionPage>;
+  /** Names a chat (an empty title gives back its own), or pins it. */
+  update(sessionId: string, change: { title?: string; pinned?: boolean }): Promise<ChatRow>;
+  /** Tells what changes in the list; gives what ends it. */
+  watch(listener: ChatListener): () => void;
+  /** Lets `src` and links to the server's files work on its own page, for an hour; without a token they do. */
+  openFiles(): Promise<void>;
+  history(sessionId: string, query?: { before?: string; limit?: number }): Promise<HistoryMessage[]>;
+  remove(sessionId: string): Promise<void>;
+  workflows(): Promise<WorkflowInfo[]>;
+  /** Any route below the base. */
+  request(path: string, init?: RequestInit): Promise<Response>;
+}
+
+export interface SessionAPIOptions {
+  token?: string | null | (() => string | null | Promise<string | null>);
+  headers?: Record<string, string>;
+  fetch?: typeof fetch;
+  /** Whether cookies go along to another origin. */
+  credentials?: RequestCredentials;
+}
