@@ -1,5 +1,5 @@
-"""Commands of `arp` that read what happened: `sessions`, `events`, `evidence`, `replay`.
+"""What the commands of `arp` do: `sessions`, `events`, `evidence`, `replay`, `serve`.
 
 Read in this order: `output`, `reader`, `server_reader`, `file_reader`, `sessions`, `events`; then
-`evidence` with `exporting` and `verifying`; `replay` with `playing`.
+`evidence` with `exporting` and `verifying`; `replay` with `playing`; `serving`.
 """

@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from arp.commands.output import CONTEXT, cut, fail, json_text, printable
-from arp.commands.reader import ReaderError, open_reader, reader_options
+from arp.commands.reader import ReaderError
+from arp.commands.reader_options import open_reader, reader_options
 from arp.ledger.chain import Checked
 from arp.ledger.fact import Fact, decode
 

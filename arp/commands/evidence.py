@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from arp.commands.output import CONTEXT, fail
-from arp.commands.reader import ReaderError, ledger_location, reader_options
+from arp.commands.reader import ReaderError
+from arp.commands.reader_options import ledger_location, reader_options
 from arp.protocol.errors import LocalError
 
 BAD = 1

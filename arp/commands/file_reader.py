@@ -18,7 +18,7 @@ from arp.store.blobs import BlobStore
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.ledger_file import LedgerFile
 from arp.store.location import path_of
-from arp.store.store import SessionMeta
+from arp.store.session_meta import SessionMeta
 
 POLL_S = 0.2
 """How often `follow` looks for new facts in the file."""

@@ -1,21 +1,16 @@
-"""Where commands read sessions and facts: from a server, or from a ledger file.
+"""`LedgerReader`: what commands need to read sessions and facts.
 
-Both are a `LedgerReader`; `open_reader` picks one by the options that every such command has.
+A server and a ledger file are two implementations: `server_reader` and `file_reader`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Protocol
 
-import click
 from msgspec import Meta, Struct
 
 from arp.ledger.chain import Checked
-
-DEFAULT_URL = "http://127.0.0.1:8080"
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ReaderError(Exception):
@@ -67,49 +62,3 @@ class LedgerReader(Protocol):
 
     def close(self) -> None:
         """Close the file or the connections."""
-
-
-def open_reader(url: str, ledger: str | None, token: str | None) -> LedgerReader:
-    """Return a reader of the ledger file if one is named, else of the server.
-
-    Raises:
-        ReaderError: It is no ledger file, or no address.
-    """
-    if ledger is not None:
-        from arp.commands.file_reader import FileReader
-
-        return FileReader(ledger)
-    from arp.commands.server_reader import ServerReader
-
-    return ServerReader(url, token)
-
-
-def reader_options(command: F) -> F:
-    """Add `--url`, `--ledger` and `--token` to a command."""
-    for option in (
-        click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]"),
-        click.option(
-            "--ledger",
-            callback=ledger_location,
-            help="Read this ledger file, not a server: sqlite:PATH, or the target that was served "
-            "(app.py).",
-        ),
-        click.option(
-            "--url",
-            envvar="ARP_URL",
-            default=DEFAULT_URL,
-            show_default=True,
-            help="The server to ask.  [env: ARP_URL]",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def ledger_location(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return the location of a ledger that is named by its place or by a target; for click."""
-    if value is None:
-        return None
-    from arp.store.default_ledger import ledger_to_read
-
-    return ledger_to_read(value)

@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from arp.commands.output import CONTEXT, cut, fail, json_text, printable
-from arp.commands.reader import ListedSession, ReaderError, open_reader, reader_options
+from arp.commands.reader import ListedSession, ReaderError
+from arp.commands.reader_options import open_reader, reader_options
 
 MOST = 200
 
