@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from arp.cli import main
+from arp.commands import serving
 from arp.server.application import Application
 
 GOOD = """
@@ -300,7 +301,7 @@ def test_next_port_is_taken_where_none_was_named(
     """And the user is told, when it serves."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr("arp.cli.DEFAULT_PORT", port)
+        monkeypatch.setattr(serving, "DEFAULT_PORT", port)
         result = run("app.py")
     assert result.exit_code == 0
     assert served.address is not None
@@ -313,8 +314,8 @@ def test_no_free_port_at_all_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) 
     """After the ports that are tried."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr("arp.cli.DEFAULT_PORT", port)
-        monkeypatch.setattr("arp.cli.PORTS_TRIED", 1)
+        monkeypatch.setattr(serving, "DEFAULT_PORT", port)
+        monkeypatch.setattr(serving, "PORTS_TRIED", 1)
         assert said(run("app.py")).startswith(f"Port {port} is taken. Name another")
 
 

@@ -1,5 +1,5 @@
-"""Commands of `arp` that read what happened: `arp sessions`, `arp events`.
+"""What the commands of `arp` do: `sessions`, `events`, `evidence`, `replay`, `serve`.
 
-Read in this order: `speaking`, `source`, `served_ledger`, `file_ledger`, `fact_line`, `sessions`,
-`events`.
+Read in this order: `output`, `reader`, `server_reader`, `file_reader`, `sessions`, `events`; then
+`evidence` with `exporting` and `verifying`; `replay` with `playing`; `serving`.
 """

@@ -1,6 +1,6 @@
-"""`arp evidence`: packs of evidence, made, checked and looked at.
+"""`arp evidence`: make, check and show packs of evidence.
 
-What each command does is loaded when it is called: `arp` itself starts without it.
+Each command imports its code when it is called, so that `arp` itself starts fast.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from arp.commands.reading import ledger_place, reading_options
-from arp.commands.source import SourceError
-from arp.commands.speaking import CONTEXT, fail
+from arp.commands.output import CONTEXT, fail
+from arp.commands.reader import ReaderError
+from arp.commands.reader_options import ledger_location, reader_options
 from arp.protocol.errors import LocalError
 
 BAD = 1
@@ -25,7 +25,7 @@ def evidence() -> None:
 
 @evidence.command(context_settings=CONTEXT)
 @click.argument("session")
-@reading_options
+@reader_options
 @click.option(
     "--to",
     "-o",
@@ -46,7 +46,7 @@ def evidence() -> None:
 @click.option("--no-outputs", is_flag=True, help="Name large outputs, take none in.")
 @click.option("--json", "as_json", is_flag=True, help="The manifest, as JSON.")
 def export(
-    url: str, ledger: str | None, token: str | None, target: Path | None, **wished: str | bool
+    url: str, ledger: str | None, token: str | None, target: Path | None, **options: str | bool
 ) -> None:
     r"""Export what SESSION did.
 
@@ -59,13 +59,13 @@ def export(
     """
     from msgspec import convert
 
-    from arp.commands.exporting import Wish, export_session
+    from arp.commands.exporting import ExportOptions, export_session
 
-    as_json = bool(wished.pop("as_json"))
+    as_json = bool(options.pop("as_json"))
     try:
-        wish = convert(wished, Wish)
-        export_session(wish, (url, ledger, token), target, as_json=as_json)
-    except (SourceError, LocalError) as error:
+        wanted = convert(options, ExportOptions)
+        export_session(wanted, (url, ledger, token), target, as_json=as_json)
+    except (ReaderError, LocalError) as error:
         fail(str(error))
 
 
@@ -74,7 +74,7 @@ def export(
 @click.option("--sha256", "expected", help="Of its manifest, as the ledger or the exporter told.")
 @click.option(
     "--ledger",
-    callback=ledger_place,
+    callback=ledger_location,
     help="Compare with the session in this ledger file: sqlite:PATH, or a target (app.py).",
 )
 @click.option("--json", "as_json", is_flag=True, help="What was found, as JSON.")
@@ -85,13 +85,13 @@ def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) 
       arp evidence verify my-session.zip
       arp evidence verify my-session.zip --ledger app.py
     """
-    from arp.commands.verifying import tell, verified
+    from arp.commands.verifying import print_report, verified
 
     try:
         report = verified(pack, expected, ledger)
-    except (SourceError, LocalError) as error:
+    except (ReaderError, LocalError) as error:
         fail(str(error))
-    tell(report, as_json=as_json)
+    print_report(report, as_json=as_json)
     raise SystemExit(BAD if report.broken or report.unproven else 0)
 
 

@@ -1,10 +1,9 @@
-"""`arp evidence export`: by a server, which notes it, or from a ledger file as it is."""
+"""`arp evidence export`: by a server, which records it, or from a ledger file as it is."""
 
 from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,11 +12,10 @@ import click
 import msgspec
 from msgspec import Struct
 
-from arp.commands.fact_pages import Page, epoch_of, output_reader, pages
-from arp.commands.file_ledger import FileLedger
-from arp.commands.manifest_lines import manifest_lines
-from arp.commands.source import Source, SourceError
-from arp.commands.speaking import json_text, printable
+from arp.commands.file_reader import FileReader
+from arp.commands.output import json_text, printable
+from arp.commands.pack_lines import manifest_lines
+from arp.commands.reader import ReaderError
 from arp.evidence.documents import CaseExport, ReviewExport, write_new
 from arp.evidence.export import EvidenceExport, Order, range_of
 from arp.evidence.pack import NoPack, Pack
@@ -30,8 +28,8 @@ _SUFFIXES = {"pack": "evidence.zip", "case": "case.json", "review": "review.md"}
 _METHODS = {"pack": "evidence/export", "case": "replay/export", "review": "review/export"}
 
 
-class Made(Struct, frozen=True):
-    """What was exported."""
+class WrittenExport(Struct, frozen=True):
+    """An export that was written."""
 
     path: Path
     sha256: str
@@ -39,8 +37,8 @@ class Made(Struct, frozen=True):
     """Of a pack."""
 
 
-class Wish(Struct, frozen=True, kw_only=True):
-    """What is to be exported."""
+class ExportOptions(Struct, frozen=True, kw_only=True):
+    """What to export."""
 
     session: str
     form: str
@@ -48,121 +46,109 @@ class Wish(Struct, frozen=True, kw_only=True):
     task_id: str | None
     no_outputs: bool
 
-    @property
-    def scope(self) -> Scope:
-        """Gives what of the session is meant."""
-        return Scope(turn_id=self.turn_id, task_id=self.task_id)
-
 
 def export_session(
-    wish: Wish, source: tuple[str, str | None, str | None], target: Path | None, *, as_json: bool
+    options: ExportOptions,
+    source: tuple[str, str | None, str | None],
+    target: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """Exports a session, and tells what came of it.
+    """Export a session, and print the result.
 
     Args:
-        wish: What is wanted.
+        options: What to export.
         source: Address of a server, location of a ledger file (which is read if there is one),
             token.
-        target: Where it shall lie; `None` gives it a name in the working directory.
-        as_json: The manifest of a pack is told as JSON.
+        target: Where to write it; `None` picks a name in the working directory.
+        as_json: Print the manifest of a pack as JSON.
 
     Raises:
-        SourceError, LocalError: There is nothing to export, or it cannot be read or written.
+        ReaderError, LocalError: There is nothing to export, or it cannot be read or written.
     """
     url, ledger, token = source
-    target = target or Path(f"{_file_name(wish.session)}.{_SUFFIXES[wish.form]}")
-    made = (
-        _by_server(url, token, wish, target) if ledger is None else _from_file(ledger, wish, target)
-    )
-    if made.manifest is not None and as_json:
-        click.echo(json_text(msgspec.json.encode(made.manifest)))
+    target = target or Path(f"{_file_name(options.session)}.{_SUFFIXES[options.form]}")
+    if ledger is None:
+        written = _by_server(url, token, options, target)
+    else:
+        written = _from_file(ledger, options, target)
+    if written.manifest is not None and as_json:
+        click.echo(json_text(msgspec.json.encode(written.manifest)))
         return
-    if made.manifest is not None:
-        for line in manifest_lines(made.manifest):
+    if written.manifest is not None:
+        for line in manifest_lines(written.manifest):
             click.echo(line)
-        click.echo(f"manifest sha256 {made.sha256}")
-    click.echo(click.style(printable(str(made.path)), bold=True))
+        click.echo(f"manifest sha256 {written.sha256}")
+    click.echo(click.style(printable(str(written.path)), bold=True))
 
 
 def _file_name(session: str) -> str:
     return "".join(one if one.isalnum() or one in "-_" else "_" for one in session)[:80]
 
 
-def _by_server(url: str, token: str | None, wish: Wish, target: Path) -> Made:
-    from arp.commands.served_exports import ask, fetch
+def _by_server(url: str, token: str | None, options: ExportOptions, target: Path) -> WrittenExport:
+    from arp.commands.server_reader import ServerReader
 
-    if wish.form == "pack" and target.suffix != ZIP:
-        raise SourceError(f"{target}: a server gives a zip; name it {target}{ZIP}")
-    ids = {"sessionId": wish.session, "turnId": wish.turn_id, "taskId": wish.task_id}
+    if options.form == "pack" and target.suffix != ZIP:
+        raise ReaderError(f"{target}: a server gives a zip; name it {target}{ZIP}")
+    ids = {"sessionId": options.session, "turnId": options.turn_id, "taskId": options.task_id}
     params: JsonObject = {name: value for name, value in ids.items() if value is not None}
-    if wish.form == "pack":
-        params["outputs"] = not wish.no_outputs
-    made = ask(url, token, _METHODS[wish.form], params)
-    fetch(url, token, made.file, target)
-    if wish.form != "pack":
-        return Made(target, made.sha256)
+    if options.form == "pack":
+        params["outputs"] = not options.no_outputs
+    with closing(ServerReader(url, token)) as server:
+        made = server.export(_METHODS[options.form], params)
+        server.download(made.file, target)
+    if options.form != "pack":
+        return WrittenExport(target, made.sha256)
     try:
         with Pack(target) as pack:
-            return Made(target, made.sha256, pack.manifest)
+            return WrittenExport(target, made.sha256, pack.manifest)
     except NoPack as error:
-        raise SourceError(error.message) from error
+        raise ReaderError(error.message) from error
 
 
-def _from_file(ledger: str, wish: Wish, target: Path) -> Made:
-    with closing(FileLedger(ledger)) as source:
-        order = _order(source, wish)
-        if wish.form == "pack":
-            return _pack(source, order, target, ledger)
-        write_new(target, _document(source, order, wish.form))
-        return Made(target, "")
+def _from_file(ledger: str, options: ExportOptions, target: Path) -> WrittenExport:
+    with closing(FileReader(ledger)) as reader:
+        order = _order(reader, options)
+        if options.form == "pack":
+            return _write_pack(reader, order, target)
+        write_new(target, _document(reader, order, options.form))
+        return WrittenExport(target, "")
 
 
-def _order(source: Source, wish: Wish) -> Order:
+def _order(reader: FileReader, options: ExportOptions) -> Order:
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Order(
-        session_id=wish.session,
-        epoch=epoch_of(source, wish.session),
+        session_id=options.session,
+        epoch=reader.epoch(options.session),
         evidence_id=f"evidence-{secrets.token_hex(8)}",
         created_at=now,
-        scope=wish.scope,
-        has_outputs=not wish.no_outputs,
+        scope=Scope(turn_id=options.turn_id, task_id=options.task_id),
+        has_outputs=not options.no_outputs,
     )
 
 
-def _pages(source: FileLedger, session_id: str) -> Iterator[Page]:
-    """Give the facts of a session, each page when it was compared with the hashes that are kept.
-
-    Raises:
-        ChainBroken: A fact is not what it was when its hash was kept.
-    """
-    check = source.kept_check(session_id)
-    for page in pages(source, session_id):
-        check.take(fact for _, fact in page)
-        yield page
-    check.finish()
+def _write_pack(reader: FileReader, order: Order, target: Path) -> WrittenExport:
+    found = range_of(order.scope, reader.checked_pages(order.session_id))
+    with EvidenceExport(order, target, found) as export:
+        _feed(reader, order, export)
+        pack = export.finish(reader.output_reader(order.session_id))
+        return WrittenExport(pack.path, pack.sha256, pack.manifest)
 
 
-def _pack(source: FileLedger, order: Order, target: Path, ledger: str) -> Made:
-    found = range_of(order.scope, _pages(source, order.session_id))
-    with (
-        EvidenceExport(order, target, found) as under_way,
-        click.progressbar(
-            _pages(source, order.session_id), label="facts", file=sys.stderr
-        ) as told_pages,
-    ):
-        for page in told_pages:
-            under_way.take(page)
-        made = under_way.finish(output_reader(ledger, order.session_id))
-        return Made(made.path, made.sha256, made.manifest)
+def _document(reader: FileReader, order: Order, form: str) -> bytes:
+    """Return a case or a review."""
+    found = range_of(order.scope, reader.checked_pages(order.session_id))
+    export = CaseExport(order.scope, found) if form == "case" else ReviewExport(order, found)
+    _feed(reader, order, export)
+    return export.finish()
 
 
-def _document(source: FileLedger, order: Order, form: str) -> bytes:
-    """Gives a case or a review."""
-    found = range_of(order.scope, _pages(source, order.session_id))
-    making = CaseExport(order.scope, found) if form == "case" else ReviewExport(order, found)
-    with click.progressbar(
-        _pages(source, order.session_id), label="facts", file=sys.stderr
-    ) as told_pages:
-        for page in told_pages:
-            making.take(page)
-    return making.finish()
+def _feed(
+    reader: FileReader, order: Order, export: EvidenceExport | CaseExport | ReviewExport
+) -> None:
+    """Give an export every fact, with a progress bar."""
+    facts = reader.checked_pages(order.session_id)
+    with click.progressbar(facts, label="facts", file=sys.stderr) as pages:
+        for page in pages:
+            export.take(page)

@@ -1,4 +1,4 @@
-"""`arp replay`: where a recording comes from, and how it is played in this terminal."""
+"""`arp replay`: read a recording, and play it in this terminal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import IO
 
 import click
 
-from arp.commands.fact_pages import epoch_of
-from arp.commands.file_ledger import FileLedger
-from arp.commands.speaking import fail, json_text, printable
+from arp.commands.file_reader import FileReader
+from arp.commands.output import fail, json_text, printable
 from arp.evidence.pack import Pack
 from arp.ledger.exports.fact_line import split_line
 from arp.ledger.exports.manifest import FACTS
@@ -25,16 +24,16 @@ from arp.store.default_ledger import ledger_to_read
 
 
 def play(place: Path, session: str | None, speed: float, *, as_json: bool) -> int:
-    """Plays a recording on standard output; gives the exit code.
+    """Play a recording on standard output; return the exit code.
 
     Args:
         place: Of a pack, or of a ledger file.
         session: Of the ledger file.
         speed: Times as fast as it was; 0 does not wait at all.
-        as_json: Messages, one a line, are told and not drawn.
+        as_json: Print messages, one a line, instead of drawing them.
 
     Raises:
-        SourceError, LocalError: It cannot be read.
+        ReaderError, LocalError: It cannot be read.
     """
     with ExitStack() as stack:
         facts = recorded(place, session, stack)
@@ -42,30 +41,30 @@ def play(place: Path, session: str | None, speed: float, *, as_json: bool) -> in
 
 
 def recorded(place: Path, session: str | None, stack: ExitStack) -> Iterator[Fact]:
-    """Gives the facts of a pack, or of a session in a ledger file.
+    """Return the facts of a pack, or of a session in a ledger file.
 
     Raises:
-        SourceError, LocalError: It cannot be read.
+        ReaderError, LocalError: It cannot be read.
     """
     if session is None:
         pack = stack.enter_context(Pack(place))
         first = pack.manifest.chain.first
         if first > 1:
-            told = "what was on the screen before is not in it."
-            click.echo(f"arp: {printable(str(place))} begins at fact {first}; {told}", err=True)
+            gap = "what was on the screen before is not in it."
+            click.echo(f"arp: {printable(str(place))} begins at fact {first}; {gap}", err=True)
         return (decode(split_line(line)[1]) for line in pack.lines(FACTS))
-    ledger = stack.enter_context(closing(FileLedger(ledger_to_read(str(place)))))
-    epoch_of(ledger, session)
+    ledger = stack.enter_context(closing(FileReader(ledger_to_read(str(place)))))
+    ledger.epoch(session)  # fails now if there is no such session
     return map(decode, ledger.events(session, 0, ()))
 
 
 def paced(facts: Iterable[Fact], speed: float, flushed: IO[str] | None = None) -> Iterator[bytes]:
-    """Gives the messages that show facts, one a line, as fast after one another as they were.
+    """Yield the messages that show facts, one a line, with the pauses that were between them.
 
     Args:
         facts: In order.
         speed: Times as fast; 0 does not wait.
-        flushed: What is flushed before a pause.
+        flushed: Flushed before each pause.
     """
     pacing = Pacing(speed)
     for fact in facts:

@@ -1,4 +1,4 @@
-"""`arp replay`: a recorded session on a screen again, or an agent that must do the same again."""
+"""`arp replay`: show a recorded session again, or run its inputs with an agent again."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from arp.commands.source import SourceError
-from arp.commands.speaking import CONTEXT, fail, printable
+from arp.commands.output import CONTEXT, fail, printable
+from arp.commands.reader import ReaderError
 from arp.protocol.errors import ArpError
 
 
@@ -57,7 +57,7 @@ def replay(
         from arp.commands.playing import play
 
         raise SystemExit(play(recorded, session, speed, as_json=as_json))
-    except SourceError as error:
+    except ReaderError as error:
         fail(str(error))
     except ArpError as error:
         fail(f"{recorded}: {printable(error.message)}")

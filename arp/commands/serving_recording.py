@@ -1,4 +1,4 @@
-"""`arp replay --serve`: a recording on every screen that connects."""
+"""`arp replay --serve`: play a recording to every renderer that connects."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from urllib.parse import quote
 import click
 
 from arp.access.principal import Principal
+from arp.commands.output import fail, printable
 from arp.commands.playing import recorded
-from arp.commands.speaking import fail, printable
 from arp.hub.player import Player
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
@@ -32,15 +32,15 @@ HOST = "127.0.0.1"
 NAME = "recording"
 
 SETTINGS = HubSettings(redaction=Redaction(enabled=False), takes_input=False)
-"""What a recording holds was looked through when it was made, and nobody adds to it."""
+"""A recording was redacted when it was made, and it takes no input."""
 
 
 async def nobody(turn: Turn) -> None:
-    """Does nothing: a recording takes no input."""
+    """Do nothing: a recording takes no input."""
 
 
 def serve_recording(place: Path, session: str | None, speed: float, port: int) -> int:
-    """Serves a recording until a signal comes: it begins when somebody watches.
+    """Serve a recording until a signal comes; it begins when a renderer watches.
 
     Args:
         place: Of a pack, or of a ledger file.
@@ -52,15 +52,15 @@ def serve_recording(place: Path, session: str | None, speed: float, port: int) -
         The exit code.
 
     Raises:
-        SourceError, LocalError: It cannot be read.
+        ReaderError, LocalError: It cannot be read.
     """
     with ExitStack() as stack:
         return _serve(recorded(place, session, stack), speed, port)
 
 
 def _serve(facts: Iterable[Fact], speed: float, port: int) -> int:
-    told = iter(facts)
-    first = next(told, None)
+    facts = iter(facts)
+    first = next(facts, None)
     if first is None:
         fail("there is nothing in it to be played")
     session_id = first.session_id
@@ -75,8 +75,8 @@ def _serve(facts: Iterable[Fact], speed: float, port: int) -> int:
     playing: list[asyncio.Task[None]] = []
 
     def ready() -> None:
-        going_on = _play(application, session_id, chain((first,), told), speed)
-        playing.append(asyncio.get_running_loop().create_task(going_on, name="arp-play"))
+        playback = _play(application, session_id, chain((first,), facts), speed)
+        playing.append(asyncio.get_running_loop().create_task(playback, name="arp-play"))
         click.echo(f"http://{HOST}:{port}/?session={quote(session_id, safe='')}")
         click.echo(
             f"arp connect http://{HOST}:{port} --session {shlex.quote(printable(session_id))}"
@@ -94,7 +94,7 @@ async def _play(
     player = Player(live)
     try:
         await live.written()
-        await live.beyond(live.session.log.stored)  # the next fact is that somebody watches
+        await live.beyond(live.session.log.stored)  # the next fact is that a renderer watches
         await player.play(facts, speed)
         click.echo("arp: That was all. Ctrl-C ends it.", err=True)
     except ArpError as error:

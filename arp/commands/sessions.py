@@ -1,4 +1,4 @@
-"""`arp sessions`: what sessions there are."""
+"""`arp sessions`: list the sessions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import closing
 import click
 import msgspec
 
-from arp.commands.reading import open_source, reading_options
-from arp.commands.source import SessionRow, SourceError
-from arp.commands.speaking import CONTEXT, cut, fail, json_text, printable
+from arp.commands.output import CONTEXT, cut, fail, json_text, printable
+from arp.commands.reader import ListedSession, ReaderError
+from arp.commands.reader_options import open_reader, reader_options
 
 MOST = 200
 
 
 @click.command(context_settings=CONTEXT)
-@reading_options
+@reader_options
 @click.option(
     "--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="At most so many."
 )
@@ -30,9 +30,9 @@ def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_jso
       arp sessions --ledger app.py
     """
     try:
-        with closing(open_source(url, ledger, token)) as source:
-            rows = source.sessions(limit)
-    except SourceError as error:
+        with closing(open_reader(url, ledger, token)) as reader:
+            rows = reader.sessions(limit)
+    except ReaderError as error:
         fail(str(error))
     if as_json:
         for row in rows:
@@ -42,8 +42,8 @@ def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_jso
         click.echo(line)
 
 
-def table(rows: list[SessionRow], width: int) -> list[str]:
-    """Gives the rows as lines for a terminal of that many columns."""
+def table(rows: list[ListedSession], width: int) -> list[str]:
+    """Return the rows as lines for a terminal of that many columns."""
     if not rows:
         return ["no sessions"]
     wide = max(len("SESSION"), *(len(printable(row.session_id)) for row in rows))

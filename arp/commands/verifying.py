@@ -1,4 +1,4 @@
-"""`arp evidence verify` and `show`: whether a pack is what was exported, and what is in it."""
+"""`arp evidence verify` and `show`: check a pack, and print what is in it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from arp.commands.fact_pages import epoch_of
-from arp.commands.file_ledger import FileLedger
-from arp.commands.manifest_lines import manifest_lines
-from arp.commands.speaking import json_text, printable
-from arp.commands.trial_lines import trial_lines
+from arp.commands.file_reader import FileReader
+from arp.commands.output import json_text, printable
+from arp.commands.pack_lines import manifest_lines, trial_lines
 from arp.evidence.checking import Beside, Report, check_pack, compare_with_ledger
 from arp.evidence.documents import write_new
 from arp.evidence.pack import Pack
@@ -25,7 +23,7 @@ from arp.protocol.safe_text import sanitise
 
 
 def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
-    """Checks a pack.
+    """Check a pack.
 
     Args:
         place: Of the pack.
@@ -34,7 +32,7 @@ def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
 
     Raises:
         NoPack: There is none that could be checked.
-        SourceError: The ledger cannot be read.
+        ReaderError: The ledger cannot be read.
     """
     with Pack(place) as opened:
         report = _checked(opened)
@@ -43,7 +41,7 @@ def verified(place: Path, expected: str | None, ledger: str | None) -> Report:
     is_right = expected is not None and expected.lower() == report.manifest_sha256
     if expected is not None and not is_right:
         broken.append(Broken("manifest.json", f"its SHA-256 is {report.manifest_sha256}"))
-    # A manifest that is known to be the one that was exported stands for all of its parts.
+    # A manifest that is known to be the exported one proves all of its parts.
     unproven = None if is_right or beside.is_noted else report.unproven
     return msgspec.structs.replace(report, broken=broken, unproven=unproven)
 
@@ -56,13 +54,13 @@ def _checked(pack: Pack) -> Report:
 
 def _compared(pack: Pack, ledger: str) -> Beside:
     session_id = pack.manifest.chain.session_id
-    with closing(FileLedger(ledger)) as source:
-        epoch, kept = epoch_of(source, session_id), source.kept(session_id)
-        return compare_with_ledger(pack, epoch, source.events(session_id, 0, ()), kept)
+    with closing(FileReader(ledger)) as reader:
+        epoch, heads = reader.epoch(session_id), reader.heads(session_id)
+        return compare_with_ledger(pack, epoch, reader.events(session_id, 0, ()), heads)
 
 
-def tell(report: Report, *, as_json: bool) -> None:
-    """Tells what a check found."""
+def print_report(report: Report, *, as_json: bool) -> None:
+    """Print what a check found."""
     if as_json:
         document: JsonObject = {**msgspec.to_builtins(report), "first_bad": report.first_bad}
         click.echo(json_text(msgspec.json.encode(document)))
@@ -85,13 +83,13 @@ def tell(report: Report, *, as_json: bool) -> None:
 
 
 def show_pack(place: Path, part: str | None, target: Path | None, *, as_json: bool) -> None:
-    """Tells what is in a pack, or prints one of its parts.
+    """Print what is in a pack, or one of its parts.
 
     Args:
         place: Of the pack.
-        part: That is wanted; `None`: what the manifest says.
-        target: The part is written there, byte for byte, and not printed.
-        as_json: The manifest as JSON.
+        part: To print; `None` prints the manifest.
+        target: Write the part there, byte for byte, and do not print it.
+        as_json: Print the manifest as JSON.
 
     Raises:
         LocalError: There is no such pack, or no such part; or it cannot be written.
@@ -112,7 +110,7 @@ def show_pack(place: Path, part: str | None, target: Path | None, *, as_json: bo
 
 
 def _shown(part: str, data: bytes) -> str:
-    """Give a part as text in which every character is visible: JSON of the same value, if it is."""
+    """Return a part as text in which every character is visible; JSON keeps its value."""
     if part.endswith((".json", ".jsonl")):
         return json_text(data)
     return sanitise(data.decode("utf-8", "replace"))

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from arp.cli import main
-from arp.commands.file_ledger import FileLedger
+from arp.commands.file_reader import FileReader
 from arp.ledger.exports.manifest import FACTS
 from arp.ledger.fact import encode
 from arp.store.blobs import BlobStore
@@ -182,8 +182,8 @@ def test_a_pack_of_a_forged_fact_is_bad_beside_the_ledger(ledger: str, tmp_path:
     """Also if whoever made it can do without `arp evidence export`."""
     place = Path(ledger.removeprefix("sqlite:"))
     tampering.change(place, b"denied by no-net", b"allowed by all!!")
-    with closing(FileLedger(ledger)) as source:
-        exported(list(source.events("s", 0, ())), tmp_path / "pack")
+    with closing(FileReader(ledger)) as reader:
+        exported(list(reader.events("s", 0, ())), tmp_path / "pack")
     assert run("verify", str(tmp_path / "pack")).exit_code == 0, "nothing else is known of it"
     checked = run("verify", str(tmp_path / "pack"), "--ledger", ledger)
     assert checked.exit_code == 1

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from arp import Access, App
 from arp.cli import main
+from arp.commands.reader import ListedSession
 from arp.commands.sessions import table
-from arp.commands.source import SessionRow
 from tests.commands.ledgers import ledger
 from tests.server import worker
 from tests.serving import serving
@@ -55,7 +55,7 @@ def test_nothing_is_said_to_be_nothing() -> None:
 
 
 def test_title_is_cut_to_the_terminal_and_a_busy_session_is_marked() -> None:
-    rows = [SessionRow("s", title="word " * 40, updated_at="2026-11-21T08:00:00Z", active=True)]
+    rows = [ListedSession("s", title="word " * 40, updated_at="2026-11-21T08:00:00Z", active=True)]
     lines = table(rows, 80)
     assert "…" in lines[1]
     assert "●" in lines[1]

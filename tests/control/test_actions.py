@@ -12,7 +12,7 @@ from arp.control.control import Control
 from arp.control.turns import CancelTurn
 from arp.protocol.component import Component
 from arp.protocol.errors import InvalidAnswer, InvalidMessage, UnknownObject
-from tests.control.desk_rig import asking, controlled, said, types
+from tests.control.control_rig import asking, controlled, said, types
 from tests.waiting import becomes
 
 

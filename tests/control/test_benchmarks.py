@@ -25,7 +25,7 @@ from arp.hub.turn import Turn
 from arp.ledger.exports.trial_pack import decode_trial
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
-from tests.control.desk_rig import Client, controlled, facts, gate, talker
+from tests.control.control_rig import Client, controlled, facts, gate, talker
 from tests.waiting import becomes
 
 REFS = BenchmarkRefs(

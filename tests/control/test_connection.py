@@ -12,7 +12,7 @@ import pytest
 from arp.control import connection as connections
 from arp.control.control import METHODS, Control
 from arp.hub.turn import Turn
-from tests.control.desk_rig import SECRET, Client, controlled, facts, said
+from tests.control.control_rig import SECRET, Client, controlled, facts, said
 from tests.hub.rig import WAIT_S
 from tests.waiting import becomes
 

@@ -10,7 +10,7 @@ from arp.control.jsonrpc import UnknownMethod
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import InvalidMessage, PermissionDenied, UnknownObject
 from arp.protocol.json_value import JsonObject
-from tests.control.desk_rig import controlled, types
+from tests.control.control_rig import controlled, types
 
 LEDGER_5 = {
     "agentSession/turn/start",

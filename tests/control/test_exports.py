@@ -24,7 +24,7 @@ from arp.protocol.errors import InvalidMessage, SessionNotFound
 from arp.store.blobs import MemoryFiles
 from arp.store.memory import MemoryStore
 from arp.ui import text
-from tests.control.desk_rig import Client, controlled, facts, said
+from tests.control.control_rig import Client, controlled, facts, said
 from tests.waiting import becomes
 
 LARGE = "a long line of output\n" * 20_000

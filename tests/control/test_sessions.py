@@ -20,7 +20,7 @@ from arp.control.turns import CancelTurn
 from arp.hub.turn import Turn
 from arp.protocol.errors import SessionNotFound, UnknownObject
 from arp.store.memory import MemoryStore
-from tests.control.desk_rig import controlled, facts, said, types
+from tests.control.control_rig import controlled, facts, said, types
 from tests.waiting import becomes
 
 

@@ -26,7 +26,7 @@ from arp.control.tasks import (
 from arp.control.turns import TurnInput
 from arp.ledger.models import tasks as task_models
 from arp.protocol.errors import InvalidMessage, SessionBusy, SessionNotFound, UnknownObject
-from tests.control.desk_rig import controlled, facts, gate, said
+from tests.control.control_rig import controlled, facts, gate, said
 from tests.waiting import becomes
 
 

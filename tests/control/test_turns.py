@@ -17,7 +17,7 @@ from arp.protocol.errors import (
     SessionNotFound,
     UnknownObject,
 )
-from tests.control.desk_rig import controlled, facts, gate, said, types
+from tests.control.control_rig import controlled, facts, gate, said, types
 from tests.waiting import becomes
 
 

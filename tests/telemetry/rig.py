@@ -17,7 +17,7 @@ from arp.hub.settings import HubSettings
 from arp.store.memory import MemoryStore
 from arp.telemetry.exporting import Sink
 from arp.telemetry.follower import Follower
-from tests.control.desk_rig import controlled, talker
+from tests.control.control_rig import controlled, talker
 
 WANTED = HubSettings(telemetry=True)
 

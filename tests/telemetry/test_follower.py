@@ -17,7 +17,7 @@ from arp.store.memory import MemoryStore
 from arp.telemetry import follower as module
 from arp.telemetry.fold import Measured, Span
 from arp.telemetry.follower import Follower
-from tests.control.desk_rig import controlled, facts, gate, said
+from tests.control.control_rig import controlled, facts, gate, said
 from tests.hub.rig import HeldStore
 from tests.telemetry.rig import WANTED, Exported, Followed, followed
 from tests.waiting import becomes

@@ -15,7 +15,7 @@ from opentelemetry.trace import Tracer
 
 from arp.control.turns import StartTurn, TurnInput
 from arp.hub.turn import Turn
-from tests.control.desk_rig import controlled, said
+from tests.control.control_rig import controlled, said
 from tests.telemetry.rig import followed
 from tests.telemetry.test_follower import turn_over
 from tests.waiting import becomes

@@ -11,7 +11,7 @@ import pytest
 from arp.telemetry import settings
 from arp.telemetry.follower import Follower
 from arp.telemetry.settings import is_configured
-from tests.control.desk_rig import controlled
+from tests.control.control_rig import controlled
 
 
 @pytest.mark.parametrize(

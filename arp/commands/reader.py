@@ -1,4 +1,7 @@
-"""Where sessions and facts come from: a server, or a ledger file."""
+"""`LedgerReader`: what commands need to read sessions and facts.
+
+A server and a ledger file are two implementations: `server_reader` and `file_reader`.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from msgspec import Meta, Struct
 from arp.ledger.chain import Checked
 
 
-class SourceError(Exception):
+class ReaderError(Exception):
     """What is wrong, and what to do; nothing more can be read."""
 
 
-class SessionRow(Struct, frozen=True, rename="camel"):
+class ListedSession(Struct, frozen=True, rename="camel"):
     """A session in a list."""
 
     session_id: str
@@ -26,36 +29,36 @@ class SessionRow(Struct, frozen=True, rename="camel"):
     active: bool = False
 
 
-class Source(Protocol):
-    """Sessions and their facts, to be read."""
+class LedgerReader(Protocol):
+    """Reads sessions and their facts."""
 
-    def sessions(self, limit: int) -> list[SessionRow]:
-        """Gives the newest sessions.
+    def sessions(self, limit: int) -> list[ListedSession]:
+        """Return the newest sessions.
 
         Raises:
-            SourceError: They cannot be read.
+            ReaderError: They cannot be read.
         """
 
     def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """Gives the facts of a session behind a sequence, as far as they are durable.
+        """Yield the facts of a session after a sequence, as far as they are durable.
 
         Raises:
-            SourceError: There is no such session, or it cannot be read.
+            ReaderError: There is no such session, or it cannot be read.
         """
 
     def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """Gives them and then each new one, without end.
+        """Yield them and then each new one, without end.
 
         Raises:
-            SourceError: As `events`.
+            ReaderError: As `events`.
         """
 
     def verify(self, session_id: str) -> Checked:
         """Compare a session's facts with the hashes that the ledger keeps of them.
 
         Raises:
-            SourceError: There is no such session, or it cannot be read.
+            ReaderError: There is no such session, or it cannot be read.
         """
 
     def close(self) -> None:
-        """Lets go of what is open."""
+        """Close the file or the connections."""

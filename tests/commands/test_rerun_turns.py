@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from arp.commands.rerun import Rerun
 from arp.control.actions import Respond
 from arp.control.control import Control
 from arp.control.exports import ExportReplay
-from arp.control.rerun import Rerun
 from arp.control.sessions import StartThread
 from arp.control.tasks import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import CancelTurn, TurnInput
@@ -19,7 +19,7 @@ from arp.ledger.exports.replay_case import Case, TurnCase, decode_case
 from arp.store.memory import MemoryStore
 from arp.store.store import Append
 from arp.ui import confirm
-from tests.control.desk_rig import controlled, said
+from tests.control.control_rig import controlled, said
 from tests.waiting import becomes
 
 

@@ -11,7 +11,7 @@ import pytest
 from arp.access.principal import Principal
 from arp.control.facts import FactFilter, follow
 from arp.protocol.errors import SessionNotFound
-from tests.control.desk_rig import controlled, facts, gate, said, types
+from tests.control.control_rig import controlled, facts, gate, said, types
 from tests.hub.rig import WAIT_S, HeldStore
 from tests.waiting import becomes
 

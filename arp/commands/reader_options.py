@@ -1,4 +1,4 @@
-"""Options of every command that reads: from which server, or from which file."""
+"""Options of every command that reads: from which server, or from which ledger file."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any, TypeVar
 
 import click
 
-from arp.commands.source import Source
+from arp.commands.reader import LedgerReader
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def reading_options(command: F) -> F:
-    """Gives a command `--url`, `--ledger` and `--token`."""
+def reader_options(command: F) -> F:
+    """Add `--url`, `--ledger` and `--token` to a command."""
     for option in (
         click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]"),
         click.option(
             "--ledger",
-            callback=ledger_place,
+            callback=ledger_location,
             help="Read this ledger file, not a server: sqlite:PATH, or the target that was served "
             "(app.py).",
         ),
@@ -36,8 +36,8 @@ def reading_options(command: F) -> F:
     return command
 
 
-def ledger_place(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return the location of a ledger that is named by its place or by a target, as click asks."""
+def ledger_location(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return the location of a ledger that is named by its place or by a target; for click."""
     if value is None:
         return None
     from arp.store.default_ledger import ledger_to_read
@@ -45,16 +45,16 @@ def ledger_place(_: click.Context, __: click.Parameter, value: str | None) -> st
     return ledger_to_read(value)
 
 
-def open_source(url: str, ledger: str | None, token: str | None) -> Source:
-    """Gives where to read: the file if one is named, else the server.
+def open_reader(url: str, ledger: str | None, token: str | None) -> LedgerReader:
+    """Return a reader of the ledger file if one is named, else of the server.
 
     Raises:
-        SourceError: It is no ledger file, or no address.
+        ReaderError: It is no ledger file, or no address.
     """
     if ledger is not None:
-        from arp.commands.file_ledger import FileLedger
+        from arp.commands.file_reader import FileReader
 
-        return FileLedger(ledger)
-    from arp.commands.served_ledger import ServedLedger
+        return FileReader(ledger)
+    from arp.commands.server_reader import ServerReader
 
-    return ServedLedger(url, token)
+    return ServerReader(url, token)

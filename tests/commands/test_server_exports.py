@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from click.testing import CliRunner, Result
 from arp import Access, App
 from arp.access.principal import Principal
 from arp.cli import main
-from arp.commands.served_exports import ServedFile, fetch
-from arp.commands.source import SourceError
+from arp.commands.reader import ReaderError
+from arp.commands.server_reader import ServerFile, ServerReader
 from arp.evidence.pack import Pack
 from arp.protocol.messages import Input
 from tests.server import worker
@@ -121,9 +122,10 @@ def test_without_a_server_or_its_token_there_is_a_hint(server: Serving, tmp_path
 
 
 def test_what_is_not_what_was_exported_is_not_kept(server: Serving, tmp_path: Path) -> None:
-    wrong = ServedFile(2, sha256(b"other").hexdigest(), "/health")
-    with pytest.raises(SourceError, match="what came is not what was exported"):
-        fetch(server.http, TOKEN, wrong, tmp_path / "s.zip")
-    with pytest.raises(SourceError, match="404"):
-        fetch(server.http, TOKEN, ServedFile(2, "", "/nothing"), tmp_path / "s.zip")
+    wrong = ServerFile(2, sha256(b"other").hexdigest(), "/health")
+    with closing(ServerReader(server.http, TOKEN)) as reader:
+        with pytest.raises(ReaderError, match="what came is not what was exported"):
+            reader.download(wrong, tmp_path / "s.zip")
+        with pytest.raises(ReaderError, match="404"):
+            reader.download(ServerFile(2, "", "/nothing"), tmp_path / "s.zip")
     assert list(tmp_path.iterdir()) == []

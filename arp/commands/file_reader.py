@@ -1,0 +1,171 @@
+"""Reads sessions and facts from a ledger file, also while a server writes it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from arp.commands.reader import ListedSession, ReaderError
+from arp.control.facts import FactFilter, Page
+from arp.ledger.chain import Break, ChainBroken, Checked, KeptCheck
+from arp.ledger.fact import decode
+from arp.ledger.models.reading import text
+from arp.store.blobs import BlobStore
+from arp.store.errors import StoreDamaged, StoreError
+from arp.store.ledger_file import LedgerFile
+from arp.store.location import path_of
+from arp.store.session_meta import SessionMeta
+
+POLL_S = 0.2
+"""How often `follow` looks for new facts in the file."""
+
+
+class FileReader:
+    """A `LedgerReader` of a file: the sessions of all users, for whoever may read the file.
+
+    Args:
+        location: `sqlite:PATH` or a path.
+
+    Raises:
+        ReaderError: It is no ledger file.
+    """
+
+    def __init__(self, location: str) -> None:
+        with _store_errors():
+            path = path_of(location)
+            if path is None:
+                raise ReaderError("memory: is gone with its process; name a file or a server")
+            self._file = LedgerFile(path)
+
+    def close(self) -> None:
+        """As `LedgerReader.close`."""
+        self._file.close()
+
+    def sessions(self, limit: int) -> list[ListedSession]:
+        """As `LedgerReader.sessions`."""
+        with _store_errors():
+            metas = self._file.sessions(limit=limit)
+        return [
+            ListedSession(
+                meta.id,
+                meta.workflow,
+                meta.title,
+                meta.updated_at,
+                meta.turn_count,
+                meta.last_sequence,
+                meta.active,
+            )
+            for meta in metas
+        ]
+
+    def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
+        """As `LedgerReader.events`."""
+        choice = FactFilter.of(types)
+        with _store_errors():
+            self._meta(session_id)
+            for page in self._pages(session_id, after):
+                yield from (fact for _, fact in page if choice.matches(fact))
+
+    def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
+        """As `LedgerReader.follow`."""
+        choice, version = FactFilter.of(types), -1
+        with _store_errors():
+            self._meta(session_id)
+            while True:
+                version, before = self._file.version(), version
+                if version == before:
+                    time.sleep(POLL_S)
+                    continue
+                for page in self._pages(session_id, after):
+                    yield from (fact for _, fact in page if choice.matches(fact))
+                    after = page[-1][0]
+
+    def epoch(self, session_id: str) -> str:
+        """Return the epoch of a session's log, which is in its first fact.
+
+        Raises:
+            ReaderError: There is no such session, it is empty, or it cannot be read.
+        """
+        first = next(self.events(session_id, 0, ()), None)
+        if first is None:
+            raise ReaderError(f"session {session_id!r:.80} has no facts yet")
+        try:
+            epoch = text(decode(first).payload, "epoch")
+        except msgspec.DecodeError as error:
+            raise ReaderError(f"fact 1 of session {session_id!r:.80} is none: {error}") from error
+        if epoch is None:
+            raise ReaderError(f"fact 1 of session {session_id!r:.80} names no epoch")
+        return epoch
+
+    def output_reader(self, session_id: str) -> Callable[[str], bytes]:
+        """Return a function that reads large outputs of a session, which lie beside the file."""
+        files = BlobStore(self._file.path.with_suffix(".blobs")).of(session_id)
+        return lambda ref: asyncio.run(files.read(ref))
+
+    # -- the hashes of the chain -----------------------------------------------------------------
+
+    def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
+        """Return the hashes of a session's chain that the file keeps.
+
+        Raises:
+            ReaderError: The file cannot be read.
+        """
+        with _store_errors():
+            return self._file.heads(session_id)
+
+    def checked_pages(self, session_id: str) -> Iterator[Page]:
+        """Yield the facts of a session in pages, each compared with the hashes that are kept.
+
+        Raises:
+            ChainBroken: A fact is not what it was when its hash was kept.
+            ReaderError: As `LedgerReader.events`.
+        """
+        check = self._check(session_id)
+        with _store_errors():
+            for page in self._pages(session_id, 0):
+                check.take(fact for _, fact in page)
+                yield page
+            check.finish()
+
+    def verify(self, session_id: str) -> Checked:
+        """As `LedgerReader.verify`."""
+        check, broken = self._check(session_id), None
+        with _store_errors():
+            try:
+                for page in self._pages(session_id, 0):
+                    check.take(fact for _, fact in page)
+                check.finish()
+            except ChainBroken as error:
+                broken = error.broken
+            except StoreDamaged as error:
+                broken = Break(error.after + 1, error.after + 1, error.message)
+        return check.checked(session_id, broken)
+
+    def _check(self, session_id: str) -> KeptCheck:
+        with _store_errors():
+            meta = self._meta(session_id)
+        return KeptCheck(session_id, meta.epoch, self.heads(session_id))
+
+    def _meta(self, session_id: str) -> SessionMeta:
+        meta = self._file.session(session_id)
+        if meta is None:
+            raise ReaderError(f"no session {session_id!r} in {self._file.path}")
+        return meta
+
+    def _pages(self, session_id: str, after: int) -> Iterator[Page]:
+        while page := self._file.read(session_id, after):
+            yield page
+            after = page[-1][0]
+
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    """Raise errors of the store as `ReaderError`."""
+    try:
+        yield
+    except StoreError as error:
+        raise ReaderError(str(error)) from error

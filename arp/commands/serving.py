@@ -1,0 +1,349 @@
+"""`arp serve` and `arp app-server`: read the settings, load the app, serve it.
+
+Settings are read once, here: a file, then the environment, then flags.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+import tomllib
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from arp.app import App
+from arp.commands.output import fail
+from arp.server.application import Application
+from arp.server.ending import leave
+from arp.server.own_secrets import redact_logs
+from arp.server.pipes import serve_control, serve_pipes, take_stdout
+from arp.server.settings import Serving
+from arp.server.target import TargetError, find
+from arp.store.default_ledger import SHARED, default_ledger, ledger_of
+from arp.store.errors import StoreError, StoreLocked
+from arp.telemetry import settings as telemetry
+
+if TYPE_CHECKING:
+    import socket
+
+    from arp.access.settings import Access
+
+DEFAULT_PORT = 8080
+PORTS_TRIED = 20
+"""Ports after the default one that `serve` tries when that is taken and none was named."""
+
+EVERYWHERE = ("0.0.0.0", "::")
+
+ENVIRONMENT = ("host", "port", "ledger", "token", "runtime_id")
+"""Settings that the environment may have, as `ARP_HOST` and so on."""
+
+CONFIG_NAMES = {
+    "origin": "origins",
+    "allow-host": "hosts",
+    "trust-proxy": "trusted_proxies",
+    "runtime-id": "runtime_id",
+}
+"""Settings that are called otherwise inside."""
+
+SEVERAL = ("origins", "hosts", "trusted_proxies")
+"""In a file each may be one text or a list."""
+
+OUTSIDE = {inside: name for name, inside in CONFIG_NAMES.items()}
+
+REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
+"""Settings by which people elsewhere can reach the server."""
+
+EXPECTED = {
+    "host": "an address",
+    "port": "a number from 0 to 65535",
+    "ledger": "memory: or sqlite:PATH",
+    "token": "a text without spaces and control characters",
+    "origins": "an origin without a path, as https://example.org",
+    "hosts": "a host name without scheme and port, as agents.example.org",
+    "trusted_proxies": "an address or a network, as 10.0.0.7 or 10.0.0.0/8",
+    "redact": "true or false",
+    "redaction": "a table of its own: [serve.redaction]",
+    "otel": "true or false",
+    "stdio": "true or false",
+    "runtime_id": "a name of up to 128 characters without spaces",
+    "debug": "true or false",
+    "verbose": "0, 1 or 2",
+}
+"""What each setting takes, in words."""
+
+
+def read_settings(config: Path | None, flags: dict[str, Any]) -> Serving:
+    """Return the settings of a file, the environment and flags, of which the later win.
+
+    Each is checked with its own place, so that an error names the file and the key, the variable,
+    or the flag. That is why click's `default_map` and `envvar` do not do it: their errors name the
+    flag wherever the value is.
+    """
+    found: dict[str, Any] = {}
+    if config is not None:
+        found |= _from_file(config)
+    for name in ENVIRONMENT:
+        value = os.environ.get(f"ARP_{name.upper()}")
+        if value:
+            found[name] = _checked(name, value, f"ARP_{name.upper()}")
+    for name, value in flags.items():
+        if not _is_given(name, value):
+            continue
+        plain = list(value) if isinstance(value, tuple) else value
+        found[name] = _checked(name, plain, f"--{OUTSIDE.get(name, name)}")
+    _check_debug(found)
+    return Serving(**found)
+
+
+def _is_given(name: str, value: Any) -> bool:
+    """Return whether a flag is on the command line: `--port 0`, `--token ""`, `--no-redact` are."""
+    return value is not None and (name in ("port", "token", "redact") or bool(value))
+
+
+def _check_debug(found: dict[str, Any]) -> None:
+    """Refuse to show tracebacks where others than the author may be connected."""
+    for name in REACHED_BY_OTHERS if found.get("debug") else ():
+        if found.get(name):
+            fail(
+                "--debug shows tracebacks to whoever is connected, so it does not go with "
+                f"--{OUTSIDE.get(name, name)}; leave one of the two out"
+            )
+
+
+def _from_file(config: Path) -> dict[str, Any]:
+    try:
+        whole = tomllib.loads(config.read_text(encoding="utf-8"))
+    except OSError as error:
+        fail(f"{config}: {error.strerror}")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        fail(f"{config}: {error}")
+    if whole and "serve" not in whole:
+        fail(f"{config}: there is no [serve] table in it; write [serve] and the settings below it")
+    table = whole.get("serve", {})
+    if not isinstance(table, dict):
+        fail(f"{config}: serve: expected a table; write [serve] and the settings below it")
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name: str = CONFIG_NAMES.get(key) or key
+        several = [value] if name in SEVERAL and not isinstance(value, list) else value
+        found[name] = _checked(name, several, f"{config}: [serve] {key}")
+    return found
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    """Return a setting's value in its type, or print what is wrong with it and end."""
+    known = {field.name: field.type for field in msgspec.structs.fields(Serving)}
+    if name not in known:
+        listed = ", ".join(sorted(OUTSIDE.get(one, one) for one in known))
+        fail(f"{where}: there is no such setting; there are {listed}")
+    try:
+        return msgspec.convert(value, known[name], strict=not isinstance(value, str))
+    except msgspec.ValidationError as error:
+        if name == "redaction":
+            fail(f"{where}: {error}")
+        got = "" if name == "token" else f", got {_as_written(value)!r:.60}"
+        fail(f"{where}: expected {EXPECTED[name]}{got}")
+
+
+def _as_written(value: Any) -> Any:
+    """Return the only element of a list, which is what the user wrote."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _configure_logging(verbose: int) -> None:
+    """Log connections, or frames too; not the debug lines of libraries: they may hold secrets."""
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("arp").setLevel(logging.DEBUG if verbose > 1 else level)
+
+
+def _application(target: str, serving: Serving) -> Application:
+    app = _load(target)
+    host = serving.host
+    names = [] if host in EVERYWHERE else [f"[{host}]" if ":" in host else host]
+    try:
+        access = msgspec.structs.replace(
+            app.access,
+            token=serving.token or app.access.token,
+            hosts=(*app.access.hosts, *names, *serving.hosts),
+            origins=(*app.access.origins, *serving.origins),
+            trusted_proxies=(*app.access.trusted_proxies, *serving.trusted_proxies),
+        )
+    except ValueError as error:
+        fail(f"{_flag_behind(error, host)}: {error}")
+    if serving.stdio:  # it is not reached by a name
+        access = msgspec.structs.replace(access, hosts=())
+    ledger = serving.ledger or app.ledger
+    if ledger == "memory:" and serving.ledger is None and not serving.stdio:
+        ledger = f"sqlite:{default_ledger(target, app.handlers)}"
+    redaction = serving.redaction or app.settings.redaction
+    if not serving.redact:
+        redaction = msgspec.structs.replace(redaction, enabled=False)
+    settings = msgspec.structs.replace(
+        app.settings,
+        redaction=redaction,
+        telemetry=app.settings.telemetry or _telemetry(serving),
+        runtime_id=serving.runtime_id or app.settings.runtime_id,
+    )
+    if serving.debug and app.access.hosts:
+        fail(
+            "--debug shows tracebacks to whoever is connected, so it does not go with "
+            "App(access=Access(hosts=…)). Leave one of the two out."
+        )
+    served = app.served(ledger=ledger, access=access, settings=settings, debug=serving.debug)
+    try:
+        application = Application(served)
+    except ValueError as error:
+        fail(str(error))
+    redact_logs(application.state.redaction())
+    return application
+
+
+def _flag_behind(error: ValueError, host: str) -> str:
+    """Return the flag with the value that `Access` refuses."""
+    return "--trust-proxy" if "trusted_proxies" in str(error) else f"--host {host}"
+
+
+def _telemetry(serving: Serving) -> bool:
+    """Return whether telemetry is on; end if it was asked for and is not installed."""
+    if serving.otel and not telemetry.is_installed():
+        fail(f'--otel needs OpenTelemetry; install it: pip install "{telemetry.EXTRA}"')
+    return serving.otel or (telemetry.is_configured(os.environ) and telemetry.is_installed())
+
+
+def _load(target: str) -> App:
+    try:
+        app = find(target, App)
+    except TargetError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # The author's own file may raise anything, SystemExit included.
+        logging.getLogger("arp.cli").debug("loading %s", target, exc_info=True)
+        fail(f"{target} cannot be loaded: {_last_line(error)}")
+    if not app.handlers:
+        fail(f"the App in {target} has no agent; write @app.agent above an async function")
+    return app
+
+
+def _last_line(error: BaseException) -> str:
+    """Return what was raised and where, in one line."""
+    text = str(error).strip().partition("\n")[0]
+    raised = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]
+    return f"{raised} ({frames[-1].filename}:{frames[-1].lineno})" if frames else raised
+
+
+def serve_target(target: str, serving: Serving) -> None:
+    """Serve the app of a target over HTTP, or to one renderer over standard input and output."""
+    _configure_logging(serving.verbose)
+    if serving.stdio:
+        _serve_stdio(target, serving)
+    else:
+        _serve_http(target, serving)
+
+
+def serve_control_plane(target: str, ledger: str | None, verbose: int) -> None:
+    """Serve the control plane of a target's app to one program, over standard input and output."""
+    _configure_logging(verbose)
+    output = take_stdout()
+    place = _checked("ledger", ledger, "--ledger") if ledger is not None else None
+    application = _application(target, Serving(ledger=place, stdio=True))
+    try:
+        serve_control(application.state, sys.stdin.buffer, output)
+    except StoreError as error:
+        fail(str(error))
+    leave(0)
+
+
+def _serve_http(target: str, serving: Serving) -> None:
+    # Here, so that --stdio starts without an HTTP server.
+    from arp.server.serve import is_private
+    from arp.server.serve import serve as run
+
+    application = _application(target, serving)
+    place = application.state.served.ledger if serving.ledger is None else ""
+    host = serving.host
+    access = application.state.served.access
+    if not is_private(host) and access.is_open:
+        fail(
+            f"{host} can be reached by others: set --token (or ARP_TOKEN), or give App an Access "
+            "with an authenticate hook, or stay on 127.0.0.1"
+        )
+    listener = _bind(host, serving.port)
+    port = listener.getsockname()[1]
+
+    def ready() -> None:
+        redact_logs(application.state.redaction())  # the HTTP server has its own handlers by now
+        if serving.port is None and port != DEFAULT_PORT:
+            click.echo(f"arp: Port {DEFAULT_PORT} is taken, so this is port {port}.", err=True)
+        click.echo(f"ARP on http://{_in_address(host)}:{port}")
+        sys.stdout.flush()
+        if place.startswith("sqlite:"):
+            click.echo(f"arp: Sessions are kept in {place.removeprefix('sqlite:')}.", err=True)
+        for line in _hints(host, port, access):
+            click.echo(f"arp: {line}", err=True)
+
+    try:
+        served = run(application, listener, ready)
+    except StoreLocked as error:
+        if place != f"sqlite:{SHARED}":
+            fail(str(error))
+        fail(  # once that file exists, it is the default of this target
+            f"another server uses {SHARED}, where this app has sessions too; stop that one, or "
+            f"give this one a ledger of its own, now and later: --ledger sqlite:{ledger_of(target)}"
+        )
+    except StoreError as error:
+        fail(str(error))
+    leave(0 if served else 1)
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _hints(host: str, port: int, access: Access) -> Iterator[str]:
+    """Yield what one must know to get in; never the token itself."""
+    if host in EVERYWHERE and not access.hosts:
+        yield "From other machines it answers only to names that you give with --allow-host NAME."
+    if access.token is not None:
+        here = "127.0.0.1" if host in EVERYWHERE else _in_address(host)
+        page = f"http://{here}:{port}/#token=…"
+        yield f"It wants the token: open {page} with the token in place of the dots."
+
+
+def _bind(host: str, port: int | None) -> socket.socket:
+    from arp.server.serve import bind
+
+    ports = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED)
+    for candidate in ports:
+        try:
+            listener = bind(host, candidate)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                fail(f"cannot listen on {host}:{candidate}: {error.strerror}")
+            continue
+        return listener
+    return fail(
+        f"Port {ports[0]} is taken. Name another with --port, or take any free one with --port 0."
+    )
+
+
+def _serve_stdio(target: str, serving: Serving) -> None:
+    output = take_stdout()
+    application = _application(target, serving)
+    try:
+        serve_pipes(application.state, sys.stdin.buffer, output)
+    except StoreError as error:
+        fail(str(error))
+    leave(0)
