@@ -85,7 +85,7 @@ class App:
         description: str = "",
         suggestions: Sequence[str] = (),
     ) -> Any:
-        """Registers an agent: `@app.agent`, or `@app.agent("name")` where there are several.
+        """Register an agent: `@app.agent`, or `@app.agent("name")` where there are several.
 
         The first is the one that a session gets which names none.
 
@@ -122,7 +122,7 @@ class App:
         return handler
 
     def command(self, name: str, *, description: str = "", hint: str = "") -> Decorator:
-        """Registers what a user gives as `/name …`: `@app.command("export", hint="csv or json")`.
+        """Register what a user gives as `/name …`: `@app.command("export", hint="csv or json")`.
 
         The function runs in the place of the session's agent; `turn.arguments` is what stands
         behind the name.
@@ -151,11 +151,11 @@ class App:
         return add
 
     def commands(self) -> tuple[Command, ...]:
-        """Lists the commands."""
+        """List the commands."""
         return tuple(told for told, _ in self._commands.values())
 
     def workflows(self) -> list[Workflow]:
-        """Lists the agents."""
+        """List the agents."""
         several = len(self.handlers) > 1
         found: list[Workflow] = []
         for name, handler in self.handlers.items():
@@ -180,7 +180,7 @@ class App:
         settings: HubSettings | None = None,
         debug: bool = False,
     ) -> Served:
-        """Gives what a server needs to know, with what its command line says instead."""
+        """Return what a server needs to know, with what its command line says instead."""
         return Served(
             _Dispatching(self.handlers, self._commands),
             self.workflows,
@@ -232,7 +232,7 @@ def _first_line(handler: Handler) -> str:
 
 
 def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
-    """Serves an app until the process is asked to stop; `arp serve` is the same with more to set.
+    """Serve an app until the process is asked to stop; `arp serve` is the same with more to set.
 
     Args:
         app: What to serve.

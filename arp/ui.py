@@ -579,7 +579,7 @@ def _part(
 
 
 def _plain(values: Mapping[str, Any], where: str, keep: str = "") -> JsonObject:
-    """Gives what was said: an argument that is `None` is absent, except `keep`."""
+    """Return what was said: an argument that is `None` is absent, except `keep`."""
     return {
         name: to_plain(value, f"{where}: {name}")
         for name, value in values.items()
@@ -588,12 +588,12 @@ def _plain(values: Mapping[str, Any], where: str, keep: str = "") -> JsonObject:
 
 
 def _listed(values: Any) -> Any:
-    """Gives what can be gone through as a list; a string and what cannot are left to be refused."""
+    """Return an iterable as a list; strings and all else are left to be refused."""
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else values
 
 
 def _refuse_frames(*given: Any) -> None:
-    """Refuses a data frame, which gives its column names when it is gone through."""
+    """Refuse a data frame, which gives its column names when it is gone through."""
     for values in given:
         if hasattr(values, "columns") and hasattr(values, "to_dict"):
             kind = type(values).__name__
@@ -602,7 +602,7 @@ def _refuse_frames(*given: Any) -> None:
 
 
 def _cells(headers: Any, rows: Any) -> Any:
-    """Gives rows whose mappings have become their cells in the order of the headers."""
+    """Return rows whose mappings have become their cells in the order of the headers."""
     rows = _listed(rows)
     if not isinstance(rows, list) or not isinstance(headers, list):
         return rows

@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 def main(arguments: List[str]) -> int:
-    """Installs the wanted set if it is not installed yet; returns the exit code."""
+    """Install the wanted set if it is not installed yet; return the exit code."""
     if len(arguments) != 1 or arguments[0] not in EXTRAS:
         say("usage: python3 tools/bootstrap.py run|dev")
         return 2
@@ -59,7 +59,7 @@ def main(arguments: List[str]) -> int:
 
 
 def say(text: str) -> None:
-    """Prints one message of ours, at once, where it does not mix with a program's output."""
+    """Print one message of ours, at once, where it does not mix with a program's output."""
     print("arp: " + text, file=sys.stderr, flush=True)
 
 
@@ -79,7 +79,7 @@ def newer_python() -> str:
 
 
 def digest(root: Path) -> str:
-    """Changes when an install would: with the inputs, the interpreter, or the place of the tree."""
+    """Change when an install would: with the inputs, the interpreter, or the place of the tree."""
     found = hashlib.sha256(str(root).encode())
     found.update(os.path.realpath(str(interpreter(root))).encode())
     for name in INPUTS:
@@ -108,7 +108,7 @@ def is_installed(root: Path, wanted: str) -> bool:
 
 
 def install(root: Path, wanted: str) -> None:
-    """Makes the environment and installs `wanted` into it.
+    """Make the environment and install `wanted` into it.
 
     Raises:
         Refused: No environment could be made or a download failed twice; nothing is recorded, so
@@ -142,7 +142,7 @@ def is_usable(python: Path) -> bool:
 
 
 def make_environment(root: Path) -> None:
-    """Makes an empty `.venv`, in place of one that does not work.
+    """Make an empty `.venv`, in place of one that does not work.
 
     A link is taken away first: what it leads to belongs to somebody else, and is left as it is.
     """
@@ -162,7 +162,7 @@ def make_environment(root: Path) -> None:
 
 
 def install_packages(root: Path, extras: str) -> None:
-    """Installs the project (editable) with `extras`: by uv where it can be had, else by pip."""
+    """Install the project (editable) with `extras`: by uv where it can be had, else by pip."""
     python = str(interpreter(root))
     quiet = ["--quiet", "--disable-pip-version-check", "--retries", "2"]
     pip = [python, "-m", "pip", *quiet, "install"]
@@ -190,7 +190,7 @@ def find_uv(root: Path, pip: List[str]) -> Optional[str]:
 
 
 def run_first_that_works(commands: List[List[str]], root: Path) -> Optional[str]:
-    """Runs the commands until one succeeds; `None` then, else the last one's closing lines.
+    """Run the commands until one succeeds; `None` then, else the last one's closing lines.
 
     Whatever a command that failed has printed is kept in the log, and the lines end with its place.
     """
@@ -212,7 +212,7 @@ def run_first_that_works(commands: List[List[str]], root: Path) -> Optional[str]
 
 
 def keep(log: Path, command: List[str], exit_code: int, output: str) -> None:
-    """Adds what a failed command printed to the log, as far as the disk lets us."""
+    """Add what a failed command printed to the log, as far as the disk lets us."""
     told = "$ {}\n{}\n(exit code {})\n\n".format(" ".join(command), output, exit_code)
     with suppress(OSError):
         log.parent.mkdir(exist_ok=True)

@@ -32,7 +32,7 @@ OTHERS = frozenset({"manifest.json", "inspect"})
 
 
 def main() -> int:
-    """Says what is wrong; returns the exit code."""
+    """Say what is wrong; return the exit code."""
     faults = problems(ROOT / "web", ROOT / "arp" / "server" / "static")
     for fault in faults:
         print(f"page: {fault}")
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def problems(web: Path, static: Path) -> list[str]:
-    """Gives what is wrong with a built page, a line for each; none if it is that of its sources."""
+    """Return what is wrong with a built page, a line each; none if it is that of its sources."""
     manifest = json.loads((static / "manifest.json").read_text(encoding="utf-8"))
     found = []
     if manifest["sources"] != hash_of_sources(web):
@@ -59,7 +59,7 @@ def problems(web: Path, static: Path) -> list[str]:
 
 
 def hash_of_sources(web: Path) -> str:
-    """Gives one hash over all that goes into the page, as `web/page/build.mjs` computes it."""
+    """Return one hash over all that goes into the page, as `web/page/build.mjs` computes it."""
     names = [
         path.relative_to(web).as_posix()
         for place in SOURCES

@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Gives a Markdown table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
 
@@ -48,7 +48,7 @@ def _cell(text: str) -> str:
 
 
 def components(page: str) -> str:
-    """Gives one line for each core component.
+    """Return one line for each core component.
 
     Args:
         page: Where the components are told in full, as links have it; may be empty.
@@ -69,7 +69,7 @@ def components(page: str) -> str:
 
 
 def props(name: str) -> str:
-    """Gives the props of a component, those of its parts as paths.
+    """Return the props of a component, those of its parts as paths.
 
     `state` and `answer` of questions are left out: the server sets them.
     """
@@ -95,7 +95,7 @@ def _props(kind: Any, path: str) -> Iterator[Row]:
 
 
 def _inner(kind: Any) -> tuple[Any, str]:
-    """Gives the struct that a prop is or that its array is made of, if any, and how paths go on."""
+    """Return the struct of a prop or of its array's items, if any, and how paths go on."""
     dots = "."
     if isinstance(kind, shapes.VarTupleType | shapes.ListType):
         kind, dots = kind.item_type, "[]."
@@ -105,7 +105,7 @@ def _inner(kind: Any) -> tuple[Any, str]:
 
 
 def type_text(kind: Any) -> str:
-    """Says in the words of JSON what a value may be."""
+    """Say in the words of JSON what a value may be."""
     match kind:
         case shapes.Metadata():
             told = (kind.extra_json_schema or {}).get("description")
@@ -143,7 +143,7 @@ def _default(field: Any) -> str:
 
 
 def fields(place: str) -> str:
-    """Gives the fields of a class, `module:Class`, with defaults and what is said of them."""
+    """Return the fields of a class, `module:Class`, with defaults and what is said of them."""
     cls = find(place)
     notes = attribute_docs(cls)
     if issubclass(cls, msgspec.Struct):
@@ -157,7 +157,7 @@ def fields(place: str) -> str:
 
 
 def find(place: str) -> Any:
-    """Gives what `module:NAME` names."""
+    """Return what `module:NAME` names."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -173,7 +173,7 @@ def _shown_default(value: object) -> str:
 
 
 def attribute_docs(cls: type) -> dict[str, str]:
-    """Gives the strings that stand below the fields of a class."""
+    """Return the strings that stand below the fields of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     assert isinstance(body, ast.ClassDef)
     found: dict[str, str] = {}
@@ -186,7 +186,7 @@ def attribute_docs(cls: type) -> dict[str, str]:
 
 
 def summary(thing: Any) -> str:
-    """Gives the first line of a docstring."""
+    """Return the first line of a docstring."""
     return (inspect.getdoc(thing) or "").partition("\n")[0]
 
 
@@ -202,7 +202,7 @@ RESERVED = {
 
 
 def error_codes() -> str:
-    """Gives a line for each code: its meaning, what HTTP answers, whether to try again."""
+    """Return a line for each code: its meaning, what HTTP answers, whether to try again."""
     classes = [kind for kind in vars(errors).values() if _is_error(kind)]
     rows = []
     for code in ErrorCode:
@@ -225,7 +225,7 @@ def _is_error(kind: object) -> bool:
 
 
 def flags(name: str) -> str:
-    """Gives the arguments and options of one command; of `evidence/export`, one in a group."""
+    """Return the arguments and options of one command; of `evidence/export`, one in a group."""
     command: click.Command = command_line
     for word in name.split("/"):
         assert isinstance(command, click.Group)

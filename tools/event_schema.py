@@ -86,7 +86,7 @@ _PARTS: dict[str, JsonObject] = {
 
 
 def tolerant() -> JsonObject:
-    """Gives the schema of a fact of any runtime: what is not known passes."""
+    """Return the schema of a fact of any runtime: what is not known passes."""
     return {
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:event",
@@ -97,7 +97,7 @@ def tolerant() -> JsonObject:
 
 
 def profile() -> JsonObject:
-    """Gives the schema of a fact of the profile: all that its published schema takes passes."""
+    """Return the schema of a fact of the profile: all that its published schema takes passes."""
     return {
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:lime-profile-event:0.4.0",
@@ -121,7 +121,7 @@ def profile() -> JsonObject:
 
 
 def strict() -> JsonObject:
-    """Gives the schema of a fact as this project writes it: closed list, ids, payloads."""
+    """Return the schema of a fact as this project writes it: closed list, ids, payloads."""
     shapes, parts = msgspec.json.schema_components(
         [row(name).shape for name in REQUIRED_IDS] + list(BESIDE.values()),
         ref_template="#/$defs/{name}",
@@ -168,7 +168,7 @@ def _of_any_runtime() -> JsonObject:
 
 
 def _envelope() -> JsonObject:
-    """Gives the fields of a fact as they are written here."""
+    """Return the fields of a fact as they are written here."""
     objects = ("refs", "correlation", "telemetry", *BESIDE)
     return {
         **{field.encode_name: _TEXT for field in _FIELDS},
@@ -180,7 +180,7 @@ def _envelope() -> JsonObject:
 
 
 def _ids(needed: dict[str, tuple[str, ...]]) -> list[JsonObject]:
-    """Gives for each set of ids the types that need it."""
+    """Return for each set of ids the types that need it."""
     needing: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, ids in needed.items():
         needing[tuple(_WRITTEN[one] for one in dict.fromkeys(ids))].append(name)
@@ -218,7 +218,7 @@ def _together(name: str) -> JsonObject:
 
 
 def _tidied(part: Json, name: str = "") -> Json:
-    """Gives a schema with one-line descriptions, patterns of ECMAScript, and no needless titles."""
+    """Return a schema with one-line descriptions, ECMAScript patterns, and no needless titles."""
     if isinstance(part, dict):
         needless = name != "" and isinstance(part.get("title"), str)
         return {

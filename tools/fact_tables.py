@@ -17,7 +17,7 @@ _WRITTEN = {field.name: field.encode_name for field in msgspec.structs.fields(Fa
 
 
 def facts() -> str:
-    """Gives a table for each family: type, ids, payload."""
+    """Return a table for each family: type, ids, payload."""
     parts = []
     for family, names in groupby(REQUIRED_IDS, key=lambda name: name.partition(".")[0]):
         rows = [[f"`{name}`", _ids(name), _payload(name)] for name in names]
@@ -26,7 +26,7 @@ def facts() -> str:
 
 
 def _ids(name: str) -> str:
-    """Gives what the profile requires, then what this project adds, in italics."""
+    """Return what the profile requires, then what this project adds, in italics."""
     required = [f"`{_WRITTEN[one]}`" for one in REQUIRED_IDS[name]]
     added = [f"*`{word[1:]}`*" for word in ROWS[name].split() if word[0] == "@"]
     return " ".join(required + added) or "–"
@@ -44,13 +44,13 @@ def _word(word: str) -> str:
 
 
 def fields() -> str:
-    """Gives a line for each name that a payload may have."""
+    """Return a line for each name that a payload may have."""
     rows = [[f"`{name}`", _type(kind), note] for name, (kind, note) in FIELDS.items()]
     return table(["field", "type", ""], rows)
 
 
 def beside() -> str:
-    """Gives a table for each object that stands in a benchmark fact beside its payload."""
+    """Return a table for each object that stands in a benchmark fact beside its payload."""
     return "\n\n".join(f"`{name}`:\n\n{_struct(kind)}" for name, kind in BESIDE.items())
 
 
@@ -68,7 +68,7 @@ def _struct(kind: type[msgspec.Struct]) -> str:
 
 
 def _type(kind: object) -> str:
-    """Gives the type in the words of JSON; of objects of ours also their fields."""
+    """Return the type in the words of JSON; of objects of ours also their fields."""
     info = shapes.type_info(kind)
     inner = info.item_type if isinstance(info, shapes.ListType) else info
     told = type_text(info)

@@ -52,7 +52,7 @@ class Ran(Struct, frozen=True):
 
 
 async def run() -> Ran:
-    """Runs a turn and a trial, and exports both."""
+    """Run a turn and a trial, and export both."""
     store = MemoryStore()
     await store.open()
     handlers = {"work": working}
@@ -85,7 +85,7 @@ async def working(turn: Turn) -> None:
 
 
 async def work(turn: Turn) -> None:
-    """Takes the one model that there is, fails once, asks for leave, and is done."""
+    """Take the one model that there is, fail once, ask for permission, and be done."""
     turn.record.route(["example-large"])
     request = turn.record.model("example-large")
     request.cost(input_tokens=812, output_tokens=64, amount=0.004, currency="USD")
@@ -105,7 +105,7 @@ async def work(turn: Turn) -> None:
 
 
 async def solve(turn: Turn) -> None:
-    """Counts with a tool, by the one model that there is."""
+    """Count with a tool, by the one model that there is."""
     request = turn.record.model("example-large")
     async with turn.tool("shell", {"command": "ls | wc -l"}) as tool:
         tool.result("4")
@@ -115,7 +115,7 @@ async def solve(turn: Turn) -> None:
 
 
 async def _trial(control: Control) -> ExportState:
-    """Runs a trial of a benchmark as a job would: begun, scored, exported."""
+    """Run a trial of a benchmark as a job would: begun, scored, exported."""
     benchmark = Benchmark("terminal-tasks", "1.0", "c-2", None, "candidate", "model")
     named: JsonObject = {"session_id": SESSION, "trial_id": "trial-1"}
     started = await control.benchmarks.start(
@@ -157,14 +157,14 @@ class Screen:
         self._came = asyncio.Event()
 
     def send(self, frames: list[bytes]) -> None:
-        """Keeps what was sent."""
+        """Keep what was sent."""
         for frame in frames:
             message = json.loads(frame)
             self._messages += message if isinstance(message, list) else [message]
         self._came.set()
 
     def send_first(self, frame: bytes) -> None:
-        """Keeps it as any other."""
+        """Keep it as any other."""
         self.send([frame])
 
     def waiting(self) -> list[bytes]:
@@ -175,14 +175,14 @@ class Screen:
         """There is no connection."""
 
     async def has(self, **fields: object) -> None:
-        """Waits for a message with these fields."""
+        """Wait for a message with these fields."""
         while not any(fields.items() <= message.items() for message in self._messages):
             self._came.clear()
             await self._came.wait()
 
 
 async def _conversation(hub: Hub) -> None:
-    """Lets somebody ask, and give leave."""
+    """Let somebody ask, and give leave."""
     principal, screen = Principal(), Screen()
     viewer = Viewer("renderer-1", screen, "json")
     capabilities = RendererCapabilities(dict(VERSIONS), ["input"])

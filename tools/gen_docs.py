@@ -1,4 +1,4 @@
-"""Writes the parts of the docs that come from the code, and tells whether any is out of date.
+"""Writes the parts of the docs that come from the code, and return whether any is out of date.
 
     python -m tools.gen_docs            writes them
     python -m tools.gen_docs --check    fails if that would change a byte
@@ -26,7 +26,7 @@ LANGUAGES = {".py": "python", ".toml": "toml", ".js": "js"}
 
 
 def main(arguments: list[str]) -> int:
-    """Writes or checks every page; returns the exit code."""
+    """Write or check every page; return the exit code."""
     check = "--check" in arguments
     stale = []
     for page in pages():
@@ -42,12 +42,12 @@ def main(arguments: list[str]) -> int:
 
 
 def pages() -> list[Path]:
-    """Gives every page of the docs, the README first."""
+    """Return every page of the docs, the README first."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def generate(text: str) -> str:
-    """Gives a page with its generated parts made anew.
+    """Return a page with its generated parts made anew.
 
     Raises:
         ValueError: A part that nobody makes; names those that there are.
@@ -64,14 +64,14 @@ def generate(text: str) -> str:
 
 
 def include(path: str, _: str) -> str:
-    """Gives a file of this repository as a block of code."""
+    """Return a file of this repository as a block of code."""
     file = ROOT / path
     language = LANGUAGES.get(file.suffix, "text")
     return f"```{language}\n{file.read_text(encoding='utf-8').rstrip()}\n```"
 
 
 def degraded(to: str, before: str) -> str:
-    """Gives what the component in the block of code before becomes for a lesser renderer.
+    """Return what the component in the block of code before becomes for a lesser renderer.
 
     Args:
         to: What the renderer knows besides text, separated by commas; may be empty.
@@ -86,7 +86,7 @@ def degraded(to: str, before: str) -> str:
 
 
 def as_block(component: Component) -> str:
-    """Gives a component as a block: its text, or its props."""
+    """Return a component as a block: its text, or its props."""
     if component.type == "text":
         return f"```text\n{component.props['content']}\n```"
     call = ", ".join(f"{name}={value!r}" for name, value in component.props.items())

@@ -36,7 +36,7 @@ MANIFEST = "b" * 64
 
 
 def main(arguments: list[str]) -> int:
-    """Writes or checks every file; returns the exit code."""
+    """Write or check every file; return the exit code."""
     check = "--check" in arguments
     stale = []
     for name, text in files().items():
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 
 def files() -> dict[str, str]:
-    """Gives every fixture by its path from the root."""
+    """Return every fixture by its path from the root."""
     ran = asyncio.run(fixture_run.run())
     facts = [_settled(fact, ran.zipped) for fact in ran.facts]
     ran = msgspec.structs.replace(ran, facts=facts)
@@ -64,7 +64,7 @@ def files() -> dict[str, str]:
 
 
 def _settled(fact: Fact, zipped: set[str]) -> Fact:
-    """Gives a fact without what differs from run to run in an export."""
+    """Return a fact without what differs from run to run in an export."""
     if fact.output_ref not in zipped:
         return fact
     text = json.dumps(as_json(fact)).replace(str(fact.output_ref), PACK)
@@ -74,31 +74,31 @@ def _settled(fact: Fact, zipped: set[str]) -> Fact:
 
 
 def event(type_name: str) -> Callable[[fixture_run.Ran], JsonObject]:
-    """Gives what takes the first fact of a type."""
+    """Return what takes the first fact of a type."""
     return lambda ran: as_json(next(fact for fact in ran.facts if fact.type == type_name))
 
 
 def snapshot(ran: fixture_run.Ran) -> JsonObject:
-    """Gives what the read models make of all facts."""
+    """Return what the read models make of all facts."""
     model = ReadModel()
     model.fold_all(ran.facts)
     return model.snapshot(fixture_run.AT)
 
 
 def trial_pack(ran: fixture_run.Ran) -> JsonObject:
-    """Gives what the pack of a trial says of it."""
+    """Return what the pack of a trial says of it."""
     trial: JsonObject = json.loads(ran.trial[TRIAL])
     return trial
 
 
 def trajectory(ran: fixture_run.Ran) -> JsonObject:
-    """Gives the trajectory in the pack of a trial."""
+    """Return the trajectory in the pack of a trial."""
     told: JsonObject = json.loads(ran.trial[TRAJECTORY])
     return told
 
 
 def as_json(fact: Fact) -> JsonObject:
-    """Gives a fact as it stands in the log."""
+    """Return a fact as it stands in the log."""
     plain: JsonObject = msgspec.to_builtins(fact)
     return plain
 

@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of facts and snapshots, and tells whether any is out of date.
+"""Writes the JSON Schemas of facts and snapshots, and return whether any is out of date.
 
     python -m tools.gen_runtime_schemas            writes them
     python -m tools.gen_runtime_schemas --check    fails if that would change a byte
@@ -20,7 +20,7 @@ FOLDER = "arp/ledger/schemas"
 
 
 def main(arguments: list[str]) -> int:
-    """Writes or checks every file; returns the exit code."""
+    """Write or check every file; return the exit code."""
     check = "--check" in arguments
     stale = []
     for name, text in files().items():
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
 
 def files() -> dict[str, str]:
-    """Gives every schema by its path from the root."""
+    """Return every schema by its path from the root."""
     schemas = {
         "agentruntime-event": event_schema.tolerant(),
         "agentruntime-snapshot": snapshot_schema.tolerant(),

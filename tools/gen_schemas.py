@@ -1,4 +1,4 @@
-"""Writes what other languages know the wire by, and tells whether any of it is out of date.
+"""Writes what other languages know the wire by, and return whether any of it is out of date.
 
     python -m tools.gen_schemas            writes it
     python -m tools.gen_schemas --check    fails if that would change a byte
@@ -31,7 +31,7 @@ END = r"(?![\s\S])"
 
 
 def main(arguments: list[str]) -> int:
-    """Writes or checks every file; returns the exit code."""
+    """Write or check every file; return the exit code."""
     check = "--check" in arguments
     stale = []
     for name, text in files().items():
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 
 
 def files() -> dict[str, str]:
-    """Gives every generated file by its path from the root."""
+    """Return every generated file by its path from the root."""
     written = {f"schemas/components/{spec.name}.json": props(spec) for spec in CATALOG.values()}
     written["schemas/messages/agent.json"] = messages("agent", AgentMessage)
     written["schemas/messages/renderer.json"] = messages("renderer", RendererMessage)
@@ -58,7 +58,7 @@ def files() -> dict[str, str]:
 
 
 def props(spec: ComponentSpec) -> str:
-    """Gives the schema of one component's props."""
+    """Return the schema of one component's props."""
     kinds: list[Any] = [spec.props]
     if spec.slots is not None:
         kinds.append(Component)
@@ -68,7 +68,7 @@ def props(spec: ComponentSpec) -> str:
 
 
 def messages(side: str, union: Any) -> str:
-    """Gives the schema of the messages of one direction."""
+    """Return the schema of the messages of one direction."""
     kinds = get_args(union)
     refs, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     head = {"$schema": DIALECT, "$id": f"urn:arp:messages:{side}:1"}
@@ -84,7 +84,7 @@ def _text(schema: JsonObject) -> str:
 
 
 def _tidied(part: Json, name: str = "") -> Json:
-    """Gives a schema with one-line descriptions, and patterns that mean the same in ECMAScript.
+    """Return a schema with one-line descriptions, and patterns that mean the same in ECMAScript.
 
     `null` is the last of several: releases of msgspec differ in that.
     """

@@ -89,7 +89,7 @@ class Film:
     durations_ms: list[int] = field(default_factory=list)
 
     def add(self, frame: Image.Image, duration_ms: float) -> None:
-        """Adds a frame, or makes the last one stand longer if it looks the same."""
+        """Add a frame, or make the last one stand longer if it looks the same."""
         if self.frames and self.frames[-1].tobytes() == frame.tobytes():
             self.durations_ms[-1] += round(duration_ms)
         else:
@@ -97,7 +97,7 @@ class Film:
             self.durations_ms.append(max(round(duration_ms), 20))
 
     def write(self, path: Path) -> None:
-        """Writes an animated WebP that begins again for ever."""
+        """Write an animated WebP that begins again for ever."""
         first, *rest = self.frames
         first.save(
             path,
@@ -135,7 +135,7 @@ class Stage:
         self.page.get_by_text("Connected", exact=True).wait_for()
 
     def frame(self) -> Image.Image:
-        """Takes a picture of both."""
+        """Take a picture of both."""
         whole = Image.new("RGB", (self._bar.width, BAR_HEIGHT + PAGE["height"]))
         whole.paste(self._bar, (0, 0))
         whole.paste(_picture(self.page), (0, BAR_HEIGHT))
@@ -147,7 +147,7 @@ class Stage:
         return whole
 
     def hold(self, duration_ms: float) -> None:
-        """Lets what is shown now stand for a while."""
+        """Let what is shown now stand for a while."""
         self.film.add(self.frame(), duration_ms)
 
     def type(self, text: str, step: int, press: Callable[[str], None]) -> None:
@@ -168,7 +168,7 @@ class Stage:
             self.page.wait_for_timeout(600)
 
     def until(self, is_done: Callable[[], bool]) -> None:
-        """Takes pictures until something is there; their times are divided by `SLOWER`."""
+        """Take pictures until something is there; their times are divided by `SLOWER`."""
         deadline, since = time.monotonic() + SLOWER * PATIENCE_S, time.monotonic()
         is_last = False
         while not is_last:
@@ -182,12 +182,12 @@ class Stage:
 
 
 def _played(seconds: re.Match[str]) -> str:
-    """Returns how many seconds of the picture have passed where so many were recorded."""
+    """Return how many seconds of the picture have passed where so many were recorded."""
     return str(int(seconds[0]) // SLOWER)
 
 
 def _picture(page: Page) -> Image.Image:
-    """Takes a picture of a page; its cursor does not blink."""
+    """Take a picture of a page; its cursor does not blink."""
     return Image.open(io.BytesIO(page.screenshot(caret="initial"))).convert("RGB")
 
 
@@ -235,7 +235,7 @@ def record(browser: Browser, address: str, tmux: list[str], step: int) -> Film:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Writes the picture; returns the exit code."""
+    """Write the picture; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="record_demo", description="Records docs/images/demo.webp."
     )

@@ -50,7 +50,7 @@ i {{ display: inline-block; font-style: normal; width: 1ch; text-align: center }
 
 
 def rgb(colours: str) -> list[tuple[int, int, int]]:
-    """Reads colours in hexadecimal, separated by spaces."""
+    """Read colours in hexadecimal, separated by spaces."""
     return [(word[0], word[1], word[2]) for word in map(bytes.fromhex, colours.split())]
 
 
@@ -58,7 +58,7 @@ THEME = TerminalTheme(rgb(NORMAL)[0], rgb(NORMAL)[-1], rgb(NORMAL), rgb(BRIGHT))
 
 
 def main() -> int:
-    """Writes `docs/images/browser.png` and `docs/images/terminal.png`."""
+    """Write `docs/images/browser.png` and `docs/images/terminal.png`."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None or shutil.which("tmux") is None:
         print("screenshots: needs chromium and tmux on PATH", file=sys.stderr)
@@ -81,7 +81,7 @@ def main() -> int:
 
 @contextmanager
 def served(environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Serves the explorer on a free port; what `environment` has counts for more than ours.
+    """Serve the explorer on a free port; what `environment` has counts for more than ours.
 
     Gives its address.
     """
@@ -98,7 +98,7 @@ def served(environment: Mapping[str, str] | None = None) -> Iterator[str]:
 
 @contextmanager
 def terminal(address: str, columns: int = COLUMNS, rows: int = ROWS) -> Iterator[list[str]]:
-    """Runs `arp connect` in a terminal of its own; gives the command that talks to that."""
+    """Run `arp connect` in a terminal of its own; return the command that talks to that."""
     with tempfile.TemporaryDirectory() as folder:
         tmux = ["tmux", "-f", "/dev/null", "-S", str(Path(folder) / "socket")]
         size = ["-x", str(columns), "-y", str(rows)]
@@ -114,13 +114,13 @@ def terminal(address: str, columns: int = COLUMNS, rows: int = ROWS) -> Iterator
 
 
 def screen_of(tmux: list[str], *flags: str) -> str:
-    """Gives what the terminal shows; with `-e` also its colours."""
+    """Return what the terminal shows; with `-e` also its colours."""
     command = [*tmux, "capture-pane", "-p", *flags]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def ask(page: Page, address: str) -> None:
-    """Asks in the browser, and waits for the question that comes back."""
+    """Ask in the browser, and wait for the question that comes back."""
     page.goto(f"{address}/?session={SESSION}")
     page.get_by_text("Connected", exact=True).wait_for()
     box = page.get_by_role("textbox", name="Message")
@@ -130,14 +130,14 @@ def ask(page: Page, address: str) -> None:
 
 
 def picture(browser: Browser, screen: str, path: Path) -> None:
-    """Writes what a terminal shows as an image."""
+    """Write what a terminal shows as an image."""
     page = browser.new_page(viewport={"width": 900, "height": 400})
     page.set_content(FRAME.format(lines_of(screen)))
     page.locator("body").screenshot(path=path)
 
 
 def lines_of(screen: str) -> str:
-    """Gives what a terminal shows, with its colours, as lines of HTML."""
+    """Return what a terminal shows, with its colours, as lines of HTML."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     return "\n".join(
         as_html(Text.from_ansi(line), console) for line in screen.rstrip().splitlines()
@@ -145,7 +145,7 @@ def lines_of(screen: str) -> str:
 
 
 def as_html(line: Text, console: Console) -> str:
-    """Gives a line with its styles; signs that fonts lack get a cell of their own."""
+    """Return a line with its styles; signs that fonts lack get a cell of their own."""
     out: list[str] = []
     for segment in line.render(console):
         style = segment.style if isinstance(segment.style, Style) else Style()
@@ -154,18 +154,18 @@ def as_html(line: Text, console: Console) -> str:
 
 
 def cells(text: str) -> str:
-    """Escapes a text; a character beyond ASCII is as wide as the terminal makes it."""
+    """Escape a text; a character beyond ASCII is as wide as the terminal makes it."""
     return re.sub(r"[^\x00-\x7f]", one_cell, html.escape(text))
 
 
 def one_cell(found: re.Match[str]) -> str:
-    """Gives one character in a box of its width."""
+    """Return one character in a box of its width."""
     width = cell_len(found[0])
     return f'<i style="width:{width}ch">{found[0]}</i>'
 
 
 def wait_until(done: Callable[[], bool]) -> None:
-    """Waits, with a bound."""
+    """Wait, with a bound."""
     deadline = time.monotonic() + PATIENCE_S
     while not done():
         if time.monotonic() > deadline:

@@ -82,7 +82,7 @@ requestedBy owner assignee scope constraints taskProfile progress deliveryState 
 
 
 def tolerant() -> JsonObject:
-    """Gives the schema of a snapshot of any runtime: what is not known passes."""
+    """Return the schema of a snapshot of any runtime: what is not known passes."""
     return {
         "$schema": DIALECT,
         "$id": "urn:arp:agentruntime:snapshot",
@@ -94,7 +94,7 @@ def tolerant() -> JsonObject:
 
 
 def profile() -> JsonObject:
-    """Gives the schema of a snapshot of the profile: all that its published one takes passes."""
+    """Return the schema of a snapshot of the profile: all that its published one takes passes."""
     thread = {
         "type": "object",
         "required": _THREAD_REQUIRED,
@@ -125,7 +125,7 @@ def profile() -> JsonObject:
 
 
 def strict() -> JsonObject:
-    """Gives the schema of a snapshot as this project gives it."""
+    """Return the schema of a snapshot as this project gives it."""
     thread: JsonObject = {
         "type": "object",
         "required": _THREAD_REQUIRED,
@@ -205,7 +205,7 @@ def _of_any_runtime() -> JsonObject:
 
 
 def _definitions() -> JsonObject:
-    """Gives what a snapshot of any runtime is made of."""
+    """Return what a snapshot of any runtime is made of."""
     tasks: JsonObject = {"type": "array", "items": {"$ref": "#/$defs/task"}}
     return {
         "thread": {
@@ -272,7 +272,7 @@ def _definitions() -> JsonObject:
 
 
 def _identified(*names: str) -> JsonObject:
-    """Gives a list of objects that all have these texts."""
+    """Return a list of objects that all have these texts."""
     properties = dict.fromkeys(names, _TEXT)
     item = {"type": "object", "required": list(names), "properties": properties}
     return {"type": "array", "items": item}

@@ -70,7 +70,7 @@ _NAMED: dict[type, str] = {
 
 
 def wire_types() -> str:
-    """Gives every message, patch op, component and its props as interfaces."""
+    """Return every message, patch op, component and its props as interfaces."""
     found: dict[str, Any] = {}
     for struct in (*get_args(AgentMessage), *get_args(RendererMessage), FileRef):
         _collect(shapes.type_info(struct), found)
@@ -90,7 +90,7 @@ def wire_types() -> str:
 
 
 def _collect(kind: Any, found: dict[str, Any]) -> None:
-    """Finds every struct that a type is made of, those first that others are made of."""
+    """Find every struct that a type is made of, those first that others are made of."""
     match kind:
         case shapes.StructType():
             if kind.cls.__name__ in found:
@@ -129,7 +129,7 @@ def _comment(text: str, indent: str) -> str:
 
 
 def type_of(kind: Any) -> str:
-    """Gives the type of a JSON value."""
+    """Return the type of a JSON value."""
     match kind:
         case shapes.Metadata():
             is_child = "$ref" in (kind.extra_json_schema or {})
@@ -164,7 +164,7 @@ def _props_by_type() -> str:
 
 
 def tables() -> str:
-    """Gives what the core looks up while it runs: shapes of messages, the catalog, error codes."""
+    """Return what the core looks up while it runs: shapes of messages, the catalog, error codes."""
     catalog = CATALOG.items()
     return "".join(
         [
@@ -210,7 +210,7 @@ def tables() -> str:
 
 
 def codes() -> str:
-    """Gives the codes of errors, each by itself, so that bundles hold those that are used."""
+    """Return the codes of errors, each by itself, so that bundles hold those that are used."""
     named = [f"export const {code.name} = {int(code)};\n" for code in ErrorCode]
     return "".join([HEAD, "\n", *named])
 

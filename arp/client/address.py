@@ -48,7 +48,7 @@ class Address(Struct, frozen=True):
 def parse_address(
     url: str, command: Sequence[str] | None = None, transport: Transport = "auto"
 ) -> Address:
-    """Gives the ways to reach a server.
+    """Return the ways to reach a server.
 
     Args:
         url: `ws:` and `wss:` name the WebSocket itself, or a server's root; `http:` and `https:` a

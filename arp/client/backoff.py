@@ -26,6 +26,6 @@ class Backoff(Struct, frozen=True):
     """Waits that many seconds; cancelled when the client closes."""
 
     def delay_s(self, attempt: int) -> float:
-        """Gives the wait after `attempt` failures in a row, which counts from 0."""
+        """Return the wait after `attempt` failures in a row, which counts from 0."""
         ceiling: float = min(self.most_s, self.first_s * 2.0 ** min(attempt, 64))
         return ceiling * self.draw()

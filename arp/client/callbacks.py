@@ -59,7 +59,7 @@ class Caller:
         self._in_snapshot = False
 
     def hear(self, event: Event) -> None:
-        """Calls what the event is for; never raises."""
+        """Call what the event is for; never raises."""
         match event:
             case AgentHello():
                 self._capabilities = event.capabilities
@@ -78,7 +78,7 @@ class Caller:
                 self._tell(event)
 
     def fail(self, payload: ErrorPayload) -> None:
-        """Tells why the client gave up."""
+        """Return why the client gave up."""
         self._call(self._callbacks.on_error, payload)
 
     def _tell(self, event: Event) -> None:

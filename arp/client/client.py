@@ -111,7 +111,7 @@ class ArpClient:
         return self._watch.failure
 
     def events(self) -> EventStream:
-        """Gives what happens from now on, to each caller separately.
+        """Return what happens from now on, to each caller separately.
 
         Messages come after they were applied to the screen; `render` and `patch` together with
         their `commit`. A stream takes bounded memory, see `EventStream`.
@@ -130,7 +130,7 @@ class ArpClient:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes the connection, within a few seconds; what has no answer yet may be lost.
+        """Close the connection, within a few seconds; what has no answer yet may be lost.
 
         A second call does nothing.
         """
@@ -141,7 +141,7 @@ class ArpClient:
         self._end(ClientClosed("this client is closed; make another one"))
 
     async def ready(self) -> None:
-        """Waits until the screen shows the session as it is.
+        """Wait until the screen shows the session as it is.
 
         Raises:
             ArpError: It never will.
@@ -177,7 +177,7 @@ class ArpClient:
     # `Inputs.open` raises. The id makes it take effect once, however often it has to be sent.
 
     async def send_text(self, text: str, *, source: str | None = None) -> str:
-        """Says something, or answers the text input `source`."""
+        """Say something, or answer the text input `source`."""
         return await self.send_input("text", {"text": text}, source=source)
 
     async def send_action(
@@ -195,19 +195,19 @@ class ArpClient:
         action: str | None = None,
         surface: str = "main",
     ) -> str:
-        """Submits the form `source`."""
+        """Submit the form `source`."""
         data = {"fields": fields} if action is None else {"action": action, "fields": fields}
         return await self.send_input("form_submit", data, source=source, surface=surface)
 
     async def send_selection(
         self, selected: Sequence[Json], *, source: str | None = None, surface: str = "main"
     ) -> str:
-        """Picks options of the choices `source` by their values, or rows of a table from 0."""
+        """Pick options of the choices `source` by their values, or rows of a table from 0."""
         data = {"selected": list(selected)}
         return await self.send_input("selection", data, source=source, surface=surface)
 
     async def cancel(self) -> str:
-        """Stops the running turn."""
+        """Stop the running turn."""
         return await self.send_action(CANCEL)
 
     async def send_input(
@@ -218,7 +218,7 @@ class ArpClient:
         source: str | None = None,
         surface: str = "main",
     ) -> str:
-        """Sends an input of any type.
+        """Send an input of any type.
 
         Args:
             input_type: Of protocol.md 2.2.
@@ -274,7 +274,7 @@ class ArpClient:
     # Each wait is safe to cancel, and raises the client's `failure` when that ends it.
 
     async def acknowledged(self, input_id: str) -> InputAck:
-        """Waits until the server has an input for good.
+        """Wait until the server has an input for good.
 
         Raises:
             ArpError: It was refused, with the class of the error's code; or the client has ended.
@@ -283,7 +283,7 @@ class ArpClient:
         return await self._watch.until(lambda: self._inputs.outcome(input_id))
 
     async def turn_of(self, input_id: str) -> str:
-        """Waits until it is known which turn an input began or answered, and gives its id.
+        """Wait until it is known which turn an input began or answered, and return its id.
 
         Raises:
             ArpError: As `acknowledged`.
@@ -296,7 +296,7 @@ class ArpClient:
         return await self._watch.until(look)
 
     async def turn_done(self, turn_id: str | None = None) -> TurnScreen:
-        """Waits until a turn is over: completed, failed or cancelled, and all of its output shown.
+        """Wait until a turn is over: completed, failed or cancelled, and all of its output shown.
 
         Args:
             turn_id: `None` = the turn of the newest input; without one, the newest turn that shows.
@@ -312,7 +312,7 @@ class ArpClient:
         return await self._watch.until(when_over(turn_id, lambda: self.screen))
 
     async def ask(self, text: str) -> TurnScreen:
-        """Says something and waits until its turn is over.
+        """Say something and wait until its turn is over.
 
         A turn that asks back waits for its answer, so this does too; whoever answers listens to
         `events`.
@@ -327,7 +327,7 @@ class ArpClient:
 async def connect(
     url: str, *, callbacks: Callbacks | None = None, **options: Unpack[Options]
 ) -> AsyncIterator[ArpClient]:
-    """Gives a client that is connected and shows its session; from then on it reconnects by itself.
+    """Return a client that is connected and shows its session; it reconnects by itself.
 
     Args:
         url: As for `ArpClient`.

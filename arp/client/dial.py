@@ -17,7 +17,7 @@ class Dialer:
         self._kinds: list[Kind] = list(address.kinds)
 
     async def open(self, hello: bytes) -> Link:
-        """Gives a connection on which `hello` has been said.
+        """Return a connection on which `hello` has been said.
 
         Raises:
             LinkLost: No transport came about. Of several failures it tells one that is worth
@@ -53,7 +53,7 @@ class Dialer:
 
 
 def dialer(url: str, options: Options) -> Dialer:
-    """Gives what opens connections to an address.
+    """Return what opens connections to an address.
 
     Raises:
         InvalidAddress: Address and options do not go together; says what to write.

@@ -91,7 +91,7 @@ class Driver:
         each connection that ended without one, until one comes."""
 
     async def run(self, upload: Callable[[str], Awaitable[None]]) -> ArpError:
-        """Connects, and comes back after every loss, until that makes no sense.
+        """Connect, and comes back after every loss, until that makes no sense.
 
         Args:
             upload: Sends files to the session of that id, for as long as the connection is ready.
@@ -114,12 +114,12 @@ class Driver:
             await self._backoff.sleep(delay_s)
 
     def send(self, frame: bytes) -> None:
-        """Sends the frame of an input as soon as there is a session."""
+        """Send the frame of an input as soon as there is a session."""
         if self.ready.is_set():
             self._outbox.put(frame)
 
     def receive_json(self, frame: bytes) -> None:
-        """Takes a frame that came beside the link, as JSON."""
+        """Take a frame that came beside the link, as JSON."""
         try:
             frame = recode(frame, self.connection.encoding)
         except msgspec.DecodeError:
@@ -132,7 +132,7 @@ class Driver:
     async def _connect_once(
         self, upload: Callable[[str], Awaitable[None]]
     ) -> tuple[bool, LinkLost]:
-        """Gives whether the connection ever was ready, and how it ended."""
+        """Return whether the connection ever was ready, and how it ended."""
         self._outbox.clear()
         self._held.clear()
         try:
@@ -191,7 +191,7 @@ class Driver:
                     self._receive(answer)
 
     async def _watch(self, link: Link) -> None:
-        """Asks for a sign of life after a silence, and ends a link on which none comes."""
+        """Ask for a sign of life after a silence, and end a link on which none comes."""
         await self.ready.wait()
         if not (link.is_remote and self._offers(PING)):
             await asyncio.Event().wait()  # until another task ends the connection

@@ -103,7 +103,7 @@ class LinkLost(Exception):
 
 
 def lost_by_close(code: int, reason: str) -> LinkLost:
-    """Says what a WebSocket close code means for us.
+    """Say what a WebSocket close code means for us.
 
     Source: protocol.md 6.
     """
@@ -125,7 +125,7 @@ def lost_by_close(code: int, reason: str) -> LinkLost:
 
 
 def lost_by_status(status: int, url: str, body: bytes = b"") -> LinkLost:
-    """Says what an HTTP status in place of a connection means for us."""
+    """Say what an HTTP status in place of a connection means for us."""
     told = f"HTTP {status} from {url}{_why(words(body))}"
     if status in RETRY_STATUS or status >= 500:
         return LinkLost(told, unavailable=True)
@@ -144,14 +144,14 @@ def lost_by_status(status: int, url: str, body: bytes = b"") -> LinkLost:
 
 
 def lost_by_refusal(payload: ErrorPayload) -> LinkLost:
-    """Says what an error in place of a `session` means for us."""
+    """Say what an error in place of a `session` means for us."""
     told = f"our hello was refused: {printable(payload.error)}"
     is_fatal = payload.code in FATAL_REFUSALS and not payload.retryable
     return LinkLost(told, error=coded_error(payload) if is_fatal else None)
 
 
 def coded_error(payload: ErrorPayload) -> ArpError:
-    """Gives the exception of the class that has the payload's code."""
+    """Return the exception of the class that has the payload's code."""
     kind = _CLASSES.get(payload.code)
     if kind is not None:
         return kind(payload.error, detail=payload.detail)
@@ -159,13 +159,13 @@ def coded_error(payload: ErrorPayload) -> ArpError:
 
 
 def printable(text: str) -> str:
-    """Gives a peer's words on one line, every character visible, cut."""
+    """Return a peer's words on one line, every character visible, cut."""
     shown = sanitise_line(" ".join(text.replace("\r\n", "\n").split("\n")))
     return " ".join(shown.split())[:MOST_REASON_CHARACTERS]
 
 
 def words(body: bytes) -> str:
-    """Gives what a body that came with an HTTP status says: its ARP errors, or else its text."""
+    """Return what a body that came with an HTTP status says: its ARP errors, or else its text."""
     try:
         return printable("; ".join(payload.error for payload in payloads(body)))
     except InvalidMessage:
@@ -188,7 +188,7 @@ def _why(reason: str) -> str:
 
 
 def _classes() -> dict[int, type[ArpError]]:
-    """Gives the class of each code; where two share one, the first of the tree."""
+    """Return the class of each code; where two share one, the first of the tree."""
     named = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     found: dict[int, type[ArpError]] = {}
     for kind in named:

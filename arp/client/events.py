@@ -65,7 +65,7 @@ class EventStream:
         self._news = asyncio.Event()
 
     def put(self, event: Event, weight: int) -> None:
-        """Adds an event that came in `weight` bytes; never waits, never fails."""
+        """Add an event that came in `weight` bytes; never waits, never fails."""
         if len(self._waiting) >= self._most_events or self._bytes + weight > self._most_bytes:
             self._skipped += len(self._waiting)
             self._waiting.clear()
@@ -75,7 +75,7 @@ class EventStream:
         self._news.set()
 
     def end(self) -> None:
-        """Ends the stream behind what waits."""
+        """End the stream behind what waits."""
         self._ended = True
         self._news.set()
 
@@ -83,7 +83,7 @@ class EventStream:
         return self
 
     async def __anext__(self) -> Event:
-        """Gives the next event.
+        """Return the next event.
 
         Cancel: safe; no event is lost.
         """
@@ -108,7 +108,7 @@ class Audience:
         self._ended = False
 
     def join(self) -> EventStream:
-        """Gives a stream of what happens from now on."""
+        """Return a stream of what happens from now on."""
         stream = EventStream()
         if self._ended:
             stream.end()
@@ -116,12 +116,12 @@ class Audience:
         return stream
 
     def tell(self, event: Event, weight: int = 0) -> None:
-        """Gives an event to every consumer."""
+        """Return an event to every consumer."""
         for stream in self._streams:
             stream.put(event, weight)
 
     def end(self) -> None:
-        """Ends every stream, also those of consumers who come later."""
+        """End every stream, also those of consumers who come later."""
         self._ended = True
         for stream in self._streams:
             stream.end()

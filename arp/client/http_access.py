@@ -32,7 +32,7 @@ _DECODER = agent_decoder("json")
 
 
 def new_http_client(address: Address, access: Access) -> httpx.AsyncClient:
-    """Gives a client that carries the token in a header, and keeps proxies away from loopback."""
+    """Return a client that carries the token in a header, and keeps proxies away from loopback."""
     return httpx.AsyncClient(
         headers=access.headers(),
         verify=access.tls if access.tls is not None else True,
@@ -42,7 +42,7 @@ def new_http_client(address: Address, access: Access) -> httpx.AsyncClient:
 
 
 async def read_whole(response: httpx.Response, most_bytes: int = MAX_FRAME_BYTES) -> bytes:
-    """Gives the body of a streamed response, cut at `most_bytes`, and closes the response.
+    """Return the body of a streamed response, cut at `most_bytes`, and close the response.
 
     Raises:
         httpx.HTTPError: The network.
@@ -61,7 +61,7 @@ async def read_whole(response: httpx.Response, most_bytes: int = MAX_FRAME_BYTES
 async def post(
     client: httpx.AsyncClient, request: httpx.Request, input_id: str | None
 ) -> bytes | None:
-    """Sends an input, and gives the frame that answers it.
+    """Send an input, and return the frame that answers it.
 
     Raises:
         LinkLost: It is not known whether it arrived; it is worth another try.
@@ -76,7 +76,7 @@ async def post(
 
 
 def answer_frame(status: int, body: bytes, url: str, input_id: str | None) -> bytes | None:
-    """Reads the answer to an input.
+    """Read the answer to an input.
 
     Args:
         status: Of HTTP.
@@ -115,7 +115,7 @@ def _answering(message: AgentMessage, input_id: str | None) -> AgentMessage:
 
 
 def lost_by_network(error: httpx.HTTPError, url: str) -> LinkLost:
-    """Says what a failure of the network means for us."""
+    """Say what a failure of the network means for us."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

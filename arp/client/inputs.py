@@ -39,7 +39,7 @@ class Inputs:
         self._turns: dict[str, str] = {}
 
     def open(self, message: Input, most_bytes: int) -> str:
-        """Gives a new id for an input, after checking that the server can take it.
+        """Return a new id for an input, after checking that the server can take it.
 
         Raises:
             InvalidMessage: Not what an `input` may be; names the place. Nothing has changed.
@@ -53,7 +53,7 @@ class Inputs:
         return self.newest
 
     def hear(self, event: Event) -> None:
-        """Takes note of an event that answers one of them."""
+        """Record an event that answers one of them."""
         match event:
             case InputAck(id=input_id):
                 self._settle(input_id, event)
@@ -65,7 +65,7 @@ class Inputs:
                 self._note_turn(input_id, turn_id)
 
     def outcome(self, input_id: str) -> InputAck | None:
-        """Gives an input's acknowledgement; `None` while there is no answer.
+        """Return an input's acknowledgement; `None` while there is no answer.
 
         Raises:
             UnknownObject: No input of this client, or one of very long ago.
@@ -83,7 +83,7 @@ class Inputs:
         return None
 
     def turn_of(self, input_id: str) -> str | None:
-        """Gives the turn that an input began or answered, once it is known."""
+        """Return the turn that an input began or answered, once it is known."""
         return self._turns.get(input_id)
 
     def _settle(self, input_id: str, outcome: InputAck | ErrorMessage) -> None:
@@ -116,7 +116,7 @@ def check_input(message: Input, most_bytes: int) -> None:
 
 
 def most_bytes(agent: AgentHello | None, limit: str) -> int:
-    """Gives a limit of the agent side; the protocol's own where it has told none."""
+    """Return a limit of the agent side; the protocol's own where it has told none."""
     own: int = getattr(_LIMITS, limit)
     told = agent.capabilities.limits.get(limit) if agent is not None else None
     return told if isinstance(told, int) and told > 0 else own

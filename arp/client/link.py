@@ -25,14 +25,14 @@ class Link(Protocol):
     """Whether a network lies between, which may die without a word."""
 
     async def receive(self) -> bytes:
-        """Gives the next frame.
+        """Return the next frame.
 
         Raises:
             LinkLost: The connection is over.
         """
 
     async def send(self, frame: bytes) -> bytes | None:
-        """Sends a frame; waits while the network is slower than we are.
+        """Send a frame; wait while the network is slower than we are.
 
         Returns:
             What the server answered in the same breath, where the transport has that; a frame like
@@ -43,4 +43,4 @@ class Link(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Closes within a few seconds, whatever the peer does. Never raises."""
+        """Close within a few seconds, whatever the peer does. Never raises."""

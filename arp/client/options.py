@@ -73,7 +73,7 @@ class Access(Struct, frozen=True):
     tls: ssl.SSLContext | None = None
 
     def headers(self) -> dict[str, str]:
-        """Gives the headers that every request carries."""
+        """Return the headers that every request carries."""
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Access(Struct, frozen=True):
 
 
 def check_names(options: Mapping[str, object]) -> None:
-    """Raises `TypeError` for an option that there is not, as a call with a wrong keyword does."""
+    """Raise `TypeError` for an option that there is not, as a call with a wrong keyword does."""
     if unknown := sorted(options.keys() - Options.__annotations__.keys()):
         raise TypeError(
             f"ArpClient() got unknown options {', '.join(unknown)}; "
@@ -90,7 +90,7 @@ def check_names(options: Mapping[str, object]) -> None:
 
 
 def access(options: Options) -> Access:
-    """Gives what the transports need.
+    """Return what the transports need.
 
     Raises:
         InvalidMessage: A token that no header can carry.
@@ -102,7 +102,7 @@ def access(options: Options) -> Access:
 
 
 def renderer_hello(options: Options) -> RendererHello:
-    """Gives the `hello` of every connection, without a place to resume from.
+    """Return the `hello` of every connection, without a place to resume from.
 
     Raises:
         InvalidMessage: A value that the server would refuse; names it.

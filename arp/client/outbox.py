@@ -17,23 +17,23 @@ class Outbox:
         self._news = asyncio.Event()
 
     def put(self, frame: bytes) -> None:
-        """Adds a frame at the end."""
+        """Add a frame at the end."""
         self._frames.append(frame)
         self._news.set()
 
     def put_ack(self, frame: bytes) -> None:
-        """Adds an acknowledgement in place of one that has not left yet."""
+        """Add an acknowledgement in place of one that has not left yet."""
         self._ack = frame
         self._news.set()
 
     def clear(self) -> None:
-        """Forgets everything: it was for another connection."""
+        """Forget everything: it was for another connection."""
         self._frames.clear()
         self._ack = None
         self._news.clear()
 
     async def take(self) -> list[bytes]:
-        """Gives all that waits, the acknowledgement last, as soon as there is anything.
+        """Return all that waits, the acknowledgement last, as soon as there is anything.
 
         Cancel: safe; nothing is taken.
         """

@@ -46,7 +46,7 @@ class SseParser:
         self._id = ""
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Takes the next bytes and gives the events that they complete.
+        """Take the next bytes and return the events that they complete.
 
         Raises:
             EventTooLong: An event grows beyond the limit; what it held is lost.
@@ -73,7 +73,7 @@ class SseParser:
             raise EventTooLong(f"an event of more than {self._most} bytes")
 
     def _without_bom(self, chunk: bytes) -> bytes:
-        """Waits until it is clear whether the stream begins with a byte order mark."""
+        """Wait until it is clear whether the stream begins with a byte order mark."""
         head = bytes(self._line) + chunk
         if len(head) < len(_BOM) and _BOM.startswith(head):
             self._line = bytearray(head)

@@ -67,7 +67,7 @@ class SseLink:
         self._closed: LinkLost | None = None
 
     async def receive(self) -> bytes:
-        """Gives the data of the next event."""
+        """Return the data of the next event."""
         while not self._frames:
             if self._closed is not None:
                 raise self._closed
@@ -89,7 +89,7 @@ class SseLink:
         return self._frames.popleft()
 
     async def send(self, frame: bytes) -> bytes | None:
-        """Posts a message, and gives the server's answer to it."""
+        """Post a message, and return the server's answer to it."""
         request = self._client.build_request(
             "POST",
             self._address.input_url,
@@ -99,13 +99,13 @@ class SseLink:
         return await post(self._client, request, msgspec.json.decode(frame, type=_Named).id)
 
     async def aclose(self) -> None:
-        """Ends the stream."""
+        """End the stream."""
         await self._response.aclose()
         await self._client.aclose()
 
 
 async def open_sse(address: Address, access: Access, hello: bytes) -> SseLink:
-    """Gives a stream that was opened with `hello`.
+    """Return a stream that was opened with `hello`.
 
     Raises:
         LinkLost: It did not come about.
@@ -131,7 +131,7 @@ async def open_sse(address: Address, access: Access, hello: bytes) -> SseLink:
 
 
 def stream_url(url: str, hello: RendererHello) -> str:
-    """Gives the address of a renderer's event stream.
+    """Return the address of a renderer's event stream.
 
     `frame-ack` is left out of the features: a POST does not say which of a session's renderers
     sends it.
@@ -146,7 +146,7 @@ def stream_url(url: str, hello: RendererHello) -> str:
 
 
 def stream_headers(hello: RendererHello) -> dict[str, str]:
-    """Gives the headers that ask for an event stream, from where we were."""
+    """Return the headers that ask for an event stream, from where we were."""
     headers = {"Accept": EVENT_STREAM, "Cache-Control": "no-store"}
     if hello.resume is not None:
         headers["Last-Event-ID"] = f"{hello.resume.epoch}-{hello.resume.seq}"
@@ -154,7 +154,7 @@ def stream_headers(hello: RendererHello) -> dict[str, str]:
 
 
 def _lost_by_event(data: str) -> LinkLost:
-    """Says what the server's last event means: it carries what a WebSocket says in its close."""
+    """Say what the server's last event means: it carries what a WebSocket says in its close."""
     try:
         closing = msgspec.json.decode(data, type=_Closing)
     except msgspec.DecodeError:

@@ -34,7 +34,7 @@ class StdioLink:
         self._grace_s = grace_s
 
     async def receive(self) -> bytes:
-        """Gives the next line that is not empty."""
+        """Return the next line that is not empty."""
         line = b""
         while not line.strip():
             try:
@@ -47,7 +47,7 @@ class StdioLink:
         return line
 
     async def send(self, frame: bytes) -> None:
-        """Writes a line."""
+        """Write a line."""
         try:
             self._stdin.write(frame + b"\n")
             await self._stdin.drain()
@@ -55,7 +55,7 @@ class StdioLink:
             raise await self._ended() from None
 
     async def aclose(self) -> None:
-        """Ends the child: by end of file, else by SIGTERM, else by SIGKILL; each gets its time."""
+        """End the child: by end of file, else by SIGTERM, else by SIGKILL; each gets its time."""
         self._stdin.close()
         drained = asyncio.create_task(_drain(self._stdout))
         for end in (self._process.terminate, self._process.kill):
@@ -84,7 +84,7 @@ class StdioLink:
 
 
 async def open_stdio(address: Address, hello: bytes, grace_s: float = GRACE_S) -> StdioLink:
-    """Gives a child that was started and told `hello`.
+    """Return a child that was started and told `hello`.
 
     Raises:
         LinkLost: There is no such program, or it ended at once.
@@ -111,6 +111,6 @@ async def open_stdio(address: Address, hello: bytes, grace_s: float = GRACE_S) -
 
 
 async def _drain(stream: asyncio.StreamReader) -> None:
-    """Reads what nobody wants, so that a child that still writes can come to its end."""
+    """Read what nobody wants, so that a child that still writes can come to its end."""
     while await stream.read(1 << 16):
         pass

@@ -10,12 +10,12 @@ from arp.protocol.screen import Screen, TurnScreen
 
 
 def latest_turn(screen: Screen) -> str | None:
-    """Gives the id of the newest turn; `None` on an empty screen."""
+    """Return the id of the newest turn; `None` on an empty screen."""
     return next(reversed(screen.turns), None)
 
 
 def is_over(turn: TurnScreen) -> bool:
-    """Tells whether a turn has ended and all of its output shows.
+    """Return whether a turn has ended and all of its output shows.
 
     Every turn ends with one final commit; its status is told too, before or after it, but not by a
     server that knows the draft alone.
@@ -24,7 +24,7 @@ def is_over(turn: TurnScreen) -> bool:
 
 
 def when_over(turn_id: str, screen: Callable[[], Screen]) -> Callable[[], TurnScreen | None]:
-    """Gives a look at a turn, which finds it once it is over.
+    """Return a look at a turn, which finds it once it is over.
 
     Args:
         turn_id: It may not show yet.

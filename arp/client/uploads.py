@@ -57,17 +57,17 @@ class Uploads:
         self._news = asyncio.Event()
 
     def check(self) -> None:
-        """Raises `UploadUnavailable` where no HTTP server is known."""
+        """Raise `UploadUnavailable` where no HTTP server is known."""
         if not self._dialer.address.input_url:
             raise UploadUnavailable("files cannot be sent to a child process; connect over HTTP")
 
     def add(self, upload: Upload) -> None:
-        """Queues an upload; it is sent while the session is there."""
+        """Queue an upload; it is sent while the session is there."""
         self._pending[upload.input_id] = upload
         self._news.set()
 
     async def run(self, session_id: str) -> None:
-        """Sends what there is and what comes, one after the other, until it is cancelled.
+        """Send what there is and what comes, one after the other, until it is cancelled.
 
         Cancel: safe; what was not answered is sent again, with the same id, by the next run.
         """
@@ -106,7 +106,7 @@ class Uploads:
 
 
 async def read_files(sources: Sequence[FileSource], most_bytes: int) -> tuple[File, ...]:
-    """Reads files, now, so that what is sent later is what they hold now.
+    """Read files, now, so that what is sent later is what they hold now.
 
     Args:
         sources: Paths, or names with contents.
@@ -133,5 +133,5 @@ def _read(source: FileSource, most_bytes: int) -> File:
 
 
 def refusal(input_id: str, error: ArpError) -> bytes:
-    """Gives the frame with which this side answers an upload that nobody else will."""
+    """Return the frame with which this side answers an upload that nobody else will."""
     return encode_json(ErrorMessage(payload=error_payload(error, input_id)))

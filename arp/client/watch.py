@@ -20,19 +20,19 @@ class Watch:
         self._waiting: set[asyncio.Future[None]] = set()
 
     def notify(self) -> None:
-        """Lets everyone who waits look again."""
+        """Let everyone who waits look again."""
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(None)
 
     def fail(self, error: ArpError) -> None:
-        """Ends every wait that is not satisfied, now and later; the first reason stands."""
+        """End every wait that is not satisfied, now and later; the first reason stands."""
         if self.failure is None:
             self.failure = error
         self.notify()
 
     async def until(self, look: Callable[[], T | None]) -> T:
-        """Gives what `look` gives as soon as that is not `None`.
+        """Return what `look` gives as soon as that is not `None`.
 
         Args:
             look: Called at once, and again after every change. What it raises ends the wait.

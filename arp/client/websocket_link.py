@@ -46,26 +46,26 @@ class WebSocketLink:
         self._is_text = is_text
 
     async def receive(self) -> bytes:
-        """Gives the next message, of either kind."""
+        """Return the next message, of either kind."""
         try:
             return await self._socket.recv(decode=False)
         except ConnectionClosed as closed:
             raise _lost(closed) from None
 
     async def send(self, frame: bytes) -> None:
-        """Sends one message."""
+        """Send one message."""
         try:
             await self._socket.send(frame, text=self._is_text)
         except ConnectionClosed as closed:
             raise _lost(closed) from None
 
     async def aclose(self) -> None:
-        """Says goodbye, and waits at most `CLOSE_TIMEOUT_S` for the answer."""
+        """Say goodbye, and wait at most `CLOSE_TIMEOUT_S` for the answer."""
         await self._socket.close()
 
 
 async def open_websocket(address: Address, access: Access, hello: bytes) -> WebSocketLink:
-    """Gives a connection on which `hello` has been sent.
+    """Return a connection on which `hello` has been sent.
 
     Raises:
         LinkLost: It did not come about; `unavailable` where only WebSocket was refused.

@@ -57,13 +57,13 @@ class Report(Struct, frozen=True):
 
     @property
     def first_bad(self) -> int | None:
-        """Gives the sequence of the first fact that is not what it was."""
+        """The sequence of the first fact that is not what it was."""
         places = [one.sequence for one in self.broken if one.sequence is not None]
         return min(places, default=None)
 
 
 def check_pack(pack: Pack, advance: Callable[[int], object] = lambda _: None) -> Report:
-    """Checks every fact and every part of a pack, and makes the parts again from the facts.
+    """Check every fact and every part of a pack, and make the parts again from the facts.
 
     Args:
         pack: An open one.

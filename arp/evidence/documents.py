@@ -36,7 +36,7 @@ class CaseExport:
         self._maker = CaseMaker()
 
     def take(self, page: Sequence[tuple[int, bytes]]) -> None:
-        """Takes the next facts."""
+        """Take the next facts."""
         for _, body in page:
             fact = decode(body)
             is_told = is_of(fact, self._scope, self._turns)
@@ -46,7 +46,7 @@ class CaseExport:
                 self._maker.take(fact)
 
     def finish(self) -> bytes:
-        """Gives the case as JSON.
+        """Return the case as JSON.
 
         Raises:
             NothingToExport: There is no turn.
@@ -76,20 +76,20 @@ class ReviewExport:
 
     @property
     def spine(self) -> Spine:
-        """Gives the ids of what is reviewed."""
+        """The ids of what is reviewed."""
         return self._evidence.spine
 
     @property
     def gaps(self) -> list[str]:
-        """Gives the known gaps that apply."""
+        """The known gaps that apply."""
         return [gap.told for gap in self._evidence.gaps()]
 
     def take(self, page: Sequence[tuple[int, bytes]]) -> None:
-        """Takes the next facts."""
+        """Take the next facts."""
         self._evidence.take([body for _, body in page])
 
     def finish(self) -> bytes:
-        """Gives the review as Markdown.
+        """Return the review as Markdown.
 
         Raises:
             NothingToExport: There is no fact.
@@ -103,7 +103,7 @@ class ReviewExport:
 
 
 def write_new(target: Path, data: bytes) -> None:
-    """Writes a new file: under its name it is whole and durable, or it is not there.
+    """Write a new file: under its name it is whole and durable, or it is not there.
 
     Raises:
         PackUnwritable: Something is there, or the disk refuses.

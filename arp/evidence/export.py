@@ -116,7 +116,7 @@ class EvidenceExport:
         self._writer.__exit__(*exception)
 
     def take(self, page: Sequence[tuple[int, bytes]]) -> None:
-        """Takes the next facts.
+        """Take the next facts.
 
         Raises:
             LocalError: They are not the next ones, or the disk refuses.
@@ -129,16 +129,16 @@ class EvidenceExport:
 
     @property
     def spine(self) -> Spine:
-        """Gives the ids of what is exported."""
+        """The ids of what is exported."""
         return self._evidence.spine
 
     @property
     def outputs(self) -> list[Output]:
-        """Gives the large outputs that the facts taken so far name."""
+        """The large outputs that the facts taken so far name."""
         return self._evidence.outputs
 
     def finish(self, read: Callable[[str], bytes] | None = None) -> Exported:
-        """Writes the rest, and gives the pack its name.
+        """Write the rest, and return the pack its name.
 
         Args:
             read: Gives a large output by its name, or raises `ArpError`; `None` if there is no
@@ -205,7 +205,7 @@ class EvidenceExport:
 
 
 def output_gaps(outputs: Iterable[Output]) -> list[Gap]:
-    """Gives a gap for each way in which outputs are not in the pack."""
+    """Return a gap for each way in which outputs are not in the pack."""
     counts = Counter(
         (one.state, one.reason or "it is not in the pack")
         for one in outputs
@@ -227,7 +227,7 @@ def begun(order: Order, found: Range | None, also: Sequence[Also] = ()) -> Evide
 
 
 def range_of(scope: Scope, pages: Iterable[Sequence[tuple[int, bytes]]]) -> Range | None:
-    """Gives which facts a scope is about; `None` means all.
+    """Return which facts a scope is about; `None` means all.
 
     Raises:
         NoSuchScope: No fact carries its ids.
@@ -241,7 +241,7 @@ def range_of(scope: Scope, pages: Iterable[Sequence[tuple[int, bytes]]]) -> Rang
 
 
 def checked(found: Range, scope: Scope) -> Range:
-    """Gives a range in which there is something.
+    """Return a range in which there is something.
 
     Raises:
         NoSuchScope: There is nothing.

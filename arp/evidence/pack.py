@@ -96,7 +96,7 @@ class Pack:
             raise NoPack(f"{path} is no pack: {error.message}") from error
 
     def close(self) -> None:
-        """Lets go of the file. Harmless when repeated."""
+        """Let go of the file. Harmless when repeated."""
         if self._zip is not None:
             self._zip.close()
 
@@ -124,7 +124,7 @@ class Pack:
         return names
 
     def read(self, name: str, most: int = MOST_DOCUMENT) -> bytes:
-        """Gives all of a part.
+        """Return all of a part.
 
         Args:
             name: Of the part.
@@ -142,7 +142,7 @@ class Pack:
         return b"".join(parts)
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """Gives a part's bytes; of a damaged zip those before the damage, then it ends.
+        """Return a part's bytes; of a damaged zip those before the damage, then it ends.
 
         Raises:
             PartMissing: There is none of that name.
@@ -166,7 +166,7 @@ class Pack:
             raise PartMissing(f"{name!r:.80}: {error.strerror or error}") from error
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """Gives a part's lines with their line breaks; the last one may lack it.
+        """Return a part's lines with their line breaks; the last one may lack it.
 
         Raises:
             PartMissing: There is none of that name.
@@ -266,7 +266,7 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _entry_bytes(file: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Gives the bytes of an entry, as far as they can be made out."""
+    """Return the bytes of an entry, as far as they can be made out."""
     file.seek(entry.header_offset)
     mark, name_size, extra_size = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
     if mark != b"PK\x03\x04":

@@ -1,4 +1,4 @@
-"""Writes a pack aside and gives it its name when it is whole and durable.
+"""Writes a pack aside and return it its name when it is whole and durable.
 
 Theory of operation. Parts go into a directory beside the target whose name begins with a dot. When
 all are there and synced, the manifest is written, and the directory is renamed to the target; for a
@@ -65,7 +65,7 @@ class PackWriter:
         shutil.rmtree(self._aside, ignore_errors=True)
 
     def add(self, name: str, data: bytes) -> None:
-        """Adds bytes to the end of a part; the first make it.
+        """Add bytes to the end of a part; the first make it.
 
         Raises:
             PackUnwritable: The disk refuses.
@@ -88,7 +88,7 @@ class PackWriter:
         return place
 
     def close_parts(self) -> list[Part]:
-        """Makes the parts durable, and gives their sizes and hashes.
+        """Make the parts durable, and return their sizes and hashes.
 
         Raises:
             PackUnwritable: The disk refuses.
@@ -99,7 +99,7 @@ class PackWriter:
             raise _unwritable(self.target, error) from error
 
     def finish(self, manifest: Manifest) -> str:
-        """Gives the pack its name; gives the SHA-256 of its manifest, which stands for all of it.
+        """Return the pack its name; return the SHA-256 of its manifest, which stands for all of it.
 
         Args:
             manifest: With the parts that `close_parts` gave.
@@ -123,7 +123,7 @@ class PackWriter:
         return sha256(data).hexdigest()
 
     def _zipped(self) -> Path:
-        """Packs what stands aside, the manifest first; gives the file, durable."""
+        """Pack what stands aside, the manifest first; return the file, durable."""
         zipped = self._aside / f"pack{ZIP}"
         zipped.touch(0o600, exist_ok=False)
         with zipped.open("r+b") as file:

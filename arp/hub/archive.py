@@ -44,7 +44,7 @@ class Archive:
         self._store = store
 
     async def save(self, head: Head, sequence: int, turns: Iterable[PastTurn]) -> None:
-        """Adds turns to what is stored.
+        """Add turns to what is stored.
 
         Args:
             head: Of their session.
@@ -69,7 +69,7 @@ class Archive:
             await self._store.save_model(head.session_id, _name(number), sequence, data)
 
     async def read(self, head: Head, numbers: Iterable[int]) -> dict[int, PastTurn]:
-        """Gives the turns with these numbers that are stored.
+        """Return the turns with these numbers that are stored.
 
         Raises:
             StoreError: The store cannot be read.

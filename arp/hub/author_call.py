@@ -42,7 +42,7 @@ class AuthorCall(Coroutine[Any, Any, T]):
         )
 
     def __await__(self) -> Generator[Any, Any, T]:
-        """Runs the call and gives its result."""
+        """Run the call and return its result."""
         return self._coroutine.__await__()
 
     def send(self, value: Any, /) -> Any:
@@ -69,7 +69,7 @@ class AuthorCall(Coroutine[Any, Any, T]):
 def must_await(
     name: str,
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
-    """Marks a method whose result decides something: it is given as an `AuthorCall`.
+    """Mark a method whose result decides something: it is given as an `AuthorCall`.
 
     Args:
         name: As authors write the call.
@@ -95,7 +95,7 @@ _ORIGIN_FRAMES = 2
 
 
 def name_unawaited_calls(track: bool = False) -> None:
-    """Lets Python's warning of a coroutine that nobody awaited go to the log, with the agent.
+    """Let Python's warning of a coroutine that nobody awaited go to the log, with the agent.
 
     Args:
         track: Python notes where each coroutine is made in this thread, which takes time, and warns

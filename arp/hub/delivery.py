@@ -87,7 +87,7 @@ class Delivery:
     # -- coming and going ------------------------------------------------------------------------
 
     def attach(self, viewer: Viewer) -> None:
-        """Lets a renderer join at the next write."""
+        """Let a renderer join at the next write."""
         self.viewers[viewer.id] = viewer
         self._view(viewer.profile)  # from here on, since it may get what is committed next
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
@@ -98,7 +98,7 @@ class Delivery:
         self.rejoin(viewer)
 
     def detach(self, viewer: Viewer) -> None:
-        """Forgets a renderer; nothing else changes."""
+        """Forget a renderer; nothing else changes."""
         if self.viewers.pop(viewer.id, None) is None:
             return
         self._leave(viewer)
@@ -112,13 +112,13 @@ class Delivery:
             self._mark()
 
     def rejoin(self, viewer: Viewer) -> None:
-        """Brings a renderer to the newest state at the next write."""
+        """Bring a renderer to the newest state at the next write."""
         if viewer not in self.joining:
             self.joining.append(viewer)
         self._mark()
 
     def drained(self, viewer: Viewer) -> None:
-        """Brings a renderer back that was behind, once it keeps up."""
+        """Bring a renderer back that was behind, once it keeps up."""
         settings = self._settings
         most = settings.limits.max_pending_commits
         if viewer.state == "behind" and viewer.keeps_up(settings.high_water_bytes, most):
@@ -126,19 +126,19 @@ class Delivery:
             self.rejoin(viewer)
 
     def resync(self, viewer: Viewer) -> None:
-        """Sends a renderer a snapshot instead of what it would have got."""
+        """Send a renderer a snapshot instead of what it would have got."""
         self._leave(viewer)
         viewer.state, viewer.resume = "joining", None
         self.rejoin(viewer)
 
     def resync_all(self) -> None:
-        """Sends a snapshot to every renderer that can take one: what shows is another branch."""
+        """Send a snapshot to every renderer that can take one: what shows is another branch."""
         for viewer in self.viewers.values():
             if viewer.profile.said_hello:
                 self.resync(viewer)
 
     def join_now(self, viewer: Viewer) -> None:
-        """Makes a renderer current that stands exactly at `cursor`."""
+        """Make a renderer current that stands exactly at `cursor`."""
         viewer.state = "current"
         self._groups.setdefault(viewer.group, []).append(viewer)
 
@@ -217,7 +217,7 @@ class Delivery:
             self._rename(viewers)
 
     def _rename(self, viewers: list[Viewer]) -> None:
-        """Takes renderers out of a group that knew a text part by id: it is no longer open."""
+        """Take renderers out of a group that knew a text part by id: it is no longer open."""
         for viewer in list(viewers):
             self._leave(viewer)
             viewer.part = None
@@ -238,7 +238,7 @@ class Delivery:
             self._fall_behind(viewer, self.cursor)
 
     def _pace(self, viewer: Viewer, cursor: Cursor) -> None:
-        """Gives a renderer that asked for a slower pace nothing more for a while."""
+        """Return a renderer that asked for a slower pace nothing more for a while."""
         rate = viewer.profile.limits.max_commits_per_s
         if rate is None:
             return
@@ -260,12 +260,12 @@ class Delivery:
     # -- joining ---------------------------------------------------------------------------------
 
     def gather(self) -> list[Join]:
-        """Prepares those who join, from the screen as it is now."""
+        """Prepare those who join, from the screen as it is now."""
         joining, self.joining = self.joining, []
         return [self._join(viewer) for viewer in joining]
 
     def finish(self, join: Join) -> None:
-        """Lets a renderer join: what its frames show is durable now."""
+        """Let a renderer join: what its frames show is durable now."""
         viewer = join.viewer
         if viewer.id not in self.viewers or viewer in self.joining:
             return  # it left, or left and came again: then a newer join is on its way

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 def utc_now() -> str:
-    """Gives the time as RFC 3339 with microseconds, so that texts sort as times do."""
+    """Return the time as RFC 3339 with microseconds, so that texts sort as times do."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -77,7 +77,7 @@ class Directory:
         return History(self._store, self.states)
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
-        """Gives a session that exists and belongs to the principal.
+        """Return a session that exists and belongs to the principal.
 
         Raises:
             SessionNotFound: There is none, or it belongs to somebody else; the same error for both.
@@ -89,7 +89,7 @@ class Directory:
         return live
 
     async def head(self, session_id: str, principal: Principal) -> Head:
-        """Gives who a session is, without bringing it into memory.
+        """Return who a session is, without bringing it into memory.
 
         Raises:
             SessionNotFound: As `find`.
@@ -105,7 +105,7 @@ class Directory:
         return self._head(meta)
 
     async def _known(self, session_id: str, principal: Principal) -> LiveSession | None:
-        """Gives a session if there is one.
+        """Return a session if there is one.
 
         Whose it is, is decided by its row alone: the answer "not yours" costs as much as "none".
 
@@ -132,7 +132,7 @@ class Directory:
         *,
         provisional: bool = False,
     ) -> tuple[LiveSession, bool]:
-        """Gives a session, and whether it was made because there was none.
+        """Return a session, and whether it was made because there was none.
 
         Args:
             session_id: `None` makes one.
@@ -174,7 +174,7 @@ class Directory:
         return made, True
 
     async def load(self, session_id: str) -> LiveSession | None:
-        """Reads a session from the store, once however many ask; `None` if there is none.
+        """Read a session from the store, once however many ask; `None` if there is none.
 
         Raises:
             StoreError, InternalError: It cannot be read, or its facts make no sense.
@@ -183,7 +183,7 @@ class Directory:
         return await asyncio.shield(under_way or self._begin(session_id, self._read(session_id)))
 
     async def removed(self, session_id: str, removal: Coroutine[Any, Any, None]) -> None:
-        """Waits until all of a session is removed; whoever asks for it meanwhile waits too.
+        """Wait until all of a session is removed; whoever asks for it meanwhile waits too.
 
         Args:
             session_id: Of a session that left the memory.
@@ -197,7 +197,7 @@ class Directory:
         await asyncio.shield(self._begin(session_id, removal))
 
     async def settled(self) -> None:
-        """Waits until no session is read or removed any more."""
+        """Wait until no session is read or removed any more."""
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
     def _begin(
@@ -254,11 +254,11 @@ class Directory:
         return live
 
     def idle(self, before: float) -> list[LiveSession]:
-        """Gives the sessions that nobody needs and that were last used before a time."""
+        """Return the sessions that nobody needs and that were last used before a time."""
         return [live for live in self.sessions.values() if live.idle and live.used_at < before]
 
     def remove(self, live: LiveSession, why: ArpError | None = None) -> None:
-        """Lets a session leave the memory: nothing of it is written any more.
+        """Let a session leave the memory: nothing of it is written any more.
 
         Args:
             live: The session.

@@ -27,7 +27,7 @@ class Followers:
             self.count -= 1
 
     def rise(self) -> None:
-        """Wakes all who wait."""
+        """Wake all who wait."""
         risen, self._risen = self._risen, None
         if risen is not None:
             risen.set_result(None)

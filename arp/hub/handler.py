@@ -6,7 +6,7 @@ import inspect
 
 
 def check_handler(name: str, handler: object) -> None:
-    """Refuses what is no agent, as far as that can be seen without calling it.
+    """Refuse what is no agent, as far as that can be seen without calling it.
 
     A function that a decorator has wrapped passes if what it wraps is a coroutine function.
 

@@ -42,7 +42,7 @@ class History:
         self._archive = states.archive
 
     async def page(self, live: LiveSession, before: str | None, limit: int) -> list[PastTurn]:
-        """Gives turns in the order in which they came.
+        """Return turns in the order in which they came.
 
         Args:
             live: Of this session.
@@ -59,7 +59,7 @@ class History:
         return [found[number] for number in sorted(found)]
 
     async def turn(self, live: LiveSession, turn_id: str) -> PastTurn | None:
-        """Gives a turn; `None` if there is no such turn.
+        """Return a turn; `None` if there is no such turn.
 
         Raises:
             StoreError: The log cannot be read.
@@ -102,7 +102,7 @@ class History:
         return past.number if past is not None else None
 
     async def _numbered(self, live: LiveSession, wanted: set[int]) -> dict[int, PastTurn]:
-        """Gives the turns with these numbers: from memory, what is stored, or the log."""
+        """Return the turns with these numbers: from memory, what is stored, or the log."""
         screen = live.session.screen
         left = screen.departed or ()
         here = [*left, *(screen.past(turn) for turn in screen.turns.values())]
@@ -115,7 +115,7 @@ class History:
         return found
 
     async def _named(self, live: LiveSession, turn_id: str) -> PastTurn | None:
-        """Gives a turn that left, of another name than the session gives."""
+        """Return a turn that left, of another name than the session gives."""
         last = min(live.session.screen.numbers.values(), default=live.session.screen.count)
         told = [past for past in live.session.screen.departed or () if past.turn.id == turn_id]
         for end in range(last, 0, -PAGE_TURNS):
@@ -134,7 +134,7 @@ class History:
         most: int,
         shown: list[str] | None = None,
     ) -> list[PastTurn]:
-        """Gives the turns that have left and are wanted, from the log.
+        """Return the turns that have left and are wanted, from the log.
 
         Args:
             live: Of this session.
@@ -170,7 +170,7 @@ class History:
         return self._states.new(head) if shown is None else self._states.planned(head, shown)
 
     async def times(self, session_id: str, turns: Iterable[PastTurn]) -> dict[int, tuple[str, str]]:
-        """Tells when turns began and when something of them was told last, by their numbers.
+        """Return when turns began and when something of them was told last, by their numbers.
 
         Of what is not durable yet, and of the end of a turn that goes on, the time is empty.
 
@@ -196,13 +196,13 @@ class History:
 
 
 def _places(past: PastTurn) -> tuple[int, int]:
-    """Gives the sequences of a turn's first fact and of the last that told of it; 0 = none."""
+    """Return the sequences of a turn's first fact and of the last that told of it; 0 = none."""
     inputs = past.turn.inputs
     return (inputs[0].seq or 0) if inputs else 0, past.turn.seq
 
 
 def _own_number(turn_id: str) -> int | None:
-    """Gives the place that a turn's id tells, if it is one that the session gave."""
+    """Return the place that a turn's id tells, if it is one that the session gave."""
     number = turn_id[1:]
     is_own = turn_id[:1] == "t" and number.isascii() and number.isdigit() and len(number) < 16
     return int(number) if is_own else None

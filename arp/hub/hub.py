@@ -142,7 +142,7 @@ class Hub:
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Mends what a crash left, and begins to serve. The store is open already.
+        """Mend what a crash left, and begin to serve. The store is open already.
 
         Raises:
             StoreError: The ledger cannot be read; nothing is served.
@@ -173,7 +173,7 @@ class Hub:
         self.on_broken()
 
     def _mend(self, live: LiveSession) -> None:
-        """Closes the turn that ran when the session was last in memory; goes on with its queue.
+        """Close the turn that ran when the session was last in memory; go on with its queue.
 
         A stored state that could not be used is recorded first: the session is made of its facts.
         """
@@ -200,7 +200,7 @@ class Hub:
         live.mark()
 
     async def aclose(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Lets turns finish or parks them, writes everything, closes connections and the store.
+        """Let turns finish or park them, write everything, close connections and the store.
 
         Args:
             last: Is awaited when everything is written, before the store closes.
@@ -229,7 +229,7 @@ class Hub:
             self.evict(loop.time() - self.settings.idle_s)
 
     def evict(self, before: float) -> int:
-        """Lets sessions leave the memory that were last used before a time of the loop's clock.
+        """Let sessions leave the memory that were last used before a time of the loop's clock.
 
         Returns:
             How many left. They come back from the store when somebody asks.
@@ -239,7 +239,7 @@ class Hub:
         return len(idle)
 
     def _make_room(self, key: Key | None = None) -> None:
-        """Lets a tenth of the sessions go at once: finding them means looking at all.
+        """Let a tenth of the sessions go at once: finding them means looking at all.
 
         Args:
             key: Whose sessions; `None`: those of all.
@@ -274,7 +274,7 @@ class Hub:
         return Recorder(scope, self.runner.shelf(live))
 
     def check_takes_input(self) -> None:
-        """Refuses what would change a recording.
+        """Refuse what would change a recording.
 
         Raises:
             PermissionDenied: The hub shows one: nobody says anything to it.
@@ -322,7 +322,7 @@ class Hub:
         return live, is_new
 
     async def _discard(self, live: LiveSession) -> None:
-        """Removes a session that nobody has used, also from the ledger.
+        """Remove a session that nobody has used, also from the ledger.
 
         One of which nothing went there costs nothing, and does not count as made.
         """
@@ -337,7 +337,7 @@ class Hub:
             logger.warning("session %s, which nobody used, stays in the ledger: %s", live.id, error)
 
     async def delete(self, session_id: str, principal: Principal) -> None:
-        """Removes a session, everything that the ledger holds of it, and its files.
+        """Remove a session, everything that the ledger holds of it, and its files.
 
         Raises:
             SessionNotFound: As `find`.
@@ -363,7 +363,7 @@ class Hub:
     async def rename(
         self, session_id: str, principal: Principal, title: str | None, pinned: bool | None
     ) -> SessionMeta:
-        """Names or pins a session, durably; what is `None` stays as it is.
+        """Name or pin a session, durably; what is `None` stays as it is.
 
         Returns:
             Its row.
@@ -396,7 +396,7 @@ class Hub:
         before: str | None = None,
         limit: int = 50,
     ) -> list[SessionMeta]:
-        """Lists the principal's sessions, newest first."""
+        """List the principal's sessions, newest first."""
         return await self.store.sessions(
             owner=principal.name, workflow=workflow, before=before, limit=limit
         )
@@ -412,7 +412,7 @@ class Hub:
         *,
         provisional: bool = False,
     ) -> None:
-        """Attaches a renderer to the session that it names, or to a new one.
+        """Attach a renderer to the session that it names, or to a new one.
 
         The one that it was on goes if it was made for this renderer and nobody has used it.
 
@@ -432,7 +432,7 @@ class Hub:
 
     @staticmethod
     def unused(viewer: Viewer) -> LiveSession | None:
-        """Gives the session of a renderer if it was made for it and nobody has used it.
+        """Return the session of a renderer if it was made for it and nobody has used it.
 
         Whatever happens in a session, and whoever else joins it, is a fact of it.
         """
@@ -444,7 +444,7 @@ class Hub:
 
     @staticmethod
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
-        """Attaches a renderer to a session that it may see."""
+        """Attach a renderer to a session that it may see."""
         viewer.profile = profile_of(hello.capabilities)
         viewer.said = About(hello.resume, hello.info, session_made=hello.session_id is None)
         viewer.unacknowledged = [] if viewer.profile.takes("frame-ack") else None
@@ -455,7 +455,7 @@ class Hub:
             live.after_write(partial(viewer.tell, told))
 
     def detach(self, viewer: Viewer) -> None:
-        """Forgets a renderer: its connection is gone. Nothing that runs is stopped."""
+        """Forget a renderer: its connection is gone. Nothing that runs is stopped."""
         live = viewer.live
         if live is not None:
             live.used_at = asyncio.get_running_loop().time()
@@ -467,7 +467,7 @@ class Hub:
     async def receive(
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str
     ) -> None:
-        """Takes an input from a renderer; what is wrong with it is told to that renderer."""
+        """Take an input from a renderer; what is wrong with it is told to that renderer."""
         try:
             live = await self._live_for(viewer, message, principal, workflow)
             await self._take(live, message, principal, viewer, viewer.tell)
@@ -488,7 +488,7 @@ class Hub:
         files: Sequence[Arrived] = (),
         traceparent: str | None = None,
     ) -> AgentMessage:
-        """Takes an input that came without a connection (POST), and waits until it is durable.
+        """Take an input that came without a connection (POST), and wait until it is durable.
 
         Args:
             message: The input.
@@ -559,7 +559,7 @@ class Hub:
         self.carry_out(live, effects, reply)
 
     async def _branch_for(self, live: LiveSession, message: Input) -> tuple[Survey, Session]:
-        """Gives what an input needs that turns to another branch: nothing is recorded behind it."""
+        """Return what an input to another branch needs: nothing is recorded behind it."""
         states, session = self.directory.states, live.session
         while True:
             if session.log.stored < session.sequence:
@@ -578,7 +578,7 @@ class Hub:
     async def _live_for(
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str
     ) -> LiveSession:
-        """Gives the session that an input means: a draft client names it in each."""
+        """Return the session that an input means: a draft client names it in each."""
         live = viewer.live
         if live is not None and message.session_id in (None, live.id):
             return live
@@ -624,7 +624,7 @@ class Hub:
                     reply(InputAck(id=input_id, session_id=live.id, turn_id=turn_id))
 
     def _write_failed(self, dirty: Sequence[LiveSession], error: ArpError) -> None:
-        """Lets sessions go whose memory is ahead of the ledger; they come back from the store.
+        """Let sessions go whose memory is ahead of the ledger; they come back from the store.
 
         One with a fault of its own comes back at once, and its turn ends with that error: nobody
         can say when somebody asks for it the next time.
@@ -642,7 +642,7 @@ class Hub:
                 task.add_done_callback(self._returning.discard)
 
     def _fault(self, live: LiveSession) -> None:
-        """Lets a session go that cannot go on as it is in memory."""
+        """Let a session go that cannot go on as it is in memory."""
         if not live.gone.done():
             self._write_failed([live], InternalError("Internal error. The server's log has it."))
 
@@ -654,7 +654,7 @@ class Hub:
 
 
 def _is_empty(live: LiveSession) -> bool:
-    """Tells whether nobody has said or shown anything in a session, nor named it."""
+    """Return whether nobody has said or shown anything in a session, nor named it."""
     session = live.session
     shown = any(tree.nodes for tree in session.screen.surfaces.values())
     is_named = bool(session.title or session.threads.begun)

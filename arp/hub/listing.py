@@ -45,7 +45,7 @@ class Listing:
         self._listeners: dict[str, dict[int, Changed]] = {}
 
     async def page(self, asked: Asked) -> tuple[list[Match], str | None]:
-        """Gives chats, pinned ones first, then newest first; and where the list goes on."""
+        """Return chats, pinned ones first, then newest first; and where the list goes on."""
         group, _, before = (asked.before or "1~").partition("~")
         matches: list[Match] = []
         for pinned in (True, False) if group != "0" else (False,):
@@ -75,7 +75,7 @@ class Listing:
     # -- who wants to know -----------------------------------------------------------------------
 
     def listen(self, owner: str, listener: Changed) -> Callable[[], None]:
-        """Tells a listener of an owner's rows when they change; gives what ends it."""
+        """Tells a listener of an owner's rows when they change; return what ends it."""
         mine = self._listeners.setdefault(owner, {})
         mine[id(listener)] = listener
 
@@ -100,7 +100,7 @@ class Listing:
 
 
 def rename(session: Session, title: str | None, pinned: bool | None) -> None:
-    """Names or pins a session; what is `None`, or so already, stays as it is.
+    """Name or pin a session; what is `None`, or so already, stays as it is.
 
     Raises:
         InvalidMessage: There is nothing to do; nothing has changed.
@@ -147,7 +147,7 @@ def text_of(session: Session, turn_id: str) -> str:
 
 
 def _beginning(node: Node) -> str:
-    """Gives the beginning of a component's text, or of its title, without joining all of it."""
+    """Return the beginning of a component's text, or of its title, without joining all of it."""
     path = _SPOKEN.get(node.type, "title")
     said = node.own.get(path)
     pieces = [said[:MAX_TURN_TEXT]] if isinstance(said, str) else []

@@ -147,13 +147,13 @@ class LiveSession:
 
     @property
     def idle(self) -> bool:
-        """Tells whether nobody watches and nothing is going on."""
+        """Whether nobody watches and nothing is going on."""
         log, followers = self.session.log, self.delivery.followers
         watched = self.viewers or (followers is not None and followers.count)
         return not (watched or self.dirty or self.session.active or log.stored < log.sequence)
 
     def mark(self) -> None:
-        """Asks for a write, soon."""
+        """Ask for a write, soon."""
         if not self.dirty and not self.gone.done():
             self.dirty = True
             self._mark(self)
@@ -164,7 +164,7 @@ class LiveSession:
         self.mark()
 
     async def written(self) -> None:
-        """Waits until all that is recorded so far is durable and delivered.
+        """Wait until all that is recorded so far is durable and delivered.
 
         Raises:
             ArpError: The session left the hub before.
@@ -182,7 +182,7 @@ class LiveSession:
         return delivery.followers
 
     async def beyond(self, sequence: int) -> None:
-        """Waits until the ledger holds a fact behind a sequence.
+        """Wait until the ledger holds a fact behind a sequence.
 
         Raises:
             ArpError: The session left the hub, and there is none.
@@ -196,7 +196,7 @@ class LiveSession:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
     async def unless_gone(self, future: asyncio.Future[T]) -> T:
-        """Waits for what happens after a write.
+        """Wait for what happens after a write.
 
         Raises:
             ArpError: The session left the hub before.
@@ -213,17 +213,17 @@ class LiveSession:
             self.gone.remove_done_callback(left)
 
     def attach(self, viewer: Viewer) -> None:
-        """Lets a renderer join at the next write."""
+        """Let a renderer join at the next write."""
         viewer.live = self
         self.delivery.attach(viewer)
 
     def detach(self, viewer: Viewer) -> None:
-        """Forgets a renderer; nothing else changes."""
+        """Forget a renderer; nothing else changes."""
         viewer.live = viewer.made_at = None
         self.delivery.detach(viewer)
 
     def gather(self, at: str) -> Gathered:
-        """Takes what is to be written now, and prepares those who join."""
+        """Take what is to be written now, and prepare those who join."""
         self.dirty = False
         self.was_gathered = self.was_gathered or not self.is_provisional
         self.unwritten = 0
@@ -243,7 +243,7 @@ class LiveSession:
         return Gathered(self, log.stored, batch, joins, actions)
 
     def deliver(self, gathered: Gathered) -> None:
-        """Shows what has become durable, and does what waited for it."""
+        """Show what has become durable, and does what waited for it."""
         batch = gathered.batch
         self.session.log.stored = batch.sequence
         self.delivery.deliver(batch)
@@ -254,6 +254,6 @@ class LiveSession:
 
 
 def settle(future: asyncio.Future[T], value: T) -> None:
-    """Hands a value to whoever waits for it, if somebody still does."""
+    """Hand a value to whoever waits for it, if somebody still does."""
     if not future.done():
         future.set_result(value)

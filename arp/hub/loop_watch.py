@@ -55,7 +55,7 @@ class LoopWatch:
         self._busy.set()
 
     def close(self) -> None:
-        """Ends the thread, soon."""
+        """End the thread, soon."""
         self._stopped.set()
         self._busy.set()
 
@@ -103,7 +103,7 @@ class LoopWatch:
 
 
 def place_of(thread_id: int) -> str:
-    """Tells where a thread is now, as `agent.py:12 in fetch`: the newest line outside of libraries.
+    """Return where a thread is, as `agent.py:12 in fetch`: the newest line outside of libraries.
 
     Where there is none, as in the server's own code, it is the newest line at all.
     """
@@ -116,13 +116,13 @@ def place_of(thread_id: int) -> str:
 
 
 def is_authors(filename: str) -> bool:
-    """Tells whether code in a file is no library's, and not ours."""
+    """Return whether code in a file is no library's, and not ours."""
     return not filename.startswith(_libraries())
 
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """Gives how the names of files begin that are no author's."""
+    """Return how the names of files begin that are no author's."""
     import sysconfig  # not needed until something goes wrong
 
     paths = sysconfig.get_paths()

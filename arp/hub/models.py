@@ -78,7 +78,7 @@ class Models:
     # -- reading ---------------------------------------------------------------------------------
 
     async def read(self, session_id: str) -> ReadModel:
-        """Gives a session's model, as far as its log is durable now.
+        """Return a session's model, as far as its log is durable now.
 
         It goes on folding later: take what you need of it before you await anything.
 
@@ -114,7 +114,7 @@ class Models:
         return model
 
     async def _load(self, session_id: str) -> ReadModel:
-        """Gives the stored model; an empty one if there is none that can be used."""
+        """Return the stored model; an empty one if there is none that can be used."""
         stored = await self._store.load_model(session_id, NAME)
         if stored is None:
             return ReadModel()
@@ -134,19 +134,19 @@ class Models:
     # -- storing ---------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begins to store models behind the log."""
+        """Begin to store models behind the log."""
         self.service.start()
 
     async def aclose(self) -> None:
-        """Ends it. What is not stored is made from the log again."""
+        """End it. What is not stored is made from the log again."""
         await self.service.aclose()
 
     def rest(self, session_id: str) -> None:
-        """Takes note that a session left the memory: its model is stored soon."""
+        """Record that a session left the memory: its model is stored soon."""
         self._rested[session_id] = None
 
     def forget(self, session_id: str) -> None:
-        """Drops what is in memory of a session that is deleted."""
+        """Drop what is in memory of a session that is deleted."""
         for held in (self._kept, self._stored, self._rested, self._broken):
             held.pop(session_id, None)
 
@@ -156,7 +156,7 @@ class Models:
             await self.keep_up()
 
     async def keep_up(self) -> None:
-        """Stores what is due: sessions that rest, and those that grew by `model_every_facts`.
+        """Store what is due: sessions that rest, and those that grew by `model_every_facts`.
 
         Before them those whose stored model could not be used.
         """
@@ -174,7 +174,7 @@ class Models:
             del self._stored[session_id]
 
     async def _keep(self, session_id: str, least: int) -> None:
-        """Stores a session's model if it has grown by so many facts; a failure costs only time."""
+        """Store a session's model if it has grown by so many facts; a failure costs only time."""
         try:
             model = await self.read(session_id)
             sequence = model.sequence

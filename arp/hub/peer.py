@@ -74,13 +74,13 @@ class Peer:
         self._connection = AgentConnection(encoding, hub.settings.limits)
 
     def start(self) -> None:
-        """Sends the agent side's `hello`."""
+        """Send the agent side's `hello`."""
         self._send_hello()
         if self.principal is None:
             asyncio.get_running_loop().call_later(HELLO_DEADLINE_S, self._too_late)
 
     def _send_hello(self) -> None:
-        """Says what the app can do; which agents there are is told to a principal alone."""
+        """Say what the app can do; which agents there are is told to a principal alone."""
         hub = self._hub
         app = hub.about() if self.principal is not None else NO_APP
         settings = hub.settings
@@ -101,7 +101,7 @@ class Peer:
             self.viewer.outbox.close(1008, "no valid token in time")
 
     async def receive(self, frame: bytes | str) -> None:
-        """Takes one frame. Never raises for what is in it."""
+        """Take one frame. Never raises for what is in it."""
         if len(frame) < LARGE_BYTES:
             await self._take(self._connection.receive(frame), len(frame))
             return
@@ -133,7 +133,7 @@ class Peer:
                     self._refuse(Unauthenticated("say hello with a token first"))
 
     def _answer(self, ping: Ping) -> None:
-        """Answers at once, before what waits; no session hears of it."""
+        """Answer at once, before what waits; no session hears of it."""
         frame = recode(encode_json(Pong(id=ping.id)), self.viewer.encoding)
         self.viewer.outbox.send_first(frame)
 

@@ -75,7 +75,7 @@ class Player:
         await self._live.written()
 
     def show(self, fact: Fact) -> None:
-        """Lets a fact happen again; that the session was made has happened already."""
+        """Let a fact happen again; that the session was made has happened already."""
         if fact.type == "session.created":
             return
         if not self._commit(fact):
@@ -87,7 +87,7 @@ class Player:
         self._live.mark()
 
     def _commit(self, fact: Fact) -> bool:
-        """Commits what a fact changed on a surface, so that lesser renderers see it too.
+        """Commit what a fact changed on a surface, so that lesser renderers see it too.
 
         Returns:
             Whether it did. It does not where the recording begins in the middle.

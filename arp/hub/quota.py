@@ -55,12 +55,12 @@ class Quota:
         return await self._blobs.held(session_ids)
 
     def recount(self, owner: str) -> None:
-        """Lets what a user holds be counted again: a session of theirs was removed."""
+        """Let what a user holds be counted again: a session of theirs was removed."""
         self._held.pop(owner, None)
 
     @asynccontextmanager
     async def room(self, owner: str, size: int) -> AsyncIterator[None]:
-        """Keeps room for an upload, for a block that stores it.
+        """Keep room for an upload, for a block that stores it.
 
         Raises:
             ResourceLimit: The user holds too much.

@@ -48,7 +48,7 @@ class Replayer:
         task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
-        """Ends every reader."""
+        """End every reader."""
         for task in self._tasks:
             task.stop()
 
@@ -99,7 +99,7 @@ class Replayer:
 
 
 def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    """Gives the facts at the beginning that have `PIECE_BYTES` together, and one at least."""
+    """Return the facts at the beginning that have `PIECE_BYTES` together, and one at least."""
     size = 0
     for place, (_, body) in enumerate(chunk):
         size += len(body)
@@ -109,5 +109,5 @@ def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
 
 
 def _is_there(viewer: Viewer, live: LiveSession, resume: Resume | None) -> bool:
-    """Tells whether the renderer still is where this reader was started for it."""
+    """Return whether the renderer still is where this reader was started for it."""
     return viewer.live is live and viewer.resume is resume

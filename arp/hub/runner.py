@@ -78,7 +78,7 @@ class Runner:
         """Set when the server is to stop without waiting for turns."""
 
     def start(self, live: LiveSession, turn_id: str) -> None:
-        """Runs the agent of the session's workflow for a turn."""
+        """Run the agent of the session's workflow for a turn."""
         if self._parking:
             return
         turn = live.turn = Turn(_Host(live, turn_id, self), turn_id)
@@ -104,7 +104,7 @@ class Runner:
             self._stopped(live, turn_id)
 
     def cancel(self, live: LiveSession, turn_id: str) -> None:
-        """Stops a turn: its agent gets `CancelledError` once, and may clean up for a while."""
+        """Stop a turn: its agent gets `CancelledError` once, and may clean up for a while."""
         turn, task = live.turn, live.task
         if turn is None or turn.id != turn_id or task is None or task.done():
             is_running = live.session.running == turn_id
@@ -124,7 +124,7 @@ class Runner:
         task.stop()
 
     def is_stopping(self, live: LiveSession) -> bool:
-        """Tells whether the session's turn was stopped, or the server stops."""
+        """Return whether the session's turn was stopped, or the server stops."""
         return self._parking or live.task in self._cancelled
 
     def _force(self, live: LiveSession, turn_id: str) -> None:
@@ -173,7 +173,7 @@ class Runner:
         turn.finish()
 
     def _stopped(self, live: LiveSession, turn_id: str) -> None:
-        """Ends a turn that was asked to stop, whatever its agent made of it."""
+        """End a turn that was asked to stop, whatever its agent made of it."""
         if self._parking:
             error = Interrupted("the server stopped while this turn ran; ask again to go on")
             self._end(live, turn_id, "failed", error, "interrupted")
@@ -215,7 +215,7 @@ class Runner:
             logger.warning("turn.state of turn %s is not recorded: %s", turn.id, error)
 
     async def park(self) -> None:
-        """Lets turns finish for a while; those that wait or take longer are interrupted."""
+        """Let turns finish for a while; those that wait or take longer are interrupted."""
         deadline = asyncio.get_running_loop().time() + self._settings.stop_grace_s
         while busy := [task for task, live in self.tasks.items() if not _waits(live)]:
             left = deadline - asyncio.get_running_loop().time()
@@ -234,7 +234,7 @@ class Runner:
                     self._stopped(live, live.turn.id)
 
     def close(self) -> None:
-        """Ends what watches the agents; they have ended."""
+        """End what watches the agents; they have ended."""
         self._watch.close()
 
     def cache_of(self, live: LiveSession) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class Runner:
         return self._caches.setdefault(live.id, {})
 
     def forget(self, live: LiveSession) -> None:
-        """Drops what is kept of a session that left the memory, and stops its agent."""
+        """Drop what is kept of a session that left the memory, and stop its agent."""
         self._caches.pop(live.id, None)
         live.session.running = None
         if live.task in self.tasks:
@@ -255,12 +255,12 @@ class Runner:
     async def save_blob(
         self, live: LiveSession, name: str, content: bytes | os.PathLike[str], mime: str
     ) -> FileRef:
-        """Keeps a file of an agent."""
+        """Keep a file of an agent."""
         most = self._settings.limits.max_upload_bytes
         return await save(self._files(live), name, content, mime, most)
 
     async def read_blob(self, live: LiveSession, sha256: str) -> bytes:
-        """Gives a file of a session."""
+        """Return a file of a session."""
         return await self.blobs.of(live.id).read(sha256)
 
     async def _keep(self, live: LiveSession, stream: AsyncIterator[bytes]) -> str:
@@ -268,7 +268,7 @@ class Runner:
         return (await self._files(live).put(stream, max_bytes=most)).sha256
 
     def _files(self, live: LiveSession) -> Files:
-        """Gives where a session's files go, unless it was removed: then nothing goes there."""
+        """Return where a session's files go, unless it was removed: then nothing goes there."""
         if live.gone.done():
             raise live.gone.result()
         return self.blobs.of(live.id)

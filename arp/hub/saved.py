@@ -26,13 +26,13 @@ class Arrived(Protocol):
         """What the input says of it."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """Gives its bytes, from the first on each time."""
+        """Return its bytes, from the first on each time."""
 
 
 async def save(
     files: Files, name: str, content: bytes | os.PathLike[str], mime: str, max_bytes: int
 ) -> FileRef:
-    """Keeps bytes, or a copy of a file.
+    """Keep bytes, or a copy of a file.
 
     Raises:
         ResourceLimit: More than `max_bytes`; nothing is kept.

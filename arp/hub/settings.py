@@ -78,7 +78,7 @@ class HubSettings(Struct, frozen=True):
     """Facts that a renderer may have missed and still be told one by one; beyond: a snapshot."""
 
     def __post_init__(self) -> None:
-        """Refuses what no hub could follow, where it is written."""
+        """Refuse what no hub could follow, where it is written."""
         for name, kind in _kinds().items():
             value = getattr(self, name)
             if isinstance(value, dict):

@@ -28,11 +28,11 @@ class Shares:
         self._window_ends = 0.0
 
     def full(self, keys: Iterable[Key]) -> Key | None:
-        """Gives the first key that has as many sessions in memory as it may have."""
+        """Return the first key that has as many sessions in memory as it may have."""
         return next((key for key in keys if self._open[key] >= self._most_of(key)), None)
 
     def check(self, keys: Iterable[Key]) -> None:
-        """Checks that another session may be made.
+        """Check that another session may be made.
 
         Raises:
             RateLimited: One of the keys has or made too many.
@@ -52,20 +52,20 @@ class Shares:
             raise RateLimited(f"{busy} made {most} sessions within a minute; try again in a minute")
 
     def made(self, keys: Iterable[Key]) -> None:
-        """Counts a session that was made."""
+        """Count a session that was made."""
         self._made.update(keys)
 
     def unmade(self, keys: Iterable[Key]) -> None:
-        """Takes back a session that was made, and went before it cost anything."""
+        """Take back a session that was made, and went before it cost anything."""
         for key in keys:
             _take_one(self._made, key)
 
     def opened(self, keys: Iterable[Key]) -> None:
-        """Counts a session that came into memory."""
+        """Count a session that came into memory."""
         self._open.update(keys)
 
     def left(self, keys: Iterable[Key]) -> None:
-        """Takes back a session that left the memory."""
+        """Take back a session that left the memory."""
         for key in keys:
             _take_one(self._open, key)
 

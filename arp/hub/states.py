@@ -90,7 +90,7 @@ class States:
         self.service = Service("arp-states", self._run)
 
     def new(self, head: Head) -> Session:
-        """Gives a session in which nothing has happened; turns that leave it are archived."""
+        """Return a session in which nothing has happened; turns that leave it are archived."""
         session = Session(head, self._settings.limits, self._settings.policy, self.redactor)
         session.screen.departed = []
         return session
@@ -98,7 +98,7 @@ class States:
     # -- reading ---------------------------------------------------------------------------------
 
     async def read(self, head: Head) -> Session:
-        """Makes a session from the store as its log leaves it.
+        """Make a session from the store as its log leaves it.
 
         One with a fact that cannot be read is what it was before that fact, and is sealed.
 
@@ -154,7 +154,7 @@ class States:
             return session
 
     async def survey(self, head: Head) -> Survey:
-        """Looks at all facts that the log of a session has now.
+        """Look at all facts that the log of a session has now.
 
         Raises:
             StoreError: As `read`.
@@ -168,13 +168,13 @@ class States:
         return survey
 
     def planned(self, head: Head, shown: Iterable[str]) -> Session:
-        """Gives a session in which nothing has happened, and which will show certain turns."""
+        """Return a session in which nothing has happened, and which will show certain turns."""
         session = self.new(head)
         session.standing.begin_plan(shown)
         return session
 
     async def branch(self, head: Head, shown: Iterable[str]) -> Session:
-        """Makes a session from all facts that its log has now, which shows certain turns.
+        """Make a session from all facts that its log has now, which shows certain turns.
 
         It may take more of them; `end_plan` is to be called behind the last.
 
@@ -202,7 +202,7 @@ class States:
         return session
 
     async def _rest(self, session: Session, durable: int = 0) -> Session:
-        """Takes the facts that are missing; turns that leave on the way are stored, if many."""
+        """Take the facts that are missing; turns that leave on the way are stored, if many."""
         screen = session.screen
         async with aclosing(self.follow(session)) as pieces:
             async for _ in pieces:
@@ -211,14 +211,14 @@ class States:
         return session
 
     async def store_turns(self, head: Head, sequence: int, turns: list[PastTurn]) -> None:
-        """Stores turns that left; a failure costs only time."""
+        """Store turns that left; a failure costs only time."""
         try:
             await self.archive.save(head, sequence, turns)
         except StoreError as error:
             logger.warning("turns of session %s are not stored: %s", head.session_id, error)
 
     async def follow(self, session: Session) -> AsyncGenerator[None]:
-        """Takes the facts behind what a session was made of, piece by piece, to the end.
+        """Take the facts behind what a session was made of, piece by piece, to the end.
 
         Raises:
             StoreError: As `read`.
@@ -240,7 +240,7 @@ class States:
                 await asyncio.sleep(0)
 
     async def _page(self, session_id: str, after: int) -> list[tuple[int, bytes]]:
-        """Gives the next facts, up to one that is known not to be readable."""
+        """Return the next facts, up to one that is known not to be readable."""
         unreadable, most = self._unreadable.get(session_id), PAGE
         if unreadable is not None:
             most = min(PAGE, unreadable.after - after)
@@ -263,11 +263,11 @@ class States:
     # -- storing ---------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begins to store states behind the log."""
+        """Begin to store states behind the log."""
         self.service.start()
 
     async def aclose(self) -> None:
-        """Stores the states of what is in memory, for a bounded time, and ends. All is written."""
+        """Store the states of what is in memory, for a bounded time, and end. All is written."""
         await self.service.aclose()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_S):
@@ -277,11 +277,11 @@ class States:
                         await self._keep(live, SHORT)
 
     def rest(self, live: LiveSession) -> None:
-        """Takes note that a session left the memory: its state is stored soon."""
+        """Record that a session left the memory: its state is stored soon."""
         self._rested[live.id] = live
 
     def forget(self, session_id: str) -> None:
-        """Drops what is in memory of a session that is deleted."""
+        """Drop what is in memory of a session that is deleted."""
         for held in (self._stored, self._rested, self._unreadable):
             held.pop(session_id, None)
         self._mended(session_id)
@@ -299,7 +299,7 @@ class States:
             has_freed = frees
 
     async def keep_up(self) -> None:
-        """Stores what is due: of sessions that rest, and of those that grew by many facts.
+        """Store what is due: of sessions that rest, and of those that grew by many facts.
 
         Also of those in memory whose stored state could not be used.
         """
@@ -323,7 +323,7 @@ class States:
             await self._keep(self._rested.pop(next(iter(self._rested))), SHORT)
 
     async def _keep(self, live: LiveSession, least: int) -> None:
-        """Stores a session's state if it has grown by so many facts; a failure costs only time."""
+        """Store a session's state if it has grown by so many facts; a failure costs only time."""
         log = live.session.log
         if log.sealed is not None:
             return

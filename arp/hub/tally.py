@@ -24,17 +24,17 @@ class Tally:
         self._tools = 0
 
     def next_component(self) -> int:
-        """Gives the number of the next component without a name; 1 is the first."""
+        """Return the number of the next component without a name; 1 is the first."""
         self._components += 1
         return self._components
 
     def next_tool(self) -> int:
-        """Gives the number of the next tool call; 1 is the first."""
+        """Return the number of the next tool call; 1 is the first."""
         self._tools += 1
         return self._tools
 
     def add(self, used: JsonObject) -> None:
-        """Adds numbers to what is there; anything else takes its place.
+        """Add numbers to what is there; anything else takes its place.
 
         Raises:
             ResourceLimit: All of it would be more than `MAX_USAGE_BYTES`; nothing changed.

@@ -59,17 +59,17 @@ class TurnName:
         self._told: set[str] = set()
 
     def __str__(self) -> str:
-        """Gives agent, turn and session."""
+        """Return agent, turn and session."""
         return f"agent {self.agent!r} (turn {self.turn_id} of session {self.session_id!r})"
 
     def is_new(self, mistake: str) -> bool:
-        """Tells whether a mistake is to be told: the first time that the turn makes it."""
+        """Return whether a mistake is to be told: the first time that the turn makes it."""
         is_new = mistake not in self._told
         self._told.add(mistake)
         return is_new
 
     def refuse(self, task: asyncio.Task[Any]) -> None:
-        """Logs that it tried to cancel a task that is not its own; once, however many it tries."""
+        """Log that it tried to cancel a task that is not its own; once, however many it tries."""
         if self.is_new("cancelled others"):
             logger.warning(
                 "%s cancelled task %s, which is not its own; such tasks go on. "
@@ -94,7 +94,7 @@ class ServerTask(OwnedTask[T]):
     """A task that only the server, or the turn that runs in it, can cancel."""
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Cancels the task, as `asyncio.Task.cancel`; refuses if another turn's code asks for it.
+        """Cancel the task, as `asyncio.Task.cancel`; refuse if another turn's code asks for it.
 
         Returns:
             Whether the task will be cancelled.
@@ -106,14 +106,14 @@ class ServerTask(OwnedTask[T]):
         return False
 
     def stop(self) -> None:
-        """Cancels the task, also where an agent has asked the server for it in the proper way."""
+        """Cancel the task, also where an agent has asked the server for it in the proper way."""
         super().cancel()
 
 
 def start_task(
     work: Coroutine[Any, Any, T], name: str, owner: TurnName | None = None
 ) -> ServerTask[T]:
-    """Starts a task of the server, or with an owner the one that runs a turn."""
+    """Start a task of the server, or with an owner the one that runs a turn."""
     task = ServerTask(work, loop=asyncio.get_running_loop(), name=name)
     if owner is not None:
         task.owner = owner
@@ -163,22 +163,22 @@ class Service:
 
     @property
     def is_running(self) -> bool:
-        """Tells whether its task runs now."""
+        """Whether its task runs now."""
         return self._task is not None and not self._task.done()
 
     @property
     def is_open(self) -> bool:
-        """Tells whether it runs, or will run again by itself."""
+        """Whether it runs, or will run again by itself."""
         return not (self._is_closed or self._is_broken)
 
     def start(self) -> None:
-        """Starts it."""
+        """Start it."""
         self._is_closed = False
         self._task = start_task(self._run(), self.name)
         self._task.add_done_callback(self._ended)
 
     async def aclose(self) -> None:
-        """Ends it."""
+        """End it."""
         self._is_closed = True
         task, self._task = self._task, None
         if task is not None:

@@ -140,7 +140,7 @@ class ToolCall:
         return allowed is True
 
     def _why_not(self) -> str:
-        """Gives what was said with the newest no to a question of this call."""
+        """Return what was said with the newest no to a question of this call."""
         turn = self._session.screen.turns[self._turn_id]
         asked = [name for name, one in turn.permissions.items() if one.call_id == self.call_id]
         for echo in reversed(turn.inputs):
@@ -151,7 +151,7 @@ class ToolCall:
         return ""
 
     async def settle(self) -> None:
-        """Keeps a large result beside the ledger.
+        """Keep a large result beside the ledger.
 
         Cancel: Safe; the tool ends as cancelled then, its result is lost.
         """
@@ -168,7 +168,7 @@ class ToolCall:
             self._session.seen.remember_files([kept.output_ref])
 
     def fail(self, message: str) -> NoReturn:
-        """Ends the tool as failed, and shows why.
+        """End the tool as failed, and show why.
 
         Args:
             message: What went wrong, for those who watch.
@@ -195,7 +195,7 @@ class ToolCall:
 
 
 def _as_json(args: Json) -> str:
-    """Gives arguments as JSON; a string that is JSON already stays as it is."""
+    """Return arguments as JSON; a string that is JSON already stays as it is."""
     if isinstance(args, str) and _is_json(text := well_formed(args)):
         return text
     try:
@@ -205,7 +205,7 @@ def _as_json(args: Json) -> str:
 
 
 def _repr(value: object) -> str:
-    """Gives the `repr` of a value; of one that has none, its type."""
+    """Return the `repr` of a value; of one that has none, its type."""
     try:
         return well_formed(repr(value))
     except Exception:  # noqa: BLE001 - it is the code of whoever wrote the type

@@ -25,17 +25,17 @@ MOST_NAMES = 4
 
 
 def traced(outbox: Outbox, viewer_id: str, encoding: Encoding) -> Outbox:
-    """Gives an outbox that logs what it sends, where somebody wants to read that; else itself."""
+    """Return an outbox that logs what it sends, where somebody wants to read that; else itself."""
     return _Traced(outbox, viewer_id, encoding) if is_tracing() else outbox
 
 
 def is_tracing() -> bool:
-    """Tells whether every frame is to be logged."""
+    """Return whether every frame is to be logged."""
     return logger.isEnabledFor(logging.DEBUG)
 
 
 def log_received(viewer_id: str, events: Sequence[AgentEvent], size: int) -> None:
-    """Logs a frame that came in."""
+    """Log a frame that came in."""
     shown = _names([_event(event) for event in events])
     logger.debug("renderer %s < %s, %d bytes", viewer_id, shown, size)
 
@@ -97,7 +97,7 @@ class _Traced:
 
 
 def _described(frame: bytes, encoding: Encoding) -> list[str]:
-    """Gives type and place of each message in a frame of ours."""
+    """Return type and place of each message in a frame of ours."""
     message: Any
     if encoding == "json":
         message = msgspec.json.decode(frame)
@@ -107,7 +107,7 @@ def _described(frame: bytes, encoding: Encoding) -> list[str]:
 
 
 def _one(message: dict[str, Any]) -> str:
-    """Gives for instance `delta seq=7 turn=t1`."""
+    """Return for instance `delta seq=7 turn=t1`."""
     named = (("seq", message.get("seq")), ("turn", message.get("turn_id")))
     shown = [f"{name}={value}" for name, value in named if value is not None]
     if message["type"] == "error":

@@ -172,7 +172,7 @@ class Turn:
 
     @must_await("turn.read_file")
     async def read_file(self, ref: FileRef) -> bytes:
-        """Gives the content of an uploaded file.
+        """Return the content of an uploaded file.
 
         Raises:
             UnknownObject: There is no such file (any more).
@@ -184,7 +184,7 @@ class Turn:
     async def save_file(
         self, name: str, content: bytes | os.PathLike[str], mime: str = ""
     ) -> FileRef:
-        """Keeps a file beside the ledger, for `ui.image`, a link, or later turns of this session.
+        """Keep a file beside the ledger, for `ui.image`, a link, or later turns of this session.
 
         Args:
             name: As people see it; no path.
@@ -209,12 +209,12 @@ class Turn:
         return ref
 
     def file_url(self, ref: FileRef) -> str:
-        """Gives the address of a file of this session, below that of the server."""
+        """Return the address of a file of this session, below that of the server."""
         check_kind(ref, FileRef, "ref")
         return blob_path(self.session_id, ref.sha256, ref.name)
 
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
-        """Gives what was said before this turn: ("user" | "assistant", text), oldest first.
+        """Return what was said before this turn: ("user" | "assistant", text), oldest first.
 
         Only what was said in its own thread.
 
@@ -258,7 +258,7 @@ class Turn:
     # -- saying and showing ----------------------------------------------------------------------
 
     async def say(self, text: str) -> None:
-        """Adds text to the turn's output; everyone sees it as soon as the ledger has it.
+        """Add text to the turn's output; everyone sees it as soon as the ledger has it.
 
         Cancel: Safe; a text of up to `MAX_UNWRITTEN` characters is said, of a longer one a part.
         """
@@ -287,7 +287,7 @@ class Turn:
             await self._host.room()
 
     def think(self, text: str) -> None:
-        """Adds to the turn's thinking, which only renderers that ask for it show."""
+        """Add to the turn's thinking, which only renderers that ask for it show."""
         self._session.check_running(self.id)
         text = well_formed(text)
         if text:
@@ -297,7 +297,7 @@ class Turn:
     def show(
         self, *components: Shown | Iterable[Shown], surface: str = "main", tool: str | None = None
     ) -> str:
-        """Shows components at the end of the output, or in the place of those with their ids.
+        """Show components at the end of the output, or in the place of those with their ids.
 
         Args:
             components: In order, also in lists; a text is shown as it is. Without an id they get
@@ -320,11 +320,11 @@ class Turn:
         return named[-1].id if named else ""
 
     def patch(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
-        """Sets a property of a component: `turn.patch("chart", "props.title", "Sales")`."""
+        """Set a property of a component: `turn.patch("chart", "props.title", "Sales")`."""
         self._change(surface, Update(target, path, value))
 
     def append(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
-        """Extends a string, or an array by the items of an array."""
+        """Extend a string, or an array by the items of an array."""
         self._change(surface, Append(target, path, value))
 
     def insert(
@@ -335,28 +335,28 @@ class Turn:
         parent: str | None = None,
         surface: str = "main",
     ) -> str:
-        """Puts a component behind another (`None`: first), or last; into the group `parent`."""
+        """Put a component behind another (`None`: first), or last; into the group `parent`."""
         named = self._named(component, "turn.insert")
         self._change(surface, Insert(named, after, parent))
         return named.id
 
     def remove(self, target: str, *, surface: str = "main") -> None:
-        """Takes a component away, with its children."""
+        """Take a component away, with its children."""
         self._change(surface, Remove(target))
 
     def replace(self, target: str, component: Component, *, surface: str = "main") -> str:
-        """Puts another component in the place of one."""
+        """Put another component in the place of one."""
         named = self._named(component, "turn.replace")
         self._change(surface, Replace(target, named))
         return named.id
 
     def reorder(self, target: str, after: str | None, *, surface: str = "main") -> None:
-        """Moves a component behind another of the same list; `None`: first."""
+        """Move a component behind another of the same list; `None`: first."""
         self._change(surface, Reorder(target, after))
 
     @asynccontextmanager
     async def frame(self) -> AsyncIterator[None]:
-        """Makes one commit of everything inside; if the inside raises, none of it is shown."""
+        """Make one commit of everything inside; if the inside raises, none of it is shown."""
         self._settle()
         self._frames += 1
         try:
@@ -372,7 +372,7 @@ class Turn:
 
     @asynccontextmanager
     async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
-        """Shows that a tool runs, and how it ended.
+        """Show that a tool runs, and how it ended.
 
         Args:
             name: Of the tool.
@@ -407,7 +407,7 @@ class Turn:
 
     @must_await("turn.ask")
     async def ask(self, component: Component, *, surface: str = "main") -> Json:
-        """Shows an input component and waits until somebody answers it, on any renderer.
+        """Show an input component and wait until somebody answers it, on any renderer.
 
         Returns:
             A form: `dict` of its fields. A confirm: `bool`. Choices: the value, or the list of
@@ -454,7 +454,7 @@ class Turn:
         return answer
 
     def _waiting_for(self, action_id: str) -> asyncio.Future[Json]:
-        """Gives the future of an answer; a new one where a cancel has ended the first."""
+        """Return the future of an answer; a new one where a cancel has ended the first."""
         future = self._waiting[action_id]
         if future.cancelled():
             future = self._waiting[action_id] = asyncio.get_running_loop().create_future()
@@ -464,7 +464,7 @@ class Turn:
     async def confirm(
         self, title: str, message: str | None = None, *, id: str = "", **more: Unpack[Confirming]
     ) -> bool:
-        """Asks yes or no: `await turn.confirm("Delete?", "12 rows", destructive=True)`.
+        """Ask yes or no: `await turn.confirm("Delete?", "12 rows", destructive=True)`.
 
         Raises:
             ArpError: As `ask`.
@@ -474,7 +474,7 @@ class Turn:
         return bool(await self.ask(Component(id, "confirm", given)))
 
     def shown_as(self, component_id: str, *, surface: str = "main") -> dict[str, str]:
-        """Tells as what each renderer shows a component: `native`, or a simpler type.
+        """Return as what each renderer shows a component: `native`, or a simpler type.
 
         A renderer that acknowledges what it has drawn may say that it could not draw it so:
         `fallback` or `failed`.
@@ -508,11 +508,11 @@ class Turn:
 
     @property
     def has_pending(self) -> bool:
-        """Tells whether something waits to be committed."""
+        """Whether something waits to be committed."""
         return bool(self._pending)
 
     def flush(self) -> None:
-        """Commits what is pending; a refusal is kept for the agent's next await."""
+        """Commit what is pending; a refusal is kept for the agent's next await."""
         if self._frames or not self._pending:
             return
         pending, self._pending = self._pending, {}
@@ -523,7 +523,7 @@ class Turn:
                 self._failed = self._failed or error
 
     def finish(self) -> None:
-        """Commits the rest, and records the state; raises what was refused."""
+        """Commit the rest, and record the state; raise what was refused."""
         self._frames = 0
         self._settle()
         self.record_state()
@@ -548,13 +548,13 @@ class Turn:
         self._changed()
 
     def resolve(self, action_id: str, value: Json) -> None:
-        """Hands an answer to the `ask` that waits for it."""
+        """Hand an answer to the `ask` that waits for it."""
         if action_id in self._waiting and not (future := self._waiting_for(action_id)).done():
             future.set_result(value)
 
     @property
     def is_waiting(self) -> bool:
-        """Tells whether the agent waits for an answer."""
+        """Whether the agent waits for an answer."""
         return bool(self._waiting)
 
     # -- inside ----------------------------------------------------------------------------------
@@ -589,7 +589,7 @@ class Turn:
         self._gather(surface, PatchChange([_copied(op)]))
 
     def _named(self, component: Component, where: str) -> Component:
-        """Gives a copy that shares nothing with the author's, in which everything has an id."""
+        """Return a copy that shares nothing with the author's, in which everything has an id."""
         if not isinstance(component, Component):
             what = type(component).__name__
             raise InvalidComponent(f"{where}: expected a component, got {what}; ui.text(…) is one")
@@ -616,7 +616,7 @@ class Turn:
 
 
 def _name(text: str, what: str) -> str:
-    """Gives a name as a plain text; one that is empty names nothing."""
+    """Return a name as a plain text; one that is empty names nothing."""
     formed = well_formed(text)
     if not formed:
         raise ValueError(f"{what}: expected a name, got an empty text")
@@ -624,14 +624,14 @@ def _name(text: str, what: str) -> str:
 
 
 def _running_task() -> asyncio.Task[Any]:
-    """Gives the task that runs. In a variable it would keep its own traceback, and so a session."""
+    """Return the current task. A variable with it would keep its traceback, and so a session."""
     task = asyncio.current_task()
     assert task is not None
     return task
 
 
 def _cancel_again(task: asyncio.Task[Any], requests: int) -> None:
-    """Repeats a cancel that an `ask` did not pass on, unless the timeout that sent it is over.
+    """Repeat a cancel that an `ask` did not pass on, unless the timeout that sent it is over.
 
     Args:
         task: Whose `ask` got the cancel.
@@ -643,12 +643,12 @@ def _cancel_again(task: asyncio.Task[Any], requests: int) -> None:
 
 
 def _copied(value: T) -> T:
-    """Gives a deep copy as plain values; refuses at once what cannot be written as JSON."""
+    """Return a deep copy as plain values; refuse at once what cannot be written as JSON."""
     return msgspec.json.decode(encoded(value), type=type(value))
 
 
 def _each(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:
-    """Gives components one by one, those in lists too; what is neither is left to be refused."""
+    """Return components one by one, those in lists too; what is neither is left to be refused."""
     for given in shown:
         is_one = isinstance(given, Component | str | bytes | Mapping)
         several: Iterable[Any] = [given] if is_one or not isinstance(given, Iterable) else given

@@ -32,20 +32,20 @@ class Outbox(Protocol):
     """Where a transport takes frames. Nothing here waits."""
 
     def send(self, frames: list[bytes]) -> None:
-        """Sends frames in order, or keeps them until it can."""
+        """Send frames in order, or keep them until it can."""
 
     def send_first(self, frame: bytes) -> None:
-        """Sends a frame before those that wait; of several such only the newest waits."""
+        """Send a frame before those that wait; of several such only the newest waits."""
 
     @property
     def buffered(self) -> int:
         """Bytes that wait, without those that the transport has."""
 
     def waiting(self) -> list[bytes]:
-        """Gives the frames that these bytes are of; renderers may wait for the very same ones."""
+        """Return the frames that these bytes are of; renderers may wait for the very same ones."""
 
     def close(self, code: int, reason: str) -> None:
-        """Ends the connection, with a WebSocket close code (protocol.md 6)."""
+        """End the connection, with a WebSocket close code (protocol.md 6)."""
 
 
 class About(Struct):
@@ -78,7 +78,7 @@ class Conversation(Protocol):
         """Is called once, when frames can be sent."""
 
     async def receive(self, frame: bytes | str, /) -> None:
-        """Takes one frame. Never raises for what is in it."""
+        """Take one frame. Never raises for what is in it."""
 
     def closed(self) -> None:
         """Is called once, when the connection is gone."""
@@ -140,7 +140,7 @@ class Viewer:
         return FrameGroup(self.profile, self.encoding, self.part, self.profile.takes("batch"))
 
     def tell(self, message: AgentMessage) -> None:
-        """Sends one message to this renderer alone."""
+        """Send one message to this renderer alone."""
         self.outbox.send(encoded(message, self.group))
 
     def drained(self) -> None:
@@ -150,7 +150,7 @@ class Viewer:
             self.live.delivery.drained(self)
 
     def acknowledge(self, seq: int, presented: Mapping[str, Presented] | None = None) -> None:
-        """Takes note of the last commit that the renderer has displayed, and how it did."""
+        """Record the last commit that the renderer has displayed, and how it did."""
         if self.unacknowledged is None:
             return
         if presented and self.live is not None:
@@ -162,12 +162,12 @@ class Viewer:
         self.drained()
 
     def count(self, commits: Sequence[int]) -> None:
-        """Takes note of commits that are on their way to it."""
+        """Record commits that are on their way to it."""
         if self.unacknowledged is not None:
             self.unacknowledged.extend(commits)
 
     def keeps_up(self, high_water_bytes: int, max_pending_commits: int) -> bool:
-        """Tells whether it can take more now."""
+        """Return whether it can take more now."""
         if self.outbox.buffered > high_water_bytes:
             return False
         return self.unacknowledged is None or len(self.unacknowledged) < max_pending_commits

@@ -35,17 +35,17 @@ class Rounds:
 
     @property
     def is_under_way(self) -> bool:
-        """Tells whether a write has begun and not ended."""
+        """Whether a write has begun and not ended."""
         return self.ended < self.begun
 
     def end(self) -> None:
-        """Ends the write that is under way, if one is, and tells those who wait."""
+        """End the write that is under way, if one is, and tell those who wait."""
         self.ended = self.begun
         event, self._event = self._event, asyncio.Event()
         event.set()
 
     async def next(self) -> None:
-        """Waits until `end` is called."""
+        """Wait until `end` is called."""
         await self._event.wait()
 
 
@@ -74,23 +74,23 @@ class Writer:
         """Is told each row that is new or has changed, once durable."""
 
     def start(self) -> None:
-        """Begins to write."""
+        """Begin to write."""
         self.service.start()
 
     async def aclose(self) -> None:
-        """Writes what is left, then ends."""
+        """Write what is left, then end."""
         while self.service.is_open and (self._dirty or self._rounds.is_under_way):
             await self.turnover()
         await self.service.aclose()
 
     def mark(self, live: LiveSession) -> None:
-        """Takes a session into the next write."""
+        """Take a session into the next write."""
         if not self._dirty:
             self._wake.set()
         self._dirty.append(live)
 
     async def turnover(self) -> None:
-        """Waits until a write that takes what is recorded now has been delivered, or has failed."""
+        """Wait until a write that takes what is recorded now has been delivered, or has failed."""
         rounds = self._rounds
         mine = rounds.begun + (1 if self._dirty else 0)
         while rounds.ended < mine:
@@ -98,7 +98,7 @@ class Writer:
             await rounds.next()
 
     async def room(self) -> None:
-        """Waits until what is recorded now is on its way to the disk."""
+        """Wait until what is recorded now is on its way to the disk."""
         self._wake.set()
         await self._rounds.next()
 
@@ -143,7 +143,7 @@ class Writer:
                 self.listing.changed(append.meta)
 
     def _append_of(self, one: Gathered, at: str) -> Append:
-        """Gives what one session has for a write."""
+        """Return what one session has for a write."""
         live, batch = one.live, one.batch
         if isinstance(batch, TextBatch):
             return Append(live.id, one.expected, batch.facts)
@@ -153,7 +153,7 @@ class Writer:
         return Append(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
 
     async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
-        """Makes facts durable; gives the sessions that were refused, with why.
+        """Make facts durable; return the sessions that were refused, with why.
 
         A call is stored whole or not at all. So when one session is at fault, each goes alone, and
         takes no other with it.
@@ -192,7 +192,7 @@ class Writer:
 
 
 def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:
-    """Gives the session's row when something in it changed that lists and recovery need.
+    """Return the session's row when something in it changed that lists and recovery need.
 
     A name or a pin is no news of what was said: such a row keeps its place.
     """

@@ -42,7 +42,7 @@ class ChainBroken(LocalError):
 
 
 def genesis(session_id: str, epoch: str) -> bytes:
-    """Gives the hash that stands before the first fact of one life of a session's log.
+    """Return the hash that stands before the first fact of one life of a session's log.
 
     Args:
         session_id: Of the session.
@@ -53,7 +53,7 @@ def genesis(session_id: str, epoch: str) -> bytes:
 
 
 def link(previous: bytes, fact: bytes) -> bytes:
-    """Gives the hash of a fact, which covers everything before it.
+    """Return the hash of a fact, which covers everything before it.
 
     Args:
         previous: Of the fact before, or `genesis`.
@@ -63,7 +63,7 @@ def link(previous: bytes, fact: bytes) -> bytes:
 
 
 def links(previous: bytes, facts: Iterable[bytes]) -> Iterator[bytes]:
-    """Gives the hash of each fact, in order.
+    """Return the hash of each fact, in order.
 
     Args:
         previous: Of the fact before the first, or `genesis`.
@@ -75,7 +75,7 @@ def links(previous: bytes, facts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def head(previous: bytes, facts: Iterable[bytes]) -> bytes:
-    """Gives the hash of the last fact; `previous` if there is none."""
+    """Return the hash of the last fact; `previous` if there is none."""
     for fact in facts:
         previous = sha256(previous + fact).digest()
     return previous
@@ -84,7 +84,7 @@ def head(previous: bytes, facts: Iterable[bytes]) -> bytes:
 def first_break(
     previous: bytes, facts: Iterable[bytes], hashes: Sequence[bytes], first: int = 1
 ) -> int | None:
-    """Gives the first sequence at which facts are not those whose hashes were kept.
+    """Return the first sequence at which facts are not those whose hashes were kept.
 
     Args:
         previous: The hash before the first fact, from where it can be believed; `genesis`.

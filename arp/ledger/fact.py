@@ -78,7 +78,7 @@ _decoder = msgspec.json.Decoder(Fact)
 
 
 def encode(fact: Fact) -> bytes:
-    """Gives the fact as one JSON object in the profile's spelling, without what does not apply.
+    """Return the fact as one JSON object in the profile's spelling, without what does not apply.
 
     The answer is one line unless a `msgspec.Raw` in the payload has line breaks of its own.
     """
@@ -86,7 +86,7 @@ def encode(fact: Fact) -> bytes:
 
 
 def decode(data: bytes) -> Fact:
-    """Reads a fact that this or a newer version wrote; fields that are not known are passed over.
+    """Read a fact that this or a newer version wrote; fields that are not known are passed over.
 
     Raises:
         msgspec.DecodeError: Not JSON, or a required field is missing or of another type

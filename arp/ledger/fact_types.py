@@ -156,7 +156,7 @@ def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:
 
 
 def unknown_type(name: str) -> str:
-    """Says that there is no such type, and which is nearest."""
+    """Say that there is no such type, and which is nearest."""
     near = get_close_matches(name, REQUIRED_IDS, n=1, cutoff=0.0)
     return f"profile validation failed: no type {name!r:.80}; the nearest is {near[0]}"
 

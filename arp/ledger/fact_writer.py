@@ -26,7 +26,7 @@ class FactWriter:
     def fact(
         self, at: str, sequence: int, type_name: str, payload: JsonObject, ids: Mapping[str, Json]
     ) -> bytes:
-        """Gives a fact, encoded.
+        """Return a fact, encoded.
 
         Args:
             at: RFC 3339.
@@ -62,7 +62,7 @@ class FactWriter:
         text: str,
         thread_id: str | None = None,
     ) -> bytes:
-        """Gives the fact of a text, the same bytes as `fact` with a payload of `{"text": …}`.
+        """Return the fact of a text, the same bytes as `fact` with a payload of `{"text": …}`.
 
         Args:
             at: RFC 3339.

@@ -180,7 +180,7 @@ class Row(Struct, frozen=True):
 
 @cache
 def row(fact_type: str) -> Row:
-    """Gives what the table says of a type.
+    """Return what the table says of a type.
 
     Raises:
         ProfileViolation: There is no such type.

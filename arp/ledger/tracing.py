@@ -47,7 +47,7 @@ class Trace(Struct, frozen=True):
 
 
 def read_traceparent(text: str | None) -> Caller | None:
-    """Reads a `traceparent`; `None` if it is missing or not one, which is passed over.
+    """Read a `traceparent`; `None` if it is missing or not one, which is passed over.
 
     Source: W3C Trace Context, 3.2: of a later version what is known is read.
     """
@@ -101,6 +101,6 @@ def trace_of(submitted: Fact, epoch: str) -> Trace:
 
 
 def hex_id(digits: int, *parts: str) -> str:
-    """Gives an id for what has these names; never all zeros."""
+    """Return an id for what has these names; never all zeros."""
     text = "\0".join(parts)
     return sha256(text.encode()).hexdigest()[:digits]

@@ -67,7 +67,7 @@ class AgentConnection:
         self._rejected = 0
 
     def receive(self, frame: bytes | str) -> list[AgentEvent]:
-        """Takes one frame and gives what it means, in order.
+        """Take one frame and return what it means, in order.
 
         Args:
             frame: One WebSocket message, line, or body; `str` where the transport knows it is text.

@@ -59,7 +59,7 @@ def hello_frame(
     takes_input: bool = True,
     app: AppInfo = NO_APP,
 ) -> bytes:
-    """Gives the first frame of a connection, made once for all."""
+    """Return the first frame of a connection, made once for all."""
     return recode(encode_json(agent_hello(limits, commands, takes_input, app)), encoding)
 
 
@@ -69,7 +69,7 @@ def agent_hello(
     takes_input: bool = True,
     app: AppInfo = NO_APP,
 ) -> AgentHello:
-    """Gives the first message on every connection; without input, without that feature."""
+    """Return the first message on every connection; without input, without that feature."""
     return AgentHello(
         capabilities=AgentCapabilities(
             components=list(VERSIONS),

@@ -74,7 +74,7 @@ VERSIONS: Mapping[str, int] = MappingProxyType({spec.name: spec.version for spec
 
 
 def asks(type_name: str, props: JsonObject) -> bool:
-    """Tells whether a component may be a question that stays open until it is answered.
+    """Return whether a component may be a question that stays open until it is answered.
 
     Args:
         type_name: Its type; a custom one may be.
@@ -87,7 +87,7 @@ def asks(type_name: str, props: JsonObject) -> bool:
 
 
 def chain(type_name: str) -> tuple[str, ...]:
-    """Gives a core type and what it falls back to, in declared order, ending in `text`.
+    """Return a core type and what it falls back to, in declared order, ending in `text`.
 
     Raises:
         KeyError: The type is not in the catalog.
@@ -99,7 +99,7 @@ def chain(type_name: str) -> tuple[str, ...]:
 
 
 def is_custom(type_name: str) -> bool:
-    """Tells whether a name has the form `x-{vendor}-{name}` or `s-{name}`.
+    """Return whether a name has the form `x-{vendor}-{name}` or `s-{name}`.
 
     Lower case letters, digits and single hyphens, up to 64 characters.
     """

@@ -34,12 +34,12 @@ _encode_msgpack = msgspec.msgpack.Encoder().encode
 
 
 def encode_json(message: object) -> bytes:
-    """Gives a message (or a list of them) as JSON without line breaks."""
+    """Return a message (or a list of them) as JSON without line breaks."""
     return _encode_json(message)
 
 
 def recode(frame: bytes, encoding: Encoding) -> bytes:
-    """Gives a JSON frame in another encoding."""
+    """Return a JSON frame in another encoding."""
     if encoding == "json":
         return frame
     plain = msgspec.json.decode(frame)
@@ -78,7 +78,7 @@ class Decoder(Generic[M]):
         self._json = msgspec.json.Decoder(union)
 
     def decode(self, frame: bytes) -> list[M]:
-        """Reads one frame, all or nothing; messages of a type that is not known are passed over.
+        """Read one frame, all or nothing; messages of a type that is not known are passed over.
 
         Returns:
             The messages in order; one, unless the frame is an array.
@@ -97,7 +97,7 @@ class Decoder(Generic[M]):
         return out
 
     def read(self, frame: bytes) -> list[M | Refused]:
-        """Reads one frame, each message of it by itself.
+        """Read one frame, each message of it by itself.
 
         Returns:
             The messages in order, and why the others were refused.
@@ -117,7 +117,7 @@ class Decoder(Generic[M]):
             raise self._broken(error) from None
 
     def _message(self, data: bytes, where: str) -> M | Refused:
-        """Reads one message in JSON or MessagePack."""
+        """Read one message in JSON or MessagePack."""
         if self.encoding == "msgpack":
             plain = msgspec.msgpack.decode(data)
             check_plain_json(plain, "message")
@@ -187,17 +187,17 @@ _BROKEN = (
 
 
 def _is_written_so(value: object, data: bytes) -> bool:
-    """Tells whether JSON is what our own encoder writes for a value; then no key stands twice."""
+    """Return whether JSON is what our own encoder writes for a value; then no key stands twice."""
     return _encode_json(value) == data
 
 
 def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
-    """Reads what renderers send; an array of it has at most `MAX_BATCH` messages."""
+    """Read what renderers send; an array of it has at most `MAX_BATCH` messages."""
     return Decoder(encoding, RendererMessage, is_bounded=True)
 
 
 def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:
-    """Reads what the agent side sends."""
+    """Read what the agent side sends."""
     return Decoder(encoding, AgentMessage)
 
 
@@ -223,7 +223,7 @@ class PlaceTold(NamedTuple):
 
 
 def place_of(frame: bytes) -> PlaceTold:
-    """Tells where a renderer stands after a JSON frame, for transports that name places."""
+    """Return where a renderer stands after a JSON frame, for transports that name places."""
     placed = _PLACED.decode(frame)
     epoch, seq, is_between = None, None, False
     for one in placed if isinstance(placed, list) else [placed]:

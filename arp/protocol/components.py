@@ -105,7 +105,7 @@ class CodeBlockProps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     tabs: tuple[CodeTab, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses a block with nothing in it."""
+        """Refuse a block with nothing in it."""
         if self.code is None and not self.tabs:
             raise ValueError("needs code or tabs")
 

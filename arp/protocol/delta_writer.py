@@ -18,7 +18,7 @@ class DeltaWriter:
     def delta(
         self, seq: int, turn_id: str, text: str, target: str | None = None, kind: str | None = None
     ) -> bytes:
-        """Gives the same bytes as `encode_json(Delta(…))`.
+        """Return the same bytes as `encode_json(Delta(…))`.
 
         Args:
             seq: Its place in the session.

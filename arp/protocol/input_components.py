@@ -65,7 +65,7 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     validation: Validation | None = None
 
     def __post_init__(self) -> None:
-        """Refuses what would be ignored: options or bounds that its kind does not have."""
+        """Refuse what would be ignored: options or bounds that its kind does not have."""
         if (self.field_type == "select") != bool(self.options):
             raise ValueError(
                 "a select field needs options"
@@ -99,7 +99,7 @@ class FormProps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     answer: Json = None
 
     def __post_init__(self) -> None:
-        """Refuses two fields of one name."""
+        """Refuse two fields of one name."""
         names = [field.name for field in self.fields]
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)

@@ -39,7 +39,7 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
 
 
 def count_values(value: Json) -> int:
-    """Counts the values in plain JSON over all levels, itself included."""
+    """Count the values in plain JSON over all levels, itself included."""
     count, level = 0, [value]
     while level:
         count += len(level)
@@ -54,7 +54,7 @@ _KINDS = _SCALARS | {list, dict}
 
 
 def _is_plain(value: Json, depth: int) -> bool:
-    """Tells what `_refuse` would refuse, without saying where.
+    """Return what `_refuse` would refuse, without saying where.
 
     It looks at one level of nesting after the other: a level costs a few calls however many values
     it has, since a peer may send a million of them.

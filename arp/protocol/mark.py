@@ -57,12 +57,12 @@ class Marks:
         self._left: list[tuple[Node, str | None]] = []
 
     def add(self, mark: Mark) -> None:
-        """Keeps a mark at its place; those before all output stay there, and need no keeping."""
+        """Keep a mark at its place; those before all output stay there, and need no keeping."""
         if mark.behind.component is not None:
             self._by_root.setdefault(mark.behind.component, []).append(mark)
 
     def leave(self, root: Node, heir: str | None) -> None:
-        """Takes note that a root component leaves its place; `heir` gets its marks, if it is gone.
+        """Record that a root component leaves its place; `heir` gets its marks, if it is gone.
 
         Args:
             root: The component.
@@ -72,7 +72,7 @@ class Marks:
             self._left.append((root, heir))
 
     def drop(self, marks: Iterable[Mark]) -> None:
-        """Forgets marks whose turn is no longer kept."""
+        """Forget marks whose turn is no longer kept."""
         for mark in marks:
             name = mark.behind.component
             here = self._by_root.get(name) if name is not None else None
@@ -82,11 +82,11 @@ class Marks:
                     del self._by_root[name]
 
     def stay(self) -> None:
-        """Forgets what was to leave: the change is not made."""
+        """Forget what was to leave: the change is not made."""
         self._left.clear()
 
     def settle(self, nodes: Mapping[str, Node]) -> None:
-        """Hands on the marks of those that left; who left and came back has moved, and keeps them.
+        """Hand on the marks of those that left; who left and came back has moved, and keeps them.
 
         Args:
             nodes: What is there after the change.
@@ -106,7 +106,7 @@ class Marks:
 
 
 def end_of(root: Node) -> Behind:
-    """Gives the place behind a root component as it is now; text may still join a text part."""
+    """Return the place behind a root component as it is now; text may still join a text part."""
     if "/" not in root.id:
         return Behind(root.id)
     root.join()
@@ -127,7 +127,7 @@ class Piece(NamedTuple):
 def pieces_of(
     output: Sequence[Component], parts: frozenset[str], marks: Iterable[Mark]
 ) -> Iterator[Piece]:
-    """Gives a turn's output with its marks in their places.
+    """Return a turn's output with its marks in their places.
 
     Args:
         output: Root components in order.
@@ -150,7 +150,7 @@ def pieces_of(
 
 
 def _cut(index: int, content: str, marks: list[Mark]) -> Iterator[Piece]:
-    """Gives a text part in pieces, with the marks that stand in it between them."""
+    """Return a text part in pieces, with the marks that stand in it between them."""
     start = 0
     for cut, mark in sorted(
         ((_cut_at(mark, content), mark) for mark in marks), key=lambda at: at[0]

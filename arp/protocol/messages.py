@@ -94,7 +94,7 @@ _TOLD_ONCE = frozenset(("delta", "tool_start", "commit", "input"))
 
 
 def is_told_once(type_name: str, turn_id: str | None) -> bool:
-    """Tells whether a message shows twice, or something else, when it is told twice.
+    """Return whether a message shows twice, or something else, when it is told twice.
 
     Without a `seq` of its own such a message leaves a renderer between two places of the log.
     """
@@ -378,7 +378,7 @@ class RendererCapabilities(Struct, frozen=True):
     limits: RendererLimits = RendererLimits()
 
     def versions(self) -> dict[str, int]:
-        """Gives the components with their versions."""
+        """Return the components with their versions."""
         if isinstance(self.components, dict):
             return dict(self.components)
         return dict.fromkeys(self.components, 1)

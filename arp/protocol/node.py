@@ -69,14 +69,14 @@ class Node:
         return 1 if self.parent is None else self.parent.level + 1
 
     def join(self) -> None:
-        """Puts text that was appended into `content`."""
+        """Put text that was appended into `content`."""
         if self.tail:
             content = self.own.get("content", "")
             self.own["content"] = "".join([content, *self.tail])
             self.tail = []
 
     def whole(self, children: Sequence[Component]) -> Component:
-        """Gives the component with children in its props, where its type has any."""
+        """Return the component with children in its props, where its type has any."""
         self.join()
         if not slot_names(self.type):
             return self.component
@@ -97,7 +97,7 @@ class Removed(NamedTuple):
 
 
 def as_object(component: Component) -> JsonObject:
-    """Gives a component as the plain object that stands in its parent's props."""
+    """Return a component as the plain object that stands in its parent's props."""
     plain: JsonObject = {"id": component.id, "type": component.type, "props": component.props}
     if component.version != 1:
         plain["version"] = component.version
@@ -107,7 +107,7 @@ def as_object(component: Component) -> JsonObject:
 
 
 def from_object(plain: JsonObject) -> Component:
-    """Is the inverse of `as_object`, for objects that have been validated."""
+    """Do the inverse of `as_object`, for objects that have been validated."""
     fallback = plain.get("fallback")
     return Component(
         plain["id"],
@@ -119,7 +119,7 @@ def from_object(plain: JsonObject) -> Component:
 
 
 def levels_of(component: Component) -> int:
-    """Counts the levels that a component takes, whether it is shown itself or by a fallback.
+    """Count the levels that a component takes, whether it is shown itself or by a fallback.
 
     Raises:
         InvalidPatch: As `apart`.
@@ -130,7 +130,7 @@ def levels_of(component: Component) -> int:
 
 
 def apart(component: Component) -> tuple[Component, list[Component]]:
-    """Gives a component without its children, and them.
+    """Return a component without its children, and them.
 
     Raises:
         InvalidPatch: What stands where children belong is none, or its fallbacks do not end: the

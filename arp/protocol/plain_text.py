@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def well_formed(text: str) -> str:
-    """Gives a text as a plain `str` without lone surrogates, which models stream now and then.
+    """Return a text as a plain `str` without lone surrogates, which models stream now and then.
 
     A subclass of `str` gives its own characters, whatever its methods make of them: encoders take
     no subclass. Halves that stand side by side become the character that they mean, others U+FFFD.

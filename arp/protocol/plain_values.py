@@ -21,7 +21,7 @@ _MOST_DIGITS = 18
 
 
 def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
-    """Tells what `check_plain_json` would refuse, several times faster, without saying why."""
+    """Return what `check_plain_json` would refuse, several times faster, without saying why."""
     kind = type(value)
     if kind in _ALWAYS_PLAIN:
         return True
@@ -46,7 +46,7 @@ def _all_plain(values: Iterable[Json], depth: int) -> bool:
 
 
 def to_plain(value: Any, where: str, depth: int = MAX_DEPTH) -> Json:
-    """Gives a value as plain JSON that shares no array and no object with it.
+    """Return a value as plain JSON that shares no array and no object with it.
 
     Dates and times become ISO strings; a `Decimal` becomes a number if that is exactly it, else a
     string; NaN becomes `None`, as in tables of measurements; an `Enum` becomes its value; any
@@ -95,7 +95,7 @@ def _container(value: Any, where: str, depth: int) -> Json:
 
 
 def component_to_plain(component: Component, where: str, depth: int = MAX_DEPTH) -> JsonObject:
-    """Gives a component as the plain object that stands in another one's props.
+    """Return a component as the plain object that stands in another one's props.
 
     Raises:
         InvalidComponent: It is none, or there is no JSON for something in it.

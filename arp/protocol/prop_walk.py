@@ -38,7 +38,7 @@ class NoSuchProp(Exception):
 
 @lru_cache(maxsize=_CACHED)
 def type_at(root: Any, segments: Segments) -> Any:
-    """Gives the annotation of what stands at a path below a type.
+    """Return the annotation of what stands at a path below a type.
 
     Args:
         root: A Struct type or another annotation.
@@ -60,13 +60,13 @@ def type_at(root: Any, segments: Segments) -> Any:
 
 
 def normalised(segments: Sequence[str | int]) -> Segments:
-    """Gives a path with every index as 0: all items of an array are of one type."""
+    """Return a path with every index as 0: all items of an array are of one type."""
     return tuple(0 if isinstance(segment, int) else segment for segment in segments)
 
 
 @lru_cache(maxsize=_CACHED)
 def options(annotation: Any) -> tuple[Any, ...]:
-    """Gives the members of a union, bounds stripped; a type that is no union gives itself."""
+    """Return the members of a union, bounds stripped; a type that is no union gives itself."""
     if get_origin(annotation) is Annotated:
         return options(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -76,7 +76,7 @@ def options(annotation: Any) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=_CACHED)
 def bounds(annotation: Any) -> tuple[msgspec.Meta, ...]:
-    """Gives the bounds that stand on a type or on the members of a union."""
+    """Return the bounds that stand on a type or on the members of a union."""
     if get_origin(annotation) is Annotated:
         inner, *marks = get_args(annotation)
         return (*(mark for mark in marks if isinstance(mark, msgspec.Meta)), *bounds(inner))
@@ -86,12 +86,12 @@ def bounds(annotation: Any) -> tuple[msgspec.Meta, ...]:
 
 
 def is_child(annotation: Any) -> bool:
-    """Tells whether a whole component stands there."""
+    """Return whether a whole component stands there."""
     return any(mark is CHILD for mark in bounds(annotation))
 
 
 def item_type(annotation: Any) -> Any | None:
-    """Gives the type of the items if an array can stand there, else `None`."""
+    """Return the type of the items if an array can stand there, else `None`."""
     for option in options(annotation):
         if get_origin(option) is tuple:
             return get_args(option)[0]
@@ -99,7 +99,7 @@ def item_type(annotation: Any) -> Any | None:
 
 
 def names_in(annotation: Any) -> tuple[str, ...]:
-    """Gives the keys that an object there may have."""
+    """Return the keys that an object there may have."""
     return tuple(
         name
         for option in options(annotation)
@@ -109,7 +109,7 @@ def names_in(annotation: Any) -> tuple[str, ...]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Says what somebody who wrote `name` may have meant, beginning with `; `, or nothing."""
+    """Say what somebody who wrote `name` may have meant, beginning with `; `, or nothing."""
     names = list(known)
     close = difflib.get_close_matches(name[:64], names, 1)
     if close:
@@ -120,7 +120,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def map_children(
     annotation: Any, value: Json, where: str, visit: Callable[[Json, str], Json]
 ) -> Json:
-    """Puts `visit(child, where)` in the place of every component that stands directly in a value.
+    """Put `visit(child, where)` in the place of every component that stands directly in a value.
 
     Args:
         annotation: The type of `value`, which fits it.
@@ -154,7 +154,7 @@ def map_children(
 
 @lru_cache(maxsize=_CACHED)
 def child_fields(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Gives the fields of a Struct below which components can stand, with their types."""
+    """Return the fields of a Struct below which components can stand, with their types."""
     return {name: hint for name, hint in _hints(struct).items() if _holds_children(hint)}
 
 

@@ -51,7 +51,7 @@ def explain(error: msgspec.ValidationError, root: Any, where: str, cut: str = ""
 
 
 def kind_of(value: Any) -> str:
-    """Names the kind of a JSON value the way the wire does; other types by their own name."""
+    """Name the kind of a JSON value the way the wire does; other types by their own name."""
     if value is None:
         return "null"
     names = {bool: "boolean", int: "number", float: "number", str: "string"}

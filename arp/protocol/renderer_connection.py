@@ -72,7 +72,7 @@ class RendererConnection:
     # -- out -------------------------------------------------------------------------------------
 
     def hello(self) -> bytes:
-        """Gives the first frame of a connection; what is pending of the one before is dropped."""
+        """Return the first frame of a connection; what is pending of the one before is dropped."""
         self._aside, self._next_epoch = None, self.epoch
         self.screen.drop_pending()
         resume = Resume(self.epoch, self.seq) if self.epoch is not None else None
@@ -87,7 +87,7 @@ class RendererConnection:
         source: str | None = None,
         surface: str = "main",
     ) -> bytes:
-        """Gives the frame of an input, and keeps it until it is acknowledged or refused.
+        """Return the frame of an input, and keep it until it is acknowledged or refused.
 
         Raises:
             InvalidMessage: It holds half a surrogate pair, which no encoding has. It is not kept.
@@ -109,14 +109,14 @@ class RendererConnection:
         return frame
 
     def resend(self) -> list[bytes]:
-        """Gives the frames of every input that is not acknowledged, oldest first."""
+        """Return the frames of every input that is not acknowledged, oldest first."""
         return [
             self._encode(msgspec.structs.replace(message, session_id=self.session_id))
             for message in self.unacknowledged.values()
         ]
 
     def ack(self, seq: int, presented: dict[str, Presented] | None = None) -> bytes:
-        """Gives the frame that says how far this renderer has displayed."""
+        """Return the frame that says how far this renderer has displayed."""
         return self._encode(RendererAck(seq=seq, presented=presented or {}))
 
     def _encode(self, message: object) -> bytes:
@@ -133,7 +133,7 @@ class RendererConnection:
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, frame: bytes | str) -> list[AgentMessage]:
-        """Takes one frame, applies it to the screen, and gives its messages in order.
+        """Take one frame, apply it to the screen, and return its messages in order.
 
         A message of an unknown type is passed over. A frame that cannot be read becomes an
         `ErrorMessage`, and so does, behind it, a commit that cannot be applied. Never raises.
@@ -166,16 +166,16 @@ class RendererConnection:
         return out
 
     def _came_before(self, message: AgentMessage) -> bool:
-        """Tells whether a message stands at a place that was applied (protocol.md 2.3)."""
+        """Return whether a message stands at a place that was applied (protocol.md 2.3)."""
         seq = None if isinstance(message, SessionReady) else getattr(message, "seq", None)
         return seq is not None and self._aside is None and seq <= self.seq
 
     def _go_astray(self) -> None:
-        """Takes note that the screen is not what the agent side takes it to be."""
+        """Record that the screen is not what the agent side takes it to be."""
         self.epoch = self._next_epoch = None
 
     def _miss(self, type_name: str | None) -> None:
-        """Takes care that nothing of a commit shows of which something is missing."""
+        """Take care that nothing of a commit shows of which something is missing."""
         screen = self._aside or self.screen
         if type_name == "commit":
             screen.drop_pending()

@@ -33,7 +33,7 @@ _EMOJI_BASES = frozenset(("So", "Sm", "Po", "Pd", "Nd"))
 
 
 def sanitise(text: str) -> str:
-    r"""Gives `text` with every character visible; newline and tab stay.
+    r"""Return `text` with every character visible; newline and tab stay.
 
     C0 controls become their pictures (ESC is `␛`), all else `<U+202E>`; `\r\n` becomes a newline.
     A joiner or a variation selector stays where it makes an emoji.
@@ -44,7 +44,7 @@ def sanitise(text: str) -> str:
 
 
 def sanitise_line(text: str) -> str:
-    """Gives `text` on one line: as `sanitise`, a newline becomes `␊`, a tab a space."""
+    """Return `text` on one line: as `sanitise`, a newline becomes `␊`, a tab a space."""
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
     return _SUSPECT_IN_LINE.sub(_made_visible, text)
@@ -62,7 +62,7 @@ def escaped_json(text: str) -> str:
 
 
 def is_safe(text: str) -> bool:
-    """Tells whether `sanitise` would leave `text` as it is."""
+    """Return whether `sanitise` would leave `text` as it is."""
     return sanitise(text) == text
 
 

@@ -118,14 +118,14 @@ class Screen:
     # -- reading ---------------------------------------------------------------------------------
 
     def turn(self, turn_id: str) -> TurnScreen:
-        """Gives a turn, which is made if it is new."""
+        """Return a turn, which is made if it is new."""
         found = self.turns.get(turn_id)
         if found is None:
             found = self.turns[turn_id] = TurnScreen(turn_id)
         return found
 
     def output(self, turn_id: str, surface: str = "main") -> list[Component]:
-        """Gives what a turn has shown, in order; its text parts as `text` components.
+        """Return what a turn has shown, in order; its text parts as `text` components.
 
         On surfaces other than `main` there are no turns: all of it is given for every one.
         """
@@ -133,19 +133,19 @@ class Screen:
         return tree.output(_output_of(turn_id, surface)) if tree else []
 
     def text(self, turn_id: str) -> str:
-        """Gives the text parts of a turn, joined."""
+        """Return the text parts of a turn, joined."""
         return "".join(
             part.props["content"] for part in self.output(turn_id) if is_text_part(part, turn_id)
         )
 
     def story(self, turn_id: str) -> list[Piece]:
-        """Gives all of a turn in the order in which it happened: its output, and what is marked."""
+        """Return all of a turn in the order in which it happened: its output and its marks."""
         output, turn = self.output(turn_id), self.turns.get(turn_id)
         parts = frozenset(part.id for part in output if is_text_part(part, turn_id))
         return list(pieces_of(output, parts, turn.marks if turn else ()))
 
     def canonical(self) -> Json:
-        """Gives all that shows as plain JSON, equal for equal screens however they came about."""
+        """Return all that shows as plain JSON, equal for equal screens however they came about."""
         return {
             "turns": {
                 turn.id: {
@@ -179,7 +179,7 @@ class Screen:
     # -- messages --------------------------------------------------------------------------------
 
     def apply(self, message: object, seq: int | None = None) -> InvalidPatch | ResourceLimit | None:
-        """Takes one message of the agent side; what shows nothing is passed over.
+        """Take one message of the agent side; what shows nothing is passed over.
 
         Args:
             message: Any message.
@@ -213,17 +213,17 @@ class Screen:
         return None
 
     def drop_pending(self) -> None:
-        """Forgets what has come without its commit: that will not come."""
+        """Forget what has come without its commit: that will not come."""
         self._pending.clear()
         self._spoiled = False
 
     def spoil_pending(self) -> None:
-        """Takes note that something is missing before the next commit: that shows nothing then."""
+        """Record that something is missing before the next commit: that shows nothing then."""
         self._pending.clear()
         self._spoiled = True
 
     def weigh_pending(self, size: int) -> ResourceLimit | None:
-        """Counts what waits for its commit, in bytes; of too much nothing is kept or shown.
+        """Count what waits for its commit, in bytes; of too much nothing is kept or shown.
 
         Args:
             size: Of the frame that was applied last.
@@ -333,7 +333,7 @@ class Screen:
 
 
 def is_text_part(component: Component, turn_id: str) -> bool:
-    """Tells whether a root component of a turn is text that was said, not a component."""
+    """Return whether a root component of a turn is text that was said, not a component."""
     return (
         component.type == "text"
         and _part_number(component.id, turn_id) > 0
@@ -342,7 +342,7 @@ def is_text_part(component: Component, turn_id: str) -> bool:
 
 
 def _part_number(component_id: str, turn_id: str) -> int:
-    """Gives the number of a text part of this turn; 0 for any other component."""
+    """Return the number of a text part of this turn; 0 for any other component."""
     turn, _, number = component_id.rpartition("/")
     ours = turn == turn_id and number.isascii() and number.isdigit()
     return int(number) if ours and len(number) <= _MOST_DIGITS else 0
@@ -360,7 +360,7 @@ def _output_of(turn_id: str, surface: str) -> str:
 
 
 def _extend(tree: Tree, component_id: str, text: str, seq: int) -> None:
-    """Adds text to a component, if it is there and has text to add to."""
+    """Add text to a component, if it is there and has text to add to."""
     node = tree.nodes.get(component_id)
     if node is None:
         return

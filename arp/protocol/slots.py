@@ -17,17 +17,17 @@ _SLOTS: dict[str, tuple[str, ...]] = {
 
 
 def slot_names(type_name: str) -> tuple[str, ...]:
-    """Names the props that hold children; empty for all but layout components."""
+    """Name the props that hold children; empty for all but layout components."""
     return _SLOTS.get(type_name, ())
 
 
 def has_free_slots(type_name: str) -> bool:
-    """Tells whether children can be added, taken away and moved: in a `group`."""
+    """Return whether children can be added, taken away and moved: in a `group`."""
     return _SLOTS.get(type_name) == ("children",)
 
 
 def may_have_parts(type_name: str) -> bool:
-    """Tells whether a renderer that does not know the type may show several in its place.
+    """Return whether a renderer that does not know the type may show several in its place.
 
     So it is with layouts, whose children can stand for them, and with the fallbacks of custom
     components.
@@ -36,7 +36,7 @@ def may_have_parts(type_name: str) -> bool:
 
 
 def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
-    """Splits props into what the component itself says and its children, in order.
+    """Split props into what the component itself says and its children, in order.
 
     Args:
         type_name: The component's type.
@@ -61,7 +61,7 @@ def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[J
 
 
 def put_children(type_name: str, own: JsonObject, children: list[JsonObject]) -> JsonObject:
-    """Is the inverse of `take_children`; gives new props that share what did not change."""
+    """Do the inverse of `take_children`; return new props that share what did not change."""
     names = slot_names(type_name)
     if names == ("children",):
         return {**own, "children": children}

@@ -30,7 +30,7 @@ class Source(Struct, frozen=True, omit_defaults=True):
 
 
 def as_markdown(sources: Sequence[JsonObject]) -> str:
-    """Gives a numbered list of sources as `Source` has them."""
+    """Return a numbered list of sources as `Source` has them."""
     return "\n".join(f"{number}. {_line(source)}" for number, source in enumerate(sources, 1))
 
 
@@ -41,5 +41,5 @@ def _line(source: JsonObject) -> str:
 
 
 def _plain(text: str) -> str:
-    """Gives a text on one line in which nothing is markup."""
+    """Return a text on one line in which nothing is markup."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))

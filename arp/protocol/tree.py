@@ -81,7 +81,7 @@ class Tree:
     # -- reading ---------------------------------------------------------------------------------
 
     def component(self, component_id: str) -> Component:
-        """Gives a component whole, children inside its props; the tree goes on changing it.
+        """Return a component whole, children inside its props; the tree goes on changing it.
 
         Raises:
             KeyError: No such id.
@@ -90,11 +90,11 @@ class Tree:
         return node.whole([self.component(child) for child in node.children])
 
     def output(self, turn: str = "") -> list[Component]:
-        """Gives the root components of one turn, in order."""
+        """Return the root components of one turn, in order."""
         return [self.component(root) for root in self.outputs.get(turn, ())]
 
     def root_of(self, component_id: str) -> Node:
-        """Gives the root component that holds a component.
+        """Return the root component that holds a component.
 
         Raises:
             KeyError: No such id.
@@ -104,7 +104,7 @@ class Tree:
     # -- one change, all or nothing --------------------------------------------------------------
 
     def begin(self, seq: int = 0) -> None:
-        """Opens the tree for a change that is to be known as `seq`."""
+        """Open the tree for a change that is to be known as `seq`."""
         self._undo.clear()
         self.marks.stay()
         self.gone.clear()
@@ -112,7 +112,7 @@ class Tree:
         self._seq = seq
 
     def keep(self) -> None:
-        """Closes the tree: the change stands."""
+        """Close the tree: the change stands."""
         self._undo.clear()
         self.marks.settle(self.nodes)
         while len(self.removed) > REMEMBERED:
@@ -120,7 +120,7 @@ class Tree:
             self.restructured = max(self.restructured, forgotten.seq)
 
     def rollback(self) -> None:
-        """Closes the tree as it was before `begin`."""
+        """Close the tree as it was before `begin`."""
         while self._undo:
             self._undo.pop()()
         self.marks.stay()
@@ -128,7 +128,7 @@ class Tree:
         self.added = 0
 
     def upsert(self, component: Component, turn: str = "") -> None:
-        """Replaces the component with this id, or adds it at the end of the turn's output.
+        """Replace the component with this id, or add it at the end of the turn's output.
 
         Raises:
             InvalidPatch, ResourceLimit: It does not fit the tree. The tree is still open and holds
@@ -140,14 +140,14 @@ class Tree:
             self._place(component, self._output(turn), turn, None, None)
 
     def clear(self) -> None:
-        """Removes everything."""
+        """Remove everything."""
         for output in self.outputs.values():
             for root in list(output):
                 self._remove(self.nodes[root])
         self._mark("restructured")
 
     def patch(self, op: PatchOp, turn: str = "") -> None:
-        """Applies one op.
+        """Apply one op.
 
         Raises:
             InvalidPatch, ResourceLimit: A target, path or place that is not there. The tree is
@@ -169,7 +169,7 @@ class Tree:
                 self._reorder(op)
 
     def append_text(self, component_id: str, path: str, text: str, seq: int = 0) -> None:
-        """Extends a text of a component, outside any change, at the cost of `text` alone.
+        """Extend a text of a component, outside any change, at the cost of `text` alone.
 
         Args:
             component_id: A component that is there.
@@ -189,7 +189,7 @@ class Tree:
             at = at.parent
 
     def mark(self, mark: Mark, turn: str = "") -> None:
-        """Puts a mark at its place, or behind all that a turn has put out so far.
+        """Put a mark at its place, or behind all that a turn has put out so far.
 
         Args:
             mark: Takes its place from here on. One that names a component stays with it.
@@ -300,7 +300,7 @@ class Tree:
         return node.parent.children if node.parent else self.outputs[node.turn]
 
     def _free_places(self, node: Node) -> list[str]:
-        """Gives the list that a component can be moved in or taken from."""
+        """Return the list that a component can be moved in or taken from."""
         if node.parent is not None and not has_free_slots(node.parent.type):
             raise InvalidPatch(
                 f"{node.id!r} has a fixed place in a {node.parent.type}", detail=node.id
@@ -325,7 +325,7 @@ class Tree:
         self._touch(node)
 
     def _add(self, component: Component, turn: str, parent: Node | None, level: int) -> Node:
-        """Adds a node and its children, not yet placed in any list."""
+        """Add a node and its children, not yet placed in any list."""
         if level > MAX_DEPTH:
             raise ResourceLimit(
                 f"component {component.id!r} is nested {level} levels deep; at most {MAX_DEPTH}",
@@ -345,7 +345,7 @@ class Tree:
         return node
 
     def _come_back(self, component_id: str, root: str) -> None:
-        """Takes note that an id is there again; elsewhere, that is no mere addition."""
+        """Record that an id is there again; elsewhere, that is no mere addition."""
         before = self.removed.pop(component_id)
         self._undo.append(lambda: self.removed.__setitem__(component_id, before))
         if before.root != root or root == component_id:
@@ -394,7 +394,7 @@ class Tree:
     def _reach(
         self, node: Node, segments: tuple[str | int, ...], path: str
     ) -> tuple[Json, str | int]:
-        """Gives the container that holds the last segment, and that segment."""
+        """Return the container that holds the last segment, and that segment."""
         node.join()
         holder: Json = node.own
         for segment in segments[:-1]:
@@ -427,7 +427,7 @@ class Tree:
         self._undo.append(lambda: items.__delitem__(slice(length, None)))
 
     def _touch(self, node: Node) -> None:
-        """Marks a component, and those that it stands in, as changed."""
+        """Mark a component, and those that it stands in, as changed."""
         at: Node | None = node
         while at is not None:
             if at.seq < self._seq:
@@ -457,7 +457,7 @@ def _place_behind(places: list[str], after: str | None) -> int:
 
 
 def _is_label(type_name: str, segments: Sequence[str | int]) -> bool:
-    """Tells whether a path into `tabs` means a tab's label or icon, which are the tabs' own."""
+    """Return whether a path into `tabs` means a tab's label or icon, which are the tabs' own."""
     return type_name == "tabs" and tuple(segments[2:]) in (("label",), ("icon",))
 
 

@@ -136,7 +136,7 @@ def check_appended(type_name: str, segments: Sequence[str | int], value: Json, w
 
 
 def parse_path(path: str) -> Segments:
-    """Splits the path of a patch into names and indexes, without the leading `props`.
+    """Split the path of a patch into names and indexes, without the leading `props`.
 
     Raises:
         InvalidPatch: It does not begin with `props`, names nothing in it, is too long, or has a
@@ -203,7 +203,7 @@ class _Check:
         return Component(component.id, component.type, props, component.version, fallback)
 
     def children(self, annotation: Any, value: Json, where: str, levels: int) -> Json:
-        """Checks every component that stands directly in a value, which fits its type."""
+        """Check every component that stands directly in a value, which fits its type."""
 
         def visit(child: Json, place: str) -> Json:
             before, self.rewrote = self.rewrote, False
@@ -243,7 +243,7 @@ class _Check:
         return checked
 
     def _fallback(self, fallback: Component, where: str, levels: int, fallbacks: int) -> Component:
-        """Checks a fallback by itself: no patch names what is in it, so ids may be empty."""
+        """Check a fallback by itself: no patch names what is in it, so ids may be empty."""
         if fallbacks <= 0:
             raise ResourceLimit(f"{where}: more than {MAX_FALLBACKS} fallbacks in a row")
         alone = _Check(empty_ids=True)
@@ -253,7 +253,7 @@ class _Check:
 
 
 def _component_of(value: Json, where: str) -> Component:
-    """Gives the plain object of the wire as a `Component` whose fields are not checked yet."""
+    """Return the plain object of the wire as a `Component` whose fields are not checked yet."""
     if type(value) is not dict:
         raise InvalidComponent(f"{where}: expected object, got {kind_of(value)}")
     for key in value:
@@ -278,7 +278,7 @@ def _check_frame(component: Component, where: str) -> None:
 
 
 def _spec(component: Component, where: str) -> ComponentSpec | None:
-    """Gives the spec of a core component; `None` for a custom one, which has a fallback."""
+    """Return the spec of a core component; `None` for a custom one, which has a fallback."""
     spec = CATALOG.get(component.type)
     if spec is None:
         if not is_custom(component.type):
@@ -332,7 +332,7 @@ def _patched_type(spec: ComponentSpec, segments: Sequence[str | int], where: str
 
 
 def _fitting(annotation: Any, value: Json, where: str) -> Json:
-    """Gives a value that fits a type, with every component in it checked."""
+    """Return a value that fits a type, with every component in it checked."""
     try:
         msgspec.convert({"value": value}, _holder(annotation))
     except msgspec.ValidationError as error:
@@ -342,5 +342,5 @@ def _fitting(annotation: Any, value: Json, where: str) -> Json:
 
 @lru_cache(maxsize=1024)
 def _holder(annotation: Any) -> type[msgspec.Struct]:
-    """Gives a Struct around a type: msgspec remembers of Structs alone how to check them."""
+    """Return a Struct around a type: msgspec remembers of Structs alone how to check them."""
     return msgspec.defstruct("Holder", [("value", annotation)], frozen=True)

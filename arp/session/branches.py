@@ -25,7 +25,7 @@ class Forked(LocalError):
 
 
 def forks(type_name: str, payload: JsonObject) -> bool:
-    """Tells whether a fact turns to another branch."""
+    """Return whether a fact turns to another branch."""
     if type_name == "turn.submitted":
         return "edits" in payload
     return type_name == "session.updated" and "branch" in payload
@@ -56,11 +56,11 @@ class Branches:
         self._versions: dict[str | None, list[str]] = {}
 
     def __contains__(self, turn_id: str) -> bool:
-        """Tells whether there is such a turn, on any branch."""
+        """Return whether there is such a turn, on any branch."""
         return turn_id in self._before
 
     def __len__(self) -> int:
-        """Counts the turns of all branches."""
+        """Count the turns of all branches."""
         return len(self._before)
 
     @property
@@ -81,7 +81,7 @@ class Branches:
 
     @staticmethod
     def of(kept: KeptBranches) -> Branches:
-        """Is the inverse of `kept`."""
+        """Do the inverse of `kept`."""
         branches = Branches()
         for turn_id, before in kept.turns:
             branches.add(turn_id, before)
@@ -91,7 +91,7 @@ class Branches:
         return branches
 
     def before(self, turn_id: str) -> list[str]:
-        """Gives the turns that lead to one, in order, without it."""
+        """Return the turns that lead to one, in order, without it."""
         out: list[str] = []
         turn = self._before[turn_id]
         while turn is not None:
@@ -100,7 +100,7 @@ class Branches:
         return out[::-1]
 
     def through(self, turn_id: str) -> list[str]:
-        """Gives the branch that shows when a turn is chosen; nothing has changed."""
+        """Return the branch that shows when a turn is chosen; nothing has changed."""
         out = [*self.before(turn_id), turn_id]
         turn = self._chosen.get(turn_id)
         while turn is not None:
@@ -109,11 +109,11 @@ class Branches:
         return out
 
     def versions(self, turn_id: str) -> list[str]:
-        """Gives the versions of a turn, oldest first; itself is among them."""
+        """Return the versions of a turn, oldest first; itself is among them."""
         return self._versions[self._before[turn_id]]
 
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject, place: int) -> None:
-        """Takes what a fact says of branches; most say nothing.
+        """Take what a fact says of branches; most say nothing.
 
         Args:
             type_name: Of the fact.
@@ -131,14 +131,14 @@ class Branches:
             self.show(payload["branch"])
 
     def add(self, turn_id: str, before: str | None) -> None:
-        """Takes a turn that follows another one, and shows it."""
+        """Take a turn that follows another one, and show it."""
         if turn_id not in self._before:
             self._before[turn_id] = before
             self._versions.setdefault(before, []).append(turn_id)
             self._chosen[before] = self.last = turn_id
 
     def show(self, turn_id: str) -> None:
-        """Chooses the branch that a turn is on."""
+        """Choose the branch that a turn is on."""
         turn: str | None = turn_id
         while turn is not None:
             before = self._before[turn]
@@ -164,7 +164,7 @@ class Survey:
         """What began each turn."""
 
     def take(self, fact: Fact) -> None:
-        """Takes the next fact that says anything of turns; others may be left out."""
+        """Take the next fact that says anything of turns; others may be left out."""
         payload, turn_id = fact.payload, fact.turn_id
         assert isinstance(payload, dict)
         self.is_forked = self.is_forked or forks(fact.type, payload)

@@ -31,7 +31,7 @@ from arp.session.session import Session
 
 
 def asks_to_turn(session: Session, message: Input) -> bool:
-    """Tells whether an input is for this file: others are for `inputs.receive`."""
+    """Return whether an input is for this file: others are for `inputs.receive`."""
     if message.id is not None and message.id in session.seen:
         return False
     if message.edits is not None:
@@ -40,7 +40,7 @@ def asks_to_turn(session: Session, message: Input) -> bool:
 
 
 def check_turning(session: Session, message: Input) -> None:
-    """Refuses what can be refused without a look at all facts.
+    """Refuse what can be refused without a look at all facts.
 
     Raises:
         SessionBusy: A turn runs or is about to; or one waits in line, and a version is to show that
@@ -61,7 +61,7 @@ def check_turning(session: Session, message: Input) -> None:
 
 
 def branch_of(message: Input, survey: Survey) -> list[str]:
-    """Gives the turns that are to be made of their facts before the input takes effect.
+    """Return the turns that are to be made of their facts before the input takes effect.
 
     Raises:
         UnknownObject: The input names a turn that there is not.
@@ -80,7 +80,7 @@ def turn_back(
     renderer: RendererInfo = UNKNOWN,
     traceparent: str | None = None,
 ) -> list[Effect]:
-    """Takes an input for which `asks_to_turn`; then every renderer needs a snapshot.
+    """Take an input for which `asks_to_turn`; then every renderer needs a snapshot.
 
     Args:
         session: Changed only if the input is accepted.
@@ -122,7 +122,7 @@ def turn_back(
 
 
 def _taken_out(session: Session) -> list[tuple[Input, RendererInfo, Particulars]]:
-    """Takes all turns out of the line; gives what began them, and from where, in order."""
+    """Take all turns out of the line; return what began them, and from where, in order."""
     line: list[tuple[Input, RendererInfo, Particulars]] = []
     for turn_id in list(session.queue):
         told, seen = session.screen.turns[turn_id].inputs[0], session.seen
@@ -174,7 +174,7 @@ def _show(session: Session, message: Input, survey: Survey, branch: Session) -> 
 
 
 def _rolled_back(session: Session, to: int, reason: str, removed: JsonObject, thread: str) -> None:
-    """Says in the words of the ledger what no longer counts."""
+    """Say in the words of the ledger what no longer counts."""
     ids = {"thread_id": thread, "request_id": f"rollback-{session.sequence + 1}"}
     place: JsonObject = {"toSequence": to}
     session.record("history.rollback.started", {**place, "reason": reason}, **ids)

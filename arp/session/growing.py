@@ -63,7 +63,7 @@ class Growing:
         tree: Tree | None,
         found: Found,
     ) -> Sequence[Change]:
-        """Gives changes with what may be told of the texts that they append.
+        """Return changes with what may be told of the texts that they append.
 
         Args:
             changes: Of one commit, in order; without secrets otherwise.
@@ -103,17 +103,17 @@ class Growing:
         return out
 
     def keep(self) -> None:
-        """Takes note that the commit was made."""
+        """Record that the commit was made."""
         self._written = {}
 
     def take_back(self) -> None:
-        """Takes note that the commit was refused."""
+        """Record that the commit was refused."""
         self._held, self._written = self._before, {}
 
     def let_go(
         self, turn_id: str | None, trees: dict[str, Tree], found: Found
     ) -> list[tuple[str, Append]]:
-        """Gives what is held for a turn, with its surfaces; it is not held any more.
+        """Return what is held for a turn, with its surfaces; it is not held any more.
 
         Args:
             turn_id: Of the turn.
@@ -145,7 +145,7 @@ class Growing:
         return op if grown.out == op.value else msgspec.structs.replace(op, value=grown.out)
 
     def _overwrite(self, name: TextName, op: Update | Append) -> None:
-        """Forgets the texts that another value takes the place of."""
+        """Forget the texts that another value takes the place of."""
         for other in [*self._held, *self._written]:
             if other[:2] == name[:2] and f"{other.path}.".startswith(f"{name.path}."):
                 self._held.pop(other, None)
@@ -154,14 +154,14 @@ class Growing:
             self._written[name] = op.value[-GROWN_CONTEXT:]
 
     def _forget(self, surface: str, targets: Sequence[str], everything: bool = False) -> None:
-        """Forgets the texts of components that are replaced, or go."""
+        """Forget the texts of components that are replaced, or go."""
         for name in [*self._held, *self._written]:
             if name.surface == surface and (everything or name.target in targets):
                 self._held.pop(name, None)
                 self._written.pop(name, None)
 
     def _end_of(self, name: TextName, tree: Tree | None, shown: Sequence[Component]) -> str:
-        """Gives how a text ends now; nothing if there is none."""
+        """Return how a text ends now; nothing if there is none."""
         written = self._written.get(name)
         if written is not None:
             return written
@@ -178,7 +178,7 @@ class Growing:
 
 
 def end_of(node: Node) -> str:
-    """Gives the last `GROWN_CONTEXT` characters of a content, or more, without joining it."""
+    """Return the last `GROWN_CONTEXT` characters of a content, or more, without joining it."""
     tail = "".join(node.tail[-GROWN_CONTEXT:])
     content = node.own.get("content")
     if len(tail) < GROWN_CONTEXT and isinstance(content, str):
@@ -187,7 +187,7 @@ def end_of(node: Node) -> str:
 
 
 def _end_at(props: JsonObject, path: str) -> str:
-    """Gives the end of the text at a path; nothing if there is none, which the commit will say."""
+    """Return the end of the text at a path; nothing if there is none, which the commit will say."""
     try:
         segments = parse_path(path)
     except InvalidPatch:
@@ -204,7 +204,7 @@ def _end_at(props: JsonObject, path: str) -> str:
 
 
 def _find(component_id: str, props: Json, wanted: str) -> JsonObject | None:
-    """Gives the props of a component, or of one that stands in it."""
+    """Return the props of a component, or of one that stands in it."""
     if component_id == wanted:
         own: JsonObject = props
         return own

@@ -132,7 +132,7 @@ def receive(
     renderer: RendererInfo = UNKNOWN,
     traceparent: str | None = None,
 ) -> list[Effect]:
-    """Takes an input.
+    """Take an input.
 
     Args:
         session: Changed only if the input is accepted.
@@ -175,7 +175,7 @@ def submit(
     thread: str | None = None,
     **ids: str,
 ) -> list[Effect]:
-    """Begins a turn, whatever questions are open: nothing is taken for an answer.
+    """Begin a turn, whatever questions are open: nothing is taken for an answer.
 
     Args:
         session: Changed only if the input is accepted.
@@ -217,7 +217,7 @@ def check_beginning(session: Session, message: Input) -> None:
 
 
 def _edit_queued(session: Session, message: Input) -> list[Effect]:
-    """Gives a turn that waits in line another input; it keeps its place."""
+    """Return a turn that waits in line another input; it keeps its place."""
     turn_id = message.edits or ""
     check_beginning(session, message)
     if turn_id not in session.queue:
@@ -229,14 +229,14 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
 
 
 def _keep_typed(session: Session, turn_id: str, message: Input, recorded: RecordedFact) -> None:
-    """Keeps what was typed for the agent, where the ledger has less of it."""
+    """Keep what was typed for the agent, where the ledger has less of it."""
     session.seen.typed.pop(turn_id, None)
     if recorded.payload["input"]["data"] is not message.data:
         session.seen.typed[turn_id] = message.data
 
 
 def _shaped(message: Input) -> Input:
-    """Gives an input whose data has the shape of its type.
+    """Return an input whose data has the shape of its type.
 
     The draft has the fields of a form as the data itself; then they are put where they belong.
 
@@ -265,7 +265,7 @@ def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
 
 
 def _check_files(session: Session, message: Input) -> None:
-    """Refuses files that did not come with an input of this session: an id is no credential."""
+    """Refuse files that did not come with an input of this session: an id is no credential."""
     if "files" in message.data:
         _check_shape_of(message.data, _Files)
     if any(sha256 not in session.seen.files for sha256 in files_named(message.data)):
@@ -311,7 +311,7 @@ def _promote(session: Session, message: Input, named: Json, intent: JsonObject) 
 def _find_question(
     session: Session, message: Input, read_typed: ReadTyped
 ) -> tuple[Component, Input] | None:
-    """Gives the component that an input answers and the input as an answer to it, checked."""
+    """Return the component that an input answers and the input as an answer to it, checked."""
     source = message.source_component  # an empty one, as the draft's client sends it, is none
     if not source and message.input_type == "selection":
         source = message.data.get("source")
@@ -346,7 +346,7 @@ def _typed(
 
 
 def _open(session: Session, message: Input) -> Iterator[tuple[Component, Input]]:
-    """Gives the open questions, newest first, each with the input as if it named it."""
+    """Return the open questions, newest first, each with the input as if it named it."""
     for question in reversed(session.questions.values()):
         tree = session.tree(question.surface)
         if tree is not None and question.component_id in tree.nodes:
@@ -408,7 +408,7 @@ def _thread_of(
 
 
 def _granted(question: Question, message: Input) -> Grant | None:
-    """Gives what an answer allows from now on: only a yes, and only if it says so."""
+    """Return what an answer allows from now on: only a yes, and only if it says so."""
     payload = message.data.get("payload")
     is_yes = message.input_type == "action" and message.data.get("action") == "confirm"
     if is_yes and isinstance(payload, dict) and payload.get("scope") == "session":
@@ -417,7 +417,7 @@ def _granted(question: Question, message: Input) -> Grant | None:
 
 
 def _without_secrets(component: Component, message: Input, value: Json) -> Input:
-    """Gives an answer as the conversation may keep it; only `ask` hands a password over."""
+    """Return an answer as the conversation may keep it; only `ask` hands a password over."""
     if component.type != "form":
         return message
     data = {**message.data, "fields": public_answer(component, value)}
@@ -425,7 +425,7 @@ def _without_secrets(component: Component, message: Input, value: Json) -> Input
 
 
 def _tab(session: Session, component: Component, message: Input) -> list[Effect]:
-    """Turns to another tab, for every renderer; no turn begins."""
+    """Turn to another tab, for every renderer; no turn begins."""
     tab = message.data["payload"]["tab"]
     intent = {"inputId": message.id} if message.id is not None else {}
     change = PatchChange([Update(component.id, "props.active_tab", tab)])
@@ -437,7 +437,7 @@ def _tab(session: Session, component: Component, message: Input) -> list[Effect]
 def new_turn(
     session: Session, message: Input, renderer: RendererInfo, told: Particulars = NO_PARTICULARS
 ) -> list[Effect]:
-    """Begins a turn with an input that was checked, or puts it in line, which then goes on."""
+    """Begin a turn with an input that was checked, or put it in line, which then goes on."""
     _room(session)
     effects: list[Effect] = []
     if session.running is not None and session.rules.policy == "interrupt":
@@ -451,7 +451,7 @@ def new_turn(
 def stand_in_line(
     session: Session, message: Input, renderer: RendererInfo, told: Particulars = NO_PARTICULARS
 ) -> str:
-    """Puts a turn with an input that was checked behind all others; gives its name."""
+    """Put a turn with an input that was checked behind all others; return its name."""
     turn_id = told.turn_id or f"t{session.turn_count + 1}"
     submitted: JsonObject = {"input": _told(message)}
     if told.edits is not None:
@@ -497,12 +497,12 @@ def _told(message: Input) -> JsonObject:
 
 
 def remember(session: Session, message: Input, turn_id: str | None) -> None:
-    """Takes note that an input took effect."""
+    """Record that an input took effect."""
     session.seen.remember_files(files_named(message.data))
     if message.id is not None:
         session.seen.remember(message.id, turn_id)
 
 
 def acknowledge(message: Input, turn_id: str | None) -> list[Effect]:
-    """Gives the acknowledgement of an input, if it has an id."""
+    """Return the acknowledgement of an input, if it has an id."""
     return [Acknowledge(message.id, turn_id)] if message.id is not None else []

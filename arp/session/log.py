@@ -88,12 +88,12 @@ class Log:
 
     @property
     def is_empty(self) -> bool:
-        """Tells whether there is nothing to drain."""
+        """Whether there is nothing to drain."""
         return not self._recorded
 
     @property
     def is_timed(self) -> bool:
-        """Tells whether all on the screen that has a time has it."""
+        """Whether all on the screen that has a time has it."""
         return all(one.type not in TELLING for one in self._recorded)
 
     def add(
@@ -103,7 +103,7 @@ class Log:
         ids: dict[str, Json],
         messages: list[AgentMessage] | None = None,
     ) -> RecordedFact:
-        """Records a fact with the next sequence, without the secrets in it.
+        """Record a fact with the next sequence, without the secrets in it.
 
         Args:
             type_name: Of the closed list of the profile.
@@ -135,19 +135,19 @@ class Log:
         return emission
 
     def check_open(self) -> None:
-        """Raises `ReadOnly` if nothing is recorded any more."""
+        """Raise `ReadOnly` if nothing is recorded any more."""
         if self.sealed is not None:
             raise self.sealed
 
     def show_on(self, screen: Screen) -> None:
-        """Goes on on another screen; nothing is being said."""
+        """Go on on another screen; nothing is being said."""
         self._screen = screen
         self.speech.show_on(screen)
 
     def clean_changes(
         self, changes: Sequence[Change], surface: str, turn_id: str | None, tree: Tree | None
     ) -> Sequence[Change]:
-        """Gives changes without secrets; what was found is told behind the next fact.
+        """Return changes without secrets; what was found is told behind the next fact.
 
         Args:
             changes: Of a surface.
@@ -159,27 +159,27 @@ class Log:
         return self.growing.admit(changes, surface, turn_id, tree, self._ahead)
 
     def let_go(self, turn_id: str, trees: dict[str, Tree]) -> list[tuple[str, Append]]:
-        """Gives what is held of texts that the turn appended to, by surface, without secrets."""
+        """Return what is held of texts that the turn appended to, by surface, without secrets."""
         return self.growing.let_go(turn_id, trees, self._ahead)
 
     def clean_component(self, component: Component) -> Component:
-        """Gives a component without secrets; what was found is told behind the next fact."""
+        """Return a component without secrets; what was found is told behind the next fact."""
         return cleaned_component(self.redactor, component, self._ahead)
 
     def forget_found(self) -> None:
-        """Takes note that what was cleaned is not recorded after all."""
+        """Record that what was cleaned is not recorded after all."""
         self._ahead = {}
         self.growing.take_back()
 
     def settle(self, turn_id: str | None) -> None:
-        """Closes the open text, and what is held of a turn: something else of it follows now."""
+        """Close the open text, and what is held of a turn: something else of it follows now."""
         self.close()
         holding = self._holding
         if holding is not None and holding.turn_id == turn_id:
             self._release(holding)
 
     def close(self) -> None:
-        """Closes the open text; what may be the beginning of a secret goes on being held."""
+        """Close the open text; what may be the beginning of a secret goes on being held."""
         spoken = self.speech.open
         if self.speech.close() and spoken is not None:
             self._look(spoken)
@@ -196,7 +196,7 @@ class Log:
         speech.calm()
 
     def _release(self, holding: Text) -> None:
-        """Records what is held, for good: some text, or the mark that stands for it."""
+        """Record what is held, for good: some text, or the mark that stands for it."""
         stream = self.speech.stream
         assert stream is not None
         self._holding = None
@@ -210,7 +210,7 @@ class Log:
         self._tell(stream.take_found(), holding.turn_id)
 
     def _tell(self, found: Found, turn_id: str | None) -> None:
-        """Records what was taken out of the fact before."""
+        """Record what was taken out of the fact before."""
         if not found:
             return
         self.sequence += 1
@@ -220,7 +220,7 @@ class Log:
         self._recorded.append(RecordedFact(self.sequence, "output.redacted", payload, ids, []))
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
-        """Records text; neighbouring text of one kind and turn shares one fact."""
+        """Record text; neighbouring text of one kind and turn shares one fact."""
         speech = self.speech
         spoken = speech.open
         if spoken is not None:
@@ -237,12 +237,12 @@ class Log:
         self._recorded.append(spoken)
 
     def cursor(self) -> Cursor:
-        """Gives how far a renderer is that has been told everything; closes the open text."""
+        """Return how far a renderer is that has been told everything; close the open text."""
         self.close()
         return self.speech.cursor(self.sequence)
 
     def drain(self, at: str) -> TextBatch | Batch:
-        """Takes what was recorded since the last time, as facts of one moment.
+        """Take what was recorded since the last time, as facts of one moment.
 
         Args:
             at: RFC 3339.
@@ -263,7 +263,7 @@ class Log:
         return Batch(facts, recorded, speech.cursor(self.sequence))
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
-        """Gives what tells an input or an end with its time, which the screen gets too."""
+        """Return what tells an input or an end with its time, which the screen gets too."""
         if not isinstance(message, InputEcho | Commit):
             return message
         turn = self._screen.turns.get(message.turn_id or "")

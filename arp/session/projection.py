@@ -63,7 +63,7 @@ class At(Struct, frozen=True):
 
 
 def stored(changes: Sequence[Change]) -> list[StoredChange]:
-    """Gives changes in the form of the ledger."""
+    """Return changes in the form of the ledger."""
     return [
         StoredChange(render=change.components, tool=change.tool_name, replace=change.replace)
         if isinstance(change, RenderChange)
@@ -73,7 +73,7 @@ def stored(changes: Sequence[Change]) -> list[StoredChange]:
 
 
 def restored(changes: Sequence[StoredChange]) -> list[Change]:
-    """Is the inverse of `stored`."""
+    """Do the inverse of `stored`."""
     return [
         RenderChange(change.render, change.tool, change.replace)
         if change.render is not None
@@ -83,7 +83,7 @@ def restored(changes: Sequence[StoredChange]) -> list[Change]:
 
 
 def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[AgentMessage]:
-    """Gives the messages of one commit, back to back."""
+    """Return the messages of one commit, back to back."""
     session_id, seq, turn_id = at.session_id, at.seq, at.turn_id
     out: list[AgentMessage] = []
     for change in changes:
@@ -107,7 +107,7 @@ def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[Age
 
 
 def echo_of(at: At, stored_input: JsonObject, edited: bool = False) -> InputEcho:
-    """Gives the message that tells an input to every renderer."""
+    """Return the message that tells an input to every renderer."""
     return InputEcho(
         session_id=at.session_id,
         seq=at.seq,
@@ -294,7 +294,7 @@ _SHOWN: dict[str, Callable[[At, JsonObject, Mapping[str, Any]], list[AgentMessag
 def project(
     at: At, type_name: str, payload: JsonObject, ids: Mapping[str, Any]
 ) -> list[AgentMessage]:
-    """Gives the messages that show a fact; none for facts that show nothing.
+    """Return the messages that show a fact; none for facts that show nothing.
 
     Args:
         at: Session, sequence and turn of the fact.

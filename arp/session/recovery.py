@@ -37,7 +37,7 @@ class Interrupted(RemoteError):
 
 
 def messages_of(fact: Fact) -> list[AgentMessage]:
-    """Gives the messages that show a stored fact, as they were first sent."""
+    """Return the messages that show a stored fact, as they were first sent."""
     at = At(fact.session_id, fact.sequence, fact.turn_id, fact.timestamp)
     return project(at, fact.type, _payload(fact), _ids(fact))
 
@@ -71,7 +71,7 @@ def restore(
 
 
 def go_on(session: Session, facts: Iterable[Fact]) -> None:
-    """Takes facts that the log has behind those that a session was made of, in order.
+    """Take facts that the log has behind those that a session was made of, in order.
 
     Args:
         session: Nothing was recorded in it since.
@@ -96,7 +96,7 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
 
 
 def end_plan(session: Session) -> None:
-    """Takes note that a session has come to the end of the facts of which it is made."""
+    """Record that a session has come to the end of the facts of which it is made."""
     session.standing.plan = None
     session.tell_versions()
 
@@ -114,7 +114,7 @@ def _show(session: Session, fact: Fact) -> None:
 
 
 def _ask(questions: dict[tuple[str, str], Question], fact: Fact) -> None:
-    """Follows which questions are open."""
+    """Follow which questions are open."""
     if fact.type == "action.required":
         payload = _payload(fact)
         component_id, surface = payload["component"]["id"], payload["surface"]
@@ -128,7 +128,7 @@ def _ask(questions: dict[tuple[str, str], Question], fact: Fact) -> None:
 
 
 def seal(session: Session, reason: str) -> None:
-    """Lets a session be read and nothing more: the log goes on with what cannot be read.
+    """Let a session be read and nothing more: the log goes on with what cannot be read.
 
     Turns that go on at its end are shown as failed, for this reason; that is not recorded.
     """
@@ -146,7 +146,7 @@ def seal(session: Session, reason: str) -> None:
 
 
 def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
-    """Closes the turn that a crash interrupted and goes on with the queue.
+    """Close the turn that a crash interrupted and go on with the queue.
 
     Open questions stay open. That the session was made again from its log is a fact before all
     others; where nothing is to be mended there is none.

@@ -38,13 +38,13 @@ class Seen(dict[str, str | None]):
         less, since it has no secrets. The agent gets what was typed; a restart forgets it."""
 
     def remember(self, input_id: str, turn_id: str | None) -> None:
-        """Takes note of an input that took effect; of too many the oldest is forgotten."""
+        """Record an input that took effect; of too many the oldest is forgotten."""
         self[input_id] = turn_id
         while len(self) > REMEMBERED:
             del self[next(iter(self))]
 
     def remember_files(self, sha256: Iterable[str]) -> None:
-        """Takes note of files; one that comes again counts as the newest."""
+        """Record files; one that comes again counts as the newest."""
         for name in sha256:
             self.files.pop(name, None)
             self.files[name] = None
@@ -53,7 +53,7 @@ class Seen(dict[str, str | None]):
 
 
 def files_named(data: JsonObject) -> Iterator[str]:
-    """Gives the SHA-256 of the files that an input names, in `files` or in the fields of a form.
+    """Return the SHA-256 of the files that an input names, in `files` or in the fields of a form.
 
     Whatever stands there: a file whose hash is no text gives the empty one, which no file has.
     """

@@ -151,7 +151,7 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Tells whether a crash now would leave something to mend: a turn that runs or waits.
+        """Whether a crash now would leave something to mend: a turn that runs or waits.
 
         A line that waits for somebody to let it go on has nobody to wait for it.
         """
@@ -190,14 +190,14 @@ class Session:
         return turn_trace(self.head.session_id, self.head.epoch, turn_id, traceparent)
 
     def status_of(self, turn_id: str) -> str | None:
-        """Gives a turn's status; `None` if there is no such turn on the screen."""
+        """Return a turn's status; `None` if there is no such turn on the screen."""
         turn = self.screen.turns.get(turn_id)
         return turn.status if turn else None
 
     # -- recording -------------------------------------------------------------------------------
 
     def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
-        """Writes a fact, and shows it; see `Log.add`."""
+        """Write a fact, and show it; see `Log.add`."""
         emission = self.log.add(type_name, payload, ids)
         self.standing.follow(type_name, None, emission.payload, emission.sequence)
         if type_name == "thread.started":
@@ -207,14 +207,14 @@ class Session:
     def in_turn(
         self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json
     ) -> RecordedFact:
-        """Writes a fact of a turn, and shows it."""
+        """Write a fact of a turn, and show it."""
         ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         emission = self.log.add(type_name, payload, ids)
         self.standing.follow(type_name, turn_id, emission.payload, emission.sequence)
         return emission
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
-        """Adds text to a turn's output, or to its thinking; neighbouring text shares one fact."""
+        """Add text to a turn's output, or to its thinking; neighbouring text shares one fact."""
         self.log.say(turn_id, text, type_name)
 
     def update_state(self, turn_id: str, state: JsonObject) -> None:
@@ -255,7 +255,7 @@ class Session:
     def commit(
         self, turn_id: str | None, surface: str, changes: Sequence[Change], **payload: Json
     ) -> None:
-        """Changes a surface, all or nothing.
+        """Change a surface, all or nothing.
 
         Raises:
             ArpError: A component, op or limit; nothing has changed and nothing is recorded.
@@ -268,7 +268,7 @@ class Session:
     def _commit(
         self, turn_id: str | None, surface: str, changes: Sequence[Change], payload: JsonObject
     ) -> None:
-        """Makes a commit of changes that hold no secrets."""
+        """Make a commit of changes that hold no secrets."""
         known = self.screen.surfaces.get(surface)
         turn, seq = _output_of(turn_id, surface), self.log.sequence + 1
         try:
@@ -303,14 +303,14 @@ class Session:
         self._ending.append((turn_id, action))
 
     def show_held(self, turn_id: str) -> None:
-        """Shows what is held of texts that a turn appended to: nothing follows it for now."""
+        """Show what is held of texts that a turn appended to: nothing follows it for now."""
         self.log.settle(turn_id)
         for surface, op in self.log.let_go(turn_id, self.screen.surfaces):
             with suppress(ArpError):  # the component has no room left for it
                 self._commit(turn_id, surface, [PatchChange([op])], {})
 
     def tree(self, surface: str) -> Tree | None:
-        """Gives a surface's components, if there is such a surface."""
+        """Return a surface's components, if there is such a surface."""
         return self.screen.surfaces.get(surface)
 
     def _new_surface(self, name: str, tree: Tree) -> Surface:
@@ -324,7 +324,7 @@ class Session:
     # -- turns -----------------------------------------------------------------------------------
 
     def begin_next(self) -> list[Effect]:
-        """Starts the turn that is first in line, if none runs and the line does not wait."""
+        """Start the turn that is first in line, if none runs and the line does not wait."""
         if self.running is not None or not self.queue or self.standing.paused:
             return []
         turn_id = self.queue.pop(0)
@@ -337,7 +337,7 @@ class Session:
         return [StartTurn(turn_id)]
 
     def tell_line(self, paused: bool | None = None) -> None:
-        """Records the line as it stands.
+        """Record the line as it stands.
 
         Args:
             paused: Whether it waits from now on; `None`: as before.
@@ -351,19 +351,19 @@ class Session:
         return {**line, "paused": True} if paused and self.queue else line
 
     def go_on(self) -> list[Effect]:
-        """Lets a line go on that waits since a turn failed."""
+        """Let a line go on that waits since a turn failed."""
         self.standing.paused = False
         return self.begin_next()
 
     def promote(self, turn_id: str) -> None:
-        """Puts a queued turn first in line; another one is left where it is."""
+        """Put a queued turn first in line; another one is left where it is."""
         if turn_id in self.queue[1:]:
             self.queue.remove(turn_id)
             self.queue.insert(0, turn_id)
             self.tell_line()
 
     def edit_queued(self, turn_id: str, told: JsonObject) -> RecordedFact:
-        """Gives a turn in line another input."""
+        """Return a turn in line another input."""
         changed: JsonObject = {**self._line(self.standing.paused), "input": told}
         return self.in_turn("queue.changed", turn_id, changed)
 
@@ -379,7 +379,7 @@ class Session:
     # -- branches --------------------------------------------------------------------------------
 
     def look_at(self, other: Session) -> None:
-        """Goes on with what another one shows and asks, while no turn runs.
+        """Go on with what another one shows and asks, while no turn runs.
 
         Args:
             other: Made of the same facts, for another branch. Nobody else may go on with it.
@@ -402,14 +402,14 @@ class Session:
                 turn.inputs[0] = msgspec.structs.replace(turn.inputs[0], versions=told)
 
     def check_running(self, turn_id: str) -> None:
-        """Raises `SurfaceDestroyed` unless the turn may still show something."""
+        """Raise `SurfaceDestroyed` unless the turn may still show something."""
         if self.running != turn_id:
             raise SurfaceDestroyed(
                 f"turn {turn_id} is over; it can show nothing more", detail=turn_id
             )
 
     def _begin_end(self, turn_id: str) -> None:
-        """Tells what a turn has held back."""
+        """Return what a turn has held back."""
         actions = [action for turn, action in self._ending if turn == turn_id]
         self._ending = [one for one in self._ending if one[0] != turn_id]
         for action in actions:
@@ -426,7 +426,7 @@ class Session:
         usage: JsonObject | None = None,
         goes_on: bool = True,
     ) -> list[Effect]:
-        """Ends a turn, once; its open questions close, unless it was interrupted.
+        """End a turn, once; its open questions close, unless it was interrupted.
 
         Args:
             turn_id: A turn that runs or is queued; another one is left as it is.
@@ -466,11 +466,11 @@ class Session:
         return self.begin_next() if goes_on else []
 
     def _can_be_let_on(self) -> bool:
-        """Tells whether a renderer is there that shows a line that waits, and lets it go on."""
+        """Return whether a renderer is there that shows a line that waits, and lets it go on."""
         return any(watcher.resumes_queue for watcher in self.watchers)
 
     def settle(self) -> None:
-        """Lets turns leave the memory that are over and no longer recent."""
+        """Let turns leave the memory that are over and no longer recent."""
         asking = [
             (question.turn_id, question.component_id if question.surface == "main" else "")
             for question in self.questions.values()
@@ -489,7 +489,7 @@ class Session:
         surface: str = "main",
         about: About | None = None,
     ) -> Question:
-        """Shows a component that waits for an answer.
+        """Show a component that waits for an answer.
 
         One that a turn before left open under the same id is over then.
 
@@ -534,7 +534,7 @@ class Session:
     def answer_question(
         self, question: Question, answer: Json, told: JsonObject | None, grant: Grant | None = None
     ) -> None:
-        """Closes a question for every renderer with its answer.
+        """Close a question for every renderer with its answer.
 
         Args:
             question: An open one.
@@ -553,11 +553,11 @@ class Session:
         self._resolved(question, {"decision": "answered", **input_of})
 
     def is_open(self, question: Question) -> bool:
-        """Tells whether a question still waits for its answer."""
+        """Return whether a question still waits for its answer."""
         return self.questions.get((question.surface, question.component_id)) == question
 
     def cancel_question(self, question: Question) -> None:
-        """Closes a question for every renderer without an answer."""
+        """Close a question for every renderer without an answer."""
         # Also one whose component has no room left for the word that says so.
         with suppress(ArpError):
             self.mark(question.component_id, question.surface, "cancelled", None, question.turn_id)
@@ -571,7 +571,7 @@ class Session:
     def mark(
         self, component_id: str, surface: str, state: str, answer: Json, turn_id: str | None
     ) -> None:
-        """Sets an input component's `state`, and its `answer` if there is one.
+        """Set an input component's `state`, and its `answer` if there is one.
 
         What stands under that id now may be something else: that is left as it is.
         """
@@ -589,15 +589,15 @@ class Session:
 
     @property
     def has_recorded(self) -> bool:
-        """Tells whether there is anything to drain."""
+        """Whether there is anything to drain."""
         return not self.log.is_empty
 
     def drain(self, at: str) -> TextBatch | Batch:
-        """Takes what was recorded since the last time, as facts of one moment (RFC 3339)."""
+        """Take what was recorded since the last time, as facts of one moment (RFC 3339)."""
         return self.log.drain(at)
 
     def cancel(self, turn_id: str | None = None) -> list[Effect]:
-        """Asks for a turn to stop: the running one if `None`. A queued one is over at once."""
+        """Ask for a turn to stop: the running one if `None`. A queued one is over at once."""
         turn_id = turn_id or self.running
         if turn_id is None:
             return []
@@ -607,5 +607,5 @@ class Session:
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:
-    """Names the list of a surface that new components of a turn join."""
+    """Name the list of a surface that new components of a turn join."""
     return (turn_id or "") if surface == "main" else ""

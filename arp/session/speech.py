@@ -46,23 +46,23 @@ class Speech:
         self._thinking = 0
 
     def begin_turn(self, turn_id: str) -> None:
-        """Forgets the turn before."""
+        """Forget the turn before."""
         self._turn = turn_id
         self.stream = None
         self._node = None
         self._characters = self._thinking = 0
 
     def show_on(self, screen: Screen) -> None:
-        """Goes on on another screen; nothing is being said."""
+        """Go on on another screen; nothing is being said."""
         self._screen, self._turn, self._node = screen, None, None
         self._characters = self._thinking = 0
 
     def cursor(self, sequence: int) -> Cursor:
-        """Gives how far a renderer is that has been told everything up to a sequence."""
+        """Return how far a renderer is that has been told everything up to a sequence."""
         return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 
     def close(self, is_clean: bool = False) -> bool:
-        """Ends the open text, if there is one, and shows it.
+        """End the open text, if there is one, and show it.
 
         Args:
             is_clean: It has been looked through for secrets.
@@ -106,30 +106,30 @@ class Speech:
         return is_looked_at
 
     def _clean(self, spoken: Text, text: str) -> str:
-        """Gives what of a text may be told now."""
+        """Return what of a text may be told now."""
         stream = self.stream
         if stream is None:
             stream = self.stream = SecretStream(self._redactor)
         return stream.admit(text, self._before(spoken))
 
     def _before(self, spoken: Text) -> str:
-        """Gives what was said last in the kind of a text."""
+        """Return what was said last in the kind of a text."""
         if spoken.type == THINKING:
             return self._screen.turn(spoken.turn_id).thinking[-CONTEXT:]
         return end_of(self._node) if self._node is not None and self._part() else ""
 
     def finish(self, spoken: Text) -> str:
-        """Gives what is held of a text."""
+        """Return what is held of a text."""
         assert self.stream is not None
         return self.stream.finish(self._before(spoken))
 
     def calm(self) -> None:
-        """Lets go of what looks through the text, once nothing of that is left to follow."""
+        """Let go of what looks through the text, once nothing of that is left to follow."""
         if self.stream is not None and not self.stream.is_busy:
             self.stream = None
 
     def _part(self) -> str | None:
-        """Gives the text part that the next text would join."""
+        """Return the text part that the next text would join."""
         node = self._node
         if node is None:
             return None
@@ -140,7 +140,7 @@ class Speech:
         return None
 
     def _begin_part(self, spoken: Text) -> Node:
-        """Shows a text the general way, and remembers where it went."""
+        """Show a text the general way, and remember where it went."""
         self._screen.apply(spoken.messages[0])
         main = self._screen.surfaces["main"]
         node = self._node = main.nodes[main.outputs[spoken.turn_id][-1]]
@@ -148,7 +148,7 @@ class Speech:
         return node
 
     def _goes_on(self, node: Node) -> bool:
-        """Tells whether a part is still the last of its turn's output."""
+        """Return whether a part is still the last of its turn's output."""
         if self.is_last:
             return True
         self.is_last = True

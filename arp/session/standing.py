@@ -58,11 +58,11 @@ class Standing:
         """While a session is made of all its facts: the turns that are to show."""
 
     def begin_plan(self, shown: Iterable[str]) -> None:
-        """Says before the first fact which turns are to show."""
+        """Say before the first fact which turns are to show."""
         self.plan, self.branches = frozenset(shown), Branches()
 
     def shows(self, turn_id: str | None) -> bool:
-        """Tells whether the newest fact shows.
+        """Return whether the newest fact shows.
 
         One without a turn belongs to the last turn that showed when it was written.
         """
@@ -73,7 +73,7 @@ class Standing:
         return turn_id is None or turn_id in self.plan
 
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject, place: int) -> None:
-        """Takes a fact; most say nothing of it.
+        """Take a fact; most say nothing of it.
 
         Raises:
             Forked: It turns to another branch, and the others are not known.
@@ -96,5 +96,5 @@ class Standing:
 
 
 def one_line(text: str) -> str:
-    """Gives a text as a title."""
+    """Return a text as a title."""
     return " ".join(text.split())[:TITLE_CHARACTERS]

@@ -105,7 +105,7 @@ _decoder = msgspec.json.Decoder(State)
 
 
 def encode_state(session: Session) -> bytes:
-    """Gives a session as it is after everything that is recorded; closes the open text.
+    """Return a session as it is after everything that is recorded; close the open text.
 
     It holds as soon as the fact with `session.sequence` is durable. The cost follows what is kept
     in memory, not the history.
@@ -138,7 +138,7 @@ def encode_state(session: Session) -> bytes:
 
 
 def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | None) -> Session:
-    """Makes the session that a state is of.
+    """Make the session that a state is of.
 
     Args:
         data: As `encode_state` gave it.

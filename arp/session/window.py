@@ -85,14 +85,14 @@ class RecentTree(Tree):
         return node
 
     def _left_with_its_turn(self, component_id: str, turn: str) -> bool:
-        """Tells whether an id is named after a turn that is not here; one that is replaced is."""
+        """Return whether an id is named after a turn that is not here; one that is replaced is."""
         giver = _giver(component_id)
         if giver is None or giver == turn or giver in self.outputs:
             return False
         return component_id not in self.gone
 
     def let_go(self, turn: TurnScreen) -> list[str]:
-        """Forgets a turn's output and marks, outside of any change.
+        """Forget a turn's output and marks, outside of any change.
 
         Returns:
             The ids of its root components.
@@ -116,13 +116,13 @@ class RecentTree(Tree):
             self.left[node.id] = None
 
     def last_change(self, turn: TurnScreen) -> int:
-        """Gives the sequence of the newest change of a turn or of anything in its output."""
+        """Return the sequence of the newest change of a turn or of anything in its output."""
         roots = self.outputs.get(turn.id, ())
         return max((self.nodes[root].seq for root in roots), default=turn.seq)
 
 
 def _giver(component_id: str) -> str | None:
-    """Gives the turn that an id of the form `t12-3` is named after; `None` for other ids."""
+    """Return the turn that an id of the form `t12-3` is named after; `None` for other ids."""
     giver, _, number = component_id.rpartition("-")
     is_named = giver[:1] == "t" and giver[1:].isdigit() and number.isdigit()
     return giver if is_named else None
@@ -173,12 +173,12 @@ class Window(Screen):
         }
 
     def take_departed(self) -> list[PastTurn]:
-        """Gives what has left since this was last asked, or since somebody wants to have it."""
+        """Return what has left since this was last asked, or since somebody wants to have it."""
         taken, self.departed = self.departed or [], []
         return taken
 
     def past(self, turn: TurnScreen) -> PastTurn:
-        """Gives a turn that is here with its output."""
+        """Return a turn that is here with its output."""
         return PastTurn(self.numbers[turn.id], turn, self.main.output(turn.id))
 
     def _turn(
@@ -192,7 +192,7 @@ class Window(Screen):
             self.title = " ".join(said.split())[:TITLE_CHARACTERS] if isinstance(said, str) else ""
 
     def let_go(self, asking: Iterable[tuple[str, str]]) -> list[str]:
-        """Lets turns leave; to be called when one has ended.
+        """Let turns leave; to be called when one has ended.
 
         Args:
             asking: The turn and the component of each question on `main` that is open; of one on
@@ -214,7 +214,7 @@ class Window(Screen):
         return gone
 
     def _of(self, asking: Iterable[tuple[str, str]]) -> set[str]:
-        """Gives the turns that have to do with open questions."""
+        """Return the turns that have to do with open questions."""
         turns: set[str] = set()
         for turn_id, component_id in asking:
             turns.add(turn_id)

@@ -54,7 +54,7 @@ class Files(Protocol):
     """The blobs of one session. Who may read them is not decided here: an id is no credential."""
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
-        """Stores what comes until the stream ends; it is durable when this returns.
+        """Store what comes until the stream ends; it is durable when this returns.
 
         Raises:
             ResourceLimit: More than `max_bytes` came; nothing is kept.
@@ -65,7 +65,7 @@ class Files(Protocol):
         """
 
     async def read(self, blob_id: str) -> bytes:
-        """Gives all bytes of a blob, which are what was put.
+        """Return all bytes of a blob, which are what was put.
 
         Raises:
             BlobNotFound: The session has no such blob, or it is no id at all.
@@ -73,7 +73,7 @@ class Files(Protocol):
         """
 
     def path(self, blob_id: str) -> Path | None:
-        """Gives where a blob stands on the disk, if it is there; it need not exist.
+        """Return where a blob stands on the disk, if it is there; it need not exist.
 
         Returns:
             `None` where blobs are in no file: then `read` gives them.
@@ -87,10 +87,10 @@ class Blobs(Protocol):
     """Where the blobs of all sessions live: what one session holds, it holds alone."""
 
     def of(self, session_id: str) -> Files:
-        """Gives the place of a session; one that holds nothing yet takes no room."""
+        """Return the place of a session; one that holds nothing yet takes no room."""
 
     def removing(self, session_id: str) -> AbstractAsyncContextManager[None]:
-        """Takes all that a session holds out of reach, for a block that removes the session.
+        """Take all that a session holds out of reach, for a block that removes the session.
 
         It is gone for good when the block ends, and there again if the block fails.
 
@@ -99,14 +99,14 @@ class Blobs(Protocol):
         """
 
     def aside(self) -> AbstractContextManager[Path]:
-        """Gives an empty private directory to make something in; it is gone afterwards.
+        """Return an empty private directory to make something in; it is gone afterwards.
 
         Raises:
             StoreUnwritable: The disk refuses.
         """
 
     async def held(self, session_ids: Collection[str]) -> int:
-        """Gives how many bytes sessions hold, all together.
+        """Return how many bytes sessions hold, all together.
 
         Raises:
             StoreUnwritable: The disk refuses.
@@ -120,7 +120,7 @@ class BlobStore:
         self.directory = Path(directory)
 
     def sweep(self) -> None:
-        """Removes what a killed process left unfinished. To be called before the first `put`."""
+        """Remove what a killed process left unfinished. To be called before the first `put`."""
         for leftover in self.directory.glob(_UNFINISHED + "*"):
             if leftover.is_dir():
                 shutil.rmtree(leftover)
@@ -197,7 +197,7 @@ class StoredFiles:
         return _checked(blob_id, data)
 
     def path(self, blob_id: str) -> Path:
-        """Gives where a blob stands, for who streams it; it need not exist.
+        """Return where a blob stands, for who streams it; it need not exist.
 
         Raises:
             BlobNotFound: The id is not 64 lower-case hex digits, so it can name no file.
@@ -302,7 +302,7 @@ class _Upload:
         return Blob(blob_id, self._size, blob_id, is_new)
 
     def discard(self) -> None:
-        """Removes what is unfinished; harmless after `finish`."""
+        """Remove what is unfinished; harmless after `finish`."""
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
@@ -317,7 +317,7 @@ async def _on_disk(directory: Path, action: Callable[[], T]) -> T:
 
 
 def _rename(old: Path, new: Path) -> bool:
-    """Renames a directory; says whether there was one."""
+    """Rename a directory; say whether there was one."""
     try:
         old.rename(new)
     except FileNotFoundError:
@@ -326,7 +326,7 @@ def _rename(old: Path, new: Path) -> bool:
 
 
 def _size_of(directory: Path) -> int:
-    """Gives the bytes of the files in a directory that need not exist."""
+    """Return the bytes of the files in a directory that need not exist."""
     try:
         with os.scandir(directory) as entries:
             return sum(entry.stat().st_size for entry in entries)
@@ -335,14 +335,14 @@ def _size_of(directory: Path) -> int:
 
 
 def too_large(max_bytes: int) -> ResourceLimit:
-    """Gives the refusal of a file."""
+    """Return the refusal of a file."""
     return ResourceLimit(
         f"the file is larger than {max_bytes} bytes; send a smaller one, or raise the limit"
     )
 
 
 async def _gather(stream: AsyncIterator[bytes], max_bytes: int) -> AsyncGenerator[bytes, None]:
-    """Joins small chunks, and ends with `ResourceLimit` as soon as there is too much."""
+    """Join small chunks, and end with `ResourceLimit` as soon as there is too much."""
     waiting, size, total = list[bytes](), 0, 0
     async for chunk in stream:
         total += len(chunk)

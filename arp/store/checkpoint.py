@@ -30,13 +30,13 @@ class Checkpointer:
         self._is_busy = False
 
     def wake(self) -> None:
-        """Starts a checkpoint, unless one is under way. Never waits."""
+        """Start a checkpoint, unless one is under way. Never waits."""
         if not self._is_busy:
             self._is_busy = True
             self._pool.submit(self._checkpoint)
 
     def close(self) -> None:
-        """Waits for the checkpoint under way and closes the connection."""
+        """Wait for the checkpoint under way and close the connection."""
         self._pool.shutdown(wait=True)
         if self._connection is not None:
             self._connection.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def make_private_directory(path: Path) -> None:
-    """Makes the directory and those above it if they are missing, each for this user alone.
+    """Make the directory and those above it if they are missing, each for this user alone.
 
     It is durable when this returns.
 
@@ -23,7 +23,7 @@ def make_private_directory(path: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Makes the names in a directory durable: a synced file without a name is lost all the same."""
+    """Make the names in a directory durable: a synced file without a name is lost all the same."""
     if os.name == "nt":
         return  # Windows cannot open a directory, and journals its names itself
     fd = os.open(path, os.O_RDONLY)

@@ -124,7 +124,7 @@ class Journal:
         self._next_row = 1
 
     def open(self) -> None:
-        """Opens the file and builds the tails from what the journal holds.
+        """Open the file and build the tails from what the journal holds.
 
         Raises:
             StoreUnavailable: As `open_ledger`, or the journal cannot be made sense of.
@@ -132,7 +132,7 @@ class Journal:
         self.tails = self._load()
 
     def reopen(self) -> None:
-        """Opens the file again after a failure and makes sure that nothing acknowledged is gone.
+        """Open the file again after a failure and make sure that nothing acknowledged is gone.
 
         Raises:
             StoreUnavailable: The file cannot be opened, or lost what it had promised. Reads go on
@@ -149,7 +149,7 @@ class Journal:
         self.tails = tails
 
     def abandon(self) -> None:
-        """Lets go of the connection. What it had not committed is gone; tails can still be read."""
+        """Let go of the connection. What it had not committed is gone; tails can still be read."""
         connection, self._connection = self._connection, None
         self._last, self._chain = {}, {}
         if connection is not None:
@@ -165,7 +165,7 @@ class Journal:
         return kept_runtime_id(self._db)
 
     def close(self) -> None:
-        """Sorts what is left, so that a file at rest has segments alone, and closes it.
+        """Sort what is left, so that a file at rest has segments alone, and close it.
 
         Raises:
             sqlite3.Error: It could not be sorted; nothing is lost, the next `open` finds it.
@@ -188,7 +188,7 @@ class Journal:
         return last
 
     def commit(self, calls: Sequence[Sequence[Append]]) -> list[Exception | None]:
-        """Makes the facts of many calls durable in one transaction.
+        """Make the facts of many calls durable in one transaction.
 
         Returns:
             For each call why it was refused, or `None`. A refused call stored nothing.
@@ -213,7 +213,7 @@ class Journal:
         return outcomes
 
     def delete(self, session_id: str) -> bool:
-        """Removes the facts and the row of a session; tells whether there was anything.
+        """Remove the facts and the row of a session; return whether there was anything.
 
         Raises:
             sqlite3.Error: As `commit`.
@@ -234,7 +234,7 @@ class Journal:
         return found
 
     def save(self, model: Model) -> SequenceConflict | None:
-        """Keeps a model, unless a newer one is kept; gives why it is refused, or `None`.
+        """Keep a model, unless a newer one is kept; return why it is refused, or `None`.
 
         Raises:
             sqlite3.Error: As `commit`.
@@ -267,7 +267,7 @@ class Journal:
             raise
 
     def _accept(self, batch: Sequence[Append]) -> list[Run]:
-        """Moves `_last` on and gives the runs of the batch, or leaves all as it is and raises."""
+        """Move `_last` on and return the runs of the batch, or leave all as it is and raise."""
         runs: list[Run] = []
         known, damaged = self._last, self.damaged
         for count, append in enumerate(batch):
@@ -313,7 +313,7 @@ class Journal:
             self._last = {key: tail.last for key, tail in self.tails.by_session.items()}
 
     def _write_segments(self, chosen: dict[str, Tail]) -> None:
-        """Writes tails as segments and drops the journal rows that no other tail needs."""
+        """Write tails as segments and drop the journal rows that no other tail needs."""
         heads, bodies, offset = [], [], 1
         for session_id, tail in chosen.items():
             body = b"\n".join(tail.facts)
@@ -328,7 +328,7 @@ class Journal:
         self.unchecked_bytes += offset
 
     def _linked(self, session_id: str, tail: Tail) -> str | None:
-        """Goes on with a session's chain over a tail; gives the hash of its last fact, in hex."""
+        """Go on with a session's chain over a tail; return the hash of its last fact, in hex."""
         if session_id in self._chain:
             before = self._chain[session_id]
         elif tail.first == 1:
@@ -343,7 +343,7 @@ class Journal:
         return None if after is None else after.hex()
 
     def _clear_damage(self, session_id: str) -> None:
-        """Takes the session out of the damaged rows, so that it may begin anew."""
+        """Take the session out of the damaged rows, so that it may begin anew."""
         for row in tuple(self._damaged_rows):
             select = "SELECT heads FROM journal WHERE id = ?"
             heads = _heads_decoder.decode(self._db.execute(select, (row,)).fetchone()[0])
@@ -397,7 +397,7 @@ class Journal:
 
 
 def _journal_row(runs: list[Run]) -> tuple[list[Run], bytes, bytes]:
-    """Gives the runs as they will be read again, and the heads and facts of their row."""
+    """Return the runs as they will be read again, and the heads and facts of their row."""
     lines = list(chain.from_iterable([facts for _, _, facts in runs]))
     body = b"\n".join(lines)
     if body.count(b"\n") >= max(1, len(lines)):

@@ -55,7 +55,7 @@ class LedgerFile:
             raise
 
     def close(self) -> None:
-        """Lets go of the file. Harmless when repeated."""
+        """Let go of the file. Harmless when repeated."""
         self._db.close()
 
     def __enter__(self) -> LedgerFile:
@@ -67,14 +67,14 @@ class LedgerFile:
     def sessions(
         self, *, workflow: str | None = None, before: str | None = None, limit: int = 50
     ) -> list[SessionMeta]:
-        """Gives everybody's sessions, newest update first, as `Store.sessions`."""
+        """Return everybody's sessions, newest update first, as `Store.sessions`."""
         with self._moment():
             rows = list_sessions(self._db, Wanted(None, workflow, None, before), limit)
             ends = self._ends()
             return [_complete(meta, max(last, ends.get(meta.id, 0))) for meta, last in rows]
 
     def session(self, session_id: str) -> SessionMeta | None:
-        """Gives the row of one session, or `None`."""
+        """Return the row of one session, or `None`."""
         with self._moment():
             found = find_session(self._db, session_id)
             if found is None:
@@ -83,7 +83,7 @@ class LedgerFile:
             return _complete(meta, max(last, self._ends().get(session_id, 0)))
 
     def read(self, session_id: str, after: int = 0, limit: int = 1000) -> list[tuple[int, bytes]]:
-        """Gives up to `limit` facts behind sequence `after`, as `Store.read`.
+        """Return up to `limit` facts behind sequence `after`, as `Store.read`.
 
         Raises:
             StoreDamaged: The very next fact is damaged.
@@ -103,7 +103,7 @@ class LedgerFile:
             return find_heads(self._db, session_id)
 
     def version(self) -> int:
-        """Gives a number that is another one when somebody has written since."""
+        """Return a number that is another one when somebody has written since."""
         with self._explained():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
@@ -119,7 +119,7 @@ class LedgerFile:
         return found
 
     def _rows_of(self, session_id: str, after: int) -> list[int]:
-        """Gives the journal rows that hold facts of a session behind a sequence, in order."""
+        """Return the journal rows that hold facts of a session behind a sequence, in order."""
         return [
             row
             for row, heads in self._db.execute(_HEADS)
@@ -140,7 +140,7 @@ class LedgerFile:
             start += count
 
     def _ends(self) -> dict[str, int]:
-        """Gives the last sequence of each session that the journal has facts of."""
+        """Return the last sequence of each session that the journal has facts of."""
         ends: dict[str, int] = {}
         for _, heads in self._db.execute(_HEADS):
             for name, first, count in _heads_decoder.decode(heads):
@@ -151,7 +151,7 @@ class LedgerFile:
 
     @contextmanager
     def _moment(self) -> Iterator[None]:
-        """Lets everything that is read inside be of one moment."""
+        """Let everything that is read inside be of one moment."""
         with self._explained():
             self._db.execute("BEGIN")
             try:

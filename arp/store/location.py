@@ -17,7 +17,7 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def open_store(location: str) -> Store:
-    """Gives the store that `location` names, not yet opened.
+    """Return the store that `location` names, not yet opened.
 
     Args:
         location: `memory:`, `sqlite:PATH`, or a path.
@@ -30,7 +30,7 @@ def open_store(location: str) -> Store:
 
 
 def open_blobs(location: str) -> Blobs:
-    """Gives the blobs that live beside the store of the same `location`.
+    """Return the blobs that live beside the store of the same `location`.
 
     For `sqlite:.arp/ledger.db` that is the directory `.arp/ledger.blobs`. To be called while the
     store is open: what a killed process left unfinished is removed here.
@@ -47,7 +47,7 @@ def open_blobs(location: str) -> Blobs:
 
 
 def path_of(location: str) -> Path | None:
-    """Gives the path of a ledger file; `None` for memory.
+    """Return the path of a ledger file; `None` for memory.
 
     Raises:
         StoreUnavailable: As `open_store`.

@@ -57,7 +57,7 @@ class FileLock:
         self._key: tuple[int, int] | None = None
 
     def acquire(self) -> None:
-        """Takes the lock, at once or not at all. A ledger that is missing is made, empty.
+        """Take the lock, at once or not at all. A ledger that is missing is made, empty.
 
         Raises:
             StoreLocked: A process has it, maybe this one; the message says which and what to do.
@@ -72,7 +72,7 @@ class FileLock:
             raise
 
     def release(self) -> None:
-        """Gives the lock back. Harmless when repeated; SQLite must have closed the file before."""
+        """Return the lock back. Harmless when repeated; SQLite must have closed the file before."""
         database, self._database_fd = self._database_fd, None
         if database is not None:
             os.close(database)
@@ -87,7 +87,7 @@ class FileLock:
                 _held.discard(key)
 
     def _claim(self) -> None:
-        """Keeps other stores of this process away, without opening a file that one may have."""
+        """Keep other stores of this process away, without opening a file that one may have."""
         try:
             with suppress(FileExistsError):
                 os.close(os.open(self._path.resolve(), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -150,7 +150,7 @@ class FileLock:
 
 
 def _holder_of(path: Path) -> str:
-    """Gives the process that holds the lock of a database, where /proc tells; else nothing."""
+    """Return the process that holds the lock of a database, where /proc tells; else nothing."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it is somebody else's, or has just ended
             for link in (process / "fd").iterdir():
@@ -182,7 +182,7 @@ if sys.platform == "linux":
     import struct
 
     def _lock_far_behind(fd: int) -> bool:
-        """Locks a byte of an open file; tells whether the system has such locks.
+        """Lock a byte of an open file; return whether the system has such locks.
 
         Raises:
             OSError: Another process has it.

@@ -81,7 +81,7 @@ class Reader:
             self._free.put(None)
 
     async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        """Gives what `question` says, without holding up the loop.
+        """Return what `question` says, without holding up the loop.
 
         Raises:
             StoreUnreadable: The file cannot be read now.
@@ -90,7 +90,7 @@ class Reader:
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)
 
     def close(self) -> None:
-        """Waits for the questions under way and closes the connections."""
+        """Wait for the questions under way and close the connections."""
         self._pool.shutdown(wait=True)
         while not self._free.empty():
             connection = self._free.get_nowait()
@@ -121,7 +121,7 @@ class Reader:
 def read_segments(
     db: sqlite3.Connection, session_id: str, after: int, limit: int
 ) -> list[tuple[int, bytes]]:
-    """Gives up to `limit` facts behind `after` that stand in segments, in order, without holes.
+    """Return up to `limit` facts behind `after` that stand in segments, in order, without holes.
 
     Raises:
         StoreDamaged: The very next fact does not pass its checksum or is missing.
@@ -153,14 +153,14 @@ class Wanted(NamedTuple):
 
 
 def list_sessions(db: sqlite3.Connection, wanted: Wanted, limit: int) -> list[Row]:
-    """Gives the rows of `Store.sessions`, newest update first."""
+    """Return the rows of `Store.sessions`, newest update first."""
     return list(_rows(db, wanted, page_limit(limit)))
 
 
 def search_sessions(
     db: sqlite3.Connection, words: Sequence[str], wanted: Wanted, limit: int
 ) -> tuple[list[tuple[Row, str | None, str]], str | None]:
-    """Gives rows with a turn and an excerpt each, and where the search goes on, if it does."""
+    """Return rows with a turn and an excerpt each, and where the search goes on, if it does."""
     until, found, last = time.monotonic() + SEARCH_S, list[tuple[Row, str | None, str]](), None
     examined = 0
     for row in _rows(db, wanted, MOST_SEARCHED):
@@ -177,7 +177,7 @@ def search_sessions(
 def _found_in(
     db: sqlite3.Connection, meta: SessionMeta, words: Sequence[str]
 ) -> tuple[str | None, str] | None:
-    """Tells where a session has the first word that its title has not; `None` if it lacks one."""
+    """Return where a session has the first word that its title has not; `None` if it lacks one."""
     place: tuple[str | None, str] = (None, "")
     for word in reversed(missing_in(meta.title, words)):
         row = db.execute(_SAID, (meta.id, MOST_TURNS_SEARCHED, word)).fetchone()
@@ -207,18 +207,18 @@ def _rows(db: sqlite3.Connection, wanted: Wanted, limit: int) -> Iterator[Row]:
 
 
 def find_session(db: sqlite3.Connection, session_id: str) -> Row | None:
-    """Gives the row of one session, or `None`."""
+    """Return the row of one session, or `None`."""
     found = db.execute(_ROWS + "WHERE id = ?", (session_id,)).fetchone()
     return _row(*found) if found else None
 
 
 def active_sessions(db: sqlite3.Connection) -> list[str]:
-    """Gives the ids of the sessions whose row says `active`, in order."""
+    """Return the ids of the sessions whose row says `active`, in order."""
     return [row[0] for row in db.execute("SELECT id FROM session WHERE active ORDER BY id")]
 
 
 def find_chain(db: sqlite3.Connection, session_id: str, through: int) -> tuple[int, bytes | None]:
-    """Gives the newest hash that is kept at or before a sequence; `(0, None)` if none is."""
+    """Return the newest hash that is kept at or before a sequence; `(0, None)` if none is."""
     found = db.execute(_CHAIN, (session_id, through)).fetchone()
     if found is None or found[1] is None:
         return 0, None
@@ -238,7 +238,7 @@ def _digest(head: object) -> bytes | None:
 
 
 def find_model(db: sqlite3.Connection, session_id: str, name: str) -> tuple[int, bytes] | None:
-    """Gives a model with the sequence that it covers, without its data if that is damaged."""
+    """Return a model with the sequence that it covers, without its data if that is damaged."""
     found = db.execute(_MODEL, (session_id, name)).fetchone()
     if found is None:
         return None

@@ -111,7 +111,7 @@ _PRAGMAS: Final = (
 
 
 def open_ledger(path: Path) -> sqlite3.Connection:
-    """Opens a ledger for writing, makes the tables if it is new, and brings an old one up to date.
+    """Open a ledger for writing, make the tables if it is new, and bring an old one up to date.
 
     Every commit is synced to the disk before it returns. Statements commit by themselves unless
     they stand between BEGIN and COMMIT.
@@ -156,7 +156,7 @@ def kept_runtime_id(connection: sqlite3.Connection) -> str:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """Opens a ledger for reading alone; it reads on while another connection writes."""
+    """Open a ledger for reading alone; it reads on while another connection writes."""
     connection = _connect(path)
     _configure(connection)
     connection.execute("PRAGMA query_only = ON")
@@ -164,7 +164,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def open_checkpointer(path: Path) -> sqlite3.Connection:
-    """Opens a ledger to move its write-ahead log into the file."""
+    """Open a ledger to move its write-ahead log into the file."""
     connection = _connect(path)
     _configure(connection)
     return connection
@@ -185,7 +185,7 @@ def _configure(connection: sqlite3.Connection) -> None:
 
 
 def is_new(connection: sqlite3.Connection, path: Path) -> bool:
-    """Tells whether a file has no tables yet.
+    """Return whether a file has no tables yet.
 
     Raises:
         StoreUnavailable: It is a database of something else, or of a newer version.
@@ -216,7 +216,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _bring_up(connection: sqlite3.Connection) -> None:
-    """Makes a file of an older version one of this version, whole or not at all."""
+    """Make a file of an older version one of this version, whole or not at all."""
     version = _pragma(connection, "user_version")
     if version == VERSION:
         return

@@ -38,11 +38,11 @@ class SessionMeta(msgspec.Struct, frozen=True):
 
 
 def split_cursor(before: str) -> tuple[str, str]:
-    """Takes a cursor apart into update time and id; never fails, since it comes from the wire."""
+    """Take a cursor apart into update time and id; never fails, since it comes from the wire."""
     updated_at, _, session_id = before.partition("~")
     return updated_at, session_id
 
 
 def page_limit(limit: int) -> int:
-    """Brings a page size into 1 … `MAX_PAGE`."""
+    """Bring a page size into 1 … `MAX_PAGE`."""
     return max(1, min(limit, MAX_PAGE))

@@ -32,7 +32,7 @@ class Store(Protocol):
     """Where facts live. Safe for many tasks of one event loop."""
 
     async def open(self) -> None:
-        """Makes the store ready: what was acknowledged before a crash is there.
+        """Make the store ready: what was acknowledged before a crash is there.
 
         Raises:
             StoreLocked: Another process has it.
@@ -40,7 +40,7 @@ class Store(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Ends the store; what waits is written first. Harmless when repeated."""
+        """End the store; what waits is written first. Harmless when repeated."""
 
     async def runtime_id(self) -> str:
         """Return the name of the runtime that this ledger belongs to.
@@ -50,7 +50,7 @@ class Store(Protocol):
         ...
 
     async def append(self, batch: Sequence[Append]) -> None:
-        """Makes all of `batch` durable, or nothing of it. Calls that wait share one transaction.
+        """Make all of `batch` durable, or nothing of it. Calls that wait share one transaction.
 
         Line breaks between the tokens of a fact become spaces; nothing else is changed.
 
@@ -66,7 +66,7 @@ class Store(Protocol):
     async def read(
         self, session_id: str, after: int = 0, limit: int = 1000
     ) -> list[tuple[int, bytes]]:
-        """Gives up to `limit` facts behind sequence `after`, in order, without holes.
+        """Return up to `limit` facts behind sequence `after`, in order, without holes.
 
         Returns:
             Pairs of sequence and encoded fact; none if the session is unknown or has no more.
@@ -85,7 +85,7 @@ class Store(Protocol):
         before: str | None = None,
         limit: int = 50,
     ) -> list[SessionMeta]:
-        """Gives the sessions, newest update first.
+        """Return the sessions, newest update first.
 
         Args:
             owner: Only those of this owner; `None` means everybody's.
@@ -105,7 +105,7 @@ class Store(Protocol):
         before: str | None = None,
         limit: int = 50,
     ) -> SearchPage:
-        """Gives the sessions that have each word in their title or in what was said in them.
+        """Return the sessions that have each word in their title or in what was said in them.
 
         One call looks through a bounded number of sessions, newest update first.
 
@@ -119,20 +119,20 @@ class Store(Protocol):
         """
 
     async def session(self, session_id: str) -> SessionMeta | None:
-        """Gives the row of one session, or `None`."""
+        """Return the row of one session, or `None`."""
 
     async def delete(self, session_id: str) -> bool:
-        """Removes the session's row and facts for good; tells whether there was anything.
+        """Remove the session's row and facts for good; return whether there was anything.
 
         Raises:
             StoreUnwritable: The disk refuses; the session is still there.
         """
 
     async def open_sessions(self) -> list[str]:
-        """Gives the ids of the sessions whose row says `active`, in order of id."""
+        """Return the ids of the sessions whose row says `active`, in order of id."""
 
     async def chain(self, session_id: str, through: int) -> tuple[int, bytes | None]:
-        """Gives the newest hash that is kept of the session's chain, at or before `through`.
+        """Return the newest hash that is kept of the session's chain, at or before `through`.
 
         From there the hashes of the facts behind are made with `arp.ledger.chain.links`.
 
@@ -149,7 +149,7 @@ class Store(Protocol):
         """
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
-        """Keeps what was made of a session's facts, durably, in the place of what was kept before.
+        """Keep what was made of a session's facts, durably, in the place of what was kept before.
 
         One that covers less than the one that is kept changes nothing. It goes with the session.
 
@@ -167,7 +167,7 @@ class Store(Protocol):
         """
 
     async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
-        """Gives the sequence that a model covers and its data, as they were saved together.
+        """Return the sequence that a model covers and its data, as they were saved together.
 
         Returns:
             `None` if none is kept. The data is empty if it is damaged: then it is to be made again
@@ -181,7 +181,7 @@ def new_runtime_id() -> str:
 
 
 def check_append(append: Append) -> None:
-    """Refuses what not every store could keep, and what nobody could read again.
+    """Refuse what not every store could keep, and what nobody could read again.
 
     Raises:
         ValueError: A fact that is no JSON object, a session id that is empty or not printable, a
@@ -218,7 +218,7 @@ _object_decoder = msgspec.json.Decoder(_Object)
 
 
 def readable(session_id: str, found: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    """Gives facts out of a store up to the first that is no JSON object.
+    """Return facts out of a store up to the first that is no JSON object.
 
     Raises:
         FactUnreadable: It is the very first.
@@ -234,5 +234,5 @@ def readable(session_id: str, found: list[tuple[int, bytes]]) -> list[tuple[int,
 
 
 def one_line(facts: list[bytes]) -> list[bytes]:
-    """Gives the facts without line breaks, which in JSON can only stand between tokens."""
+    """Return the facts without line breaks, which in JSON can only stand between tokens."""
     return [fact.replace(b"\n", b" ") if b"\n" in fact else fact for fact in facts]

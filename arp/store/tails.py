@@ -53,11 +53,11 @@ class Tails:
         self._full: dict[str, None] = {}
 
     def get(self, session_id: str) -> Tail | None:
-        """Gives the session's tail; from any thread."""
+        """Return the session's tail; from any thread."""
         return self.by_session.get(session_id)
 
     def add(self, runs: list[Run], row: int) -> None:
-        """Takes facts that are durable now, in journal row `row`, behind what the tails have."""
+        """Take facts that are durable now, in journal row `row`, behind what the tails have."""
         by_session, start, written = self.by_session, self._written, 0
         for session_id, first, facts in runs:
             tail = by_session.get(session_id)
@@ -77,7 +77,7 @@ class Tails:
         self._written += written
 
     def due(self) -> dict[str, Tail]:
-        """Chooses what should be sorted now: full tails, and the oldest of a journal too long."""
+        """Choose what should be sorted now: full tails, and the oldest of a journal too long."""
         chosen = {session_id: self.by_session[session_id] for session_id in self._full}
         oldest = next(iter(self.by_session.values()), None)
         if oldest is not None and self._written - oldest.start > JOURNAL_BYTES:
@@ -95,7 +95,7 @@ class Tails:
         return next(rows, default)
 
     def remove(self, chosen: dict[str, Tail]) -> None:
-        """Lets go of tails whose segments are committed."""
+        """Let go of tails whose segments are committed."""
         for session_id in chosen:
             del self.by_session[session_id]
             self._full.pop(session_id, None)

@@ -51,25 +51,25 @@ class SearchPage(msgspec.Struct, frozen=True):
 
 
 def fold(text: str) -> str:
-    """Gives a text without case, with the same number of characters."""
+    """Return a text without case, with the same number of characters."""
     if text.isascii():
         return text.lower()
     return "".join(low if len(low := one.lower()) == 1 else one for one in text)
 
 
 def words_of(query: str) -> list[str]:
-    """Gives the words of a search, folded: at most eight."""
+    """Return the words of a search, folded: at most eight."""
     return [fold(word[:MAX_WORD]) for word in query.split()[:MAX_WORDS]]
 
 
 def missing_in(title: str, words: Sequence[str]) -> list[str]:
-    """Gives the words that a title does not have."""
+    """Return the words that a title does not have."""
     folded = fold(title)
     return [word for word in words if word not in folded]
 
 
 def excerpt(text: str, word: str) -> str:
-    """Gives what stands around a folded word, on one line; empty if it is not there."""
+    """Return what stands around a folded word, on one line; empty if it is not there."""
     at = fold(text).find(word)
     if at < 0:
         return ""

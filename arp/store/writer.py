@@ -140,25 +140,25 @@ class Writer:
         self._thread.start()
 
     def append(self, batch: Sequence[Append]) -> asyncio.Future[None]:
-        """Takes facts; the future is done when they are durable, or says why they are not."""
+        """Take facts; the future is done when they are durable, or says why they are not."""
         future = self._loop.create_future()
         self._put(AppendCall(batch, future))
         return future
 
     def delete(self, session_id: str) -> asyncio.Future[bool]:
-        """Takes a deletion; the future tells whether there was anything."""
+        """Take a deletion; the future tells whether there was anything."""
         future = self._loop.create_future()
         self._put(DeleteCall(session_id, future))
         return future
 
     def save(self, model: Model) -> asyncio.Future[None]:
-        """Takes a model; the future is done when it is kept, or tells why it is not."""
+        """Take a model; the future is done when it is kept, or return why it is not."""
         future = self._loop.create_future()
         self._put(SaveCall(model, future))
         return future
 
     async def aclose(self) -> None:
-        """Serves what waits, then ends the thread. The journal is left open."""
+        """Serve what waits, then end the thread. The journal is left open."""
         if not self._is_closing:
             self._is_closing = True
             self._calls.put(None)
@@ -183,7 +183,7 @@ class Writer:
             self._serve(calls)
 
     def _take_waiting(self, calls: list[Call]) -> bool:
-        """Adds what waits to `calls`; false when the end has come."""
+        """Add what waits to `calls`; false when the end has come."""
         while len(calls) < _MAX_GROUP:
             try:
                 call = self._calls.get_nowait()
@@ -218,7 +218,7 @@ class Writer:
         return self._refusal(call) if refused is None else refused[0]
 
     def _attempt(self, action: Callable[[], T]) -> T | None:
-        """Gives what `action` gives; `None` if the disk refuses, and `_refused` says why."""
+        """Return what `action` gives; `None` if the disk refuses, and `_refused` says why."""
         try:
             if self._refused is not None:
                 if self._clock() < self._retry_at:

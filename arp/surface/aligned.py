@@ -15,7 +15,7 @@ _PLAIN_NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(\.?[0-9]*)")
 
 
 def cell_text(value: Cell) -> str:
-    """Gives a cell as one line: numbers in full, `None` as nothing, line breaks as spaces."""
+    """Return a cell as one line: numbers in full, `None` as nothing, line breaks as spaces."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -26,20 +26,20 @@ def cell_text(value: Cell) -> str:
 
 
 def width(text: str) -> int:
-    """Counts the columns that a terminal gives to a line of text."""
+    """Count the columns that a terminal gives to a line of text."""
     if text.isascii():
         return len(text)
     return sum(map(_character_width, text))
 
 
 def padded(text: str, columns: int, *, right: bool = False) -> str:
-    """Fills a line up with spaces, behind it or, with `right`, before it."""
+    """Fill a line up with spaces, behind it or, with `right`, before it."""
     spaces = " " * (columns - width(text))
     return spaces + text if right else text + spaces
 
 
 def aligned(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:
-    """Sets a table in lines: the headers, a rule, then a line for each row.
+    """Set a table in lines: the headers, a rule, then a line for each row.
 
     Columns of numbers stand under each other by their decimal points. Rows may be longer or
     shorter than the headers. Without any header that says something, the headers and the rule are

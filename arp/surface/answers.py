@@ -43,7 +43,7 @@ _CLOSED = {
 
 
 def check_answer(component: Component, input_type: str, data: JsonObject) -> JsonObject:
-    """Gives the data of an input in the one form that fits the component which it answers.
+    """Return the data of an input in the one form that fits the component which it answers.
 
     Args:
         component: The question as it stands now. What a renderer showed in its place, its
@@ -80,7 +80,7 @@ def check_answer(component: Component, input_type: str, data: JsonObject) -> Jso
 def as_asked(
     component: Component, input_type: InputType, data: JsonObject
 ) -> tuple[InputType, JsonObject]:
-    """Gives an answer in the input type that its component takes.
+    """Return an answer in the input type that its component takes.
 
     The draft answers `choices` by an action too: its name, or what its `payload` holds, is what was
     chosen. Any other answer is given as it is.
@@ -97,7 +97,7 @@ def as_asked(
 
 
 def offers_action(component: Component, input_type: InputType, data: JsonObject) -> bool:
-    """Tells whether an action that names no component chooses what this one offers."""
+    """Return whether an action that names no component chooses what this one offers."""
     offered = _offered_to_action(component, input_type)
     if offered is None:
         return False
@@ -106,7 +106,7 @@ def offers_action(component: Component, input_type: InputType, data: JsonObject)
 
 
 def answer_value(component: Component, input_type: str, data: JsonObject) -> Json:
-    """Gives what `ask` returns for an answer.
+    """Return what `ask` returns for an answer.
 
     Args:
         component: The question.
@@ -137,7 +137,7 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
 
 
 def public_answer(component: Component, value: Json) -> Json:
-    """Gives an answer as every renderer of the session may see it: passwords are hidden.
+    """Return an answer as every renderer of the session may see it: passwords are hidden.
 
     Args:
         component: The question.
@@ -157,7 +157,7 @@ def public_answer(component: Component, value: Json) -> Json:
 
 
 def _asked(component: Component | None, input_type: str) -> Component | None:
-    """Gives what this type of input answers: the component, or what stood in its place."""
+    """Return what this type of input answers: the component, or what stood in its place."""
     while component is not None:
         spec = CATALOG.get(component.type)
         if spec is not None and spec.answered_by == input_type and _takes_input(component):
@@ -167,7 +167,7 @@ def _asked(component: Component | None, input_type: str) -> Component | None:
 
 
 def _takes_input(component: Component) -> bool:
-    """Tells whether there is anything to answer: of a table only if rows can be selected."""
+    """Return whether there is anything to answer: of a table only if rows can be selected."""
     return component.type != "table" or asks("table", component.props)
 
 
@@ -195,7 +195,7 @@ def _confirm(props: JsonObject, data: JsonObject) -> JsonObject:
 
 
 def _besides(payload: JsonObject) -> JsonObject:
-    """Gives what stands beside a yes or a no: how far the yes goes, why it is a no."""
+    """Return what stands beside a yes or a no: how far the yes goes, why it is a no."""
     scope, reason = payload.get("scope"), payload.get("reason")
     if scope is not None and scope not in ("once", "session"):
         _refuse(f"payload.scope: expected once or session, got {said(scope)}", "payload.scope")
@@ -221,7 +221,7 @@ def _choices(props: JsonObject, data: JsonObject) -> JsonObject:
 
 
 def _offered_to_action(component: Component, input_type: InputType) -> Offered | None:
-    """Gives the options of choices that an action answers; `None` if it is no such answer."""
+    """Return the options of choices that an action answers; `None` if it is no such answer."""
     takes_actions = component.type not in CATALOG or _asked(component, "action") is not None
     asked = _asked(component, "selection")
     if input_type != "action" or takes_actions or asked is None or asked.type != "choices":
@@ -230,7 +230,7 @@ def _offered_to_action(component: Component, input_type: InputType) -> Offered |
 
 
 def _chosen(offered: Offered, data: JsonObject) -> list[Json]:
-    """Gives what an action chooses: an option that it is called, else what its payload holds."""
+    """Return what an action chooses: an option that it is called, else what its payload holds."""
     action, payload = data.get("action"), data.get("payload")
     if isinstance(payload, dict):
         payload = payload.get("selected", payload.get("value"))
@@ -270,7 +270,7 @@ def _table(props: JsonObject, data: JsonObject) -> JsonObject:
 
 
 def _row(value: Json) -> int | None:
-    """Gives the number of a row, which the draft may send as its text."""
+    """Return the number of a row, which the draft may send as its text."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, float) and value.is_integer():

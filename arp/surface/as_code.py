@@ -20,7 +20,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 def diff_as_code(props: JsonObject) -> JsonObject:
-    """Gives the props of a `code-block` in the language `diff`."""
+    """Return the props of a `code-block` in the language `diff`."""
     diff = msgspec.convert(props, DiffProps)
     code = "\n".join(
         unified(diff.before, diff.after, diff.before_label or "before", diff.after_label or "after")
@@ -30,7 +30,7 @@ def diff_as_code(props: JsonObject) -> JsonObject:
 
 
 def unified(before: str, after: str, before_label: str, after_label: str) -> list[str]:
-    """Gives the lines of a unified diff, headers included; says so if nothing differs."""
+    """Return the lines of a unified diff, headers included; say so if nothing differs."""
     old, new = _lines(before), _lines(after)
     if old and new and before.endswith("\n") != after.endswith("\n"):
         unended = new if before.endswith("\n") else old
@@ -48,7 +48,7 @@ def unified(before: str, after: str, before_label: str, after_label: str) -> lis
 
 
 def _replaced(old: Sequence[str], new: Sequence[str], head: int, tail: int) -> list[str]:
-    """Gives the one hunk that replaces all between the equal lines at both ends."""
+    """Return the one hunk that replaces all between the equal lines at both ends."""
     start = max(0, head - CONTEXT_LINES)
     context = min(tail, CONTEXT_LINES)
     old_count, new_count = (len(lines) - tail + context - start for lines in (old, new))
@@ -62,7 +62,7 @@ def _replaced(old: Sequence[str], new: Sequence[str], head: int, tail: int) -> l
 
 
 def _equal_lines(old: Sequence[str], new: Sequence[str]) -> int:
-    """Counts the lines that are equal at the beginning of both."""
+    """Count the lines that are equal at the beginning of both."""
     return next(
         (n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b),
         min(len(old), len(new)),

@@ -15,7 +15,7 @@ _CARD_COLUMNS = ("name", "price", "brand", "description", "badge", "url", "image
 
 
 def chart_as_table(props: JsonObject) -> JsonObject:
-    """Gives the numbers of a chart: a row for each label, a column for each dataset."""
+    """Return the numbers of a chart: a row for each label, a column for each dataset."""
     chart = msgspec.convert(props, ChartProps)
     count = max([len(chart.labels), *(len(dataset.data) for dataset in chart.datasets)])
     rows: list[Json] = [
@@ -28,7 +28,7 @@ def chart_as_table(props: JsonObject) -> JsonObject:
 
 
 def cards_as_table(props: JsonObject) -> JsonObject:
-    """Gives product cards a row each, with a column for everything that any of them says.
+    """Return product cards a row each, with a column for everything that any of them says.
 
     An image inside the data is left out: it would fill a cell with base64.
     """
@@ -49,7 +49,7 @@ def cards_as_table(props: JsonObject) -> JsonObject:
 
 
 def cut_table(props: JsonObject, most: int) -> JsonObject:
-    """Gives a table with at most `most` rows, and one more that says how many are not shown.
+    """Return a table with at most `most` rows, and one more that says how many are not shown.
 
     Where rows can be selected the title says it: one more row could be selected too, and would
     stand for one that is not shown.
@@ -64,7 +64,7 @@ def cut_table(props: JsonObject, most: int) -> JsonObject:
 
 
 def not_shown(count: int) -> str:
-    """Says that rows are missing: the mark at the end of a cut table."""
+    """Say that rows are missing: the mark at the end of a cut table."""
     return f"… {count} more {'row' if count == 1 else 'rows'} not shown"
 
 

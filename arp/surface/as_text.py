@@ -20,7 +20,7 @@ _STEP_MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]", "failed": "[!]"
 
 
 def as_text(type_name: str, props: JsonObject, max_table_rows: int | None = None) -> str:
-    """Gives the content of a component as plain text, by the catalog's chain.
+    """Return the content of a component as plain text, by the catalog's chain.
 
     Args:
         type_name: A core type, layout components excepted.
@@ -65,7 +65,7 @@ def _table(props: JsonObject, most: int | None) -> str:
 
 
 def _numbered(table: shown.TableProps) -> shown.TableProps:
-    """Gives a table whose rows can be selected with their numbers before them, from 1."""
+    """Return a table whose rows can be selected with their numbers before them, from 1."""
     if table.selectable == "none":
         return table
     rows = tuple((number, *row) for number, row in enumerate(table.rows, 1))
@@ -73,7 +73,7 @@ def _numbered(table: shown.TableProps) -> shown.TableProps:
 
 
 def _table_lines(table: shown.TableProps | shown.TableTab, most: int | None) -> list[str]:
-    """Sets a table in lines; where rows are highlighted, they begin with a star."""
+    """Set a table in lines; where rows are highlighted, they begin with a star."""
     rows = table.rows[:most]
     lines = aligned(table.headers, rows)
     if table.highlight:
@@ -98,7 +98,7 @@ def _code_block(props: JsonObject) -> str:
 
 
 def _code(title: str | None, language: str | None, code: str) -> str:
-    """Puts a heading over code; that of a diff says by itself what it is."""
+    """Put a heading over code; that of a diff says by itself what it is."""
     named = None if language in (None, "diff") else f"({language})"
     heading = " ".join(part for part in (title, named) if part)
     return f"{heading}\n{code}" if heading else code
@@ -134,7 +134,7 @@ def _image(props: JsonObject) -> str:
 
 
 def _labelled(label: str, content: str) -> str:
-    """Puts a label before content; content of several lines stands indented below it."""
+    """Put a label before content; content of several lines stands indented below it."""
     if "\n" not in content:
         return f"{label}: {content}"
     return "\n".join([f"{label}:", *(f"  {line}" for line in content.split("\n"))])

@@ -44,7 +44,7 @@ class Supported(msgspec.Struct, frozen=True):
     """Tables are cut to so many rows; `None` for no limit."""
 
     def knows(self, component: Component) -> bool:
-        """Tells whether the renderer shows this type in this version itself."""
+        """Return whether the renderer shows this type in this version itself."""
         known = self.versions.get(component.type, 1 if component.type == "text" else 0)
         return known >= component.version
 
@@ -57,7 +57,7 @@ class _Part(NamedTuple):
 
 
 def degrade(component: Component, profile: Supported) -> list[Component]:
-    """Gives what a renderer shows in the place of a component.
+    """Return what a renderer shows in the place of a component.
 
     Args:
         component: Fits the catalog; not changed.
@@ -83,7 +83,7 @@ def degrade(component: Component, profile: Supported) -> list[Component]:
 
 
 def as_one_text(component: Component, max_table_rows: int | None = None) -> Component:
-    """Gives all that a component says as one text under its id."""
+    """Return all that a component says as one text under its id."""
     texts = degrade(component, Supported({}, max_table_rows))
     return _text(component.id, _contents(texts))
 
@@ -112,7 +112,7 @@ def how_shown(component: Component, profile: Supported) -> dict[str, str]:
 
 
 def _known(component: Component, profile: Supported) -> Component:
-    """Gives a component of a known type, with what is in it degraded."""
+    """Return a component of a known type, with what is in it degraded."""
     spec = CATALOG.get(component.type)
     if component.type == "table" and profile.max_table_rows is not None:
         return _with_props(component, cut_table(component.props, profile.max_table_rows))
@@ -132,7 +132,7 @@ def _known(component: Component, profile: Supported) -> Component:
 
 
 def _step_down(component: Component, profile: Supported) -> Component:
-    """Gives the first form of the catalog's chain that is known, or the last, `text`."""
+    """Return the first form of the catalog's chain that is known, or the last, `text`."""
     kind, props = component.type, component.props
     while (following := CATALOG[kind].falls_back_to) not in (None, "text"):
         kind, props = str(following), _STEPS[kind, str(following)](props)
@@ -145,7 +145,7 @@ def _step_down(component: Component, profile: Supported) -> Component:
 
 
 def _as_group(component: Component) -> Component:
-    """Gives tabs or a split as a group; the label of a tab becomes a text before it."""
+    """Return tabs or a split as a group; the label of a tab becomes a text before it."""
     children: list[Json] = []
     for number, part in enumerate(_parts(component)):
         if part.label is not None:
@@ -158,7 +158,7 @@ def _as_group(component: Component) -> Component:
 
 
 def _taken_apart(component: Component, profile: Supported) -> list[Component]:
-    """Gives the children of a layout, or one text where all of them have become text."""
+    """Return the children of a layout, or one text where all of them have become text."""
     out: list[Component] = []
     lost = True
     for number, part in enumerate(_parts(component)):
@@ -185,7 +185,7 @@ def _ids(component: Component) -> Iterator[str]:
 
 
 def _named(fallback: Component, component_id: str) -> Component:
-    """Gives a fallback the id of its component; what has no id in it gets one made of that."""
+    """Return a fallback the id of its component; what has no id in it gets one made of that."""
     own, children = take_children(fallback.type, fallback.props)
     named = [
         as_object(_named(from_object(child), child["id"] or f"{component_id}/{number}"))
@@ -196,7 +196,7 @@ def _named(fallback: Component, component_id: str) -> Component:
 
 
 def _label(component_id: str, number: int, label: str) -> Component:
-    """Gives the label of a tab as a text; no author's id has a slash in it."""
+    """Return the label of a tab as a text; no author's id has a slash in it."""
     return _text(f"{component_id}/tab/{number}", label)
 
 

@@ -31,7 +31,7 @@ DENY_LABELS = ("Deny", "Cancel")
 
 
 def understand_draft(component: Component, text: str) -> tuple[str, JsonObject] | None:
-    """Reads a text of a client without `hello` as the answer to an open question.
+    """Read a text of a client without `hello` as the answer to an open question.
 
     Args:
         component: Fits the catalog; a custom one is shown to the draft as its `fallback`.
@@ -61,7 +61,7 @@ def _confirm(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _pressed(tag: str, label: str | None, default: tuple[str, ...]) -> list[str]:
-    """Gives the texts that a button with this label may have sent."""
+    """Return the texts that a button with this label may have sent."""
     return [f"[{tag}] {one}".strip() for one in (default if label is None else (label,))]
 
 
@@ -84,7 +84,7 @@ def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _object(text: str) -> JsonObject | None:
-    """Gives text as a JSON object; `None` if it is none."""
+    """Return text as a JSON object; `None` if it is none."""
     if len(text) > MAX_LONG or not text.lstrip().startswith("{"):
         return None
     try:

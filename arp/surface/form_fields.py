@@ -45,7 +45,7 @@ _TICKS = {
 
 
 def check_fields(fields: Sequence[Field], given: JsonObject) -> JsonObject:
-    """Gives the value of every field by name: `None` where nothing was given, `False` unticked.
+    """Return the value of every field by name: `None` where nothing was given, `False` unticked.
 
     Raises:
         InvalidAnswer: A field that there is not, one that is required and missing, or a value that
@@ -72,7 +72,7 @@ class Offered:
             self._by_label.setdefault(label_of(option).strip().casefold(), option)
 
     def find(self, value: Json) -> str | FieldOption | Option | None:
-        """Gives the option that a value, its text or a label means; `None` if there is none."""
+        """Return the option that a value, its text or a label means; `None` if there is none."""
         if type(value) not in (str, int, float):
             return None
         if (option := self._by_value.get(_key(value))) is not None:
@@ -81,7 +81,7 @@ class Offered:
 
 
 def said(value: Json) -> str:
-    """Repeats a refused value in a message, cut to 40 characters."""
+    """Repeat a refused value in a message, cut to 40 characters."""
     return f'"{value:.40}"' if isinstance(value, str) else kind_of(value)
 
 
@@ -142,7 +142,7 @@ def _date(field: Field, value: Json) -> str:
 
 
 def _check_range(field: Field, value: Json) -> None:
-    """Compares numbers with numbers, and dates, which sort as text, with dates."""
+    """Compare numbers with numbers, and dates, which sort as text, with dates."""
     rules = field.validation or Validation()
     if rules.min is not None and value < rules.min:
         _refuse(field, rules.message or f"{value} is below {rules.min}, the least allowed")

@@ -148,7 +148,7 @@ def _text_input(props: JsonObject) -> str:
 
 
 def how_to_select(table: TableProps) -> str:
-    """Says how rows of a table are selected, by their numbers from 1, or which ones were."""
+    """Say how rows of a table are selected, by their numbers from 1, or which ones were."""
     if table.state == "answered" and table.answer is not None:
         taken = table.answer if isinstance(table.answer, list) else [table.answer]
         return f"Answered: {', '.join(map(_row_number, taken)) or 'none'}."
@@ -169,7 +169,7 @@ def _closed(state: QuestionState | None) -> str:
 
 
 def _label(options: Sequence[str | FieldOption | Option], value: Json) -> str:
-    """Gives the label of the option that was taken; any other value as JSON shows it."""
+    """Return the label of the option that was taken; any other value as JSON shows it."""
     for option in options:
         if value_of(option) == value:
             return label_of(option)

@@ -39,7 +39,7 @@ class Surface:
         """Those that a commit changed which is not kept yet."""
 
     def check(self, changes: Sequence[Change]) -> list[Change]:
-        """Gives changes as they can be committed: every component in them fits the catalog.
+        """Return changes as they can be committed: every component in them fits the catalog.
 
         What an op means for the component that it names is for `commit` to find out.
 
@@ -60,7 +60,7 @@ class Surface:
         return [_checked(change) for change in changes]
 
     def commit(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
-        """Applies all changes, or none.
+        """Apply all changes, or none.
 
         Args:
             changes: In order, as `check` gave them. The tree takes copies.
@@ -89,7 +89,7 @@ class Surface:
         return applied
 
     def forget(self, roots: Iterable[str]) -> None:
-        """Drops what is remembered of root components that are no longer in the tree."""
+        """Drop what is remembered of root components that are no longer in the tree."""
         for root in roots:
             self._weights.pop(root, None)
 
@@ -124,7 +124,7 @@ class Surface:
             raise type(error)(f"{where}: {error.message}", detail=error.detail) from None
 
     def _patch_at(self, op: PatchOp, where: str, turn: str) -> PatchOp:
-        """Applies one op, of which the tree takes a copy."""
+        """Apply one op, of which the tree takes a copy."""
         _refuse_text_parts(op)
         if isinstance(op, Update | Append):
             return self._patch_value(op, where, turn)
@@ -157,7 +157,7 @@ class Surface:
     # -- how much a component weighs ---------------------------------------------------------------
 
     def _own(self, component: Component, where: str) -> tuple[Component, int]:
-        """Gives a copy for the tree alone, and its size as JSON."""
+        """Return a copy for the tree alone, and its size as JSON."""
         raw = _encoded(component, where)
         if len(raw) > self._limits.max_message_bytes:
             raise self._too_heavy(component.id, len(raw), where)
@@ -173,7 +173,7 @@ class Surface:
 
     @staticmethod
     def _check_levels(node: Node, component: Component) -> None:
-        """Refuses a component that is nested too deep where it is shown by a fallback.
+        """Refuse a component that is nested too deep where it is shown by a fallback.
 
         The tree knows how deep its components are, but nothing of what may stand in their place.
         """
@@ -186,7 +186,7 @@ class Surface:
             )
 
     def _weigh(self, node: Node, written: int, where: str) -> None:
-        """Adds what was written into a component to the weight of its root, and refuses too much.
+        """Add what was written into a component to the weight of its root, and refuse too much.
 
         A root is measured when the sum of what was written says that it could be too heavy.
         """
@@ -233,7 +233,7 @@ def _encoded(value: Json | Component, where: str) -> bytes:
 
 
 def _refuse_text_parts(op: PatchOp) -> None:
-    """Refuses a name with a slash: what the agent said is not patched, and no component has one."""
+    """Refuse a name with a slash: what the agent said is not patched, and no component has one."""
     for name in (getattr(op, field, None) for field in ("target", "after", "parent")):
         if isinstance(name, str) and "/" in name:
             raise InvalidPatch(f"no component {name!r} on this surface", detail=name)

@@ -59,7 +59,7 @@ _COLON = re.compile(r"[:=：＝]")
 
 
 def understand(component: Component, text: str) -> tuple[str, JsonObject] | None:
-    """Reads typed text as the answer to an open question.
+    """Read typed text as the answer to an open question.
 
     Args:
         component: Fits the catalog; a `fallback` may be what the user read.
@@ -79,7 +79,7 @@ def understand(component: Component, text: str) -> tuple[str, JsonObject] | None
 
 
 def by_number(options: Sequence[str | Option]) -> bool:
-    """Tells whether options are taken by number: not if a label reads like a number itself."""
+    """Return whether options are taken by number: not if a label reads like a number itself."""
     return not any(label_of(option).strip().isdecimal() for option in options)
 
 
@@ -111,7 +111,7 @@ def _choices(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _taken(options: Sequence[str | Option], text: str) -> Scalar | None:
-    """Gives the value that a label, a number or a value means; `#n` where no number n is."""
+    """Return the value that a label, a number or a value means; `#n` where no number n is."""
     for option in options:
         if text.strip().casefold() == _folded(label_of(option)):
             return value_of(option)
@@ -126,7 +126,7 @@ def _taken(options: Sequence[str | Option], text: str) -> Scalar | None:
 
 
 def _table(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
-    """Reads the numbers of rows, which people count from 1; `#n` where no row n is."""
+    """Read the numbers of rows, which people count from 1; `#n` where no row n is."""
     if len(text) > MAX_SHORT or not asks("table", props):
         return None
     words = [word for word in _WORDS.split(text.strip(_ENDS)) if word]
@@ -158,7 +158,7 @@ def _form(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
-    """Reads `name: value` lines; `None` if something between them is neither, or may not be typed.
+    """Read `name: value` lines; `None` if something between them is neither, or may not be typed.
 
     An unknown name is kept, if there is a known one too, so that it can be refused by its name.
     """
@@ -187,7 +187,7 @@ def _given(fields: Sequence[Field], text: str) -> JsonObject | None:
 
 
 def _lines(text: str, known: Mapping[str, Field]) -> list[str]:
-    """Splits at line breaks, and at semicolons where a known name begins every part."""
+    """Split at line breaks, and at semicolons where a known name begins every part."""
     lines: list[str] = []
     for line in text.split("\n"):
         parts = _FIELDS.split(line)
@@ -198,7 +198,7 @@ def _lines(text: str, known: Mapping[str, Field]) -> list[str]:
 
 
 def _split(line: str) -> tuple[str, str, str]:
-    """Splits `name: value`; the middle is empty where there is no colon."""
+    """Split `name: value`; the middle is empty where there is no colon."""
     found = _COLON.search(line)
     if found is None:
         return line, "", ""
@@ -211,7 +211,7 @@ def _text_input(props: JsonObject, text: str) -> tuple[str, JsonObject] | None:
 
 
 def _folded(text: str | None) -> str:
-    """Gives text as it is compared; of no text what no word is equal to."""
+    """Return text as it is compared; of no text what no word is equal to."""
     return "\0" if text is None else text.strip().casefold()
 
 

@@ -56,7 +56,7 @@ class Frames(list[bytes]):
 
 
 def pack(frames: Sequence[bytes], encoding: Encoding, most: int | None = None) -> Frames:
-    """Joins frames of one message each into arrays, as few as the bounds allow.
+    """Join frames of one message each into arrays, as few as the bounds allow.
 
     Args:
         frames: In order.

@@ -36,7 +36,7 @@ class Hanging:
         self._repeat = repeat
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Gives the lines of the body, each behind the marker or its room."""
+        """Return the lines of the body, each behind the marker or its room."""
         indent = cell_len(self._marker.plain)
         inner = options.update_width(max(1, options.max_width - indent))
         marker = console.render_lines(self._marker, options, pad=False)[0]
@@ -48,12 +48,12 @@ class Hanging:
 
 
 def rail(body: RenderableType, sign: str, style: Style) -> RenderableType:
-    """Puts a coloured line before all lines of `body`."""
+    """Put a coloured line before all lines of `body`."""
     return Hanging(f"{sign} ", body, repeat=True, style=style)
 
 
 def indented(body: RenderableType, cells: int = 2) -> RenderableType:
-    """Moves `body` to the right."""
+    """Move `body` to the right."""
     return Hanging(" " * cells, body, repeat=True)
 
 
@@ -67,7 +67,7 @@ class Beside:
         self._widths = widths
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Gives the lines of all columns, the shorter ones filled up."""
+        """Return the lines of all columns, the shorter ones filled up."""
         drawn = [
             console.render_lines(body, options.update_width(width), pad=False)
             for body, width in zip(self._bodies, self._widths, strict=True)
@@ -89,12 +89,12 @@ class Fitted:
         self._draw = draw
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Gives the drawing for this width."""
+        """Return the drawing for this width."""
         yield self._draw(options.max_width)
 
 
 def stack(bodies: Iterable[RenderableType | None], gap: int = 0) -> RenderableType:
-    """Puts drawings below each other with `gap` empty lines between; `None` is left out."""
+    """Put drawings below each other with `gap` empty lines between; `None` is left out."""
     placed: list[RenderableType] = []
     for body in bodies:
         if body is None:
@@ -106,7 +106,7 @@ def stack(bodies: Iterable[RenderableType | None], gap: int = 0) -> RenderableTy
 
 
 def cut(text: Text, width: int, unicode: bool = True) -> Text:
-    """Gives a line of at most `width` cells; what does not fit ends in an ellipsis."""
+    """Return a line of at most `width` cells; what does not fit ends in an ellipsis."""
     if cell_len(text.plain) <= width:
         return text
     shorter = text.copy()

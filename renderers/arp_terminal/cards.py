@@ -35,7 +35,7 @@ MAX_KEY = 28
 
 
 def status_card(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `status-card`: a rail in the colour of the state, its sign, title, message."""
+    """Draw `status-card`: a rail in the colour of the state, its sign, title, message."""
     status = line(props.get("status"), "info")
     style = tone(status)
     sign, word = SIGNS.get(status, SIGNS["info"])
@@ -55,7 +55,7 @@ def status_card(props: JsonObject, options: Options) -> RenderableType:
 
 
 def key_value(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `key-value`: keys in one column, values in the next, long ones on several lines."""
+    """Draw `key-value`: keys in one column, values in the next, long ones on several lines."""
     found = objects(props.get("items"))
     title = line(props.get("title"))
     keys = [line(item.get("key")) for item in found]
@@ -74,7 +74,7 @@ def key_value(props: JsonObject, options: Options) -> RenderableType:
 
 
 def progress(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `progress`: a bar of what is done, and each step with its sign and detail."""
+    """Draw `progress`: a bar of what is done, and each step with its sign and detail."""
     steps = objects(props.get("steps"))
     done = sum(1 for step in steps if step.get("status") == "done")
     title = line(props.get("title"))
@@ -97,7 +97,7 @@ def progress(props: JsonObject, options: Options) -> RenderableType:
 
 
 def image(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `image`: what it shows, its size, where it is, its caption."""
+    """Draw `image`: what it shows, its size, where it is, its caption."""
     head = label("▣ " if options.unicode else "[image] ", ACCENT)
     head.append(line(props.get("alt")) or "image", style=TITLE)
     size = [line(props.get(side)) for side in ("width", "height") if props.get(side) is not None]
@@ -116,7 +116,7 @@ def image(props: JsonObject, options: Options) -> RenderableType:
 
 
 def product_cards(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `product-cards`: one card below the other, name and price first."""
+    """Draw `product-cards`: one card below the other, name and price first."""
     title = line(props.get("title"))
     sign = "▌" if options.unicode else "|"
     cards = [rail(_product(card), sign, ACCENT) for card in objects(props.get("cards"))]
@@ -143,7 +143,7 @@ def _product(card: JsonObject) -> RenderableType:
 
 
 def _bar(done: int, steps: int, options: Options) -> Text:
-    """Gives a bar of at most 20 cells and the count."""
+    """Return a bar of at most 20 cells and the count."""
     cells = min(20, max(4, options.width // 4))
     full = cells * done // steps if steps else 0
     sign, rest = ("━", "╌") if options.unicode else ("#", ".")

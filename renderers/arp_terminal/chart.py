@@ -70,7 +70,7 @@ class Series(Struct, frozen=True):
 
 
 def chart(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `chart`: title, legend, and the drawing of its kind."""
+    """Draw `chart`: title, legend, and the drawing of its kind."""
     found = [
         _series(data, place, options) for place, data in enumerate(objects(props.get("datasets")))
     ]
@@ -119,7 +119,7 @@ def _value(value: Json) -> float | None:
 
 
 def _legend(kind: str, found: list[Series], options: Options) -> Text | None:
-    """Names the series, each with the sign that it is drawn with."""
+    """Name the series, each with the sign that it is drawn with."""
     if kind == "pie" or not any(one.label for one in found):
         return None
     text = Text()
@@ -198,7 +198,7 @@ class Scale:
         self._room = room
 
     def bar(self, value: float | None, fill: str, style: Style) -> Text:
-        """Gives a bar from zero to `value`, behind the room of the values below zero."""
+        """Return a bar from zero to `value`, behind the room of the values below zero."""
         span = self._high - self._low or 1.0
         zero = round(self._room * -self._low / span)
         if value is None:
@@ -220,7 +220,7 @@ class Scale:
 def _shares(
     labels: list[Json], found: list[Series], axes: Axes, options: Options
 ) -> RenderableType:
-    """Draws each dataset of a pie as bars of per cent."""
+    """Draw each dataset of a pie as bars of per cent."""
     about = ": ".join(filter(None, (axes.x, axes.values(shown=True))))
     parts: list[RenderableType | None] = [Text(about, style=DIM) if about else None]
     for one in found:
@@ -280,13 +280,13 @@ def _plotted(
 
 
 def _rows(height: Json) -> int:
-    """Gives the rows of a plot: 20 pixels make one, without a height it has ten."""
+    """Return the rows of a plot: 20 pixels make one, without a height it has ten."""
     found = number(height)
     return 10 if found is None else max(5, min(20, int(min(found, 10_000)) // 20))
 
 
 def amount(value: float) -> str:
-    """Gives a number for people: grouped thousands, two decimals, three figures below one."""
+    """Return a number for people: grouped thousands, two decimals, three figures below one."""
     if abs(value) >= 1e15:
         return f"{value:.3g}"
     if value == int(value):

@@ -45,7 +45,7 @@ REST = 3
 
 
 async def chat(client: Client, *, place: str = "", level: str = "standard") -> str:
-    """Lets a person talk with a client's session, until they leave or it is gone for good.
+    """Let a person talk with a client's session, until they leave or it is gone for good.
 
     At a terminal with a cursor the prompt stays below what streams; everywhere else line after
     line is read and printed.
@@ -104,14 +104,14 @@ class ScreenChat:
         self._app: Application[None] | None = None
 
     def greet(self, place: str) -> None:
-        """Says where this is."""
+        """Say where this is."""
         session = self._conversation.client.session_id or ""
         self._conversation.notes.append(
             Note("info", f"{place}  session {session}  /help", lasting=True)
         )
 
     async def run(self, source: Input, output: Output, depth: ColorDepth | None = None) -> str:
-        """Runs until it is left; gives why. The terminal is as it was, also after an exception."""
+        """Run until it is left; return why. The terminal is as it was, also after an exception."""
         conversation = self._conversation
         events = conversation.client.events()
         before = self._notes()
@@ -147,7 +147,7 @@ class ScreenChat:
 
     @contextmanager
     def until_told_to_stop(self) -> Iterator[None]:
-        """Leaves on SIGTERM, so that the terminal is put back as it was."""
+        """Leave on SIGTERM, so that the terminal is put back as it was."""
         loop = asyncio.get_running_loop()
         # Not in a thread that is not the main one, and not on Windows.
         with suppress(NotImplementedError, RuntimeError, ValueError):
@@ -168,13 +168,13 @@ class ScreenChat:
         self._dirty.set()
 
     def _ended(self, job: asyncio.Task[None]) -> None:
-        """Ends the chat with the fault of a job: a screen that stands still would hide it."""
+        """End the chat with the fault of a job: a screen that stands still would hide it."""
         error = None if job.cancelled() else job.exception()
         if error is not None and self._app is not None and not self._app.is_done:
             self._app.exit(exception=error)
 
     async def _draw(self) -> None:
-        """Draws frames while there is something new."""
+        """Draw frames while there is something new."""
         while True:
             await self._dirty.wait()
             self._dirty.clear()
@@ -184,7 +184,7 @@ class ScreenChat:
             await asyncio.sleep(max(FRAME_S, REST * took))
 
     async def _spin(self) -> None:
-        """Keeps what moves by itself moving: the spinner and the seconds."""
+        """Keep what moves by itself moving: the spinner and the seconds."""
         while True:
             await asyncio.sleep(1 / TURNS_PER_S)
             client = self._conversation.client
@@ -195,7 +195,7 @@ class ScreenChat:
                 self._dirty.set()
 
     async def _frame(self) -> None:
-        """Prints what is settled above the prompt and draws the rest anew."""
+        """Print what is settled above the prompt and draw the rest anew."""
         app = self._app
         assert app is not None
         self._fit()
@@ -209,7 +209,7 @@ class ScreenChat:
             app.exit()
 
     def _advance(self) -> list[str]:
-        """Gives the lines to print, and hands the others to the composer."""
+        """Return the lines to print, and hand the others to the composer."""
         assert self._app is not None
         conversation, scroll, composer = self._conversation, self._scroll, self._composer
         size = self._app.output.get_size()
@@ -223,7 +223,7 @@ class ScreenChat:
         return lines
 
     def _notes(self) -> list[str]:
-        """Gives the lines of what is to be said for good, and puts the rest at the prompt."""
+        """Return the lines of what is to be said for good, and put the rest at the prompt."""
         lines: list[str] = []
         notes, self._conversation.notes = self._conversation.notes, []
         for note in notes:
@@ -236,7 +236,7 @@ class ScreenChat:
         return lines
 
     def _fit(self) -> None:
-        """Follows a change of the terminal's width."""
+        """Follow a change of the terminal's width."""
         assert self._app is not None
         width = self._app.output.get_size().columns
         before = self._scroll.options.width

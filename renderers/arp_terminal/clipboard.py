@@ -10,7 +10,7 @@ MAX_COPIED = 74_000
 
 
 def copy_sequence(text: str, environ: Mapping[str, str]) -> str | None:
-    """Gives the sequence (OSC 52) that puts `text` into the clipboard.
+    """Return the sequence (OSC 52) that puts `text` into the clipboard.
 
     Inside of tmux it is wrapped so that it gets through.
 

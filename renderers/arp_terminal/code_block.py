@@ -44,7 +44,7 @@ _STYLES: tuple[tuple[Any, Style], ...] = (
 
 
 def code_block(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `code-block`: its title and language, the code, and each tab under its name."""
+    """Draw `code-block`: its title and language, the code, and each tab under its name."""
     parts: list[RenderableType | None] = [
         _head(line(props.get("title")), line(props.get("language")))
     ]
@@ -60,13 +60,13 @@ def code_block(props: JsonObject, options: Options) -> RenderableType:
 
 
 def draw_code(code: str, language: str, options: Options) -> RenderableType:
-    """Draws harmless code; lines that are too long go on behind a sign."""
+    """Draw harmless code; lines that are too long go on behind a sign."""
     text = highlight(code.rstrip("\n"), language)
     return CodeLines(text, "↪ " if options.unicode else "> ")
 
 
 def highlight(code: str, language: str) -> Text:
-    """Gives harmless code with the styles of its language; plain if that is not known."""
+    """Return harmless code with the styles of its language; plain if that is not known."""
     text = Text(code)
     lexer = _lexer(language.lower()) if language else None
     if lexer is None or len(code) > MAX_HIGHLIGHTED:
@@ -88,7 +88,7 @@ class CodeLines:
         self._sign = sign
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Gives the lines."""
+        """Return the lines."""
         width = options.max_width
         for source in self._text.split("\n", allow_blank=True):
             source.no_wrap, source.overflow = True, "crop"
@@ -101,7 +101,7 @@ class CodeLines:
 
 
 def offsets(text: str, first: int, rest: int) -> list[int]:
-    """Gives where to cut `text` so that no piece is wider than its cells, the first or the rest.
+    """Return where to cut `text` so that no piece is wider than its cells, the first or the rest.
 
     What is drawn as one character, such as an emoji of several, is not cut.
     """

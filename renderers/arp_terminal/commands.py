@@ -60,7 +60,7 @@ def _short(text: str) -> str:
 
 
 def parse_command(typed: str) -> Command | None:
-    """Reads a line as a command; `None` if it is none."""
+    """Read a line as a command; `None` if it is none."""
     name, _, rest = typed.strip().partition(" ")
     if name == "/exit":
         name = "/quit"
@@ -68,7 +68,7 @@ def parse_command(typed: str) -> Command | None:
 
 
 def is_misspelt(typed: str, offered: Sequence[Offered]) -> bool:
-    """Tells whether a line looks like a command that there is not; two slashes send it as it is.
+    """Return whether a line looks like a command that there is not; two slashes send it as it is.
 
     Args:
         typed: A line that is no command of this program.
@@ -80,7 +80,7 @@ def is_misspelt(typed: str, offered: Sequence[Offered]) -> bool:
 
 
 def file_arguments(rest: str) -> tuple[list[str], str | None]:
-    """Splits what stands behind `/file` into paths and words.
+    """Split what stands behind `/file` into paths and words.
 
     Raises:
         ValueError: A quote that is not closed.

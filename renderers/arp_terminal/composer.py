@@ -77,17 +77,17 @@ class Composer:
         self._draft = ""
 
     def show(self, tail: list[str]) -> None:
-        """Shows painted lines above the prompt, in place of the ones before."""
+        """Show painted lines above the prompt, in place of the ones before."""
         self._tail = to_formatted_text(ANSI("\n".join(tail))) if tail else []
 
     def height(self, columns: int) -> int:
-        """Gives the lines that all but the tail take at most, and one to spare."""
+        """Return the lines that all but the tail take at most, and one to spare."""
         typed = min(MAX_INPUT_LINES, self.buffer.document.line_count)
         hint = min(MAX_HINT_LINES, cell_len(self.prompt.hint) // columns + 1)
         return 3 + len(self.flash) + hint + typed
 
     def ask(self, prompt: Prompt, *, changed: bool) -> None:
-        """Shows another prompt.
+        """Show another prompt.
 
         Args:
             prompt: What stands before the line.
@@ -106,7 +106,7 @@ class Composer:
             self._draft = ""
 
     def take(self) -> str:
-        """Takes what is typed; words for the agent go into the history, answers do not."""
+        """Take what is typed; words for the agent go into the history, answers do not."""
         text = self.buffer.text
         if self._is_free() and text.strip():
             self.buffer.append_to_history()
@@ -114,7 +114,7 @@ class Composer:
         return text
 
     def layout(self) -> Layout:
-        """Gives the lines for an application."""
+        """Return the lines for an application."""
         search = SearchToolbar()
         control = BufferControl(
             self.buffer,
@@ -145,7 +145,7 @@ class Composer:
     def keys(
         self, enter: Callable[[], None], interrupt: Callable[[], None], leave: Callable[[], None]
     ) -> KeyBindings:
-        """Gives the keys that mean something here; all others edit the line."""
+        """Return the keys that mean something here; all others edit the line."""
         keys = KeyBindings()
         typing = has_focus(self.buffer)
 
@@ -188,7 +188,7 @@ class Composer:
 def _shown(
     text: Callable[[], AnyFormattedText], when: Callable[[], bool], wrapped: int = 0
 ) -> ConditionalContainer:
-    """Gives lines that stand there at times; wrapped ones take at most so many lines."""
+    """Return lines that stand there at times; wrapped ones take at most so many lines."""
     window = Window(
         FormattedTextControl(text),
         dont_extend_height=True,

@@ -95,7 +95,7 @@ class Asking(Struct, frozen=True):
 
 
 def resumed(begun: Dialogue | None, question: Question) -> Dialogue:
-    """Gives the dialogue of a question; what was typed into a form so far is kept."""
+    """Return the dialogue of a question; what was typed into a form so far is kept."""
     if isinstance(begun, FormDialogue):
         return begun
     dialogue = dialogue_for(question.component, offered=question.offered)
@@ -153,7 +153,7 @@ class Conversation:
     # -- what happened ---------------------------------------------------------------------------
 
     def hear(self, event: Event) -> None:
-        """Takes an event of the client, after it was applied to the screen."""
+        """Take an event of the client, after it was applied to the screen."""
         screen = self.client.screen
         self._in_flight.hear(event)
         match event:
@@ -198,14 +198,14 @@ class Conversation:
             self.notes.append(Note("bad", payload.error, lasting=True))
 
     def _look(self) -> None:
-        """Takes in what the screen says now about what may be typed."""
+        """Take in what the screen says now about what may be typed."""
         screen = self.client.screen
         in_flight = self._in_flight
         self._seen = Seen(in_flight.is_awaited(screen), in_flight.is_idle(screen))
         self._look_for_question()
 
     def _look_for_question(self) -> None:
-        """Asks the question that is due; says so if the one before was answered elsewhere."""
+        """Ask the question that is due; say so if the one before was answered elsewhere."""
         asking, due = self._asking, next_question(self.client.screen, self._passed)
         is_same = asking is not None and due is not None and due.component.id == asking.id
         if asking is not None and not is_same:
@@ -227,7 +227,7 @@ class Conversation:
     # -- what the user does ----------------------------------------------------------------------
 
     async def enter(self, typed: str) -> Command | None:
-        """Takes a line: an answer to the question that is asked, a command, or words for the agent.
+        """Take a line: an answer to the question that is asked, a command, or words for the agent.
 
         Returns:
             A command that only a terminal can do (`/copy`); `None` if all is done.
@@ -253,7 +253,7 @@ class Conversation:
         return None
 
     async def interrupt(self, now: float) -> None:
-        """Takes Ctrl-C: stops the running turn; the second one within two seconds leaves.
+        """Take Ctrl-C: stops the running turn; the second one within two seconds leaves.
 
         Args:
             now: Seconds of a clock that never goes back.

@@ -38,16 +38,16 @@ class Dialogue(Protocol):
         ...
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Takes a line: the answer, what is wrong with it, or `None` when more is to be asked."""
+        """Take a line: the answer, what is wrong with it, or `None` when more is to be asked."""
         ...
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Goes back to what the server did not take, and says what that was."""
+        """Go back to what the server did not take, and say what that was."""
         ...
 
 
 def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
-    """Gives the dialogue of an input component, `None` for other types.
+    """Return the dialogue of an input component, `None` for other types.
 
     Args:
         component: The question.
@@ -82,7 +82,7 @@ class ConfirmDialogue:
         return Prompt(f"{line(self._props.get('title'))} [y/n]", hint)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Takes `y`, `yes`, `n`, `no`, or the label of a button."""
+        """Take `y`, `yes`, `n`, `no`, or the label of a button."""
         word = typed.strip().casefold()
         yes, no = (label.casefold() for label in self._labels())
         if word in YES or (word == yes and word):
@@ -94,7 +94,7 @@ class ConfirmDialogue:
         return Problem("type y or n")
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Asks again."""
+        """Ask again."""
         return Problem(message)
 
     def _labels(self) -> tuple[str, str]:
@@ -127,7 +127,7 @@ class ChoicesDialogue:
         return Prompt(f"{title} [{numbers}]", hint, offered=self._offered)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Takes numbers, or the label of an option."""
+        """Take numbers, or the label of an option."""
         words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
         named = self._named(typed)
         if words and all(word.isdecimal() and len(word) < 6 for word in words):
@@ -146,7 +146,7 @@ class ChoicesDialogue:
         return Problem(f"type a number from 1 to {len(self._options)}")
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Asks again."""
+        """Ask again."""
         return Problem(message)
 
     def _named(self, typed: str) -> JsonObject | None:
@@ -184,7 +184,7 @@ class RowsDialogue:
         return Prompt(f"{self._title} [{numbers}]", hint, offered=self._offered)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Takes numbers from 1; the answer counts from 0."""
+        """Take numbers from 1; the answer counts from 0."""
         words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
         if self._several and typed.strip().casefold() == "none":
             return SelectionReply([])
@@ -201,7 +201,7 @@ class RowsDialogue:
         return Problem(self._wanted())
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Asks again."""
+        """Ask again."""
         return Problem(message)
 
     def _wanted(self) -> str:
@@ -222,7 +222,7 @@ class TextDialogue:
         return Prompt(line(self._props.get("label")) or "Answer", hint, multiline=multiline)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Takes any text that is not too long."""
+        """Take any text that is not too long."""
         most = number(self._props.get("max_length"))
         if not typed.strip():
             return Problem("type an answer")
@@ -231,5 +231,5 @@ class TextDialogue:
         return TextReply(typed)
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Asks again."""
+        """Ask again."""
         return Problem(message)

@@ -40,7 +40,7 @@ class _Line(Struct, frozen=True):
 
 
 def diff(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `diff`: line numbers of both sides, `-` and `+`, unchanged stretches folded."""
+    """Draw `diff`: line numbers of both sides, `-` and `+`, unchanged stretches folded."""
     before = lines(props.get("before")).split("\n")
     after = lines(props.get("after")).split("\n")
     language = line(props.get("language"))
@@ -101,7 +101,7 @@ def _opcodes(before: list[str], after: list[str]) -> list[tuple[str, int, int, i
 
 
 def _mark_words(old: Text, new: Text) -> None:
-    """Marks the words in which two lines differ; not if they have little in common."""
+    """Mark the words in which two lines differ; not if they have little in common."""
     one, other = _WORDS.findall(old.plain), _WORDS.findall(new.plain)
     if max(len(one), len(other), 1) > MAX_WORDS:
         return
@@ -115,7 +115,7 @@ def _mark_words(old: Text, new: Text) -> None:
 
 
 def _folded(found: Iterator[_Line], options: Options) -> Iterator[_Line]:
-    """Replaces stretches of unchanged lines by one line that counts them."""
+    """Replace stretches of unchanged lines by one line that counts them."""
     stretch: list[_Line] = []
     first = True
     for item in found:

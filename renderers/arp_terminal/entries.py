@@ -44,7 +44,7 @@ class Telling(Struct, frozen=True):
 
 
 def entry_of(item: Item, telling: Telling, *, last: bool) -> Entry:
-    """Gives the entry of an item; `last` tells that nothing stands behind it yet."""
+    """Return the entry of an item; `last` tells that nothing stands behind it yet."""
     match item.kind:
         case "input":
             return _input(item, telling)
@@ -67,7 +67,7 @@ def entry_of(item: Item, telling: Telling, *, last: bool) -> Entry:
 
 
 def update_of(component: Component, telling: Telling) -> Entry:
-    """Gives the entry that tells a printed component anew."""
+    """Return the entry that tells a printed component anew."""
 
     def draw(options: Options) -> RenderableType:
         head = Text("↻ updated" if options.unicode else "(updated)", style=DIM)
@@ -177,5 +177,5 @@ def _component(item: Item, telling: Telling, *, settled: bool) -> Entry:
 
 
 def fingerprint(component: Component) -> int:
-    """Gives a number that differs if what is shown differs."""
+    """Return a number that differs if what is shown differs."""
     return hash(msgspec.json.encode(component))

@@ -55,7 +55,7 @@ class FormDialogue:
         return Prompt(label, hint, secret=kind == "password", multiline=kind == "textarea")
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Takes a field; the last one completes the form."""
+        """Take a field; the last one completes the form."""
         if not self._fields:
             return FormReply({}, self._action)
         if typed.strip() == BACK:
@@ -71,7 +71,7 @@ class FormDialogue:
         return FormReply(dict(self._values), self._action)
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Goes back to the field that `detail` names as `fields.NAME`; other answers are kept."""
+        """Go back to the field that `detail` names as `fields.NAME`; other answers are kept."""
         name = (detail or "").removeprefix("fields.")
         self._place = next(
             (place for place, field in enumerate(self._fields) if field["name"] == name), 0
@@ -93,7 +93,7 @@ class FormDialogue:
         return None
 
     def _parsed(self, field: JsonObject, kind: str, text: str) -> Json:
-        """Gives what the text means; what it cannot tell is left to the server."""
+        """Return what the text means; what it cannot tell is left to the server."""
         if kind == "checkbox":
             return YES_WORDS.get(text.casefold(), Problem("type y or n"))
         if kind == "file":

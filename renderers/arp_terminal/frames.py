@@ -25,7 +25,7 @@ class FrameOutput(Vt100_Output):
 
     @contextmanager
     def frame(self) -> Iterator[None]:
-        """Opens a frame; it is written also where an exception ends it."""
+        """Open a frame; it is written also where an exception ends it."""
         self.flush()
         self._is_open = True
         self.write_raw(BEGIN)
@@ -43,12 +43,12 @@ class FrameOutput(Vt100_Output):
 
 
 def frame(output: Output) -> AbstractContextManager[None]:
-    """Opens a frame, where the output knows them."""
+    """Open a frame, where the output knows them."""
     return output.frame() if isinstance(output, FrameOutput) else nullcontext()
 
 
 def terminal_output() -> Output:
-    """Gives the terminal, never to be asked where its cursor is: some answer late or not at all."""
+    """Return the terminal, never asked where its cursor is: some answer late or not at all."""
     output = create_output(stdout=sys.stdout)
     if isinstance(output, Vt100_Output):
         output = FrameOutput(

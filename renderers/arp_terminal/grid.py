@@ -50,7 +50,7 @@ class Grid:
         self._marked = marked
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Gives the lines of the table."""
+        """Return the lines of the table."""
         if not self._headers:
             return
         margin = 2 if self._marked else 0
@@ -69,7 +69,7 @@ class Grid:
             yield self._line(row, widths, mark, ACCENT if marked else "")
 
     def _widths(self, room: int) -> list[int] | None:
-        """Gives the width of each column, or `None` if they cannot stand side by side."""
+        """Return the width of each column, or `None` if they cannot stand side by side."""
         wanted = [
             max(1, cell_len(header.plain), *(cell_len(row[place].plain) for row in self._rows), 1)
             for place, header in enumerate(self._headers)
@@ -100,7 +100,7 @@ class Grid:
         return line
 
     def _records(self, width: int) -> RenderResult:
-        """Gives each row as lines `header  value`, with a rule between two rows."""
+        """Return each row as lines `header  value`, with a rule between two rows."""
         names = [header.plain or f"#{place + 1}" for place, header in enumerate(self._headers)]
         room = min(max(map(cell_len, names)), max(4, width // 3))
         for place, row in enumerate(self._plain):
@@ -125,7 +125,7 @@ class Grid:
 
 
 def fitted(wanted: list[int], room: int) -> list[int] | None:
-    """Shrinks the widest columns until all fit into `room`.
+    """Shrink the widest columns until all fit into `room`.
 
     Returns:
         The widths, none below `MIN_COLUMN` unless it wanted less; `None` if that cannot be.

@@ -10,7 +10,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 
 def history_path(environ: Mapping[str, str]) -> Path:
-    """Gives `$XDG_STATE_HOME/arp/history`, else `~/.local/state/arp/history`."""
+    """Return `$XDG_STATE_HOME/arp/history`, else `~/.local/state/arp/history`."""
     state = environ.get("XDG_STATE_HOME", "")
     if not state.startswith("/"):  # the XDG specification: a relative path is to be ignored
         state = str(Path(environ.get("HOME") or Path.home()) / ".local" / "state")
@@ -18,7 +18,7 @@ def history_path(environ: Mapping[str, str]) -> Path:
 
 
 def open_history(path: Path) -> History:
-    """Opens a history for its owner's eyes; one in memory where the file cannot be written."""
+    """Open a history for its owner's eyes; one in memory where the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))

@@ -29,19 +29,19 @@ class InFlight(Generic[T]):
         """Whether this server answers inputs at all; one of the draft does not."""
 
     def add(self, input_id: str, subject: T | None = None) -> None:
-        """Takes note that an input was sent."""
+        """Record that an input was sent."""
         self._sent[input_id] = subject
 
     def subjects(self) -> list[T]:
-        """Gives what the inputs without an answer are answers to."""
+        """Return what the inputs without an answer are answers to."""
         return [subject for subject in self._sent.values() if subject is not None]
 
     def refused(self, message: ErrorMessage) -> T | None:
-        """Gives what the refused input was an answer to, and forgets it."""
+        """Return what the refused input was an answer to, and forget it."""
         return self._sent.pop(message.payload.id or "", None)
 
     def hear(self, event: Event) -> None:
-        """Takes note of an acknowledgement, and of what shows that an input has had its effect."""
+        """Record an acknowledgement, and of what shows that an input has had its effect."""
         match event:
             case InputAck():
                 self._acknowledges = True
@@ -59,7 +59,7 @@ class InFlight(Generic[T]):
         return not self._sent
 
     def is_awaited(self, screen: Screen) -> bool:
-        """Tells whether a turn waits for an answer, and for none of those that were sent."""
+        """Return whether a turn waits for an answer, and for none of those that were sent."""
         if self._sent:
             return False
         self._forget_told(screen)
@@ -68,7 +68,7 @@ class InFlight(Generic[T]):
         return any(turn.status == "waiting" and turn.id not in answered for turn in turns)
 
     def is_idle(self, screen: Screen) -> bool:
-        """Tells whether everything that was sent is answered and no turn runs or waits in line."""
+        """Return whether everything that was sent is answered and no turn runs or waits in line."""
         if self._sent:
             return False
         turns = screen.turns.values()
@@ -89,7 +89,7 @@ class InFlight(Generic[T]):
         self._untold = {one: turn for one, turn in self._untold.items() if turn != turn_id}
 
     def _forget_told(self, screen: Screen) -> None:
-        """Drops the inputs whose echo the screen has."""
+        """Drop the inputs whose echo the screen has."""
         if self._untold:
             echoes = {echo.id for turn in screen.turns.values() for echo in turn.inputs}
             self._untold = {one: turn for one, turn in self._untold.items() if one not in echoes}

@@ -25,7 +25,7 @@ MIN_BESIDE = 24
 
 
 def group(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
-    """Draws `group`: its children below each other, or side by side where there is room."""
+    """Draw `group`: its children below each other, or side by side where there is room."""
     children = items(props.get("children"))
     gap = GAPS.get(line(props.get("gap"), "medium"), 1)
     if props.get("direction") == "horizontal" and children:
@@ -37,7 +37,7 @@ def group(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
 
 
 def tabs(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
-    """Draws `tabs`: every tab under its label, since paper has no hidden pages."""
+    """Draw `tabs`: every tab under its label, since paper has no hidden pages."""
     drawn = []
     for tab in objects(props.get("tabs")):
         icon = f"{line(tab.get('icon'))} " if tab.get("icon") else ""
@@ -49,7 +49,7 @@ def tabs(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
 
 
 def split(props: JsonObject, options: Options, draw: Draw) -> RenderableType:
-    """Draws `split`: two components by their ratio, below each other where it is narrow."""
+    """Draw `split`: two components by their ratio, below each other where it is narrow."""
     both = [props.get("left"), props.get("right")]
     if props.get("direction", "horizontal") == "horizontal":
         widths = columns(ratio(props.get("ratio")), options.width)
@@ -68,7 +68,7 @@ def columns(shares: list[float], width: int) -> list[int] | None:
 
 
 def ratio(value: Json) -> list[float]:
-    """Reads `"1:2"`; anything else is halves."""
+    """Read `"1:2"`; anything else is halves."""
     parts = [part.strip() for part in value.split(":")] if isinstance(value, str) else []
     if len(parts) == 2 and all(part.isdecimal() and len(part) < 4 for part in parts):
         left, right = (float(part) for part in parts)

@@ -60,7 +60,7 @@ class LineChat:
         self._asked: Prompt | None = None
 
     async def run(self, events: AsyncIterator[Event]) -> str:
-        """Runs to the end; gives why it ended."""
+        """Run to the end; return why it ended."""
         conversation = self._conversation
         conversation.transcript.adopt(conversation.client.screen)
         threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
@@ -85,7 +85,7 @@ class LineChat:
 
     @contextmanager
     def signals(self) -> Iterator[None]:
-        """Takes Ctrl-C as `Conversation.interrupt` while it is open."""
+        """Take Ctrl-C as `Conversation.interrupt` while it is open."""
         loop = asyncio.get_running_loop()
         jobs: set[asyncio.Task[None]] = set()
 
@@ -106,7 +106,7 @@ class LineChat:
     # -- what comes in ---------------------------------------------------------------------------
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Reads line after line, each when the one before is taken; runs in a thread."""
+        """Read line after line, each when the one before is taken; run in a thread."""
         with suppress(RuntimeError, ValueError):  # the loop or the stream is closed: nobody listens
             while self._wanted.acquire() and (line := self._source.readline()):
                 loop.call_soon_threadsafe(self._arrived, line.rstrip("\r\n"))
@@ -140,7 +140,7 @@ class LineChat:
         self._show()
 
     def _takes_a_line(self) -> bool:
-        """Says whether a line would be heard as what it was meant for; a person sees that."""
+        """Say whether a line would be heard as what it was meant for; a person sees that."""
         conversation = self._conversation
         person = is_terminal(self._source)
         asked = conversation.question_id is not None or conversation.is_awaited
@@ -156,7 +156,7 @@ class LineChat:
     # -- what goes out ---------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """Prints what is new, and the prompt once."""
+        """Print what is new, and the prompt once."""
         lines = self._scroll.advance()
         notes, self._conversation.notes = self._conversation.notes, []
         for note in notes:

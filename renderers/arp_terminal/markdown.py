@@ -38,7 +38,7 @@ _BULLETS = ("•", "◦", "▪")
 def markdown(
     source: str, options: Options, number: int | None = None, fence: str = ""
 ) -> RenderableType:
-    """Draws markdown from an agent; it need not be harmless yet.
+    """Draw markdown from an agent; it need not be harmless yet.
 
     Args:
         source: The markdown, or a piece of it.
@@ -108,7 +108,7 @@ class _Blocks:
         return stack([Text(language, style=DIM) if language else None, self.code(node)])
 
     def code(self, node: SyntaxTreeNode) -> RenderableType | None:
-        """Draws code without the name of its language; nothing if there is none."""
+        """Draw code without the name of its language; nothing if there is none."""
         language = node.info.split()[0] if node.info.split() else ""
         if not node.content.strip():
             return None
@@ -154,7 +154,7 @@ def _is_tight(item: SyntaxTreeNode) -> bool:
 
 
 def _append_inline(text: Text, node: SyntaxTreeNode, style: Style, options: Options) -> None:
-    """Adds one inline node with all that is in it."""
+    """Add one inline node with all that is in it."""
     match node.type:
         case "text" | "html_inline":
             text.append(node.content, style=style)
@@ -192,7 +192,7 @@ def _plain(node: SyntaxTreeNode) -> str:
 
 
 def shown_address(address: str) -> str:
-    """Gives an address as it is shown: the data of a `data:` address are told by their size."""
+    """Return an address as it is shown: the data of a `data:` address are told by their size."""
     if not address.lower().startswith("data:"):
         return line(address)
     kind, _, data = address[5:].partition(",")
@@ -200,7 +200,7 @@ def shown_address(address: str) -> str:
 
 
 def has_open_mark(source: str) -> bool:
-    """Tells whether a mark in a paragraph is open that text behind it might close."""
+    """Return whether a mark in a paragraph is open that text behind it might close."""
     nodes = SyntaxTreeNode(_PARSER.parse(sanitise(source))).walk()
     return any(_OPEN_MARK.search(node.content) for node in nodes if node.type == "text")
 
@@ -209,7 +209,7 @@ _OPEN_MARK = re.compile(r"[`\[<]|~~|\*(?!\s)|(?<!\w)_(?!\s)")
 
 
 def block_nodes(source: str) -> Iterator[SyntaxTreeNode]:
-    """Gives the outermost blocks of markdown, their inline text not read."""
+    """Return the outermost blocks of markdown, their inline text not read."""
     yield from SyntaxTreeNode(_BLOCK_PARSER.parse(source)).children
 
 

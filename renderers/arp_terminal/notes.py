@@ -35,7 +35,7 @@ class Note(Struct, frozen=True):
 
 
 def draw_note(note: Note, options: Options) -> RenderableType:
-    """Draws a note."""
+    """Draw a note."""
     sign, ascii_sign, style = _SIGNS[note.tone]
     told = note.text if note.tone == "info" else sentence(note.text)
     words = Text(sanitise(told), style=DIM if note.tone == "info" else style)

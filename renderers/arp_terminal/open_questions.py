@@ -25,7 +25,7 @@ class Question(Struct, frozen=True):
 
 
 def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
-    """Gives the question to ask now.
+    """Return the question to ask now.
 
     The oldest one of a turn that is not over; else the last one of the newest turn.
 
@@ -49,23 +49,23 @@ def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
 
 
 def find(screen: Screen, component_id: str) -> Component | None:
-    """Gives a component as it is now, `None` if it is gone."""
+    """Return a component as it is now, `None` if it is gone."""
     tree = screen.surfaces["main"]
     return tree.component(component_id) if component_id in tree.nodes else None
 
 
 def is_question(type_name: str, props: JsonObject) -> bool:
-    """Tells whether a component asks something: a table does if its rows can be selected."""
+    """Return whether a component asks something: a table does if its rows can be selected."""
     return type_name in _QUESTION_TYPES or (type_name == "table" and asks(type_name, props))
 
 
 def is_open_question(component: Component) -> bool:
-    """Tells whether a component is a question that still takes an answer."""
+    """Return whether a component is a question that still takes an answer."""
     return is_question(component.type, component.props) and is_open(component.props)
 
 
 def _questions(screen: Screen, turn_id: str) -> Iterator[Component]:
-    """Gives the input components of a turn, nested ones too, in order."""
+    """Return the input components of a turn, nested ones too, in order."""
     tree = screen.surfaces["main"]
     waiting = list(reversed(tree.outputs.get(turn_id, [])))
     while waiting:

@@ -35,7 +35,7 @@ class Painter:
         )
 
     def lines(self, drawing: RenderableType) -> list[str]:
-        """Gives the lines of a drawing, without their ends.
+        """Return the lines of a drawing, without their ends.
 
         Each line stands alone: its styles begin and end in it. There is nothing in it but visible
         characters and, with colour, `ESC [ … m`.
@@ -44,7 +44,7 @@ class Painter:
         return [self._line(segments) for segments in drawn]
 
     def text(self, drawing: RenderableType) -> str:
-        """Gives the lines of a drawing, each with its end."""
+        """Return the lines of a drawing, each with its end."""
         return "".join(line + "\n" for line in self.lines(drawing))
 
     def _line(self, segments: list[Segment]) -> str:

@@ -56,10 +56,10 @@ TONES: dict[str, Style] = {
 
 
 def tone(name: str) -> Style:
-    """Gives the style of a tone; plain for a word that is not known."""
+    """Return the style of a tone; plain for a word that is not known."""
     return TONES.get(name, PLAIN)
 
 
 def series(index: int) -> Style:
-    """Gives the style of a chart's series."""
+    """Return the style of a chart's series."""
     return SERIES[index % len(SERIES)]

@@ -36,7 +36,7 @@ class Cut(Struct, frozen=True):
 
 
 def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
-    """Finds the last place behind which nothing can change what stands before.
+    """Find the last place behind which nothing can change what stands before.
 
     Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE`
     only so much is looked at, and is finished in any case.
@@ -66,7 +66,7 @@ def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
 
 
 def lines_over(source: str, fence: str = "") -> Cut:
-    """Finds the last line of an unfinished block that nothing can change, for who prints by line.
+    """Find the last line of an unfinished block that nothing can change, for who prints by line.
 
     Lines of code, and lines of a paragraph behind which another one has begun and in which no mark
     is open. Of other blocks nothing is over before their end.
@@ -112,7 +112,7 @@ def _nonzero(cut: Cut, offset: int) -> Cut:
 
 
 def is_open_fence(source: str) -> bool:
-    """Tells whether the markdown ends inside of a code block, which nothing may interrupt."""
+    """Return whether the markdown ends inside of a code block, which nothing may interrupt."""
     if len(source) > MAX_SOURCE:
         return False
     nodes = list(block_nodes(sanitise(source)))
@@ -152,7 +152,7 @@ def _first_line(node: SyntaxTreeNode) -> int:
 
 
 def _offset(source: str, line: int) -> int:
-    """Gives where a line begins."""
+    """Return where a line begins."""
     offset = 0
     for _ in range(line):
         offset = source.index("\n", offset) + 1

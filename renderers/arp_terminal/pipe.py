@@ -29,7 +29,7 @@ def run(
     width: int | None = None,
     simplify: Simplify | None = None,
 ) -> int:
-    """Draws the messages of `stream` to standard output, each part when it is complete.
+    """Draw the messages of `stream` to standard output, each part when it is complete.
 
     Args:
         stream: One JSON message (or an array of them) a line, as `arp serve --stdio` writes them.
@@ -72,7 +72,7 @@ def draw(stream: Iterable[str | bytes], out: TextIO, errors: TextIO, options: Op
 
 
 def _decoded(decode: object, raw: bytes) -> list[AgentMessage]:
-    """Reads a line; a message of a type that is not known is no message."""
+    """Read a line; a message of a type that is not known is no message."""
     if len(raw) > MAX_LINE_BYTES:
         raise InvalidMessage(
             f"the line has {len(raw):,} bytes; at most {MAX_LINE_BYTES:,} are read"

@@ -63,7 +63,7 @@ class Canvas:
         self._owners = [[0] * columns for _ in range(rows)]
 
     def dot(self, x: int, y: int, owner: int) -> None:
-        """Sets one dot; y counts from the bottom. Dots outside are dropped."""
+        """Set one dot; y counts from the bottom. Dots outside are dropped."""
         if not (0 <= x < self.width and 0 <= y < self.height):
             return
         top = self.height - 1 - y
@@ -71,7 +71,7 @@ class Canvas:
         self._owners[top // 4][x // 2] = owner
 
     def stroke(self, start: tuple[int, int], end: tuple[int, int], owner: int) -> None:
-        """Sets the dots of a straight line."""
+        """Set the dots of a straight line."""
         steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
         for step in range(steps + 1):
             x = round(start[0] + (end[0] - start[0]) * step / steps)
@@ -79,7 +79,7 @@ class Canvas:
             self.dot(x, y, owner)
 
     def line(self, row: int, styles: list[Style], marks: str) -> Text:
-        """Gives one row of cells."""
+        """Return one row of cells."""
         text = Text(no_wrap=True, overflow="crop")
         cells = zip(self._bits[row], self._owners[row], strict=True)
         for owner, run in groupby(cells, key=lambda cell: cell[1] if cell[0] else None):
@@ -92,7 +92,7 @@ class Canvas:
 
 
 def draw_plot(plot: Plot) -> RenderableType:
-    """Draws axes, ticks and series."""
+    """Draw axes, ticks and series."""
     values = [value for line in plot.lines for value in line if value is not None]
     low, high = _bounds(values, with_zero=plot.kind == "area")
     ticks = _ticks(low, high, max(2, plot.rows // 3))
@@ -154,7 +154,7 @@ def _fill_down(
 def _positions(
     plot: Plot, owner: int, line: list[float | None], width: int
 ) -> list[tuple[int, float | None]]:
-    """Gives the column of dots and the value of each point."""
+    """Return the column of dots and the value of each point."""
     step = max(1, math.ceil(len(line) / MAX_POINTS))
     places = range(0, len(line), step)
     own = plot.xs[owner]
@@ -191,7 +191,7 @@ def _bounds(values: list[float], *, with_zero: bool) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float, wanted: int) -> list[float]:
-    """Gives round numbers from below `low` to above `high`, about so many."""
+    """Return round numbers from below `low` to above `high`, about so many."""
     rough = (high - low) / wanted
     if rough < SMALLEST_STEP:
         return [low, high]
@@ -202,14 +202,14 @@ def _ticks(low: float, high: float, wanted: int) -> list[float]:
 
 
 def _row(value: float, low: float, high: float, rows: int) -> int:
-    """Gives the row of cells, from the top, in which a value lies."""
+    """Return the row of cells, from the top, in which a value lies."""
     height = rows * 4
     y = round((value - low) / ((high - low) or 1.0) * (height - 1))
     return (height - 1 - y) // 4
 
 
 def _axis(plot: Plot, columns: int) -> str:
-    """Writes as many names under the axis as have room, the first and the last among them."""
+    """Write as many names under the axis as have room, the first and the last among them."""
     numbers = _x_ticks(plot, columns) if any(plot.xs) else []
     names = [f"{x:.12g}" for x in numbers] or plot.labels
     if not names:

@@ -28,7 +28,7 @@ _ZONEINFO = "zoneinfo/"
 
 
 def capabilities(level: str) -> RendererCapabilities:
-    """Gives what a terminal of a conformance level shows by itself.
+    """Return what a terminal of a conformance level shows by itself.
 
     Raises:
         ValueError: No such level; names those that there are.
@@ -39,13 +39,13 @@ def capabilities(level: str) -> RendererCapabilities:
 
 
 def viewport() -> Viewport:
-    """Gives the size of the terminal in cells."""
+    """Return the size of the terminal in cells."""
     size = shutil.get_terminal_size()
     return Viewport(size.columns, size.lines)
 
 
 def locale_tag(environ: Mapping[str, str]) -> str | None:
-    """Gives the language of the system as `de-CH`; `None` where it is not set."""
+    """Return the language of the system as `de-CH`; `None` where it is not set."""
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if value := environ.get(name):
             tag = value.partition(".")[0].partition("@")[0]
@@ -54,7 +54,7 @@ def locale_tag(environ: Mapping[str, str]) -> str | None:
 
 
 def time_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localtime")) -> str | None:
-    """Gives the system's time zone, such as `Europe/Zurich`; `None` where it has no name."""
+    """Return the system's time zone, such as `Europe/Zurich`; `None` where it has no name."""
     named = environ.get("TZ", "").removeprefix(":")
     if named and not named.startswith("/"):
         return named[:64]

@@ -23,7 +23,7 @@ MAX_SHOWN_JSON = 2_000
 
 
 def line(value: Json, absent: str = "") -> str:
-    """Gives any JSON value as one harmless line; `absent` for null."""
+    """Return any JSON value as one harmless line; `absent` for null."""
     if isinstance(value, str):
         return sanitise_line(value)
     if value is None:
@@ -37,39 +37,39 @@ def line(value: Json, absent: str = "") -> str:
 
 
 def lines(value: Json) -> str:
-    """Gives any JSON value as harmless text in which newlines and tabs stay."""
+    """Return any JSON value as harmless text in which newlines and tabs stay."""
     return sanitise(value).expandtabs(4) if isinstance(value, str) else line(value)
 
 
 def figure(value: Number) -> str:
-    """Gives a number as people write it: no exponent for whole numbers, no `.0`."""
+    """Return a number as people write it: no exponent for whole numbers, no `.0`."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
 
 
 def label(value: Json, style: Style = PLAIN) -> Text:
-    """Gives a value as one line of styled text; what is added to it has a style of its own."""
+    """Return a value as one line of styled text; what is added to it has a style of its own."""
     return Text().append(line(value), style=style)
 
 
 def paragraph(value: Json, style: Style = PLAIN) -> Text:
-    """Gives a value as styled text of several lines."""
+    """Return a value as styled text of several lines."""
     return Text().append(lines(value), style=style)
 
 
 def items(value: Json) -> list[Json]:
-    """Gives a list as it is, anything else as an empty one."""
+    """Return a list as it is, anything else as an empty one."""
     return value if isinstance(value, list) else []
 
 
 def objects(value: Json) -> list[JsonObject]:
-    """Gives the objects of a list; what is no object is left out."""
+    """Return the objects of a list; what is no object is left out."""
     return [item for item in items(value) if isinstance(item, dict)]
 
 
 def number(value: Json) -> Number | None:
-    """Gives a finite number as it is, anything else as `None`."""
+    """Return a finite number as it is, anything else as `None`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, int):

@@ -26,12 +26,12 @@ SECRET = "••••••"
 
 
 def is_open(props: JsonObject) -> bool:
-    """Tells whether a question still takes an answer."""
+    """Return whether a question still takes an answer."""
     return props.get("state") in (None, "open")
 
 
 def confirm(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `confirm`: the question, what it means, and the two answers or the one given."""
+    """Draw `confirm`: the question, what it means, and the two answers or the one given."""
     if not is_open(props):
         answer = props.get("answer")
         yes = answer is True or answer == "confirm"
@@ -51,7 +51,7 @@ def confirm(props: JsonObject, options: Options) -> RenderableType:
 
 
 def choices(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `choices`: numbered options, or the ones that were taken."""
+    """Draw `choices`: numbered options, or the ones that were taken."""
     found = [option_of(value) for value in items(props.get("options"))]
     if not is_open(props):
         taken = props.get("answer")
@@ -74,7 +74,7 @@ def choices(props: JsonObject, options: Options) -> RenderableType:
 
 
 def row_selection(props: JsonObject, options: Options, sheet: RenderableType) -> RenderableType:
-    """Draws a `table` whose rows can be selected: its `sheet` of numbered rows, or those taken."""
+    """Draw a `table` whose rows can be selected: its `sheet` of numbered rows, or those taken."""
     if is_open(props):
         title = label(props["title"], TITLE) if props.get("title") else None
         return _question(stack([title, sheet]), ACCENT, options)
@@ -87,7 +87,7 @@ def row_selection(props: JsonObject, options: Options, sheet: RenderableType) ->
 
 
 def _row_name(rows: list[Json], place: Json) -> str:
-    """Gives a row as its number, from 1, and what stands in it first."""
+    """Return a row as its number, from 1, and what stands in it first."""
     if not isinstance(place, int):
         return line(place)
     cells = items(rows[place]) if 0 <= place < len(rows) else []
@@ -95,7 +95,7 @@ def _row_name(rows: list[Json], place: Json) -> str:
 
 
 def text_input(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `text-input`: what is asked, or what was written."""
+    """Draw `text-input`: what is asked, or what was written."""
     if not is_open(props):
         return _closed(props, options, lines(props.get("answer")), good=True)
     hint = Text(line(props.get("placeholder")), style=DIM) if props.get("placeholder") else None
@@ -104,7 +104,7 @@ def text_input(props: JsonObject, options: Options) -> RenderableType:
 
 
 def form(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `form`: its fields with what stands in them, or with what was sent."""
+    """Draw `form`: its fields with what stands in them, or with what was sent."""
     fields = objects(props.get("fields"))
     if not is_open(props):
         answer = props.get("answer")
@@ -121,12 +121,12 @@ def form(props: JsonObject, options: Options) -> RenderableType:
 
 
 def field_label(field: JsonObject) -> str:
-    """Gives what a field is called."""
+    """Return what a field is called."""
     return line(field.get("label")) or line(field.get("name")) or "field"
 
 
 def option_of(value: Json) -> JsonObject:
-    """Gives an option as an object with a label and a value, however it was written."""
+    """Return an option as an object with a label and a value, however it was written."""
     if not isinstance(value, dict):
         return {"label": value, "value": value}
     found = value.get("label") if value.get("label") is not None else value.get("value")
@@ -135,12 +135,12 @@ def option_of(value: Json) -> JsonObject:
 
 
 def name_of(options: list[JsonObject], value: Json) -> str:
-    """Gives the label of the option that has this value."""
+    """Return the label of the option that has this value."""
     return next((line(one["label"]) for one in options if one["value"] == value), line(value))
 
 
 def _fields(fields: list[JsonObject], given: JsonObject | None) -> list[RenderableType]:
-    """Draws fields in two columns; with `given`, what was sent in place of what may be."""
+    """Draw fields in two columns; with `given`, what was sent in place of what may be."""
     names = [field_label(field) for field in fields]
     width = min(30, max(map(cell_len, names), default=0))
     drawn: list[RenderableType] = []

@@ -15,7 +15,7 @@ from prompt_toolkit.renderer import Renderer
 
 
 def reflows(environ: Mapping[str, str]) -> bool:
-    """Tells whether the terminal breaks its lines anew when it gets narrower; most do.
+    """Return whether the terminal breaks its lines anew when it gets narrower; most do.
 
     To take one that does not for one that does would erase what was printed above.
     """
@@ -26,7 +26,7 @@ def reflows(environ: Mapping[str, str]) -> bool:
 
 
 def cursor_after(screen: Screen, cursor: Point, columns: int) -> Point:
-    """Gives where the cursor stands, from the first line drawn, when there are fewer columns.
+    """Return where the cursor stands, from the first line drawn, when there are fewer columns.
 
     Args:
         screen: What was drawn, each line ended.
@@ -53,7 +53,7 @@ def erase_reflowed(renderer: Renderer, output: Output, columns: int) -> None:
 
 
 def _rows(screen: Screen, row: int, columns: int) -> int:
-    """Gives how many lines one becomes; a wide character that does not fit goes to the next."""
+    """Return how many lines one becomes; a wide character that does not fit goes to the next."""
     cells = screen.data_buffer[row]
     last = max((place for place, cell in cells.items() if cell.char.strip(" ")), default=-1)
     rows, used, place = 1, 0, 0

@@ -33,7 +33,7 @@ Drawing = Callable[[JsonObject, Options], RenderableType]
 
 
 def render(component: Component, options: Options) -> RenderableType:
-    """Draws a component of any type; equal components and options give equal lines.
+    """Draw a component of any type; equal components and options give equal lines.
 
     Never raises. What stands in `props` may be any JSON; every text in it is made harmless.
     """
@@ -52,12 +52,12 @@ def render(component: Component, options: Options) -> RenderableType:
 
 
 def _fitted(draw: Drawing, props: JsonObject, options: Options) -> RenderableType:
-    """Draws at the width that is really left, which is less inside of other components."""
+    """Draw at the width that is really left, which is less inside of other components."""
     return Fitted(lambda width: draw(props, replace(options, width=min(width, options.width))))
 
 
 def text(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `text`: as it is written, or as markdown if it says so."""
+    """Draw `text`: as it is written, or as markdown if it says so."""
     content = props.get("content", props.get("text"))
     if props.get("format") == "markdown" and isinstance(content, str):
         return markdown(content, options)
@@ -70,7 +70,7 @@ def _markdown(props: JsonObject, options: Options) -> RenderableType:
 
 
 def _child(plain: Json, options: Options) -> RenderableType:
-    """Draws a component that stands in the props of another one."""
+    """Draw a component that stands in the props of another one."""
     inner = replace(options, depth=options.depth + 1)
     if inner.depth >= MAX_DEPTH:
         return layout.too_deep()

@@ -27,12 +27,12 @@ class Scroll:
         return self._painter.options
 
     def resize(self, options: Options) -> None:
-        """Draws what is live anew from now on; what is printed stays as it is."""
+        """Draw what is live anew from now on; what is printed stays as it is."""
         self._painter = Painter(options)
         self._drawn.clear()
 
     def advance(self, room: int | None = None, spinner: str = "") -> list[str]:
-        """Gives the lines to print now, and sets `tail`.
+        """Return the lines to print now, and set `tail`.
 
         Args:
             room: Lines that the tail may take; what does not fit is printed, or cut from above
@@ -55,7 +55,7 @@ class Scroll:
         return printed
 
     def finish(self) -> list[str]:
-        """Gives the lines of all that is left, as it stands; the tail is empty afterwards."""
+        """Return the lines of all that is left, as it stands; the tail is empty afterwards."""
         printed = self.advance()
         for entry in self.transcript.entries():
             printed += self._print(entry)
@@ -63,12 +63,12 @@ class Scroll:
         return printed
 
     def note(self, lines: Iterable[str]) -> list[str]:
-        """Gives the lines of a note, with an empty line before it where that is due."""
+        """Return the lines of a note, with an empty line before it where that is due."""
         found = list(lines)
         return self._spaced("note", found, tight=self._last_kind == "note")
 
     def paint(self, drawing: object) -> list[str]:
-        """Gives the lines of any drawing."""
+        """Return the lines of any drawing."""
         return self._painter.lines(drawing)  # type: ignore[arg-type]  # a renderable
 
     def _print(self, entry: Entry) -> list[str]:
@@ -111,7 +111,7 @@ class Scroll:
         return lines
 
     def _forget(self, entries: list[Entry]) -> None:
-        """Drops drawings of what is no longer live."""
+        """Drop drawings of what is no longer live."""
         keys = {entry.key for entry in entries}
         for key in self._drawn.keys() - keys:
             del self._drawn[key]

@@ -15,7 +15,7 @@ TURNS_PER_S = 8
 
 
 def spinner(now: float, unicode: bool) -> str:
-    """Gives the sign of what runs at a time, in seconds."""
+    """Return the sign of what runs at a time, in seconds."""
     signs = SPINNER if unicode else ASCII_SPINNER
     return signs[int(now * TURNS_PER_S) % len(signs)]
 
@@ -30,7 +30,7 @@ class Status:
         self._since = 0.0
 
     def fragments(self, now: float) -> StyleAndTextTuples:
-        """Gives the line as it is now, empty if there is nothing to say.
+        """Return the line as it is now, empty if there is nothing to say.
 
         Args:
             now: Seconds of a clock that never goes back.

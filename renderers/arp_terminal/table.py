@@ -19,7 +19,7 @@ MAX_COLUMNS = 200
 
 
 def table(props: JsonObject, options: Options) -> RenderableType:
-    """Draws `table`: aligned columns, numbers to the right, marked rows, tabs under their names.
+    """Draw `table`: aligned columns, numbers to the right, marked rows, tabs under their names.
 
     Rows that can be selected have their numbers before them.
     """
@@ -61,7 +61,7 @@ def _more(rows: int, shown: int, options: Options) -> Text | None:
 
 
 def _is_numeric(rows: list[list[Json]], place: int) -> bool:
-    """Tells whether a column holds numbers and nothing else but gaps."""
+    """Return whether a column holds numbers and nothing else but gaps."""
     values = [row[place] for row in rows if place < len(row) and row[place] is not None]
     return bool(values) and all(number(value) is not None for value in values)
 

@@ -20,7 +20,7 @@ def options_for(
     width: int | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Options:
-    """Gives the options that fit a stream.
+    """Return the options that fit a stream.
 
     Without a terminal nothing is styled and no row is left out; `NO_COLOR`, `TERM=dumb` and
     `FORCE_COLOR` are obeyed; without UTF-8 only ASCII is drawn.
@@ -37,7 +37,7 @@ def options_for(
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Tells whether somebody looks at a stream, or types into it."""
+    """Return whether somebody looks at a stream, or types into it."""
     try:
         return stream.isatty()
     except ValueError:
@@ -45,12 +45,12 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def is_dumb(environ: Mapping[str, str]) -> bool:
-    """Tells whether the terminal cannot move its cursor."""
+    """Return whether the terminal cannot move its cursor."""
     return environ.get("TERM", "") in ("", "dumb", "unknown")
 
 
 def wants_colour(terminal: bool, environ: Mapping[str, str]) -> bool:
-    """Decides about styles: `NO_COLOR` wins, then `FORCE_COLOR`, then the terminal."""
+    """Decide about styles: `NO_COLOR` wins, then `FORCE_COLOR`, then the terminal."""
     if environ.get("NO_COLOR"):
         return False
     if environ.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -59,13 +59,13 @@ def wants_colour(terminal: bool, environ: Mapping[str, str]) -> bool:
 
 
 def speaks_unicode(out: TextIO) -> bool:
-    """Tells whether signs beyond ASCII may be drawn; a stream without an encoding takes all."""
+    """Return whether signs beyond ASCII may be drawn; a stream without an encoding takes all."""
     encoding = getattr(out, "encoding", None) or "utf-8"
     return encoding.lower().replace("_", "").startswith(("utf", "cp65001"))
 
 
 def columns(out: TextIO) -> int:
-    """Gives the width of a terminal."""
+    """Return the width of a terminal."""
     try:
         return os.get_terminal_size(out.fileno()).columns or PIPE_WIDTH
     except (OSError, ValueError):
@@ -73,7 +73,7 @@ def columns(out: TextIO) -> int:
 
 
 def write_lines(out: TextIO, lines: Sequence[str]) -> None:
-    r"""Writes painted lines; what the stream's encoding does not have is written as `\u…`."""
+    r"""Write painted lines; what the stream's encoding does not have is written as `\u…`."""
     if not lines:
         return
     text = "\n".join(lines) + "\n"

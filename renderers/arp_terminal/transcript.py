@@ -38,7 +38,7 @@ class Transcript:
     """All turns of a session as a terminal tells them."""
 
     def __init__(self, screen: Screen, *, hold: bool = True) -> None:
-        """Begins with nothing printed.
+        """Begin with nothing printed.
 
         Args:
             screen: What shows; kept up to date by somebody else.
@@ -53,7 +53,7 @@ class Transcript:
         self._touched: set[tuple[str, str]] = set()
 
     def adopt(self, screen: Screen) -> None:
-        """Goes on with a screen that was made anew; tells what is missing or has changed."""
+        """Go on with a screen that was made anew; report what is missing or has changed."""
         self.screen = screen
         surfaces = {f"@{name}": name for name in screen.surfaces if name != "main"}
         wanted = dict.fromkeys(screen.turns, "main") | surfaces
@@ -64,7 +64,7 @@ class Transcript:
             self._log(key, surface).adopt(screen)
 
     def hear(self, message: object) -> None:
-        """Takes note of a message that was applied to the screen."""
+        """Record a message that was applied to the screen."""
         match message:
             case Delta():
                 self._delta(message)
@@ -87,7 +87,7 @@ class Transcript:
                 self._log(message.turn_id or "")
 
     def entries(self, spinner: str = "") -> list[Entry]:
-        """Gives what is not yet printed, in order; the first `settled` ones may be printed."""
+        """Return what is not yet printed, in order; the first `settled` ones may be printed."""
         order = {turn_id: place for place, turn_id in enumerate(self.screen.turns)}
         found: list[Entry] = []
         for key in sorted(self._open, key=lambda key: order.get(key, len(order))):
@@ -100,7 +100,7 @@ class Transcript:
         return found
 
     def printed(self, entry: Entry) -> None:
-        """Takes note that the first of the entries is on paper."""
+        """Record that the first of the entries is on paper."""
         self._open[entry.log].printed(entry)
 
     def _log(self, key: str, surface: str = "main") -> TurnLog:
@@ -131,7 +131,7 @@ class Transcript:
         self._touched.clear()
 
     def _changed(self, places: Iterable[tuple[str, str]]) -> None:
-        """Marks components as changed, whichever turn they stand in."""
+        """Mark components as changed, whichever turn they stand in."""
         for surface, component_id in places:
             tree = self.screen.surfaces.get(surface)
             if tree is not None and component_id in tree.nodes:

@@ -33,7 +33,7 @@ THOUGHT_LINES = 3
 
 
 def render_turn(turn: TurnScreen, output: Sequence[Component], options: Options) -> RenderableType:
-    """Draws a turn as it stands.
+    """Draw a turn as it stands.
 
     Args:
         turn: The turn.
@@ -52,18 +52,18 @@ def render_turn(turn: TurnScreen, output: Sequence[Component], options: Options)
 
 
 def said(turn: TurnScreen) -> list[InputEcho]:
-    """Gives the inputs that are shown as the user's words; answers show in their question."""
+    """Return the inputs that are shown as the user's words; answers show in their question."""
     return [echo for place, echo in enumerate(turn.inputs) if is_said(turn, place)]
 
 
 def is_said(turn: TurnScreen, place: int) -> bool:
-    """Tells whether an input is shown as the user's words."""
+    """Return whether an input is shown as the user's words."""
     echo = turn.inputs[place]
     return place == 0 or (echo.source_component is None and echo.input_type != "action")
 
 
 def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableType:
-    """Draws what the user said or did, with a note behind it."""
+    """Draw what the user said or did, with a note behind it."""
     text = Text().append(input_words(echo), style=BOLD)
     if note:
         text.append(f"  ({note})", style=DIM)
@@ -71,7 +71,7 @@ def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableT
 
 
 def input_words(echo: InputEcho) -> str:
-    """Says an input in words."""
+    """Say an input in words."""
     data = echo.data
     match echo.input_type:
         case "text":
@@ -112,7 +112,7 @@ def _size(given: Json) -> str:
 
 
 def draw_thought(thinking: str, options: Options, *, live: bool = False) -> RenderableType:
-    """Draws thinking: while it grows its last lines, afterwards how it began."""
+    """Draw thinking: while it grows its last lines, afterwards how it began."""
     sign = "∴ " if options.unicode else "~ "
     words = lines(thinking).strip()
     if live:
@@ -146,7 +146,7 @@ def draw_error(
 
 
 def draw_end(turn: TurnScreen, options: Options) -> RenderableType | None:
-    """Draws how a turn ended, unless all is well or its errors say it."""
+    """Draw how a turn ended, unless all is well or its errors say it."""
     if turn.status == "cancelled":
         return indented(Text("■ Stopped" if options.unicode else "# Stopped", style=DIM), INDENT)
     if turn.status == "failed" and not turn.errors:

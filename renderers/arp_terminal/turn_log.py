@@ -30,7 +30,7 @@ class TurnLog:
     """The items of one turn: `sync` takes in what shows, `entries` gives what is not printed."""
 
     def __init__(self, key: str, surface: str = "main", *, by_line: bool = False) -> None:
-        """Begins with nothing told.
+        """Begin with nothing told.
 
         Args:
             key: The turn's id, or `@` and the surface's name.
@@ -55,7 +55,7 @@ class TurnLog:
     # -- what happened ---------------------------------------------------------------------------
 
     def change(self, component_id: str, screen: Screen) -> None:
-        """Takes note that a commit changed a component; answers are told by `sync`."""
+        """Record that a commit changed a component; answers are told by `sync`."""
         if component_id not in self._printed:
             return
         component = next(one for one in self.output(screen) if one.id == component_id)
@@ -63,12 +63,12 @@ class TurnLog:
             self._changed.add(component_id)
 
     def adopt(self, screen: Screen) -> None:
-        """Takes in all of a screen that was made anew; what is printed may have changed in it."""
+        """Take in all of a screen that was made anew; what is printed may have changed in it."""
         self._changed.update(self._printed)
         self.sync(screen)
 
     def sync(self, screen: Screen) -> None:
-        """Takes in all that the screen shows of it, in the order in which it happened."""
+        """Take in all that the screen shows of it, in the order in which it happened."""
         turn, output = self.turn(screen), self.output(screen)
         self._take_answers(output, screen)
         components = {item.ref for item in self.items if item.kind == "component"}
@@ -94,7 +94,7 @@ class TurnLog:
     # -- what to print ---------------------------------------------------------------------------
 
     def entries(self, screen: Screen, *, hold: bool, spinner: str = "") -> Iterator[Entry]:
-        """Gives what is not printed, in order, then what was printed and has changed since."""
+        """Return what is not printed, in order, then what was printed and has changed since."""
         telling = Telling(
             key=self.key,
             turn=self.turn(screen),
@@ -113,7 +113,7 @@ class TurnLog:
                 yield update_of(component, telling)
 
     def printed(self, entry: Entry) -> None:
-        """Takes note that the first of the entries is on paper."""
+        """Record that the first of the entries is on paper."""
         if entry.kind != "update":
             self.front += 1
         if entry.kind in ("component", "update", "answer"):
@@ -123,22 +123,22 @@ class TurnLog:
                 self._asked.add(str(entry.ref))
 
     def is_over(self, screen: Screen) -> bool:
-        """Tells whether the agent is done with it."""
+        """Return whether the agent is done with it."""
         turn = self.turn(screen)
         return turn.final or turn.status in FINAL_STATUSES
 
     def is_done(self, screen: Screen) -> bool:
-        """Tells whether it is over and all of it is on paper."""
+        """Return whether it is over and all of it is on paper."""
         return self.is_over(screen) and self.front == len(self.items) and not self._changed
 
     def turn(self, screen: Screen) -> TurnScreen:
-        """Gives the turn; another surface is a turn that is over at any time."""
+        """Return the turn; another surface is a turn that is over at any time."""
         if self.surface != "main":
             return TurnScreen(self.key, final=True)
         return screen.turns.get(self.key) or TurnScreen(self.key)
 
     def output(self, screen: Screen) -> list[Component]:
-        """Gives what it shows."""
+        """Return what it shows."""
         return screen.output(self.key, self.surface)
 
     # -- taking in -------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class TurnLog:
         return pieces_of(output, parts, ())
 
     def _take_text(self, part: Component, reached: int, *, last: bool) -> None:
-        """Takes in a text part up to a place; what a mark does not cut is cut into blocks."""
+        """Take in a text part up to a place; what a mark does not cut is cut into blocks."""
         content = part.props["content"]
         item = next((one for one in reversed(self.items) if one.ref == part.id), None)
         if item is None or (item.end is not None and item.end < reached):
@@ -169,7 +169,7 @@ class TurnLog:
     def _take_mark(
         self, piece: Piece, turn: TurnScreen, output: Sequence[Component], reached: Reached
     ) -> None:
-        """Puts an input, the thinking, a tool or an error where it happened, if it is new."""
+        """Put an input, the thinking, a tool or an error where it happened, if it is new."""
         kind: Kind = "thought" if piece.kind == "thinking" else piece.kind
         if piece.number < self._taken[kind]:
             return
@@ -186,7 +186,7 @@ class TurnLog:
                 self._place(Item(kind, piece.number), output, reached)
 
     def _take_answers(self, output: Sequence[Component], screen: Screen) -> None:
-        """Finds answers to questions on paper; they stand here unless their input is to come."""
+        """Find answers to questions on paper; they stand here unless their input is to come."""
         turn = self.turn(screen)
         to_come = {
             turn.inputs[place].source_component
@@ -208,7 +208,7 @@ class TurnLog:
                 self._place(Item("answer", question.id), output, {})
 
     def _place(self, new: Item, output: Sequence[Component], reached: Reached) -> None:
-        """Puts an item behind what was taken in, but not into a block of code."""
+        """Put an item behind what was taken in, but not into a block of code."""
         last = self.items[-1] if self.items else None
         place = len(self.items)
         if last is not None and last.kind == "text" and last.end is None:
@@ -228,7 +228,7 @@ class TurnLog:
         return lines_over(source, item.fence) if self._by_line and not cut.offset else cut
 
     def _is_answered_inside(self, component_id: str, screen: Screen) -> bool:
-        """Tells whether an answer belongs to this turn: otherwise a new turn begins with it."""
+        """Return whether an answer belongs to this turn: otherwise a new turn begins with it."""
         inputs = self.turn(screen).inputs
         return not self.is_over(screen) or any(
             echo.source_component == component_id for echo in inputs
@@ -240,7 +240,7 @@ class TurnLog:
                 item.end = len(_content(output, item))
 
     def _drop_and_sort(self, turn: TurnScreen, order: list[str]) -> None:
-        """Lets what is not printed follow the screen: removed, moved."""
+        """Let what is not printed follow the screen: removed, moved."""
         places = {component_id: place for place, component_id in enumerate(order)}
         live = [
             item
@@ -257,12 +257,12 @@ class TurnLog:
 
 
 def _content(output: Sequence[Component], item: Item) -> str:
-    """Gives the whole text part of which an item is a piece."""
+    """Return the whole text part of which an item is a piece."""
     return next((str(one.props["content"]) for one in output if one.id == item.ref), "")
 
 
 def _stands(item: Item, turn: TurnScreen) -> bool:
-    """Tells whether the input, tool or error that an item names is (still) there."""
+    """Return whether the input, tool or error that an item names is (still) there."""
     lists: dict[str, Sequence[object]] = {
         "input": turn.inputs,
         "tool": turn.tools,

@@ -64,7 +64,7 @@ class Compared(Struct, frozen=True, rename="camel"):
 def compare(
     baseline: Sequence[Trial], candidate: Sequence[Trial], decided: Decision | None = None
 ) -> Compared:
-    """Compares trials of two configurations; both sides have one at least.
+    """Compare trials of two configurations; both sides have one at least.
 
     Args:
         baseline: Trials of what there is.
@@ -115,7 +115,7 @@ def _side(trials: Sequence[Trial]) -> Side:
 
 
 def _all(trials: Iterable[Trial], name: str) -> list[str]:
-    """Gives the different values that trials have of a field of `benchmark`."""
+    """Return the different values that trials have of a field of `benchmark`."""
     values = (text(trial.benchmark, name) for trial in trials)
     return list(dict.fromkeys(value for value in values if value is not None))
 
@@ -145,7 +145,7 @@ def _decision(
     reward_delta: float,
     timeout_rate_delta: float,
 ) -> tuple[Decision, str]:
-    """Gives what is to be done and why: the first rule that applies."""
+    """Return what is to be done and why: the first rule that applies."""
     rules: tuple[tuple[bool, Decision, str], ...] = (
         (p0_regressions > 0, "revert", f"{p0_regressions} P0 gates hold no longer"),
         (bool(objections), "hold", "; ".join(objections)),

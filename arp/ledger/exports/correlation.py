@@ -33,7 +33,7 @@ class Spine:
         self._newest_runtime = ""
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact."""
+        """Take a fact."""
         self._newest_runtime = fact.runtime_id
         for written, name in SPINE.items():
             value: str | None = getattr(fact, name)
@@ -45,7 +45,7 @@ class Spine:
                 self._seen[written][value] = None
 
     def document(self) -> JsonObject:
-        """Gives each id that there is: `turnId` if there is one, `turnIds` if there are several.
+        """Return each id that there is: `turnId` if there is one, `turnIds` if there are several.
 
         Of several runtimes that wrote a session the newest is `runtimeId` besides: it has the
         session now, and the profile wants one.
@@ -61,7 +61,7 @@ class Spine:
         return spine
 
     def states(self) -> dict[str, Export]:
-        """Gives of each of the seven whether it is told, does not apply, or is not known."""
+        """Return of each of the seven whether it is told, does not apply, or is not known."""
         return {name: self._state(name) for name in SPINE}
 
     def _state(self, name: str) -> Export:

@@ -34,11 +34,11 @@ class Also(Protocol):
     """Makes further parts of a pack, of the facts of its scope."""
 
     def take(self, fact: Fact) -> None:
-        """Takes the next fact."""
+        """Take the next fact."""
         ...
 
     def documents(self) -> dict[str, bytes]:
-        """Gives the parts by their names."""
+        """Return the parts by their names."""
         ...
 
 
@@ -93,7 +93,7 @@ class Derived:
         return self._timeline.take(fact)
 
     def _about(self, fact_type: str) -> list[Section]:
-        """Gives the sections that a type of facts stands in."""
+        """Return the sections that a type of facts stands in."""
         known = self._by_type.get(fact_type)
         if known is None:
             known = [section for section in self._sections if section.is_about(fact_type)]
@@ -118,25 +118,25 @@ class Derived:
 
     @property
     def outputs(self) -> list[Output]:
-        """Gives the large outputs that the facts name, none of them taken in yet."""
+        """The large outputs that the facts name, none of them taken in yet."""
         return list(self._outputs.values())
 
     def gaps(self) -> list[Gap]:
-        """Gives the known gaps that apply."""
+        """Return the known gaps that apply."""
         unjoined = [gap for section in self._sections for gap in section.gaps()]
         return self._gaps.all() + unjoined
 
     def states(self) -> dict[str, Export]:
-        """Gives of each section whether there is something in it."""
+        """Return of each section whether there is something in it."""
         return {section.part: section.state for section in self._sections}
 
     def sections(self) -> dict[str, JsonObject]:
-        """Gives the sections in which there is something."""
+        """Return the sections in which there is something."""
         applicable = [one for one in self._sections if one.state != "not_applicable"]
         return {one.part: one.document() for one in applicable}
 
     def documents(self) -> dict[str, bytes]:
-        """Gives the parts that are one document each; none for a section with nothing in it."""
+        """Return the parts that are one document each; none for a section with nothing in it."""
         documents: dict[str, Json] = {**self.sections()}
         documents[THREAD_PART] = self.model.thread(self.scope.thread_id)
         documents[SESSION_PART] = self.model.snapshot()
@@ -147,5 +147,5 @@ class Derived:
 
 
 def readable(value: Json) -> bytes:
-    """Gives a value as JSON that people can read: the same bytes for the same value."""
+    """Return a value as JSON that people can read: the same bytes for the same value."""
     return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"

@@ -39,11 +39,11 @@ class _Links:
         self._last = first - 1
 
     def is_over(self, fact: Fact) -> bool:
-        """Tells whether a fact lies behind the last one that is wanted."""
+        """Return whether a fact lies behind the last one that is wanted."""
         return self._through is not None and fact.sequence > self._through
 
     def line(self, fact: Fact, body: bytes) -> bytes | None:
-        """Gives the line of the next fact; `None` if it lies before what is wanted."""
+        """Return the line of the next fact; `None` if it lies before what is wanted."""
         self._head = chain.link(self._head, body)
         if fact.sequence < self._first:
             self._previous = self._head
@@ -79,7 +79,7 @@ class Evidence(Derived):
         self._links = _Links(session_id, epoch, bounds.first, bounds.through)
 
     def take(self, page: list[bytes]) -> Lines:
-        """Takes the next facts, as the store holds them; gives the lines that they add.
+        """Take the next facts, as the store holds them; return the lines that they add.
 
         Raises:
             FactOutOfOrder: They are not the next facts of the session.
@@ -99,10 +99,10 @@ class Evidence(Derived):
         return Lines(b"".join(lines), b"".join(told))
 
     def finish(self) -> Lines:
-        """Gives the lines that were held back."""
+        """Return the lines that were held back."""
         return Lines(b"", self.rest())
 
     @property
     def chain(self) -> Chain:
-        """Gives which facts went into the pack, and the hashes at both ends."""
+        """Which facts went into the pack, and the hashes at both ends."""
         return self._links.told()

@@ -26,7 +26,7 @@ class NoFactLine(LocalError):
 
 
 def fact_line(chain_hash: bytes, fact: bytes) -> bytes:
-    """Gives the line of a fact, a JSON object with its line break.
+    """Return the line of a fact, a JSON object with its line break.
 
     Args:
         chain_hash: Of the fact, as `chain.link` gives it.
@@ -36,7 +36,7 @@ def fact_line(chain_hash: bytes, fact: bytes) -> bytes:
 
 
 def split_line(line: bytes) -> tuple[bytes, bytes]:
-    """Gives the hash and the bytes of the fact of a line, with its line break.
+    """Return the hash and the bytes of the fact of a line, with its line break.
 
     Raises:
         NoFactLine: It is another kind of line, or only the beginning of one.

@@ -27,7 +27,7 @@ class Gaps:
         self._running: dict[str, int] = {}
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact."""
+        """Take a fact."""
         if fact.type in _TOLD:
             self._add(_TOLD[fact.type], fact.sequence)
         if fact.type not in REQUIRED_IDS:
@@ -47,7 +47,7 @@ class Gaps:
         self._found[gap] = (count + 1, sequences)
 
     def all(self) -> list[Gap]:
-        """Gives the gaps, in the order in which they were met."""
+        """Return the gaps, in the order in which they were met."""
         found = [Gap(*gap, count, sequences) for gap, (count, sequences) in self._found.items()]
         if self._running:
             begun = tuple(self._running.values())

@@ -55,7 +55,7 @@ class Scope(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def is_all(self) -> bool:
-        """Tells whether the whole session is meant."""
+        """Whether the whole session is meant."""
         return self.thread_id is None and self.turn_id is None and self.task_id is None
 
 
@@ -88,7 +88,7 @@ class Gap(Struct, frozen=True, omit_defaults=True):
 
     @property
     def told(self) -> str:
-        """Gives it as a sentence, as `evidence.changed` has it."""
+        """It as a sentence, as `evidence.changed` has it."""
         return f"{self.part}: {self.reason}"
 
 
@@ -143,12 +143,12 @@ _decoder = msgspec.json.Decoder(Manifest)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Gives the bytes of `manifest.json`: readable, and the same for the same manifest."""
+    """Return the bytes of `manifest.json`: readable, and the same for the same manifest."""
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
 def decode_manifest(data: bytes) -> Manifest:
-    """Reads `manifest.json`.
+    """Read `manifest.json`.
 
     Raises:
         NoManifest: It is not JSON, lacks something, or is of another format.

@@ -23,7 +23,7 @@ class Pacing:
         self._before: datetime | None = None
 
     def pause(self, fact: Fact) -> float:
-        """Gives how many seconds to wait before a fact is shown; facts come in order."""
+        """Return how many seconds to wait before a fact is shown; facts come in order."""
         at, before = _time(fact), self._before
         self._before = at or before
         if not self._speed or at is None or before is None:
@@ -32,7 +32,7 @@ class Pacing:
 
 
 def _time(fact: Fact) -> datetime | None:
-    """Gives when a fact was; `None` if it does not say so in a way that can be compared."""
+    """Return when a fact was; `None` if it does not say so in a way that can be compared."""
     try:
         at = datetime.fromisoformat(fact.timestamp)
     except ValueError:

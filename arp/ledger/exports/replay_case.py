@@ -102,7 +102,7 @@ class Expected(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Where it stands in the log that it is of; not compared."""
 
     def same_as(self, other: Expected) -> bool:
-        """Tells whether two runs did the same here."""
+        """Return whether two runs did the same here."""
         return msgspec.structs.replace(self, sequence=0) == msgspec.structs.replace(
             other, sequence=0
         )
@@ -180,7 +180,7 @@ class CaseMaker:
         self._first_thread: str | None = None
 
     def take(self, fact: Fact) -> None:
-        """Takes the next fact."""
+        """Take the next fact."""
         self._through, self._session_id = fact.sequence, fact.session_id
         self._runtime_id = fact.runtime_id
         if fact.type == "session.created":
@@ -225,7 +225,7 @@ class CaseMaker:
         return fact.type in BEGINNING and run_id is not None and is_of_run
 
     def case(self) -> Case:
-        """Gives the case of what was taken."""
+        """Return the case of what was taken."""
         return Case(
             session_id=self._session_id,
             runtime_id=self._runtime_id,
@@ -264,7 +264,7 @@ class Reducer:
         self._counts: dict[str, int] = {}
 
     def add(self, facts: list[Expected], fact: Fact) -> None:
-        """Adds a fact to those of its turn, or to the text before it; passes over the rest."""
+        """Add a fact to those of its turn, or to the text before it; pass over the rest."""
         if not fact.type.startswith(COMPARED):
             return
         names = _IDS if not fact.type.startswith("task.") else _ids_of_task(fact)
@@ -280,7 +280,7 @@ class Reducer:
         facts.append(Expected(fact.type, ids, payload, fact.status_reason, fact.sequence))
 
     def _named(self, kind: str, value: str) -> str:
-        """Gives what stands for an id: its kind, and the how-manyth it is."""
+        """Return what stands for an id: its kind, and the how-manyth it is."""
         if value in NOT_KNOWN:
             return value
         if value not in self._names:
@@ -316,7 +316,7 @@ class Difference(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | None:
-    """Compares the facts of a turn with those that came of it again."""
+    """Compare the facts of a turn with those that came of it again."""
     for place, one in enumerate(expected.facts):
         if place == len(found):
             return Difference(expected.turn_id, one.sequence, "missing", one.type)
@@ -342,7 +342,7 @@ def _begun_like(expected: Expected, found: Expected) -> Expected:
 
 
 def _differing(expected: Expected, found: Expected) -> tuple[str, Json, Json]:
-    """Gives which field differs first, and both of its values."""
+    """Return which field differs first, and both of its values."""
     mine: Json = {**msgspec.to_builtins(expected), "sequence": 0}
     its: Json = {**msgspec.to_builtins(found), "sequence": 0}
     path: list[str] = []
@@ -356,7 +356,7 @@ def _differing(expected: Expected, found: Expected) -> tuple[str, Json, Json]:
 
 
 def obstacle(case: Case) -> str | None:
-    """Tells why a case cannot be run again; `None`: it can.
+    """Return why a case cannot be run again; `None`: it can.
 
     A file lies beside the ledger of its session and in no case; a new session has no such file.
     """
@@ -372,7 +372,7 @@ _decoder = msgspec.json.Decoder(Case)
 
 
 def decode_case(data: bytes) -> Case:
-    """Reads a case.
+    """Read a case.
 
     Raises:
         NoCase: It is not JSON, lacks something, or is of another format.

@@ -146,7 +146,7 @@ def _block(said: str, size: int) -> Iterator[str]:
 def review(
     evidence: Evidence, evidence_id: str, created_at: str, words: Words | None = None
 ) -> str:
-    """Gives the document.
+    """Return the document.
 
     Args:
         evidence: Of everything that is to be reviewed.
@@ -243,7 +243,7 @@ _SAID: Final = ("error", "reason", "objective", "decision", "message", "model", 
 
 
 def _said(item: JsonObject) -> str:
-    """Gives the gist: the last fact that says something."""
+    """Return the gist: the last fact that says something."""
     for fact in reversed(item["facts"]):
         payload = fact["payload"]
         denied = part(payload, "deniedBy")
@@ -269,7 +269,7 @@ def _row(values: Iterable[Json]) -> str:
 
 
 def quoted(value: Json) -> str:
-    """Gives a value as code in one line of Markdown; nothing for `None`."""
+    """Return a value as code in one line of Markdown; nothing for `None`."""
     if value is None or value == "":
         return ""
     shown = sanitise_line(str(value).replace("\n", " "))[:200]

@@ -87,13 +87,13 @@ _CAMEL: Final = {name: written for written, name in _NAMES.items()}
 
 
 def ids_of(fact: Fact) -> JsonObject:
-    """Gives the correlations that a fact has, in the profile's spelling."""
+    """Return the correlations that a fact has, in the profile's spelling."""
     values = _values(fact)
     return {name: value for name, value in zip(_NAMES, values, strict=True) if value is not None}
 
 
 def told(fact: Fact) -> JsonObject:
-    """Gives what a section tells of a fact; long values as their beginning."""
+    """Return what a section tells of a fact; long values as their beginning."""
     payload: dict[str, Json] = {name: brief(value) for name, value in fact.payload.items()}
     entry: JsonObject = {"sequence": fact.sequence, "timestamp": fact.timestamp, "type": fact.type}
     return {**entry, **ids_of(fact), "payload": payload}
@@ -111,11 +111,11 @@ class Section:
         self._totals = Totals() if part == "cost.json" else None
 
     def is_about(self, fact_type: str) -> bool:
-        """Tells whether facts of a type stand in it."""
+        """Return whether facts of a type stand in it."""
         return fact_type.startswith(self._row.families)
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact that it is about."""
+        """Take a fact that it is about."""
         key: str | None = getattr(fact, self._row.key)
         if self._totals is not None:
             self._totals.take(fact)
@@ -149,13 +149,13 @@ class Section:
 
     @property
     def state(self) -> Export:
-        """Gives whether there is something in it, and whether all of it can be joined."""
+        """Whether there is something in it, and whether all of it can be joined."""
         if self._unjoined_count:
             return "missing_correlation"
         return "exported" if self._items else "not_applicable"
 
     def gaps(self) -> list[Gap]:
-        """Gives what could not be joined."""
+        """Return what could not be joined."""
         if not self._unjoined_count:
             return []
         first = tuple(one["sequence"] for one in self._unjoined[:MOST_SEQUENCES])
@@ -163,7 +163,7 @@ class Section:
         return [Gap(self.part, "missing_correlation", reason, self._unjoined_count, first)]
 
     def document(self) -> JsonObject:
-        """Gives the section."""
+        """Return the section."""
         more: JsonObject = {
             "unjoined": self._unjoined,
             "totals": self._totals.document() if self._totals is not None else None,
@@ -183,7 +183,7 @@ class Totals:
         self._tokens: dict[str, int] = {}
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact of `cost.`."""
+        """Take a fact of `cost.`."""
         if fact.type != "cost.recorded":
             return
         amount, currency = fact.payload.get("amount"), fact.payload.get("currency")
@@ -195,5 +195,5 @@ class Totals:
                 self._tokens[name] = self._tokens.get(name, 0) + count
 
     def document(self) -> JsonObject:
-        """Gives amounts by currency, and tokens."""
+        """Return amounts by currency, and tokens."""
         return {"amounts": self._amounts, **self._tokens} if self._tokens else {}

@@ -30,7 +30,7 @@ class Timeline:
         """A line to which the next fact may still be added."""
 
     def take(self, fact: Fact) -> bytes:
-        """Gives the lines that a fact completes; often none or one."""
+        """Return the lines that a fact completes; often none or one."""
         held = self._open
         if held is not None and fact.type in MANY and _goes_on(held, fact):
             held["throughSequence"] = fact.sequence
@@ -40,7 +40,7 @@ class Timeline:
         return done
 
     def finish(self) -> bytes:
-        """Gives the last line."""
+        """Return the last line."""
         held, self._open = self._open, None
         return b"" if held is None else _encoder.encode(held) + b"\n"
 

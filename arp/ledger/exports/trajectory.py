@@ -55,7 +55,7 @@ class Step:
         self.costs: dict[str, float] = {}
 
     def document(self, number_of: int) -> JsonObject:
-        """Gives the step as ATIF has it."""
+        """Return the step as ATIF has it."""
         entry: JsonObject = {
             "step_id": number_of,
             "timestamp": self.timestamp,
@@ -92,7 +92,7 @@ class Trajectory:
         self._totals: dict[str, float] = {}
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact; one that is no part of a trajectory is passed over."""
+        """Take a fact; one that is no part of a trajectory is passed over."""
         self._session_id = self._session_id or fact.session_id
         payload = fact.payload
         match fact.type:
@@ -133,7 +133,7 @@ class Trajectory:
         return self._open
 
     def _speaking(self, fact: Fact) -> Step:
-        """Gives the step that text belongs to: a new one behind the result of a tool."""
+        """Return the step that text belongs to: a new one behind the result of a tool."""
         if self._open is not None and self._open.results and not self._open.requests:
             self._close()
         return self._step(fact)
@@ -160,7 +160,7 @@ class Trajectory:
         step.results.append({**known, "content": _plain(content), "extra": extra})
 
     def _cost(self, fact: Fact) -> None:
-        """Adds what a request took to the step that is open, and to the totals."""
+        """Add what a request took to the step that is open, and to the totals."""
         costs: dict[str, float] = {}
         for name in _TOKENS:
             costs[name] = whole(fact.payload, name) or 0
@@ -178,7 +178,7 @@ class Trajectory:
             self._open = None
 
     def document(self, extra: JsonObject | None = None) -> JsonObject:
-        """Gives the trajectory, with what is still open as its last step.
+        """Return the trajectory, with what is still open as its last step.
 
         One in which nothing happened has a single step of the system that says so, since ATIF wants
         one at least.
@@ -202,12 +202,12 @@ class Trajectory:
         return {**document, "extra": extra} if extra else document
 
     def documents(self, extra: JsonObject | None = None) -> dict[str, bytes]:
-        """Gives the one part."""
+        """Return the one part."""
         return {TRAJECTORY: readable(self.document(extra))}
 
 
 def _asked(given: JsonObject) -> str:
-    """Gives what a person asked: the text, or all of it as JSON."""
+    """Return what a person asked: the text, or all of it as JSON."""
     data = part(given, "data")
     said = data.get("text")
     return said if isinstance(said, str) and len(data) == 1 else _plain(data)
@@ -225,7 +225,7 @@ def _plain(value: Json) -> str:
 
 
 def _arguments(value: Json) -> JsonObject:
-    """Gives a tool's arguments as the object that ATIF wants."""
+    """Return a tool's arguments as the object that ATIF wants."""
     try:
         read = msgspec.json.decode(value) if isinstance(value, str) else value
     except msgspec.DecodeError:
@@ -234,7 +234,7 @@ def _arguments(value: Json) -> JsonObject:
 
 
 def _metrics(costs: dict[str, float]) -> JsonObject:
-    """Gives what a step took; other money than dollars stands in `extra`."""
+    """Return what a step took; other money than dollars stands in `extra`."""
     told: JsonObject = {_TOKENS[name]: costs[name] for name in _TOKENS if costs.get(name)}
     if "USD" in costs:
         told["cost_usd"] = costs["USD"]

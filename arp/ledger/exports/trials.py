@@ -70,12 +70,12 @@ class Trial(Struct, kw_only=True, rename="camel", omit_defaults=True):
 
     @property
     def has_timed_out(self) -> bool:
-        """Tells whether it failed because it took too long."""
+        """Whether it failed because it took too long."""
         return self.status == "failed" and self.reason == TIMEOUT
 
     @property
     def missing(self) -> list[str]:
-        """Gives what its evidence lacks: nothing if it is whole."""
+        """What its evidence lacks: nothing if it is whole."""
         lacking = [] if self.status != "running" else ["end"]
         if self.reward is None:
             lacking.append("reward")
@@ -90,7 +90,7 @@ class TrialBook:
         self.trials: dict[str, Trial] = {}
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact."""
+        """Take a fact."""
         if fact.type == "evidence.changed":
             self._exported(fact)
         if fact.type in ("turn.completed", "turn.failed"):
@@ -126,7 +126,7 @@ class TrialBook:
                 trial.turn_status = text(fact.payload, "status") or "failed"
 
     def _exported(self, fact: Fact) -> None:
-        """Takes note of where a trajectory lies that was exported from here."""
+        """Record where a trajectory lies that was exported from here."""
         trial = self.trials.get(text(_benchmark_of(fact), "trialId") or "")
         path = text(part({"r": fact.refs}, "r"), "path")
         if trial is not None and path is not None:
@@ -165,7 +165,7 @@ class TrialPart:
         self._measured = Measured()
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact."""
+        """Take a fact."""
         self._measured.take(fact)
         if not fact.type.startswith("benchmark."):
             return
@@ -184,7 +184,7 @@ class TrialPart:
         return {"benchmark": trial.benchmark, "taskId": trial.task_id, "runId": trial.run_id}
 
     def document(self) -> JsonObject:
-        """Gives the trial: its ids, where its parts lie, its score, and the facts that say so.
+        """Return the trial: its ids, where its parts lie, its score, and the facts that say so.
 
         What is not known is `unavailable`; a trajectory that nobody named is the one in the pack.
 
@@ -233,7 +233,7 @@ class TrialPart:
         )
 
     def documents(self) -> dict[str, bytes]:
-        """Gives the one part."""
+        """Return the one part."""
         return {TRIAL: readable(self.document())}
 
 
@@ -249,7 +249,7 @@ class Measured:
         self._files: set[str] = set()
 
     def take(self, fact: Fact) -> None:
-        """Takes a fact."""
+        """Take a fact."""
         payload = fact.payload
         match fact.type:
             case "turn.started":

@@ -25,7 +25,7 @@ class Broken(Struct, frozen=True):
     """Of the first fact that is not what it was; `None` if no fact is bad."""
 
     def __str__(self) -> str:
-        """Gives it as a sentence."""
+        """Return it as a sentence."""
         place = f"fact {self.sequence}" if self.sequence is not None else self.part
         return f"{place}: {self.reason}"
 
@@ -47,7 +47,7 @@ class FactCheck:
         self._next = expected.first
 
     def begin(self) -> Broken | None:
-        """Checks the beginning of the chain."""
+        """Check the beginning of the chain."""
         expected = self._expected
         genesis = chain.genesis(expected.session_id, expected.epoch)
         if expected.first == 1 and self._hash != genesis:
@@ -56,7 +56,7 @@ class FactCheck:
         return None
 
     def line(self, line: bytes) -> Broken | None:
-        """Checks the next line, with its line break.
+        """Check the next line, with its line break.
 
         Returns:
             What is wrong; then nothing behind it can be believed. `None` if nothing is.
@@ -89,7 +89,7 @@ class FactCheck:
         return None
 
     def end(self) -> Broken | None:
-        """Checks that nothing is missing at the end."""
+        """Check that nothing is missing at the end."""
         expected = self._expected
         if self._next <= expected.through:
             return Broken(FACTS, f"it is missing, and all up to {expected.through}", self._next)

@@ -72,7 +72,7 @@ class Benchmark(Struct, rename="camel", omit_defaults=True):
     older_comparisons: int = 0
 
     def count(self, what: str) -> None:
-        """Counts one more."""
+        """Count one more."""
         self.counts[what] = self.counts.get(what, 0) + 1
 
 
@@ -97,7 +97,7 @@ def _configuration(benchmark: Benchmark, fact: Fact) -> None:
 
 
 def _trial(benchmark: Benchmark, fact: Fact) -> Trial:
-    """Gives the trial that a fact names, by its id, else by its run; new if none is kept."""
+    """Return the trial that a fact names, by its id, else by its run; new if none is kept."""
     said = _said_of(fact)
     name = text(said, "trialId") or fact.run_id or "unknown"
     trial = benchmark.trials.get(name)
@@ -120,7 +120,7 @@ def _trial(benchmark: Benchmark, fact: Fact) -> Trial:
 
 
 def _joined(before: Json, refs: Json) -> Json:
-    """Gives what is known of a trial's refs: later facts name more of them."""
+    """Return what is known of a trial's refs: later facts name more of them."""
     if isinstance(before, dict) and isinstance(refs, dict):
         return brief({**before, **refs})
     return brief(refs) if refs is not None else before

@@ -97,7 +97,7 @@ class Calls(Struct, rename="camel", omit_defaults=True):
 
 
 def _call(calls: Calls, fact: Fact) -> ToolCall:
-    """Gives the call that a fact is about, new if nothing is kept of it."""
+    """Return the call that a fact is about, new if nothing is kept of it."""
     name = fact.tool_call_id or "unknown"
     call = calls.tools.get(name)
     if call is None:

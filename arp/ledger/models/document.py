@@ -37,7 +37,7 @@ THREAD_STATUSES: Final = frozenset(_STATUSES.split())
 
 
 def snapshot_document(state: State, now: str | None) -> JsonObject:
-    """Gives the document of a whole session; see `ReadModel.snapshot`."""
+    """Return the document of a whole session; see `ReadModel.snapshot`."""
     head, threads = state.head, state.threads
     told = sorted(threads.threads.values(), key=lambda thread: thread.first_sequence)
     document: JsonObject = {
@@ -83,7 +83,7 @@ def _head(state: State) -> JsonObject:
 
 
 def _work(state: State) -> JsonObject:
-    """Gives what most sessions have nothing of."""
+    """Return what most sessions have nothing of."""
     work = state.delegation
     return {
         "artifacts": to_builtins(state.evidence.artifacts.entries()),
@@ -98,7 +98,7 @@ def _work(state: State) -> JsonObject:
 
 
 def thread_document(state: State, thread_id: str | None, now: str | None) -> JsonObject | None:
-    """Gives the document of one thread; see `ReadModel.thread`."""
+    """Return the document of one thread; see `ReadModel.thread`."""
     threads = state.threads.threads
     if thread_id is not None:
         thread = threads.get(thread_id)
@@ -155,12 +155,12 @@ def _thread(state: State, thread: Thread, now: str | None) -> JsonObject:
 
 
 def _is_of(entry: Any, thread: Thread) -> bool:
-    """Tells whether something belongs to a thread; what names none belongs to any."""
+    """Return whether something belongs to a thread; what names none belongs to any."""
     return entry.thread_id is None or entry.thread_id == thread.thread_id
 
 
 def thread_status(state: State, thread: Thread, now: str | None) -> str:
-    """Tells where a thread stands.
+    """Return where a thread stands.
 
     It runs or is blocked while a turn is active; else turns wait in line; else what
     `thread.updated` said since the last turn counts, or how that turn ended. A thread that never
@@ -185,7 +185,7 @@ def _waits(state: State, thread: Thread, turn: Turn) -> bool:
 
 
 def _turn(state: State, turn: Turn, requests: list[Request]) -> JsonObject:
-    """Gives a turn with the limits that it hit and what it cost."""
+    """Return a turn with the limits that it hit and what it cost."""
     document: JsonObject = to_builtins(turn)
     waits = any(one.turn_id == turn.turn_id for one in requests)
     if turn.status == "running" and (waits or turn.blocked_by_quota):
@@ -201,7 +201,7 @@ def _turn(state: State, turn: Turn, requests: list[Request]) -> JsonObject:
 
 
 def _queued(thread: Thread) -> list[JsonObject]:
-    """Gives the turns in line, in order."""
+    """Return the turns in line, in order."""
     line: list[JsonObject] = []
     for position, turn_id in enumerate(thread.queue, 1):
         turn = thread.turns.get(turn_id)

@@ -50,16 +50,16 @@ class ReadModel:
 
     @property
     def sequence(self) -> int:
-        """Gives the sequence of the newest fact that was folded; 0 if none was."""
+        """The sequence of the newest fact that was folded; 0 if none was."""
         return self._state.sequence
 
     @property
     def state(self) -> State:
-        """Gives everything that is remembered, to be read."""
+        """Everything that is remembered, to be read."""
         return self._state
 
     def fold(self, fact: Fact) -> None:
-        """Takes the next fact.
+        """Take the next fact.
 
         Whatever its payload says, it is taken: what cannot be understood counts as not said. A type
         that a newer version added is counted, and changes nothing else.
@@ -87,12 +87,12 @@ class ReadModel:
             rule(getattr(state, part), fact)
 
     def fold_all(self, facts: Iterable[Fact]) -> None:
-        """Takes the next facts, as `fold` each."""
+        """Take the next facts, as `fold` each."""
         for fact in facts:
             self.fold(fact)
 
     def _begin(self, fact: Fact) -> None:
-        """Takes note of whose facts these are, at the first; refuses what does not fit."""
+        """Record whose facts these are, at the first; refuses what does not fit."""
         state = self._state
         if fact.sequence != state.sequence + 1:
             raise FactOutOfOrder(
@@ -107,12 +107,12 @@ class ReadModel:
         state.session_id = fact.session_id
 
     def encode(self) -> bytes:
-        """Gives the model as JSON: the same bytes for the same facts, however they were folded."""
+        """Return the model as JSON: the same bytes for the same facts, however they were folded."""
         return _encoder.encode(self._state)
 
     @classmethod
     def decode(cls, data: bytes) -> ReadModel:
-        """Reads a model that `encode` gave.
+        """Read a model that `encode` gave.
 
         Raises:
             UnreadableModel: It is damaged, or another version wrote it.
@@ -129,7 +129,7 @@ class ReadModel:
         return cls(state)
 
     def snapshot(self, now: str | None = None) -> JsonObject:
-        """Gives the session's public document.
+        """Return the session's public document.
 
         Args:
             now: RFC 3339; a turn that was long silent by then is `stale`. `None`: nothing is.
@@ -139,7 +139,7 @@ class ReadModel:
         return snapshot_document(self._state, now)
 
     def thread(self, thread_id: str | None = None, now: str | None = None) -> JsonObject | None:
-        """Gives a thread's public document; `None` if there is no such thread.
+        """Return a thread's public document; `None` if there is no such thread.
 
         Args:
             thread_id: `None` = the one that was heard of last.

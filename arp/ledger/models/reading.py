@@ -29,7 +29,7 @@ MOST: Final = 2**53
 
 
 def text(payload: JsonObject, *names: str) -> str | None:
-    """Gives the first of these fields that is a text and not empty, cut."""
+    """Return the first of these fields that is a text and not empty, cut."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value:
@@ -38,7 +38,7 @@ def text(payload: JsonObject, *names: str) -> str | None:
 
 
 def whole(payload: JsonObject, name: str) -> int | None:
-    """Gives a field that counts something: an integer of 0 … `MOST`."""
+    """Return a field that counts something: an integer of 0 … `MOST`."""
     value = payload.get(name)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST:
         return value
@@ -46,7 +46,7 @@ def whole(payload: JsonObject, name: str) -> int | None:
 
 
 def number(payload: JsonObject, name: str) -> int | float | None:
-    """Gives a field that is a number of at most `MOST` either way."""
+    """Return a field that is a number of at most `MOST` either way."""
     value = payload.get(name)
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST:
         return value
@@ -54,13 +54,13 @@ def number(payload: JsonObject, name: str) -> int | float | None:
 
 
 def flag(payload: JsonObject, name: str) -> bool | None:
-    """Gives a field that is true or false."""
+    """Return a field that is true or false."""
     value = payload.get(name)
     return value if isinstance(value, bool) else None
 
 
 def texts(payload: JsonObject, name: str, most: int = LIST_ITEMS) -> list[str]:
-    """Gives the texts in a list, the first `most` of them, cut."""
+    """Return the texts in a list, the first `most` of them, cut."""
     value = payload.get(name)
     if not isinstance(value, list):
         return []
@@ -68,19 +68,19 @@ def texts(payload: JsonObject, name: str, most: int = LIST_ITEMS) -> list[str]:
 
 
 def values(payload: JsonObject, name: str) -> list[Json]:
-    """Gives the first `LIST_ITEMS` values of a list, each as it may be kept."""
+    """Return the first `LIST_ITEMS` values of a list, each as it may be kept."""
     value = payload.get(name)
     return [brief(one) for one in value[:LIST_ITEMS]] if isinstance(value, list) else []
 
 
 def part(payload: Json, name: str) -> JsonObject:
-    """Gives a field that is an object; an empty one for anything else."""
+    """Return a field that is an object; an empty one for anything else."""
     value = payload.get(name) if isinstance(payload, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def brief(value: Json) -> Json:
-    """Gives a JSON value as it may be kept: itself, or the beginning of its text."""
+    """Return a JSON value as it may be kept: itself, or the beginning of its text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -94,5 +94,5 @@ def brief(value: Json) -> Json:
 
 
 def added(total: int, more: int | None) -> int:
-    """Gives a count and what comes to it, up to `MOST`."""
+    """Return a count and what comes to it, up to `MOST`."""
     return min(total + (more or 0), MOST)

@@ -105,7 +105,7 @@ class Requests(Struct, rename="camel", omit_defaults=True):
     """How many hooks started, completed, failed."""
 
     def find(self, fact: Fact) -> tuple[str, Request] | None:
-        """Gives the pending request that a fact is about, with its key."""
+        """Return the pending request that a fact is about, with its key."""
         for key, request in self.pending.open.items():
             if fact.action_id and request.action_id == fact.action_id:
                 return key, request
@@ -209,7 +209,7 @@ _DECISIONS: Final = frozenset(("allow", "deny", "ask", "cancelled", "expired"))
 
 
 def _denier(payload: JsonObject) -> Json:
-    """Names who denied; `unknown` where the fact does not say, since somebody did."""
+    """Name who denied; `unknown` where the fact does not say, since somebody did."""
     return brief(payload.get("deniedBy") or payload.get("decidedBy")) or "unknown"
 
 

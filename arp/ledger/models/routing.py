@@ -84,7 +84,7 @@ class Cost(Struct, rename="camel", omit_defaults=True):
     """Decimal numbers as text: money is not added in binary."""
 
     def add(self, payload: JsonObject) -> None:
-        """Takes what a `cost.*` fact says."""
+        """Take what a `cost.*` fact says."""
         self.records += 1
         self.input_tokens = added(self.input_tokens, whole(payload, "inputTokens"))
         self.output_tokens = added(self.output_tokens, whole(payload, "outputTokens"))
@@ -98,7 +98,7 @@ class Cost(Struct, rename="camel", omit_defaults=True):
             self.amounts[currency] = f"{before + amount:f}"
 
     def document(self) -> JsonObject:
-        """Gives what is told of it: amounts as numbers."""
+        """Return what is told of it: amounts as numbers."""
         told: JsonObject = to_builtins(self)
         if self.amounts:
             told["amounts"] = {name: float(amount) for name, amount in self.amounts.items()}

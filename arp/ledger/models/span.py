@@ -17,7 +17,7 @@ class Spans(Struct, rename="camel", omit_defaults=True):
     max_ms: int = 0
 
     def add(self, began: str | None, ended: str) -> None:
-        """Takes one more, if both ends are known."""
+        """Take one more, if both ends are known."""
         took = milliseconds(began, ended)
         if took is not None:
             self.count += 1
@@ -26,7 +26,7 @@ class Spans(Struct, rename="camel", omit_defaults=True):
 
 
 def milliseconds(began: str | None, ended: str | None) -> int | None:
-    """Gives the time between two moments; `None` if one is missing or no RFC 3339.
+    """Return the time between two moments; `None` if one is missing or no RFC 3339.
 
     A clock that was set back gives 0: order comes from the sequence, and nothing takes less.
     """

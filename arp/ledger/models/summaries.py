@@ -26,7 +26,7 @@ _KINDS: Final = {
 
 
 def task_summary(tasks: Tasks) -> JsonObject:
-    """Gives how many tasks there are, by status."""
+    """Return how many tasks there are, by status."""
     return {
         "total": tasks.total,
         "byStatus": dict(sorted(tasks.counts.items())),
@@ -36,7 +36,7 @@ def task_summary(tasks: Tasks) -> JsonObject:
 
 
 def permission_summary(requests: Requests) -> JsonObject:
-    """Gives the mode, what is asked for, what was decided and by whom, and the sandbox."""
+    """Return the mode, what is asked for, what was decided and by whom, and the sandbox."""
     pending = [one for one in requests.pending.entries() if one.kind == "permission" or one.tool]
     denials = [to_builtins(one) for one in requests.decisions if one.decision == "deny"]
     more: JsonObject = {
@@ -56,7 +56,7 @@ def permission_summary(requests: Requests) -> JsonObject:
 
 
 def routing_summary(routing: Routing) -> JsonObject:
-    """Gives which model works and why, what it cost, and which limits were met in which turn."""
+    """Return which model works and why, what it cost, and which limits were met in which turn."""
     chosen = routing.selected
     more: JsonObject = {
         "taskProfile": routing.task_profile,
@@ -80,7 +80,7 @@ def routing_summary(routing: Routing) -> JsonObject:
 
 
 def telemetry_summary(state: State) -> JsonObject:
-    """Gives how much happened and how long it took, in milliseconds."""
+    """Return how much happened and how long it took, in milliseconds."""
     facts, threads = state.facts, state.threads
     families: dict[str, int] = {}
     for name, count in facts.items():
@@ -106,7 +106,7 @@ def telemetry_summary(state: State) -> JsonObject:
 
 
 def evidence_summary(evidence: Evidence, thread_id: str | None) -> JsonObject:
-    """Gives what was exported, of a session or a thread of it.
+    """Return what was exported, of a session or a thread of it.
 
     Args:
         evidence: Of the session.
@@ -145,7 +145,7 @@ def evidence_refs(evidence: Evidence) -> list[str]:
 
 
 def benchmark_summary(benchmark: Benchmark) -> JsonObject:
-    """Gives the trials, what they scored, and what the last comparison decided."""
+    """Return the trials, what they scored, and what the last comparison decided."""
     last = benchmark.comparisons[-1] if benchmark.comparisons else None
     rewards = benchmark.counts.get("rewards", 0)
     more: JsonObject = {
@@ -166,7 +166,7 @@ def benchmark_summary(benchmark: Benchmark) -> JsonObject:
 
 
 def _applicable(fields: JsonObject, kept: tuple[str, ...] = ("candidateCount",)) -> JsonObject:
-    """Leaves out what is empty; says so where nothing is left."""
+    """Leave out what is empty; say so where nothing is left."""
     told = {
         name: value
         for name, value in fields.items()

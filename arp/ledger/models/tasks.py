@@ -108,7 +108,7 @@ class Tasks(Struct, rename="camel", omit_defaults=True):
     retries: int = 0
 
     def of(self, fact: Fact) -> Task:
-        """Gives the task that a fact names, new if nothing is kept of it."""
+        """Return the task that a fact names, new if nothing is kept of it."""
         name = fact.task_id or "unknown"
         task = self.tasks.get(name)
         if task is None:
@@ -129,7 +129,7 @@ class Tasks(Struct, rename="camel", omit_defaults=True):
         return task
 
     def move(self, task: Task, status: str, reason: str | None = None) -> None:
-        """Puts a task into another status."""
+        """Put a task into another status."""
         self._count(task, -1)
         task.status, task.status_reason = status, reason
         self._count(task, 1)
@@ -154,7 +154,7 @@ class Tasks(Struct, rename="camel", omit_defaults=True):
 
 
 def _becomes(status: str, reopens: bool = False) -> Callable[[Tasks, Fact], None]:
-    """Gives the rule of a fact that tells a status; one that `reopens` also leaves an end."""
+    """Return the rule of a fact that tells a status; one that `reopens` also leaves an end."""
 
     def rule(tasks: Tasks, fact: Fact) -> None:
         task = tasks.of(fact)
@@ -235,7 +235,7 @@ def _completed(tasks: Tasks, fact: Fact) -> None:
 
 
 def _run_status(tasks: Tasks, fact: Fact) -> None:
-    """Says a status by itself, where it is of a task and one that tasks have."""
+    """Say a status by itself, where it is of a task and one that tasks have."""
     if fact.task_id is not None and fact.status in STATUSES:
         _becomes(fact.status)(tasks, fact)
 
@@ -290,7 +290,7 @@ def _evidence(tasks: Tasks, fact: Fact) -> None:
 
 
 def _attempt(tasks: Tasks, fact: Fact) -> tuple[Task, Attempt]:
-    """Gives the attempt that a fact names, new if nothing is kept of it."""
+    """Return the attempt that a fact names, new if nothing is kept of it."""
     task, run_id = tasks.of(fact), fact.run_id or "unknown"
     for attempt in task.attempts:
         if attempt.run_id == run_id:

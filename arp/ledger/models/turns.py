@@ -94,7 +94,7 @@ class Threads(Struct, rename="camel", omit_defaults=True):
     """From start to end."""
 
     def of(self, fact: Fact) -> Thread:
-        """Gives the thread that a fact names, new if it was never heard of."""
+        """Return the thread that a fact names, new if it was never heard of."""
         name = fact.thread_id or UNKNOWN_THREAD
         thread = self.threads.get(name)
         if thread is None:
@@ -108,13 +108,13 @@ class Threads(Struct, rename="camel", omit_defaults=True):
         return thread
 
     def turn(self, fact: Fact) -> Turn | None:
-        """Gives the turn that a fact names, if it is kept; no thread is made for it."""
+        """Return the turn that a fact names, if it is kept; no thread is made for it."""
         thread = self.threads.get(fact.thread_id or UNKNOWN_THREAD)
         return thread.turns.get(fact.turn_id) if thread is not None else None
 
 
 def _least(threads: dict[str, Thread]) -> str:
-    """Names the thread to let go: the one longest silent, those where something runs last."""
+    """Name the thread to let go: the one longest silent, those where something runs last."""
     return min(threads, key=lambda name: (_is_busy(threads[name]), threads[name].last_sequence))
 
 
@@ -133,13 +133,13 @@ def _thread(threads: Threads, fact: Fact) -> None:
 
 
 def _session(threads: Threads, fact: Fact) -> None:
-    """Begins the first thread, which needs no fact of its own."""
+    """Begin the first thread, which needs no fact of its own."""
     if fact.thread_id is not None:
         threads.of(fact)
 
 
 def _queue(threads: Threads, fact: Fact) -> None:
-    """Gives each thread what it has in the line, which is one for all of them.
+    """Return each thread what it has in the line, which is one for all of them.
 
     A turn that no thread knows belongs to the one that the fact names.
     """
@@ -235,7 +235,7 @@ def _run_status(threads: Threads, fact: Fact) -> None:
 
 
 def _removed(threads: Threads, fact: Fact) -> None:
-    """Notes which turns count no longer, or again: of all threads, as the history is one."""
+    """Note which turns count no longer, or again: of all threads, as the history is one."""
     threads.of(fact)
     for name, is_removed in (("removedTurns", True), ("restoredTurns", False)):
         for turn_id in texts(fact.payload, name, MOST_TURNS):

@@ -32,14 +32,14 @@ class Window(Struct, Generic[T], omit_defaults=True):
     """How many left; one that comes back and leaves again counts again."""
 
     def get(self, key: str | None) -> T | None:
-        """Gives an entry that is still kept."""
+        """Return an entry that is still kept."""
         if key is None:
             return None
         found = self.open.get(key)
         return found if found is not None else self.closed.get(key)
 
     def begin(self, key: str, entry: T, most: int) -> None:
-        """Adds an open entry, or puts it in the place of the open one with its id.
+        """Add an open entry, or put it in the place of the open one with its id.
 
         Args:
             key: Its id.
@@ -51,21 +51,21 @@ class Window(Struct, Generic[T], omit_defaults=True):
         self._trim(self.open, most)
 
     def end(self, key: str, most: int) -> None:
-        """Closes an open entry; `most` closed ones are kept."""
+        """Close an open entry; `most` closed ones are kept."""
         entry = self.open.pop(key, None)
         if entry is not None:
             self.closed[key] = entry
             self._trim(self.closed, most)
 
     def reopen(self, key: str, most: int) -> None:
-        """Opens a closed entry again; `most` open ones are kept."""
+        """Open a closed entry again; `most` open ones are kept."""
         entry = self.closed.pop(key, None)
         if entry is not None:
             self.open[key] = entry
             self._trim(self.open, most)
 
     def entries(self) -> list[T]:
-        """Gives everything that is kept, in the order in which it began."""
+        """Return everything that is kept, in the order in which it began."""
         kept = [*self.closed.values(), *self.open.values()]
         return sorted(kept, key=lambda entry: entry.first_sequence)
 
@@ -76,7 +76,7 @@ class Window(Struct, Generic[T], omit_defaults=True):
 
 
 def keep(entries: list[T], entry: T, most: int) -> int:
-    """Adds to the end of a list that holds `most`; gives how many left it, 0 or 1."""
+    """Add to the end of a list that holds `most`; return how many left it, 0 or 1."""
     entries.append(entry)
     if len(entries) <= most:
         return 0
