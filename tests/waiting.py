@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from arp import Turn
+
 MOST_S = 30.0
 EVERY_S = 0.002
 
@@ -16,3 +18,9 @@ async def becomes(ready: Callable[[], bool], *, within_s: float = MOST_S) -> Non
             return
         await asyncio.sleep(EVERY_S)
     raise AssertionError(f"it did not come to hold within {within_s} s")
+
+
+async def written(turn: Turn) -> None:
+    """Waits until all that a turn has shown is durable; its open text is a fact of its own then."""
+    session = turn._session
+    await becomes(lambda: not session.has_recorded and session.log.stored == session.sequence)

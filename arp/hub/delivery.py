@@ -89,9 +89,7 @@ class Delivery:
     def attach(self, viewer: Viewer) -> None:
         """Lets a renderer join at the next write."""
         self.viewers[viewer.id] = viewer
-        if viewer.profile not in self._views:
-            view = self._views[viewer.profile] = View(viewer.profile, self._session.screen)
-            self._session.watchers.append(view)
+        self._view(viewer.profile)  # from here on, since it may get what is committed next
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
         if self._session.log.sealed is None:
@@ -106,7 +104,9 @@ class Delivery:
         self._leave(viewer)
         viewer.state = "new"
         if not any(other.profile == viewer.profile for other in self.viewers.values()):
-            self._session.watchers.remove(self._views.pop(viewer.profile))
+            view = self._views.pop(viewer.profile, None)
+            if view is not None:
+                self._session.watchers.remove(view)
         if self._session.log.sealed is None:
             self._session.record("channel.disconnected", {}, channel_id=viewer.id)
             self._mark()
@@ -141,6 +141,14 @@ class Delivery:
         """Makes a renderer current that stands exactly at `cursor`."""
         viewer.state = "current"
         self._groups.setdefault(viewer.group, []).append(viewer)
+
+    def _view(self, profile: Profile) -> View:
+        """Return what renderers of a profile get of this session."""
+        view = self._views.get(profile)
+        if view is None:
+            view = self._views[profile] = View(profile, self._session.screen)
+            self._session.watchers.append(view)
+        return view
 
     def _leave(self, viewer: Viewer) -> None:
         if viewer in self.joining:
@@ -183,7 +191,7 @@ class Delivery:
 
     def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], batch: Batch) -> None:
         frames, cursor = Frames(), batch.cursor
-        view = self._views[group.profile]
+        view = self._view(group.profile)
         for one in batch.recorded:
             made = (
                 text_frames(one, group, self._deltas)
@@ -273,7 +281,7 @@ class Delivery:
             self._pace(viewer, join.cursor)
 
     def _join(self, viewer: Viewer) -> Join:
-        session, view = self._session, self._views[viewer.profile]
+        session, view = self._session, self._view(viewer.profile)
         if viewer.state == "returning":
             return self._catch_up(viewer)
         if not viewer.profile.said_hello:
@@ -292,7 +300,7 @@ class Delivery:
         cursor = self._session.cursor
         if viewer.cursor.seq == cursor.seq:
             return Join(viewer, [], cursor)
-        view = self._views[viewer.profile]
+        view = self._view(viewer.profile)
         frames = view.catch_up(self._session, viewer.group, viewer.cursor)
         if frames is None:
             return self._snapshot(viewer)
@@ -303,6 +311,6 @@ class Delivery:
     def _snapshot(self, viewer: Viewer) -> Join:
         cursor = self._session.cursor
         viewer.part = None
-        frames, shared = self._views[viewer.profile].snapshot(self._session, viewer.group)
+        frames, shared = self._view(viewer.profile).snapshot(self._session, viewer.group)
         viewer.part = cursor.part
         return Join(viewer, frames, cursor, shared, "whole")

@@ -6,10 +6,12 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypeAlias
 
+from arp.access.principal import User
 from arp.hub.details import show_details, traceback_of
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch
@@ -18,6 +20,8 @@ from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.turn import Turn
+from arp.hub.turn_host import MAX_UNWRITTEN
+from arp.hub.viewer import Viewer
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
 from arp.protocol.messages import FileRef
@@ -77,7 +81,7 @@ class Runner:
         """Runs the agent of the session's workflow for a turn."""
         if self._parking:
             return
-        turn = live.turn = Turn(live, turn_id, self)
+        turn = live.turn = Turn(_Host(live, turn_id, self), turn_id)
         head = live.session.head
         owner = TurnName(head.workflow, head.session_id, turn_id)
         if self.debug:
@@ -245,7 +249,7 @@ class Runner:
             self._stop(live.task)
 
     def shelf(self, live: LiveSession) -> Shelf:
-        """Gives where large outputs of a session are kept."""
+        """Return where large outputs of a session are kept."""
         return Shelf(partial(self._keep, live), partial(self.read_blob, live), asyncio.to_thread)
 
     async def save_blob(
@@ -268,6 +272,59 @@ class Runner:
         if live.gone.done():
             raise live.gone.result()
         return self.blobs.of(live.id)
+
+
+class _Host:
+    """What `TurnHost` asks for, of a turn that runs here."""
+
+    __slots__ = ("_live", "_runner", "_turn_id", "changed", "session", "unless_gone")
+
+    def __init__(self, live: LiveSession, turn_id: str, runner: Runner) -> None:
+        self.session = live.session
+        self.changed = live.mark
+        self.unless_gone = live.unless_gone
+        self._live = live
+        self._turn_id = turn_id
+        self._runner = runner
+
+    @property
+    def user(self) -> User:
+        return self._live.user_of(self._turn_id)
+
+    @property
+    def cache(self) -> dict[str, Any]:
+        return self._runner.cache_of(self._live)
+
+    @property
+    def viewers(self) -> Iterable[Viewer]:
+        return self._live.viewers.values()
+
+    @property
+    def outputs(self) -> Shelf:
+        return self._runner.shelf(self._live)
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._runner.is_stopping(self._live)
+
+    def text_added(self, size: int) -> bool:
+        live = self._live
+        if not live.dirty:
+            live.mark()
+        live.unwritten += size
+        return live.unwritten > MAX_UNWRITTEN
+
+    async def room(self) -> None:
+        await self._runner.writer.room()
+
+    async def read_file(self, sha256: str) -> bytes:
+        return await self._runner.read_blob(self._live, sha256)
+
+    async def save_file(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
+        return await self._runner.save_blob(self._live, name, content, mime)
+
+    def span_of_tool(self, call_id: str) -> AbstractContextManager[None]:
+        return self._runner.spans.of_tool(self.session, self._turn_id, call_id)
 
 
 def _running_task() -> asyncio.Task[Any] | None:

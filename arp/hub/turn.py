@@ -22,6 +22,7 @@ from arp.access.principal import User
 from arp.hub.author_call import must_await
 from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
+from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost
 from arp.protocol.blob_path import blob_path
 from arp.protocol.component import Component
 from arp.protocol.errors import ArpError, InvalidComponent
@@ -38,17 +39,12 @@ from arp.surface.degrade import how_shown
 from arp.view.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
-    from arp.hub.live import LiveSession
-    from arp.hub.runner import Runner
     from arp.record.recorder import Recorder
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 Shown: TypeAlias = Component | str
 """What `Turn.show` takes; a text stands for a component that shows it."""
-
-MAX_UNWRITTEN = 16 << 10
-"""Characters that a turn may say before it waits for the ledger to take them."""
 
 
 class Confirming(TypedDict, total=False):
@@ -62,11 +58,11 @@ class Confirming(TypedDict, total=False):
 class Turn:
     """One turn of an agent: what the user said, and everything that the agent may do about it."""
 
-    def __init__(self, live: LiveSession, turn_id: str, runner: Runner) -> None:
+    def __init__(self, host: TurnHost, turn_id: str) -> None:
         self.id = turn_id
-        self._live = live
-        self._session = live.session
-        self._runner = runner
+        self._host = host
+        self._session = host.session
+        self._changed = host.changed
         self._pending: dict[str, list[Change]] = {}
         self._failed: ArpError | None = None
         self._frames = 0
@@ -136,7 +132,7 @@ class Turn:
         The name alone where the app's `Access` has no hook or the hook gives no more, and of a turn
         that waited while the server was started again. Empty where users are not told apart.
         """
-        return self._live.user_of(self.id)
+        return self._host.user
 
     @property
     def thread_id(self) -> str:
@@ -161,7 +157,7 @@ class Turn:
     @property
     def cache(self) -> dict[str, Any]:
         """A place for any objects of the agent's own, per session, in memory only."""
-        return self._runner.cache_of(self._live)
+        return self._host.cache
 
     @property
     def record(self) -> Recorder:
@@ -171,8 +167,8 @@ class Turn:
         from arp.record.scope import FactScope
 
         ids = {"thread_id": self.thread_id, "turn_id": self.id}
-        scope = FactScope(self._session, ids, self._before_fact, self._live.mark)
-        return Recorder(scope, self._runner.shelf(self._live))
+        scope = FactScope(self._session, ids, self._before_fact, self._changed)
+        return Recorder(scope, self._host.outputs)
 
     @must_await("turn.read_file")
     async def read_file(self, ref: FileRef) -> bytes:
@@ -182,7 +178,7 @@ class Turn:
             UnknownObject: There is no such file (any more).
         """
         check_kind(ref, FileRef, "ref")
-        return await self._runner.read_blob(self._live, ref.sha256)
+        return await self._host.read_file(ref.sha256)
 
     @must_await("turn.save_file")
     async def save_file(
@@ -204,12 +200,12 @@ class Turn:
         """
         self._session.check_running(self.id)
         name, mime = well_formed(name), well_formed(mime)
-        ref = await self._runner.save_blob(self._live, name, content, mime)
+        ref = await self._host.save_file(name, content, mime)
         self._session.check_running(self.id)
         told = {"bytes": ref.size, "sha256": ref.sha256, "mime": ref.mime, "file": _plain(ref)}
         self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
         self._session.seen.remember_files([ref.sha256])
-        self._live.mark()
+        self._changed()
         return ref
 
     def file_url(self, ref: FileRef) -> str:
@@ -272,7 +268,7 @@ class Turn:
                 self.show(Component("", "text", spoken))
                 return
             self._settle()
-        session, live = self._session, self._live
+        session = self._session
         if session.running != self.id:
             await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
             session.check_running(self.id)
@@ -287,11 +283,8 @@ class Turn:
             return
         self._tool = None
         session.log.say(self.id, text, SAYING)
-        if not live.dirty:
-            live.mark()
-        live.unwritten = unwritten = live.unwritten + size
-        if unwritten > MAX_UNWRITTEN:
-            await self._runner.writer.room()
+        if self._host.text_added(size):
+            await self._host.room()
 
     def think(self, text: str) -> None:
         """Adds to the turn's thinking, which only renderers that ask for it show."""
@@ -299,7 +292,7 @@ class Turn:
         text = well_formed(text)
         if text:
             self._session.log.say(self.id, text, THINKING)
-            self._live.mark()
+            self._changed()
 
     def show(
         self, *components: Shown | Iterable[Shown], surface: str = "main", tool: str | None = None
@@ -392,12 +385,12 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         name = self._tool = _name(name, "name")
-        named = Call(name, self._tally.next_tool(), self.record, self._live.mark)
+        named = Call(name, self._tally.next_tool(), self.record, self._changed)
         call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
-        self._live.mark()
+        self._changed()
         try:
-            with self._runner.spans.of_tool(self._session, self.id, call.call_id):
+            with self._host.span_of_tool(call.call_id):
                 yield call
             await call.settle()
             self._settle()
@@ -435,7 +428,7 @@ class Turn:
         self._session.check_running(self.id)
         named = self._named(component, "turn.ask")
         question = self._session.ask(self.id, named, _name(surface, "surface"), about)
-        self._live.mark()
+        self._changed()
         try:
             return await self._answer_to(question)
         finally:
@@ -448,15 +441,15 @@ class Turn:
         try:
             return await future
         except asyncio.CancelledError:
-            if self._session.running != self.id or self._runner.is_stopping(self._live):
+            if self._session.running != self.id or self._host.is_stopping:
                 raise  # the question closes with the turn, or stays open for the next server
             if self._session.is_open(question):
                 self.flush()
                 self._session.cancel_question(question)
-                self._live.mark()
+                self._changed()
                 raise
         # Every renderer shows the answer as accepted, so it counts: the cancel came after it.
-        answer = await self._live.unless_gone(self._waiting_for(question.action_id))
+        answer = await self._host.unless_gone(self._waiting_for(question.action_id))
         asyncio.get_running_loop().call_soon(_cancel_again, _running_task(), requests)
         return answer
 
@@ -495,7 +488,7 @@ class Turn:
             tree.component(tree.root_of(component_id).id),
         )
         out: dict[str, str] = {}
-        for viewer in self._live.viewers.values():
+        for viewer in self._host.viewers:
             kind = how_shown(component, supported(viewer.profile))[component_id]
             if not fits_in(root, viewer.profile):
                 (whole,) = shown_as(root, viewer.profile)[:1]
@@ -552,7 +545,7 @@ class Turn:
         except ValueError as error:
             raise ValueError(f"turn.state: {error}") from None
         self._session.update_state(self.id, plain_state)
-        self._live.mark()
+        self._changed()
 
     def resolve(self, action_id: str, value: Json) -> None:
         """Hands an answer to the `ask` that waits for it."""
@@ -570,7 +563,7 @@ class Turn:
         if not self._frames:
             self.flush()
             if self._session.has_recorded:
-                self._live.mark()
+                self._changed()
         error, self._failed = self._failed, None
         if error is not None:
             raise error
@@ -589,7 +582,7 @@ class Turn:
                 last.ops.extend(change.ops)
             case _:
                 changes.append(change)
-        self._live.mark()
+        self._changed()
 
     def _change(self, surface: str, op: PatchOp) -> None:
         self._session.check_running(self.id)
@@ -619,7 +612,7 @@ class Turn:
     def _end_tool(self, call: ToolCall, error: str | None) -> None:
         if self._session.running == self.id:
             call.end(error)
-            self._live.mark()
+            self._changed()
 
 
 def _name(text: str, what: str) -> str:

@@ -39,13 +39,13 @@ FURTHEST = 2**53
 """The place with the most digits."""
 
 _ANYWHERE = Behind("x" * MAX_ID_LENGTH, FURTHEST)
-"""The longest place among a turn's output; only who comes later is told one."""
+"""The longest place among a turn's output; only renderers that come later get one."""
 
 M = TypeVar("M", bound=msgspec.Struct)
 
 
 def chunked(message: AgentMessage, most: int, encoding: Encoding) -> list[bytes]:
-    """Gives a message as frames, none of which has more than `most` bytes."""
+    """Return a message as frames, none of which has more than `most` bytes."""
     if _bytes(message, encoding) <= most:
         return [_frame(message, encoding)]
     divided = _divided(message)
@@ -62,7 +62,7 @@ def chunked(message: AgentMessage, most: int, encoding: Encoding) -> list[bytes]
 
 
 def divided(message: AgentMessage, wanted: int, encoding: Encoding) -> list[bytes]:
-    """Gives a message as frames of about `wanted` bytes at most, as far as it can be divided."""
+    """Return a message as frames of about `wanted` bytes at most, as far as it can be divided."""
     frame = _frame(message, encoding)
     parts = _divided(message) if len(frame) > wanted else []
     return [one for part in parts for one in divided(part, wanted, encoding)] or [frame]
@@ -73,7 +73,7 @@ def _frame(message: AgentMessage, encoding: Encoding) -> bytes:
 
 
 def _bytes(message: AgentMessage, encoding: Encoding) -> int:
-    """Gives the size of a message; of one that may be shortened, the most that it can have.
+    """Return the size of a message; of one that may be shortened, the most that it can have.
 
     That is with the furthest places and in the longest encoding. So it is shortened alike for all:
     for who is there, and for who comes later.
@@ -93,7 +93,7 @@ def _bytes(message: AgentMessage, encoding: Encoding) -> int:
 
 
 def _divided(message: AgentMessage) -> list[AgentMessage]:
-    """Gives two messages that have the same effect; none if it cannot be divided."""
+    """Return two messages that have the same effect; none if it cannot be divided."""
     match message:
         case Render(components=components) if len(components) > 1:
             half = len(components) // 2
@@ -114,7 +114,7 @@ def _divided(message: AgentMessage) -> list[AgentMessage]:
 def _shorter(
     message: AgentMessage, is_small: Callable[[AgentMessage], bool]
 ) -> Iterator[AgentMessage]:
-    """Gives ever shorter forms of a message."""
+    """Return ever shorter forms of a message."""
     match message:
         case Render():
             yield _changed(message, tool_name=None)

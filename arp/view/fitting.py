@@ -32,13 +32,13 @@ _GROWTH = 3
 
 
 def room(limits: RendererLimits) -> int | None:
-    """Gives how many bytes one component may have; `None` where the renderer set no limit."""
+    """Return how many bytes one component may have; `None` where the renderer set no limit."""
     most = limits.max_message_bytes
     return None if most is None else most - ENVELOPE_BYTES
 
 
 def fits(value: object, most: int) -> bool:
-    """Tells whether a component or an op has at most so many bytes, in every encoding."""
+    """Return whether a component or an op has at most so many bytes, in every encoding."""
     frame = encode_json(value)
     if _GROWTH * len(frame) <= most:
         return True
@@ -46,7 +46,7 @@ def fits(value: object, most: int) -> bool:
 
 
 def shrunk(component: Component, most: int, max_table_rows: int | None) -> Component:
-    """Gives a component that fits: itself, or something shorter or simpler under its id."""
+    """Return a component that fits: itself, or something shorter or simpler under its id."""
     if fits(component, most):
         return component
     if component.type == "table" and "tabs" not in component.props:
@@ -60,14 +60,14 @@ def shrunk(component: Component, most: int, max_table_rows: int | None) -> Compo
 
 
 def shortened(text: str, keep: int) -> str:
-    """Gives the beginning of a text, and says how much is not shown."""
+    """Return the beginning of a text, and says how much is not shown."""
     missing = len(text) - keep
     unit = "character" if missing == 1 else "characters"
     return f"{text[:keep]}\n… {missing:,} more {unit} not shown" if missing else text
 
 
 def longest(text: str, is_short_enough: Callable[[str], bool]) -> str:
-    """Gives as much of a text as fits, with the words that say what is missing; at least those."""
+    """Return as much of a text as fits, with the words that say what is missing; at least those."""
     return shortened(text, _most(len(text), lambda keep: is_short_enough(shortened(text, keep))))
 
 
@@ -81,7 +81,7 @@ def _shorter(component: Component, name: str, most: int) -> Component:
 
 
 def _most(count: int, holds: Callable[[int], bool]) -> int:
-    """Gives the largest number below `count` for which something holds that holds for less too."""
+    """Return the largest number below `count` for which something holds that holds for less too."""
     return max(0, bisect_right(range(count), False, key=lambda number: not holds(number)) - 1)
 
 

@@ -169,7 +169,7 @@ def addressed(
 ) -> list[AgentMessage]:
     """Return a message as a group takes it, apart from degrading.
 
-    A renderer that knows only the draft is not told others' inputs and gets one component a
+    A renderer that knows only the draft does not get others' inputs, and gets one component a
     `render`; only who asked for `thinking` sees it, and for `tool-detail` what tools are at and
     return; a text part that came by a snapshot is named in its deltas.
 
@@ -182,7 +182,7 @@ def addressed(
     match message:
         case Delta(payload=DeltaPayload(kind="thinking")):
             return [message] if profile.takes("thinking") else []
-        case Delta() if part is not None and part == group.part:
+        case Delta(payload=DeltaPayload(target=None)) if part is not None and part == group.part:
             payload = msgspec.structs.replace(message.payload, target=part)
             return [msgspec.structs.replace(message, payload=payload)]
         case ToolProgress() if not profile.takes("tool-detail"):
@@ -199,7 +199,7 @@ def addressed(
 
 
 def _one_by_one(message: Render) -> list[AgentMessage]:
-    """Gives one `render` a component; only the first of them replaces what was there."""
+    """Return one `render` a component; only the first of them replaces what was there."""
     if not message.components:
         return [message]
     name = message.tool_name or ""

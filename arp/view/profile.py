@@ -29,12 +29,12 @@ class Profile(Struct, frozen=True):
     """A renderer that knows only the draft says none (protocol.md 2.2)."""
 
     def takes(self, feature: str) -> bool:
-        """Tells whether the renderer named this feature."""
+        """Return whether the renderer named this feature."""
         return feature in self.features
 
 
 def profile_of(capabilities: RendererCapabilities) -> Profile:
-    """Gives the profile of a renderer that said `hello`; `text` is always among its components."""
+    """Return the profile of a renderer that said `hello`; `text` is always among its components."""
     versions = {"text": 1, **capabilities.versions()}
     features = frozenset(capabilities.features)
     return _shared(Profile(tuple(sorted(versions.items())), features, capabilities.limits))
@@ -42,7 +42,7 @@ def profile_of(capabilities: RendererCapabilities) -> Profile:
 
 @lru_cache(maxsize=1024)
 def _shared(profile: Profile) -> Profile:
-    """Gives the first of equal profiles, so that a thousand renderers of a kind hold one."""
+    """Return the first of equal profiles, so that a thousand renderers of a kind hold one."""
     return profile
 
 
@@ -54,12 +54,12 @@ DRAFT = Profile(
 
 @lru_cache(maxsize=256)
 def supported(profile: Profile) -> Supported:
-    """Gives what degrading needs to know of a profile."""
+    """Return what degrading needs to know of a profile."""
     return Supported(dict(profile.versions), profile.limits.max_table_rows)
 
 
 def shows(profile: Profile, type_name: str, version: int) -> bool:
-    """Tells whether a component of this type and version is shown as it is, whatever is in it."""
+    """Return whether a component of this type and version is shown as it is, whatever is in it."""
     known = supported(profile)
     if known.versions.get(type_name, 0) < version:
         return False
@@ -67,12 +67,12 @@ def shows(profile: Profile, type_name: str, version: int) -> bool:
 
 
 def is_native(component: Component, profile: Profile) -> bool:
-    """Tells whether a component and all in it is shown as it is."""
+    """Return whether a component and all in it is shown as it is."""
     return fits_in(component, profile) and _is_known(component, profile)
 
 
 def fits_in(value: object, profile: Profile) -> bool:
-    """Tells whether a component or an op goes into one message of this profile."""
+    """Return whether a component or an op goes into one message of this profile."""
     most = room(profile.limits)
     return most is None or fits(value, most)
 
@@ -85,7 +85,7 @@ def _is_known(component: Component, profile: Profile) -> bool:
 
 
 def stands_native(node: Node, profile: Profile) -> bool:
-    """Tells whether a component, and those that it stands in, are shown as they are.
+    """Return whether a component, and those that it stands in, are shown as they are.
 
     What is in it may not be: its own props and its list of children are what this is about.
     """
@@ -98,7 +98,7 @@ def stands_native(node: Node, profile: Profile) -> bool:
 
 
 def may_take_other_ids(type_name: str, profile: Profile) -> bool:
-    """Tells whether this profile may show a component as others, under ids that are not its own.
+    """Return whether this profile may show a component as others, under ids that are not its own.
 
     So stand the children of a layout in its place where a renderer does not even know `group`; the
     fallback of a custom component may be such a layout.
@@ -107,7 +107,7 @@ def may_take_other_ids(type_name: str, profile: Profile) -> bool:
 
 
 def shown_as(component: Component, profile: Profile) -> list[Component]:
-    """Gives a component as this profile shows it: itself, or something simpler that says as much.
+    """Return a component as this profile shows it: itself, or something simpler that says as much.
 
     The ids are its own, or those of what stands in its place (see `may_take_other_ids`).
     """

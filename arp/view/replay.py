@@ -1,6 +1,6 @@
 """What renderers of one group get of facts that are read from the log.
 
-A fact tells what changed, not what the screen was. So a patch is replayed only to a profile that
+A fact says what changed, not what the screen was. So a patch is replayed only to a profile that
 shows everything natively; one that needs it translated gets a snapshot instead.
 """
 

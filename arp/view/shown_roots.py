@@ -31,13 +31,14 @@ class ShownRoot(NamedTuple):
 class ShownRoots:
     """The root components of one surface that stand as something else."""
 
-    __slots__ = ("_is_needed", "_profile", "_roots")
+    __slots__ = ("_profile", "_roots", "is_needed")
 
     def __init__(self, profile: Profile, tree: Tree | None = None) -> None:
         self._profile = profile
         self._roots: dict[str, ShownRoot] = {}
-        self._is_needed = room(profile.limits) is not None or not shows(profile, "group", 1)
-        if tree is not None and self._is_needed:
+        self.is_needed = room(profile.limits) is not None or not shows(profile, "group", 1)
+        """Whether there can be any."""
+        if tree is not None and self.is_needed:
             for output in tree.outputs.values():
                 # A text part is never patched.
                 self.update(tree, [root for root in output if "/" not in root])
@@ -61,8 +62,6 @@ class ShownRoots:
             tree: The surface after a commit.
             roots: What was touched; those that are no roots any more are forgotten.
         """
-        if not self._is_needed:
-            return
         for root in roots:
             node = tree.nodes.get(root)
             shown = self._shown(node, tree) if node is not None and node.parent is None else None
@@ -70,7 +69,7 @@ class ShownRoots:
                 self._roots[root] = shown
             else:
                 self._roots.pop(root, None)
-        # Turns leave the memory without a commit.
+        # Turns are evicted without a commit.
         if len(self._roots) > 2 * len(tree.nodes):
             self._roots = {root: one for root, one in self._roots.items() if root in tree.nodes}
 

@@ -1,14 +1,17 @@
 """All that shows, or all that changed since a cursor, as messages for one profile.
 
-Both are pure functions of the agent side's screen, so that a renderer which joins late, comes back
-or was too slow sees what one sees that never left. All components of a catch-up take effect at one
-commit.
+Theory of operation. Both are made of the same: of each turn, what changed since a cursor is
+rendered again, whole. A snapshot is that for the first cursor of all. It goes to a renderer that
+has nothing, turn after turn; a catch-up goes to one that shows something, so all components in it
+take effect at one commit. Both are pure functions of the agent side's screen, so that a renderer
+which joins late, comes back or was too slow sees what one sees that never left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 
@@ -38,7 +41,7 @@ from arp.session.recorded import Cursor, SessionName
 from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 
 LONG_PART = 256 << 10
-"""Characters of a text part from which a snapshot tells it by deltas."""
+"""Characters of a text part from which it is sent as deltas."""
 
 
 def snapshot(
@@ -48,7 +51,7 @@ def snapshot(
     older: int | None = None,
     gaps: dict[str, int] | None = None,
 ) -> list[AgentMessage]:
-    """Gives all turns that the screen keeps and every other surface, whole.
+    """Return all turns that the screen keeps and every other surface, whole.
 
     The last `commit` carries `seq`.
 
@@ -76,7 +79,7 @@ def opening(
     gaps: dict[str, int] | None = None,
     workflow: str | None = None,
 ) -> list[AgentMessage]:
-    """Gives what a snapshot begins with: `session`, and the surfaces besides `main`.
+    """Return what a snapshot begins with: `session`, and the surfaces besides `main`.
 
     Args:
         screen: What the renderer shows then.
@@ -103,7 +106,7 @@ def opening(
 
 
 def snapshot_turns(screen: Screen) -> tuple[list[TurnScreen], list[TurnScreen]]:
-    """Gives the turns of a snapshot: those at its beginning that are over, and the rest."""
+    """Return the turns of a snapshot: those at its beginning that are over, and the rest."""
     turns = list(screen.turns.values())
     first = next((n for n, turn in enumerate(turns) if not turn.final), len(turns))
     return turns[:first], turns[first:]
@@ -112,12 +115,16 @@ def snapshot_turns(screen: Screen) -> tuple[list[TurnScreen], list[TurnScreen]]:
 def turns_whole(
     screen: Screen, turns: Iterable[TurnScreen], name: SessionName, profile: Profile
 ) -> list[AgentMessage]:
-    """Gives turns as a snapshot tells them."""
-    return [message for turn in turns for message in _turn(screen, turn, name, profile)]
+    """Return turns as a snapshot has them: each with its own commit."""
+    out: list[AgentMessage] = []
+    for turn in turns:
+        begin, renders, rests = _turn_since(screen, turn, name, profile, Cursor())
+        out += [*begin, *renders, _ending(turn, name.session_id), *rests]
+    return out
 
 
 def version_of(screen: Screen, turns: Iterable[TurnScreen]) -> tuple[object, ...]:
-    """Gives what is equal, within one branch, as long as a snapshot tells turns the same way."""
+    """Return what is equal, within one branch, as long as a snapshot of turns stays the same."""
     main = screen.surfaces["main"]
     versions: list[object] = [main.restructured, main.reshaped]
     for turn in turns:
@@ -132,25 +139,8 @@ def _surface(surface: str, tree: Tree, name: SessionName, profile: Profile) -> R
     return Render(session_id=name.session_id, surface=surface, components=components, replace=True)
 
 
-def _turn(
-    screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile
-) -> list[AgentMessage]:
-    session_id, turn_id = name.session_id, turn.id
-    out = list(_marked(screen.surfaces["main"], turn, name, profile, Cursor()))
-    out.extend(_statuses(turn, session_id))
-    output, rests = _begun(screen.output(turn_id), turn_id, profile)
-    components = _shown(output, profile)
-    if components:
-        out.append(Render(session_id=session_id, turn_id=turn_id, components=components))
-    out.append(_ending(turn, session_id))
-    for part, rest in rests.items():
-        payload = DeltaPayload(rest, target=part)
-        out.append(Delta(session_id=session_id, turn_id=turn_id, payload=payload))
-    return out
-
-
 def _ending(turn: TurnScreen, session_id: str) -> Commit:
-    """Gives the commit behind a turn's output."""
+    """Return the commit behind a turn's output."""
     return Commit(
         session_id=session_id,
         turn_id=turn.id,
@@ -161,49 +151,54 @@ def _ending(turn: TurnScreen, session_id: str) -> Commit:
 
 
 def _begun(
-    output: list[Component], turn_id: str, profile: Profile
-) -> tuple[list[Component], dict[str, str]]:
-    """Gives the output with text parts that are too large for one message begun, and their rests.
+    output: list[Component], turn: TurnScreen, name: SessionName, profile: Profile
+) -> tuple[list[Component], list[AgentMessage]]:
+    """Return the output with large text parts empty, and their text as deltas.
 
-    Nothing of what was said is lost: the rest follows as deltas, which go into any message. A part
-    that is very long goes so to every renderer, since a snapshot is sent in small pieces.
+    Nothing of what was output is lost: deltas go into messages of any size. A part that is very
+    long goes so to every renderer that knows a part by its id, since a snapshot is sent in small
+    pieces.
     """
-    rests: dict[str, str] = {}
+    deltas: list[AgentMessage] = []
     for index, component in enumerate(output):
-        if is_text_part(component, turn_id) and (
-            len(component.props["content"]) > LONG_PART or not fits_in(component, profile)
-        ):
-            rests[component.id] = component.props["content"]
+        if not is_text_part(component, turn.id):
+            continue
+        text = component.props["content"]
+        is_long = len(text) > LONG_PART and profile.said_hello
+        if is_long or not fits_in(component, profile):
             props = {**component.props, "content": ""}
             output[index] = msgspec.structs.replace(component, props=props)
-    return output, rests
+            payload = DeltaPayload(text, target=component.id)
+            deltas.append(Delta(session_id=name.session_id, turn_id=turn.id, payload=payload))
+    return output, deltas
 
 
 def catch_up(
     screen: Screen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> list[AgentMessage] | None:
-    """Gives what changed since a cursor.
+    """Return what changed since a cursor.
 
     Returns:
         Messages whose components take effect at one commit, the last with `seq`; `None` if the
         order changed in a way that needs a snapshot. A renderer that knows only the draft cannot
-        take one: it gets what can be told.
+        take one: it gets what it can take.
     """
     main = screen.surfaces["main"]
-    if profile.said_hello and not _tellable(main, profile, cursor.seq):
+    if profile.said_hello and not _is_in_order(main, profile, cursor.seq):
         return None
     turns = screen.turns.values()
     if profile.said_hello and any(_is_edited_since(turn, cursor) for turn in turns):
         return None
-    if any(_is_large_part(main, turn, profile, cursor) for turn in screen.turns.values()):
-        return None
     out: list[AgentMessage] = []
     renders: list[AgentMessage] = list(_removals(main, name, cursor.seq))
+    rests: list[AgentMessage] = []
     finals: list[Commit] = []
     for turn in screen.turns.values():
-        out.extend(_turn_since(main, turn, name, profile, cursor))
-        renders.extend(_output_since(main, turn, name, profile, cursor))
-        out.extend(_rest_of_part(main, turn, name, cursor))
+        change = _turn_since(screen, turn, name, profile, cursor)
+        out += change.begin
+        renders += change.renders
+        rests += change.rests
+        out += _rest_of_part(main, turn, name, cursor)
         if turn.final and turn.seq > cursor.seq:
             finals.append(_ending(turn, name.session_id))
     for surface, tree in screen.surfaces.items():
@@ -219,11 +214,13 @@ def catch_up(
         usage=last.usage if last else None,
         at=last.at if last else None,
     )
-    return [*out, *renders, *finals, closing]
+    if rests:  # they go into parts that have to be there
+        rests.insert(0, Commit(session_id=name.session_id))
+    return [*out, *renders, *finals, *rests, closing]
 
 
-def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
-    """Tells whether removing and adding at the end tells all that changed since a cursor."""
+def _is_in_order(tree: Tree, profile: Profile, since: int) -> bool:
+    """Return whether to remove and to add at the end comes to all that changed since a cursor."""
     takes_parts = not shows(profile, "group", 1)
     if tree.restructured > since or (takes_parts and tree.reshaped > since):
         return False
@@ -233,41 +230,47 @@ def _tellable(tree: Tree, profile: Profile, since: int) -> bool:
     return not any(may_take_other_ids(name, profile) for name in chain(removed, changed))
 
 
-def _is_large_part(tree: Tree, turn: TurnScreen, profile: Profile, cursor: Cursor) -> bool:
-    """Tells whether a text part is new since a cursor and does not go into one message.
-
-    Its rest would have to follow as deltas, and those are told before the commit.
-    """
-    if profile.limits.max_message_bytes is None:
-        return False
-    news = [
-        tree.component(name)
-        for name in tree.outputs.get(turn.id, ())
-        if tree.nodes[name].seq > cursor.seq and name != cursor.part
-    ]
-    return any(is_text_part(one, turn.id) and not fits_in(one, profile) for one in news)
-
-
 def _is_edited_since(turn: TurnScreen, cursor: Cursor) -> bool:
-    """Tells whether what began a turn was replaced: a renderer may have what stood there."""
+    """Return whether what began a turn was replaced: a renderer may have what stood there."""
     return bool(turn.inputs) and turn.inputs[0].edited and (turn.inputs[0].seq or 0) > cursor.seq
 
 
+class _TurnSince(NamedTuple):
+    """What changed of a turn since a cursor."""
+
+    begin: list[AgentMessage]
+    """Its inputs, tools, errors, reasoning and status."""
+    renders: list[AgentMessage]
+    """What changed of its output."""
+    rests: list[AgentMessage]
+    """The text of parts that are rendered empty, to be sent behind a commit."""
+
+
 def _turn_since(
-    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
-) -> list[AgentMessage]:
-    if turn.seq <= cursor.seq:
-        return []
-    return [
-        *_marked(tree, turn, name, profile, cursor),
-        *_statuses(turn, name.session_id),
+    screen: Screen, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
+) -> _TurnSince:
+    main, session_id = screen.surfaces["main"], name.session_id
+    begin: list[AgentMessage] = []
+    if turn.seq > cursor.seq:
+        begin += _marked(main, turn, name, profile, cursor)
+        begin += _statuses(turn, session_id)
+    changed = [
+        main.component(root)
+        for root in main.outputs.get(turn.id, ())
+        if main.nodes[root].seq > cursor.seq and root != cursor.part
     ]
+    output, rests = _begun(changed, turn, name, profile)
+    components = _shown(output, profile)
+    renders: list[AgentMessage] = []
+    if components:
+        renders.append(Render(session_id=session_id, turn_id=turn.id, components=components))
+    return _TurnSince(begin, renders, rests)
 
 
 def _marked(
     tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
 ) -> Iterator[AgentMessage]:
-    """Gives what a turn's marks stand for, in the order in which it came, as far as it is new."""
+    """Return what a turn's marks stand for, in the order in which it came, as far as it is new."""
     session_id, since = name.session_id, cursor.seq
     for mark in turn.marks:
         behind = _behind(tree, mark, profile) if mark.seq > since else None
@@ -276,13 +279,13 @@ def _marked(
         match mark.kind:
             case "input":
                 if mark.seq > since and profile.said_hello:
-                    yield _told(turn.inputs[mark.number], behind)
+                    yield _echo(turn.inputs[mark.number], behind)
             case "tool":
                 yield from _tool(turn.tools[mark.number], session_id, turn.id, behind, since)
             case "thinking":
                 if turn.thought > since and profile.takes("thinking"):
-                    told = cursor.thinking if turn.id == cursor.turn else 0
-                    yield _thinking(session_id, turn.id, turn.thinking[told:], behind)
+                    sent = cursor.thinking if turn.id == cursor.turn else 0
+                    yield _thinking(session_id, turn.id, turn.thinking[sent:], behind)
             case _:
                 if mark.seq > since:
                     payload = turn.errors[mark.number]
@@ -292,24 +295,12 @@ def _marked(
 
 
 def _behind(tree: Tree, mark: Mark, profile: Profile) -> Behind:
-    """Gives the place of a mark by what this profile shows there."""
+    """Return the place of a mark by what this profile shows there."""
     name = mark.behind.component
     node = tree.nodes.get(name) if name is not None else None
     if node is None or not may_take_other_ids(node.type, profile):
         return mark.behind
     return Behind(shown_as(tree.component(node.id), profile)[-1].id)
-
-
-def _output_since(
-    tree: Tree, turn: TurnScreen, name: SessionName, profile: Profile, cursor: Cursor
-) -> list[AgentMessage]:
-    roots = [tree.nodes[root] for root in tree.outputs.get(turn.id, ())]
-    changed = [root for root in roots if root.seq > cursor.seq and root.id != cursor.part]
-    out: list[AgentMessage] = []
-    for component in _shown((tree.component(root.id) for root in changed), profile):
-        message = Render(session_id=name.session_id, turn_id=turn.id, components=[component])
-        out.append(message)
-    return out
 
 
 def _removals(tree: Tree, name: SessionName, since: int) -> Iterable[Patch]:
@@ -346,7 +337,7 @@ def _shown(components: Iterable[Component], profile: Profile) -> list[Component]
     return [piece for component in components for piece in shown_as(component, profile)]
 
 
-def _told(echo: InputEcho, behind: Behind | None) -> InputEcho:
+def _echo(echo: InputEcho, behind: Behind | None) -> InputEcho:
     return InputEcho(
         session_id=echo.session_id,
         turn_id=echo.turn_id,
@@ -389,7 +380,7 @@ def _thinking(session_id: str, turn_id: str, text: str, behind: Behind | None) -
 
 
 def _statuses(turn: TurnScreen, session_id: str) -> Iterator[TurnMessage]:
-    """Gives the turn's status, behind the leave that its tools asked for."""
+    """Return the turn's status, behind the permissions that its tools asked for."""
     if turn.status is None:
         return
     for permission in turn.permissions.values():

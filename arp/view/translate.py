@@ -2,11 +2,11 @@
 
 Theory of operation. What a profile shows natively goes through as it is. A root component that it
 does not show natively stands there as something else: one or more components, its *pieces*. When
-such a root is touched, or its place changes, its pieces are told anew from the state after the
+such a root is touched, or its place changes, its pieces are rendered again from the state after the
 commit: in their places where their ids are the same, else the old ones are removed and the new ones
-put where they belong. Ops pass one by one only below roots that are not told anew. So the order in
-which a renderer does all this does not matter, but for one case: when an id has moved from one root
-to another, all roots that the commit touched are removed first and put back anew.
+put where they belong. Ops pass one by one only below roots that are not rendered again. So the
+order in which a renderer does all this does not matter, but for one case: when an id has moved from
+one root to another, all roots that the commit touched are removed first and then rendered again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from arp.view.shown_roots import ShownRoots, piece_ids
 
 
 class NeedsSnapshot(Exception):
-    """This commit cannot be told to this profile by changes alone."""
+    """Changes alone do not bring this profile up to date."""
 
 
 def translated(commit: AppliedCommit, profile: Profile, shown: ShownRoots) -> list[Change] | None:
@@ -75,7 +75,7 @@ class _Translation:
         if not self._tight and self._passes(self._changes):
             return self._changes
         try:
-            return self._anew(self._changes, self._output, self._seq)
+            return self._rendered_again(self._changes, self._output, self._seq)
         except NeedsSnapshot:
             return None
 
@@ -109,7 +109,7 @@ class _Translation:
     # -- what goes through as it is ----------------------------------------------------------------
 
     def _passes(self, changes: Iterable[Change]) -> bool:
-        """Tells whether every change means the same to this profile as it stands."""
+        """Return whether every change means the same to this profile as it stands."""
         tree, profile = self._tree, self._profile
         if not all(stands_native(node, profile) for node in tree.gone.values()):
             return False
@@ -134,9 +134,9 @@ class _Translation:
         named = (self._tree.nodes.get(name) for name in _names(op))
         return all(node is None or stands_native(node, self._profile) for node in named)
 
-    # -- what is told anew -------------------------------------------------------------------------
+    # -- what is rendered again --------------------------------------------------------------------
 
-    def _anew(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
+    def _rendered_again(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
         if any(isinstance(change, RenderChange) and change.replace for change in changes):
             return self._replaced(changes, turn)
         verdicts = self._verdicts(changes)
@@ -176,13 +176,13 @@ class _Translation:
         return out
 
     def _replaced(self, changes: Sequence[Change], turn: str) -> list[Change]:
-        """Tells the whole surface anew: nothing of what was there before is left."""
+        """Render the whole surface again: nothing of what was there before is left."""
         roots = self._tree.outputs.get(turn, ())
         first, *rest = self._renders(roots, _tools(changes)) or [RenderChange([])]
         return [msgspec.structs.replace(first, replace=True), *rest]
 
     def _succeeding(self, stale: list[str], places: list[str], seq: int) -> Iterator[PatchOp]:
-        """Puts roots into the places of those that they replace, and takes both off the lists.
+        """Place roots into the places of those that they replace, and takes both off the lists.
 
         To remove and to insert would hand what is marked behind the old one to the one before it.
         """
@@ -200,7 +200,7 @@ class _Translation:
                 after = piece.id
 
     def _successor(self, node: Node) -> str | None:
-        """Gives what stands in the end in the place of a root component that was replaced."""
+        """Return what stands in the end in the place of a root component that was replaced."""
         gone, seen = self._tree.gone, set[str]()
         name = node.successor
         while name in gone and name not in seen:
@@ -209,7 +209,7 @@ class _Translation:
         return name
 
     def _has_wandered(self) -> bool:
-        """Tells whether an id has come from one root to another."""
+        """Return whether an id has come from one root to another."""
         nodes = self._tree.nodes
         return any(
             name in nodes and nodes[name].root.id != node.root.id
@@ -217,7 +217,7 @@ class _Translation:
         )
 
     def _stood(self, root: str, seq: int) -> list[str]:
-        """Gives the ids that a root stood as before the commit."""
+        """Return the ids that a root stood as before the commit."""
         was = self._shown.before(root, self._tree)
         if was is not None and was.pieces is not None:
             return was.pieces
@@ -227,7 +227,7 @@ class _Translation:
     # -- judging the ops ---------------------------------------------------------------------------
 
     def _verdicts(self, changes: Sequence[Change]) -> dict[str, bool]:
-        """Tells of every root that was touched whether all ops below it pass one by one."""
+        """Return of every root that was touched whether all ops below it pass one by one."""
         verdicts = {node.root.id: True for node in self._tree.gone.values()}
         updated = {
             op.target
@@ -251,7 +251,7 @@ class _Translation:
         return verdicts
 
     def _judged(self, op: PatchOp, updated: set[str]) -> tuple[str, bool]:
-        """Gives the root that an op touched, and whether the op passes as it stands."""
+        """Return the root that an op touched, and whether the op passes as it stands."""
         name = op.component.id if isinstance(op, Insert) else op.target
         tree = self._tree
         node, gone = tree.nodes.get(name), tree.gone.get(name)
@@ -276,12 +276,12 @@ class _Translation:
         return root, passes
 
     def _root(self, name: str) -> str:
-        """Gives the root of a component that is there, or else was there."""
+        """Return the root of a component that is there, or else was there."""
         node = self._tree.nodes.get(name) or self._tree.gone[name]
         return node.root.id
 
     def _stays_native(self, node: Node) -> bool:
-        """Tells whether the commit left a component in its place, shown as it is."""
+        """Return whether the commit left a component in its place, shown as it is."""
         return self._tree.nodes.get(node.id) is node and stands_native(node, self._profile)
 
     def _passing_ops(self, changes: Sequence[Change], roots: set[str]) -> Iterator[PatchOp]:
@@ -301,7 +301,7 @@ class _Translation:
             return msgspec.structs.replace(op, component=piece)
         return op
 
-    # -- telling pieces ----------------------------------------------------------------------------
+    # -- pieces ------------------------------------------------------------------------------------
 
     def _pieces(self, root: str) -> list[Component]:
         return shown_as(self._tree.component(root), self._profile)
@@ -310,7 +310,7 @@ class _Translation:
         return piece_ids(root, self._tree, self._profile)
 
     def _renders(self, roots: Iterable[str], tools: dict[str, str | None]) -> list[RenderChange]:
-        """Gives the pieces of some roots, those of one tool together."""
+        """Return the pieces of some roots, those of one tool together."""
         out: list[RenderChange] = []
         for root in roots:
             tool, pieces = tools.get(root), self._pieces(root)
@@ -323,7 +323,7 @@ class _Translation:
     def _placed(
         self, output: str, roots: set[str], turn: str, tools: dict[str, str | None]
     ) -> Sequence[Change]:
-        """Puts the pieces of some roots where they belong in their output."""
+        """Place the pieces of some roots where they belong in their output."""
         places = self._tree.outputs[output]
         last = places[-len(roots) :]
         if output == turn and roots.issuperset(last):
@@ -340,7 +340,7 @@ class _Translation:
 
 
 def _names(op: PatchOp) -> Iterator[str]:
-    """Gives the ids that an op names."""
+    """Return the ids that an op names."""
     if isinstance(op, Insert | Replace):
         yield op.component.id
     if not isinstance(op, Insert):
@@ -352,7 +352,7 @@ def _names(op: PatchOp) -> Iterator[str]:
 
 
 def _roots(changes: Iterable[Change], tree: Tree) -> Iterator[Node]:
-    """Gives the roots that are there now and that changes name, or something in them."""
+    """Return the roots that are there now and that changes name, or something in them."""
     for change in changes:
         if isinstance(change, RenderChange):
             names = [component.id for component in change.components]
@@ -364,7 +364,7 @@ def _roots(changes: Iterable[Change], tree: Tree) -> Iterator[Node]:
 
 
 def _reordered(changes: Iterable[Change]) -> set[str]:
-    """Gives what was moved among its siblings."""
+    """Return what was moved among its siblings."""
     return {
         op.target
         for change in changes
@@ -375,7 +375,7 @@ def _reordered(changes: Iterable[Change]) -> set[str]:
 
 
 def _tools(changes: Iterable[Change]) -> dict[str, str | None]:
-    """Gives the tool that made each component which was shown."""
+    """Return the tool that made each component which was shown."""
     return {
         component.id: change.tool_name
         for change in changes

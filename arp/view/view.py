@@ -74,7 +74,8 @@ class View:
             elif made is not changes:
                 messages = commit_messages(commit.at, commit.surface, _isolated(made))
                 self._messages[commit.at.seq] = messages
-        shown.update(commit.tree, touched_roots(changes, commit.tree))
+        if shown.is_needed:
+            shown.update(commit.tree, touched_roots(changes, commit.tree))
 
     # -- one that is current -----------------------------------------------------------------------
 
@@ -115,7 +116,7 @@ class View:
     def ready(
         self, session: Session, group: FrameGroup, resume: Literal["new", "replay"]
     ) -> list[bytes]:
-        """Return the frames for a renderer that has to be shown nothing, or what the log tells."""
+        """Return the frames for a renderer to which nothing is shown, or what the log holds."""
         name = session.name
         ready = SessionReady(
             session_id=name.session_id,
@@ -144,8 +145,8 @@ class View:
             self._settled = WeakValueDictionary()
         shared = self._settled.get(key)
         if shared is None:
-            told = turns_whole(screen, settled, name, profile)
-            shared = self._settled[key] = Frames(in_pieces(told, group))
+            messages = turns_whole(screen, settled, name, profile)
+            shared = self._settled[key] = Frames(in_pieces(messages, group))
         return [*in_pieces(begin, group), *shared, *in_pieces(end, group)], shared
 
     def catch_up(self, session: Session, group: FrameGroup, cursor: Cursor) -> list[bytes] | None:

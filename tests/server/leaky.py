@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 from arp import App, Turn, ui
+from tests.waiting import written
 
 app = App(title="Leaky")
 
@@ -45,7 +46,7 @@ async def in_pieces(turn: Turn, text: str) -> None:
     middle = len(text) // 2
     for piece in ("cut: ", text[: middle - 7], text[middle - 7 : middle], text[middle:], " end. "):
         await turn.say(piece)
-        await turn._live.written()
+        await written(turn)
     for character in text:
         await turn.say(character)
     await turn.say(" once more. ")

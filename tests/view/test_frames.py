@@ -251,3 +251,5 @@ def test_messages_share_a_frame_where_the_renderer_takes_arrays() -> None:
 def test_delta_of_the_known_part_is_named_among_the_pieces() -> None:
     group = FrameGroup(FULL, "json", "t1/1")
     assert told(in_pieces([delta("a")], group, "t1/1")) == [delta("a", target="t1/1")]
+    other = delta("b", target="t2/1")
+    assert told(in_pieces([other], group, "t1/1")) == [other]

@@ -258,8 +258,7 @@ def test_catch_up_tells_what_came_after_the_place() -> None:
         failed(behind=Behind("c")),
         echo("yes", behind=Behind("c")),
         status("running"),
-        show(text("b", "y")),
-        show(text("c")),
+        show(text("b", "y"), text("c")),
         END,
     ]
 
@@ -314,7 +313,7 @@ def test_new_part_is_told_as_what_it_is() -> None:
     shown = screen((3, said("a")), (6, show(text("c"))), (6, commit()), (7, said("b")))
     part = Component("t1/2", "text", {"content": "b", "format": "markdown"})
     told = catch_up(shown, NAME, FULL, Cursor(5, "t1/1", 1, "t1"))
-    assert told == [show(text("c")), show(part), END]
+    assert told == [show(text("c"), part), END]
 
 
 def test_thinking_that_did_not_go_on_is_not_told() -> None:
@@ -422,7 +421,7 @@ def test_layout_that_changed_is_told_to_who_knows_a_group(ops: list[PatchOp]) ->
 def test_layout_that_came_meanwhile_is_told_in_parts() -> None:
     shown = screen(said("a"), (7, show(group("g", "c", "d"))), (7, commit()))
     told = catch_up(shown, NAME, TEXT, Cursor(5))
-    assert told == [show(text("c", "c")), show(text("d", "d")), END]
+    assert told == [show(text("c", "c"), text("d", "d")), END]
 
 
 def test_who_knows_only_the_draft_gets_what_can_be_told() -> None:
@@ -430,7 +429,7 @@ def test_who_knows_only_the_draft_gets_what_can_be_told() -> None:
     told = catch_up(
         main(Reorder("b", None), Update("a", "props.content", "y")), NAME, DRAFT, Cursor(5)
     )
-    assert told == [show(text("b")), show(text("a", "y")), END]
+    assert told == [show(text("b"), text("a", "y")), END]
 
 
 # -- renderers that take small messages ------------------------------------------------------------
@@ -501,9 +500,22 @@ def test_turns_that_are_over_stand_before_the_first_that_is_not() -> None:
     assert [[turn.id for turn in some] for some in (settled, others)] == [["t1"], ["t2", "t3"]]
 
 
-def test_catch_up_that_would_begin_a_large_text_part_is_a_snapshot() -> None:
-    """The rest would take effect before its commit."""
-    shown = screen((5, said(SPOKEN)))
-    assert catch_up(shown, NAME, SMALL, Cursor(4)) is None
-    assert catch_up(shown, NAME, FULL, Cursor(4)) is not None
-    assert catch_up(shown, NAME, SMALL, Cursor(5)) is not None
+def test_large_text_part_that_came_meanwhile_follows_its_commit_by_deltas() -> None:
+    """As in a snapshot: the part has to be there before its text."""
+    shown = screen((5, said(SPOKEN)), (6, show(text("a"))), (7, commit(final=True)))
+    part = Component("t1/1", "text", {"content": "", "format": "markdown"})
+    assert catch_up(shown, NAME, SMALL, Cursor(4)) == [
+        show(part, text("a")),
+        commit(None),
+        said(SPOKEN, target="t1/1"),
+        commit(final=True, seq=20),
+    ]
+
+
+def test_very_long_text_part_goes_whole_to_who_knows_only_the_draft() -> None:
+    """It knows no part by its id."""
+    shown = screen((5, said("x" * (LONG_PART + 1))))
+    render, end = catch_up(shown, NAME, DRAFT, Cursor(4)) or []
+    assert isinstance(render, Render)
+    assert len(render.components[0].props["content"]) == LONG_PART + 1
+    assert end == END

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from arp import App, Turn
 from arp.hub.tool import ToolFailed
+from tests.waiting import written
 
 app = App(title="Eventful")
 
@@ -25,7 +26,7 @@ async def eventful(turn: Turn) -> None:
         case "mutter":
             for word in ("one", "two", "three", "four", "five"):
                 await turn.say(f"{word} ")
-                await turn._live.written()
+                await written(turn)
         case "hostile":
             await turn.say("<img src=x onerror=\"document.title='broken'\">")
             async with turn.tool("<script>document.title='broken'</script>") as tool:
