@@ -202,12 +202,10 @@ class Sessions:
         events: list[Raw] = []
         while len(events) < request.limit and size < PAGE_BYTES:
             most = request.read_at_once(place)
+            if most == 0:
+                break
             try:
-                chunk = (
-                    await self._context.hub.store.read(request.session_id, place, most)
-                    if most
-                    else []
-                )
+                chunk = await self._context.hub.store.read(request.session_id, place, most)
             except StoreDamaged:
                 if place == request.after:
                     raise
@@ -242,9 +240,8 @@ class Sessions:
             ArpError: As `arp.control.facts.follow`.
         """
         live = await self._context.live(session_id)
-        async with aclosing(
-            follow(self._context.hub.store, live, after, FactFilter.of(types))
-        ) as facts:
+        choice = FactFilter.of(types)
+        async with aclosing(follow(self._context.hub.store, live, after, choice)) as facts:
             async for entry in facts:
                 yield entry
 
@@ -281,7 +278,7 @@ class Sessions:
         """
         live = await self._context.live(request.session_id)
         await live.written()
-        recovery = [Raw(fact) for fact in await self._mended(live.id)]
+        recovery = [Raw(fact) for fact in await self._repair_facts(live.id)]
         model, now = await self._context.model(request.session_id), self._context.now()
         thread = model.thread(request.thread_id, now)
         if thread is None:
@@ -294,7 +291,7 @@ class Sessions:
         thread_id: str = thread["threadId"]
         return Resumed(live.id, thread_id, epoch, last, recovery, thread, how, snapshot)
 
-    async def _mended(self, session_id: str) -> Several[bytes]:
+    async def _repair_facts(self, session_id: str) -> Several[bytes]:
         """Return the facts that were written when the session was last read from the ledger."""
         hub = self._context.hub
         first, last = hub.mended.get(session_id, (0, 0))

@@ -317,7 +317,7 @@ class TaskMethods:
             attempt = known.running
             turn_id = attempt.turn_id if attempt is not None else None
             self._context.carry_out(locked.live, Turns.stop(locked.live, turn_id))
-        await Turns.over(self._context, locked.live, turn_id)
+        await Turns.wait_until_over(self._context, locked.live, turn_id)
         async with self._locked(request.session_id, request.task_id) as locked:
             known = locked.task(request.task_id)
             if known.task.status not in ENDED:

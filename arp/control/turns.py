@@ -22,7 +22,7 @@ from arp.session.threads import THREAD
 from arp.surface.draft_answer import understand_draft
 
 MORE_S = 1.0
-"""How much longer than a turn's own grace period `over` waits for its end."""
+"""How much longer than a turn's own grace period `wait_until_over` waits for its end."""
 
 DONE = frozenset(("completed", "archived"))
 """Statuses of a task at which no attempt begins any more."""
@@ -114,6 +114,13 @@ class TurnState(Struct, frozen=True, rename="camel"):
     """The call changed nothing."""
 
 
+class EvictedTurn(Struct, frozen=True):
+    """A turn that has ended and is no longer in memory."""
+
+    status: str
+    thread_id: str
+
+
 class Turns:
     """Turns of sessions that belong to one principal. An answer means that facts are durable."""
 
@@ -140,9 +147,8 @@ class Turns:
         else:
             turn_id, repeated, effects = self.submit(live, request)
             self._context.carry_out(live, effects)
-        past = await self._evicted_status(live, turn_id)
-        thread = await self._evicted_thread(live, turn_id) if past is not None else None
-        state = _state(live, turn_id, past, thread, repeated=repeated)
+        evicted = await self._evicted(live, turn_id)
+        state = _state(live, turn_id, evicted, repeated=repeated)
         await live.written()
         return state
 
@@ -157,9 +163,8 @@ class Turns:
         async with self._context.plane.lock(live.id):
             await live.written()
             model = await self._context.model(live.id)
-            known = await find_task(self._context.hub.store, model, task_id) or unknown_task(
-                task_id
-            )
+            found = await find_task(self._context.hub.store, model, task_id)
+            known = found or unknown_task(task_id)
             exists = known.has_run(run_id)
             if not exists and not (request.turn_id is not None and _exists(live, request.turn_id)):
                 known.check_idle()
@@ -213,25 +218,26 @@ class Turns:
         turn_id = request.turn_id or session.running
         if turn_id is None:
             raise UnknownObject("no turn runs in this session", detail=request.session_id)
-        past = await self._evicted_status(live, turn_id)
-        status = past or _status(live, turn_id)
-        effects = self.stop(live, turn_id) if past is None else []
+        evicted = await self._evicted(live, turn_id)
+        status = evicted.status if evicted is not None else _status(live, turn_id)
+        effects = self.stop(live, turn_id) if evicted is None else []
         if request.queued == "cancel":
             for waiting in list(session.queue):
                 effects += session.cancel(waiting)
         self._context.carry_out(live, effects)
         is_over = status in FINAL_STATUSES
-        thread = await self._evicted_thread(live, turn_id) if past is not None else None
-        state = _state(live, turn_id, past, thread, repeated=is_over, stopping=True)
+        state = _state(live, turn_id, evicted, repeated=is_over, stopping=True)
         await live.written()
         return state
 
-    async def _evicted_status(self, live: LiveSession, turn_id: str) -> str | None:
-        """Return the status of a turn that was evicted; `None` for others."""
+    async def _evicted(self, live: LiveSession, turn_id: str) -> EvictedTurn | None:
+        """Return a turn that was evicted; `None` for one in memory, and if there is none."""
         if turn_id in live.session.screen.turns:
             return None
         past = await self._context.hub.history.turn(live, turn_id)
-        return past.turn.status if past is not None else None
+        if past is None or past.turn.status is None:
+            return None
+        return EvictedTurn(past.turn.status, await self._evicted_thread(live, turn_id))
 
     async def _evicted_thread(self, live: LiveSession, turn_id: str) -> str:
         """Return the thread of a turn that was evicted, as far as it is kept anywhere."""
@@ -251,7 +257,9 @@ class Turns:
         return receive(live.session, message, understand_draft)
 
     @staticmethod
-    async def over(context: ControlContext, live: LiveSession, turn_id: str | None) -> None:
+    async def wait_until_over(
+        context: ControlContext, live: LiveSession, turn_id: str | None
+    ) -> None:
         """Wait until a turn that is to stop is over; for a bounded time."""
         if turn_id is None:
             return
@@ -346,22 +354,23 @@ def _queued_status(live: LiveSession, turn_id: str) -> str:
 def _state(
     live: LiveSession,
     turn_id: str,
-    past: str | None = None,
-    thread: str | None = None,
+    evicted: EvictedTurn | None = None,
     *,
     repeated: bool,
     stopping: bool = False,
 ) -> TurnState:
-    """Return the state of a turn; `past` and `thread` are what an evicted one had."""
     session = live.session
-    status = "queued" if turn_id in session.queue else past or _status(live, turn_id)
+    if turn_id in session.queue:
+        status = "queued"
+    else:
+        status = evicted.status if evicted is not None else _status(live, turn_id)
     if stopping and status not in FINAL_STATUSES:
         status = "cancelling"
     head = session.head
     return TurnState(
         head.session_id,
         head.epoch,
-        thread or session.threads.of(turn_id),
+        evicted.thread_id if evicted is not None else session.threads.of(turn_id),
         turn_id,
         status,
         session.sequence,

@@ -25,7 +25,7 @@ SECRET = "the token"
 
 
 async def talker(turn: Turn) -> None:
-    """Asks, fails, waits, or says what it was told."""
+    """Ask, fail, wait, or repeat the input."""
     match turn.text:
         case "ask":
             answer = await turn.confirm("Sure?", id="sure")
@@ -40,7 +40,7 @@ async def talker(turn: Turn) -> None:
 
 
 def asking(component: Component) -> Handler:
-    """Gives an agent that asks one thing and says the answer as JSON."""
+    """Return an agent that asks one question and shows the answer as JSON."""
 
     async def agent(turn: Turn) -> None:
         answer = await turn.ask(component)
@@ -57,38 +57,38 @@ async def controlled(
     settings: HubSettings | None = None,
     **more: Handler,
 ) -> AsyncIterator[Control]:
-    """Gives the control plane of a hub in memory, in the name of nobody in particular."""
+    """Yield the control plane of a hub in memory, for an anonymous principal."""
     async with running(agent, store=store, settings=settings, **more) as hub:
         yield Control(Plane(hub, ["agent", *more]), Principal())
 
 
 async def said(control: Control, text: str = "hello", **more: Any) -> TurnState:
-    """Begins a turn of session `s`."""
-    asked = StartTurn(session_id="s", input=TurnInput(text=text), **more)
-    return await control.turns.start(asked)
+    """Start a turn of session `s`."""
+    request = StartTurn(session_id="s", input=TurnInput(text=text), **more)
+    return await control.turns.start(request)
 
 
 async def types(control: Control, session_id: str = "s") -> list[str]:
-    """Gives the types of all durable facts of a session."""
+    """Return the types of all durable facts of a session."""
     return [json.loads(fact)["type"] for _, fact in await facts(control, session_id)]
 
 
 async def facts(control: Control, session_id: str = "s") -> list[tuple[int, bytes]]:
-    """Gives all durable facts of a session."""
+    """Return all durable facts of a session."""
     live = await control.context.live(session_id)
     await live.written()
     return await control.context.hub.store.read(session_id, 0, 1000)
 
 
 def gate(hub: Hub, session_id: str = "s") -> asyncio.Event:
-    """Gives what a turn waits for that was told `wait`."""
+    """Return the event for which a turn with the input `wait` waits."""
     live = hub.sessions[session_id]
     event: asyncio.Event = hub.runner.cache_of(live).setdefault("gate", asyncio.Event())
     return event
 
 
 async def nobody(token: str) -> Principal | None:
-    """Knows one token."""
+    """Accept one token."""
     return Principal() if token == SECRET else None
 
 
@@ -103,16 +103,16 @@ class Client:
 
     @property
     def messages(self) -> list[Any]:
-        """Everything that came so far; the entries of a batch one by one."""
+        """All messages so far; the entries of a batch one by one."""
         return self.box.messages
 
     async def until(self, found: Callable[[Any], bool]) -> Any:
-        """Waits for a message, and gives the first that fits."""
+        """Wait for a message, and return the first that fits."""
         await self.box.until(lambda: any(map(found, self.messages)))
         return next(filter(found, self.messages))
 
     async def answer(self, method: str, **params: Any) -> Any:
-        """Calls a method, and gives the whole answer."""
+        """Call a method, and return the whole answer."""
         self._number += 1
         number = self._number
         body = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -120,13 +120,13 @@ class Client:
         return await self.until(lambda message: message.get("id") == number)
 
     async def result(self, method: str, **params: Any) -> Any:
-        """Calls a method that goes well, and gives its result."""
+        """Call a method that succeeds, and return its result."""
         answer = await self.answer(method, **params)
         assert "error" not in answer, answer["error"]
         return answer["result"]
 
     def events(self, subscription_id: str) -> list[Any]:
-        """Gives the facts that a subscription told so far."""
+        """Return the facts that a subscription has sent so far."""
         return [
             message["params"]["event"]
             for message in self.messages
