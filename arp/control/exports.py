@@ -30,7 +30,7 @@ from arp.evidence.pack import Pack
 from arp.evidence.pack_writer import PackUnwritable
 from arp.hub.live import LiveSession
 from arp.ledger.chain import ChainBroken, Kept, KeptCheck
-from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.correlation import CorrelationIds
 from arp.ledger.exports.manifest import Manifest, Scope, TrialOf
 from arp.ledger.exports.replay_case import CASE
 from arp.ledger.exports.review import REVIEW
@@ -147,7 +147,7 @@ class ExportResult(Struct, frozen=True):
     """An export that was made, in the directory of its job."""
 
     path: Path
-    correlation: Spine
+    correlation: CorrelationIds
     sha256: str
     gaps: list[str] = []
     verification: Verification | None = None
@@ -290,7 +290,7 @@ class Exports:
         """Record the result of an export; return it when the fact is durable."""
         ids = {**ids, **self._ids}
         if state.file is not None:
-            live.session.seen.remember_files([state.file.sha256])
+            live.session.input_log.remember_files([state.file.sha256])
             ids |= {"output_ref": state.file.sha256, "refs": msgspec.to_builtins(state.file)}
         payload = {
             "kind": state.kind,
@@ -380,7 +380,7 @@ class Exports:
         check.finish()
 
 
-def fact_ids(scope: Scope, correlation: Spine) -> dict[str, Json]:
+def fact_ids(scope: Scope, correlation: CorrelationIds) -> dict[str, Json]:
     """Return the ids that all exported facts share; of a whole session only its thread."""
     document = correlation.document()
     names = ["threadId"] if scope.is_all else list(_FACT_IDS)

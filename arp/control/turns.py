@@ -316,7 +316,7 @@ def _exists(live: LiveSession, turn_id: str) -> bool:
     session = live.session
     branches = session.branches
     exists = turn_id in session.screen.turns or (branches is not None and turn_id in branches)
-    if exists or _input_id(turn_id) in session.seen:
+    if exists or _input_id(turn_id) in session.input_log:
         return True
     if _OWN_ID.fullmatch(turn_id):
         if len(turn_id) < 16 and 0 < int(turn_id[1:]) <= session.turn_count:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arp.evidence.export import NotExportable, NothingToExport, Order, begun
 from arp.evidence.pack_writer import UNFINISHED, PackUnwritable
-from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.correlation import CorrelationIds
 from arp.ledger.exports.derived import readable
 from arp.ledger.exports.manifest import Scope
 from arp.ledger.exports.replay_case import CaseMaker, obstacle
@@ -28,7 +28,7 @@ class CaseExport:
     """
 
     def __init__(self, scope: Scope, found: Range | None = None) -> None:
-        self.spine = Spine()
+        self.spine = CorrelationIds()
         self.gaps: list[str] = []
         """Known gaps that apply."""
         self._scope = scope
@@ -75,7 +75,7 @@ class ReviewExport:
         self._evidence = begun(order, found, [self._words])
 
     @property
-    def spine(self) -> Spine:
+    def spine(self) -> CorrelationIds:
         """The ids of what is reviewed."""
         return self._evidence.spine
 

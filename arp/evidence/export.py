@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from arp.evidence.pack_writer import PackWriter
-from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.correlation import CorrelationIds
 from arp.ledger.exports.derived import TIMELINE, Also
 from arp.ledger.exports.evidence import Evidence, Lines
 from arp.ledger.exports.manifest import (
@@ -128,7 +128,7 @@ class EvidenceExport:
         self._writer.add(TIMELINE, lines.timeline)
 
     @property
-    def spine(self) -> Spine:
+    def spine(self) -> CorrelationIds:
         """The ids of what is exported."""
         return self._evidence.spine
 

@@ -99,7 +99,7 @@ class PackWriter:
             raise _unwritable(self.target, error) from error
 
     def finish(self, manifest: Manifest) -> str:
-        """Return the pack its name; return the SHA-256 of its manifest, which stands for all of it.
+        """Give the pack its name; return the SHA-256 of its manifest, which stands for all of it.
 
         Args:
             manifest: With the parts that `close_parts` gave.

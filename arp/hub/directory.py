@@ -244,7 +244,7 @@ class Directory:
 
     def _add(self, session: Session, keys: Sequence[Key]) -> LiveSession:
         if self._settings.telemetry:
-            session.standing.rules = msgspec.structs.replace(session.rules, traced=True)
+            session.settings.rules = msgspec.structs.replace(session.rules, traced=True)
         live = LiveSession(session, self._settings, self._mark)
         live.used_at = asyncio.get_running_loop().time()
         live.delivery.replay = self._replayer.start

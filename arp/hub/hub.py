@@ -271,7 +271,7 @@ class Hub:
                 raise live.gone.result()
 
         scope = FactScope(live.session, {}, check_here, live.mark)
-        return Recorder(scope, self.runner.shelf(live))
+        return Recorder(scope, self.runner.outputs_of(live))
 
     def check_takes_input(self) -> None:
         """Refuse what would change a recording.
@@ -507,7 +507,7 @@ class Hub:
             if files:
                 await self._keep(live, files)
                 live = await self.open(live.id, principal, workflow)  # it may have left the memory
-                live.session.seen.remember_files(file.ref.sha256 for file in files)
+                live.session.input_log.remember_files(file.ref.sha256 for file in files)
             watching = list(live.viewers.values())
             newest = watching[-1] if watching else None
             settled = partial(settle, answer)
@@ -521,7 +521,7 @@ class Hub:
         self.check_takes_input()
         most, kept = self.settings.limits.max_upload_bytes, self.blobs.of(live.id)
         new = {file.ref.sha256: file.ref.size for file in files}
-        for sha256 in new.keys() & live.session.seen.files:
+        for sha256 in new.keys() & live.session.input_log.files:
             del new[sha256]
         async with self._quota.room(live.session.head.owner, sum(new.values())):
             for file in files:

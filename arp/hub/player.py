@@ -19,7 +19,7 @@ from arp.ledger.exports.pacing import Pacing
 from arp.ledger.fact import Fact
 from arp.protocol.errors import ArpError
 from arp.session.projection import StoredChange, restored
-from arp.session.standing import Rules
+from arp.session.session_settings import Rules
 
 RECORDING: Final = "recording"
 """Stands for the turn that keeps the session busy."""
@@ -53,7 +53,7 @@ class Player:
     def __init__(self, live: LiveSession) -> None:
         self._live = live
         live.session.running = RECORDING
-        live.session.standing.rules = Rules(live.session.rules.limits, "reject")
+        live.session.settings.rules = Rules(live.session.rules.limits, "reject")
 
     async def play(self, facts: Iterable[Fact], speed: float) -> None:
         """Plays facts, in order, and returns when the last one is shown.

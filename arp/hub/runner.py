@@ -25,7 +25,7 @@ from arp.hub.viewer import Viewer
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
 from arp.protocol.messages import FileRef
-from arp.record.outputs import Shelf
+from arp.record.outputs import OutputStore
 from arp.session.effects import Effect
 from arp.session.recovery import Interrupted
 from arp.store.blobs import Blobs, Files
@@ -248,9 +248,11 @@ class Runner:
         if live.task in self.tasks:
             self._stop(live.task)
 
-    def shelf(self, live: LiveSession) -> Shelf:
+    def outputs_of(self, live: LiveSession) -> OutputStore:
         """Return where large outputs of a session are kept."""
-        return Shelf(partial(self._keep, live), partial(self.read_blob, live), asyncio.to_thread)
+        return OutputStore(
+            partial(self._keep, live), partial(self.read_blob, live), asyncio.to_thread
+        )
 
     async def save_blob(
         self, live: LiveSession, name: str, content: bytes | os.PathLike[str], mime: str
@@ -300,8 +302,8 @@ class _Host:
         return self._live.viewers.values()
 
     @property
-    def outputs(self) -> Shelf:
-        return self._runner.shelf(self._live)
+    def outputs(self) -> OutputStore:
+        return self._runner.outputs_of(self._live)
 
     @property
     def is_stopping(self) -> bool:

@@ -28,7 +28,7 @@ from arp.redact.redactor import Redactor
 from arp.session.branches import Forked, Survey
 from arp.session.recovery import end_plan, go_on, seal
 from arp.session.session import Head, Session
-from arp.session.standing import Rules
+from arp.session.session_settings import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
 from arp.session.window import PastTurn
 from arp.store.errors import FactUnreadable, StoreError
@@ -170,7 +170,7 @@ class States:
     def planned(self, head: Head, shown: Iterable[str]) -> Session:
         """Return a session in which nothing has happened, and which will show certain turns."""
         session = self.new(head)
-        session.standing.begin_plan(shown)
+        session.settings.begin_plan(shown)
         return session
 
     async def branch(self, head: Head, shown: Iterable[str]) -> Session:

@@ -15,7 +15,7 @@ from arp.protocol.errors import AgentFailed, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import PREVIEW_CHARACTERS, encoded, well_formed
 from arp.session.session import About, Session
-from arp.session.standing import Grant
+from arp.session.session_settings import Grant
 
 if TYPE_CHECKING:
     from arp.record.recorder import Recorder
@@ -119,7 +119,7 @@ class ToolCall:
         """
         rule = well_formed(rule)
         permission, self.denial = self.record.permission(self.name), ""
-        if Grant(self.name, rule) in self._session.standing.grants:
+        if Grant(self.name, rule) in self._session.settings.grants:
             permission.evaluated("allow", "person", "user")
             return True
         permission.evaluated("ask", "rule", rule)
@@ -165,7 +165,7 @@ class ToolCall:
         self._result = {"preview": kept.preview, "characters": len(whole)}
         if kept.output_ref is not None:
             self._ids["output_ref"] = kept.output_ref
-            self._session.seen.remember_files([kept.output_ref])
+            self._session.input_log.remember_files([kept.output_ref])
 
     def fail(self, message: str) -> NoReturn:
         """End the tool as failed, and show why.

@@ -20,8 +20,8 @@ from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
 from arp.hub.author_call import must_await
-from arp.hub.tally import Tally
 from arp.hub.tool import Call, ToolCall
+from arp.hub.turn_counters import TurnCounters
 from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost
 from arp.protocol.blob_path import blob_path
 from arp.protocol.component import Component
@@ -66,7 +66,7 @@ class Turn:
         self._pending: dict[str, list[Change]] = {}
         self._failed: ArpError | None = None
         self._frames = 0
-        self._tally = Tally()
+        self._counters = TurnCounters()
         self._tool: str | None = None
         """The last tool that ran: what is shown before the agent speaks again came of it."""
         self._waiting: dict[str, asyncio.Future[Json]] = {}
@@ -87,7 +87,7 @@ class Turn:
         The data are as they came, also where the ledger and the screens do not have all of them.
         """
         echo = self._session.screen.turns[self.id].inputs[0]
-        typed = self._session.seen.typed.get(self.id)
+        typed = self._session.input_log.typed.get(self.id)
         return echo if typed is None else msgspec.structs.replace(echo, data=typed)
 
     @property
@@ -123,7 +123,7 @@ class Turn:
 
         Each is `None` where it did not say. Others may watch the same session.
         """
-        return self._session.seen.renderers.get(self.id, UNKNOWN)
+        return self._session.input_log.renderers.get(self.id, UNKNOWN)
 
     @property
     def user(self) -> User:
@@ -151,7 +151,7 @@ class Turn:
         recorded, and fails the turn.
         """
         if self._state is None:
-            self._state = copy.deepcopy(self._session.standing.state)
+            self._state = copy.deepcopy(self._session.settings.state)
         return self._state
 
     @property
@@ -204,7 +204,7 @@ class Turn:
         self._session.check_running(self.id)
         told = {"bytes": ref.size, "sha256": ref.sha256, "mime": ref.mime, "file": _plain(ref)}
         self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
-        self._session.seen.remember_files([ref.sha256])
+        self._session.input_log.remember_files([ref.sha256])
         self._changed()
         return ref
 
@@ -253,7 +253,7 @@ class Turn:
             TypeError: It cannot be written as JSON; nothing is recorded.
         """
         self._session.check_running(self.id)
-        self._tally.add(used)
+        self._counters.add(used)
 
     # -- saying and showing ----------------------------------------------------------------------
 
@@ -385,7 +385,7 @@ class Turn:
         self._settle()
         self._session.check_running(self.id)
         name = self._tool = _name(name, "name")
-        named = Call(name, self._tally.next_tool(), self.record, self._changed)
+        named = Call(name, self._counters.next_tool(), self.record, self._changed)
         call = ToolCall(self._session, self.id, named, self._ask)
         call.start({} if args is None else args)
         self._changed()
@@ -504,7 +504,7 @@ class Turn:
     @property
     def used(self) -> JsonObject | None:
         """What the agent recorded by `usage`."""
-        return self._tally.usage or None
+        return self._counters.usage or None
 
     @property
     def has_pending(self) -> bool:
@@ -606,7 +606,7 @@ class Turn:
         if children:
             named = [self._with_ids(msgspec.convert(child, Component)) for child in children]
             props = put_children(component.type, own, [_plain(child) for child in named])
-        name = component.id or f"{self.id}-{self._tally.next_component()}"
+        name = component.id or f"{self.id}-{self._counters.next_component()}"
         return msgspec.structs.replace(component, id=name, props=props)
 
     def _end_tool(self, call: ToolCall, error: str | None) -> None:

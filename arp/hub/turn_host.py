@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from arp.access.principal import User
 from arp.hub.viewer import Viewer
 from arp.protocol.messages import FileRef
-from arp.record.outputs import Shelf
+from arp.record.outputs import OutputStore
 from arp.session.session import Session
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class TurnHost(Protocol):
         ...
 
     @property
-    def outputs(self) -> Shelf:
+    def outputs(self) -> OutputStore:
         """Where large outputs are kept."""
         ...
 

@@ -197,7 +197,7 @@ def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | Non
     A name or a pin is no news of what was said: such a row keeps its place.
     """
     session = one.live.session
-    head, standing = session.head, session.standing
+    head, settings = session.head, session.settings
     turns, active = session.screen.count, session.active
     is_news = known is None or (known.turn_count, known.active) != (turns, active)
     row = SessionMeta(
@@ -211,8 +211,8 @@ def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | Non
         turn_count=turns,
         last_sequence=one.batch.sequence,
         active=active,
-        pinned=standing.pinned,
-        is_named=bool(standing.title),
+        pinned=settings.pinned,
+        is_named=bool(settings.title),
     )
     if known is not None and row == msgspec.structs.replace(
         known, last_sequence=row.last_sequence, created_at=row.created_at

@@ -77,7 +77,7 @@ CANCEL = "arp.cancel"
 """The reserved action that stops the running turn, or takes one out of the line."""
 
 PROMOTE = "arp.promote"
-"""The reserved action that puts a turn first in line."""
+"""The reserved action that puts a turn first in the queue."""
 
 REGENERATE = "arp.regenerate"
 """The reserved action that answers the input of a turn again."""
@@ -343,7 +343,7 @@ class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
     permission: Permission | None = None
     """Why it waits, if a tool wants leave."""
     paused: bool = False
-    """Of one in line: the line waits until somebody lets it go on."""
+    """Of a queued one: the queue is paused until somebody resumes it."""
 
 
 AgentMessage: TypeAlias = (

@@ -96,7 +96,7 @@ class TurnScreen(Struct):
     permissions: dict[str, Permission] = {}
     """The components by which its tools asked for leave."""
     paused: bool = False
-    """While queued: the line waits until somebody lets it go on."""
+    """While queued: the queue is paused until somebody resumes it."""
     ended: str | None = None
     """When, RFC 3339; `None` while it is not over, or of an agent side that does not say."""
 

@@ -26,7 +26,7 @@ Aside: TypeAlias = Callable[[Callable[[], Cleaned]], Awaitable[Cleaned]]
 """Call what takes long without keeping others waiting."""
 
 
-class Shelf(Struct, frozen=True):
+class OutputStore(Struct, frozen=True):
     """Where whole outputs lie, beside the ledger."""
 
     keep: Callable[[AsyncIterator[bytes]], Awaitable[str]]
@@ -47,12 +47,12 @@ class Kept(Struct, frozen=True):
 
 
 class Outputs:
-    """Keeps outputs on a shelf, and records it with the ids of a scope."""
+    """Keeps outputs on a store, and records it with the ids of a scope."""
 
-    __slots__ = ("_scope", "shelf")
+    __slots__ = ("_scope", "store")
 
-    def __init__(self, scope: FactScope, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, scope: FactScope, store: OutputStore) -> None:
+        self.store = store
         self._scope = scope
 
     async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
@@ -74,7 +74,7 @@ class Outputs:
         preview = preview_of(whole)
         ref: str | None = None
         try:
-            ref = await self.shelf.keep(_once(whole))
+            ref = await self.store.keep(_once(whole))
         except ArpError as error:
             kept_bytes = min(len(preview.encode()), len(whole))
             cut = {"bytes": len(whole), "keptBytes": kept_bytes, "reason": error.message}
@@ -92,7 +92,7 @@ class Outputs:
         if len(data) < IN_A_THREAD:
             cleaned, found = self._scope.clean(text)
         else:
-            cleaned, found = await self.shelf.aside(partial(self._scope.clean, text))
+            cleaned, found = await self.store.aside(partial(self._scope.clean, text))
         return cleaned.encode("utf-8", "surrogateescape") if found else data, found
 
     def redacted(self, found: Found) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from arp.ledger.payload_fields import Stream
 from arp.protocol.json_value import Json
-from arp.record.outputs import IN_A_THREAD, Cleaned, Kept, Outputs, Shelf, preview_of
+from arp.record.outputs import IN_A_THREAD, Cleaned, Kept, Outputs, OutputStore, preview_of
 from arp.record.scope import FactScope
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.record.work import Entity
@@ -41,14 +41,14 @@ class Process(Entity):
     def __init__(
         self,
         scope: FactScope,
-        shelf: Shelf,
+        store: OutputStore,
         command: str | Sequence[str],
         cwd: str | None,
         pid: int | None,
     ) -> None:
         self.id = scope.new_id("process")
         super().__init__(scope.within(process_id=self.id), "process")
-        self._outputs = Outputs(self._scope, shelf)
+        self._outputs = Outputs(self._scope, store)
         self._flows: dict[Stream, _Flow] = {}
         self._is_watched = False
         """What is held is recorded before the turn ends."""
@@ -101,7 +101,7 @@ class Process(Entity):
             grown.append(self._scope.grow(held, piece, before))
             return "", {}
 
-        await self._outputs.shelf.aside(work)
+        await self._outputs.store.aside(work)
         return grown[0]
 
     async def _keep(self, data: bytes, stream: Stream, mime: str | None) -> Kept:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from arp.ledger.payload_fields import Candidate
 from arp.protocol.json_value import Json
-from arp.record.outputs import Kept, Outputs, Shelf
+from arp.record.outputs import Kept, Outputs, OutputStore
 from arp.record.permissions import Permission
 from arp.record.processes import Process
 from arp.record.scope import UNAVAILABLE, FactScope
@@ -25,9 +25,9 @@ class Recorder:
 
     __slots__ = ("_outputs", "_scope")
 
-    def __init__(self, scope: FactScope, shelf: Shelf) -> None:
+    def __init__(self, scope: FactScope, store: OutputStore) -> None:
         self._scope = scope
-        self._outputs = Outputs(scope, shelf)
+        self._outputs = Outputs(scope, store)
 
     def __call__(
         self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
@@ -49,7 +49,7 @@ class Recorder:
 
         `turn.record.within(task_id=task.id, run_id=run.run_id)` joins what is recorded to a run.
         """
-        return Recorder(self._scope.within(**ids), self._outputs.shelf)
+        return Recorder(self._scope.within(**ids), self._outputs.store)
 
     # -- work ------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class Recorder:
             cwd: Its working directory.
             pid: The number that the system gave it.
         """
-        return Process(self._scope, self._outputs.shelf, command, cwd, pid)
+        return Process(self._scope, self._outputs.store, command, cwd, pid)
 
     # -- models ----------------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class Recorder:
         Raises:
             ArpError: There is no such output (any more).
         """
-        return await self._outputs.shelf.read(output_ref)
+        return await self._outputs.store.read(output_ref)
 
     def file(
         self,

@@ -91,7 +91,7 @@ class _Blobs:
         hub = await self._state.hub()
         try:
             live = await hub.find(named.session_id, request.scope["arp"].principal)
-            if named.sha256 not in live.session.seen.files:
+            if named.sha256 not in live.session.input_log.files:
                 raise BlobNotFound
             files = hub.blobs.of(named.session_id)
             path = files.path(named.sha256)

@@ -5,7 +5,7 @@ at all facts first (a `Survey`), makes a session of those of the branch (`branch
 turns these are), and then lets the input take effect in one step (`turn_back`).
 
 A line that waits since a turn failed goes along to another version: what stands in it is taken out
-where it stood, and stands in line again behind that version, as turns of other names.
+where it stood, and is queued again behind that version, as turns of other names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from arp.session.session import Session
 
 def asks_to_turn(session: Session, message: Input) -> bool:
     """Return whether an input is for this file: others are for `inputs.receive`."""
-    if message.id is not None and message.id in session.seen:
+    if message.id is not None and message.id in session.input_log:
         return False
     if message.edits is not None:
         return message.edits not in session.queue
@@ -43,7 +43,7 @@ def check_turning(session: Session, message: Input) -> None:
     """Refuse what can be refused without a look at all facts.
 
     Raises:
-        SessionBusy: A turn runs or is about to; or one waits in line, and a version is to show that
+        SessionBusy: A turn runs or is about to; or one is queued, and a version is to show that
             has its own turns behind it.
         InvalidMessage: It is no input that may begin a turn.
         ReadOnly: Nothing is recorded any more.
@@ -57,7 +57,7 @@ def check_turning(session: Session, message: Input) -> None:
             )
         check_beginning(session, message)
     if session.active or (session.queue and _is_switch(message)):
-        raise SessionBusy("a turn runs; stop it first, or edit one that waits in line")
+        raise SessionBusy("a turn runs; stop it first, or edit one that is queued")
 
 
 def branch_of(message: Input, survey: Survey) -> list[str]:
@@ -125,7 +125,7 @@ def _taken_out(session: Session) -> list[tuple[Input, RendererInfo, Particulars]
     """Take all turns out of the line; return what began them, and from where, in order."""
     line: list[tuple[Input, RendererInfo, Particulars]] = []
     for turn_id in list(session.queue):
-        told, seen = session.screen.turns[turn_id].inputs[0], session.seen
+        told, seen = session.screen.turns[turn_id].inputs[0], session.input_log
         said = msgspec.convert(
             {
                 "input_type": told.input_type,

@@ -22,10 +22,10 @@ from arp.protocol.messages import CANCEL, CONTINUE, PROMOTE, FileRef, Input, Ren
 from arp.protocol.patch import Update
 from arp.protocol.refusal import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
+from arp.session.input_log import files_named
 from arp.session.recorded import RecordedFact
-from arp.session.seen import files_named
 from arp.session.session import Question, Session
-from arp.session.standing import Grant
+from arp.session.session_settings import Grant
 from arp.surface.answers import (
     answer_value,
     as_asked,
@@ -39,7 +39,7 @@ UNKNOWN = RendererInfo()
 """A renderer that said nothing of itself."""
 
 MAX_QUEUE = 100
-"""Turns in line; a person types fewer, a runaway client must not fill the memory."""
+"""Queued turns; a person types fewer, a runaway client must not fill the memory."""
 
 BEGINNING = ("text", "voice", "file", "gesture", "navigate")
 """What may begin a turn by itself; the other types answer a component."""
@@ -149,8 +149,8 @@ def receive(
         RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
     """
     message = _shaped(message)  # first: whoever goes on with an input counts on its shape
-    if message.id is not None and message.id in session.seen:
-        return [Acknowledge(message.id, session.seen[message.id])]
+    if message.id is not None and message.id in session.input_log:
+        return [Acknowledge(message.id, session.input_log[message.id])]
     if message.input_type not in SILENT:
         session.log.check_open()
     _check_files(session, message)
@@ -191,8 +191,8 @@ def submit(
     Raises:
         RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
     """
-    if message.id is not None and message.id in session.seen:
-        return [Acknowledge(message.id, session.seen[message.id])]
+    if message.id is not None and message.id in session.input_log:
+        return [Acknowledge(message.id, session.input_log[message.id])]
     session.log.check_open()
     check_beginning(session, message)
     if thread is not None:
@@ -217,11 +217,11 @@ def check_beginning(session: Session, message: Input) -> None:
 
 
 def _edit_queued(session: Session, message: Input) -> list[Effect]:
-    """Return a turn that waits in line another input; it keeps its place."""
+    """Give a queued turn another input; it keeps its place."""
     turn_id = message.edits or ""
     check_beginning(session, message)
     if turn_id not in session.queue:
-        raise UnknownObject(f"no turn {turn_id!r:.80} waits in line", detail=turn_id)
+        raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
     recorded = session.edit_queued(turn_id, _told(message))
     _keep_typed(session, turn_id, message, recorded)
     remember(session, message, turn_id)
@@ -230,9 +230,9 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
 
 def _keep_typed(session: Session, turn_id: str, message: Input, recorded: RecordedFact) -> None:
     """Keep what was typed for the agent, where the ledger has less of it."""
-    session.seen.typed.pop(turn_id, None)
+    session.input_log.typed.pop(turn_id, None)
     if recorded.payload["input"]["data"] is not message.data:
-        session.seen.typed[turn_id] = message.data
+        session.input_log.typed[turn_id] = message.data
 
 
 def _shaped(message: Input) -> Input:
@@ -268,7 +268,7 @@ def _check_files(session: Session, message: Input) -> None:
     """Refuse files that did not come with an input of this session: an id is no credential."""
     if "files" in message.data:
         _check_shape_of(message.data, _Files)
-    if any(sha256 not in session.seen.files for sha256 in files_named(message.data)):
+    if any(sha256 not in session.input_log.files for sha256 in files_named(message.data)):
         raise UnknownObject("no such file; files come by POST as multipart/form-data")
 
 
@@ -298,7 +298,7 @@ def _reserved(session: Session, message: Input) -> list[Effect]:
 
 def _promote(session: Session, message: Input, named: Json, intent: JsonObject) -> list[Effect]:
     if not isinstance(named, str) or named not in session.queue:
-        raise UnknownObject(f"no turn {named!r:.80} waits in line", detail=f"{named!s:.80}")
+        raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
     session.promote(named)
     session.in_turn("run.status", named, intent, status="queued")
     remember(session, message, named)
@@ -437,7 +437,7 @@ def _tab(session: Session, component: Component, message: Input) -> list[Effect]
 def new_turn(
     session: Session, message: Input, renderer: RendererInfo, told: Particulars = NO_PARTICULARS
 ) -> list[Effect]:
-    """Begin a turn with an input that was checked, or put it in line, which then goes on."""
+    """Begin a turn with an input that was checked, or queue it, and resume the queue."""
     _room(session)
     effects: list[Effect] = []
     if session.running is not None and session.rules.policy == "interrupt":
@@ -458,10 +458,10 @@ def stand_in_line(
         submitted["edits"] = told.edits
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
-        session.seen.renderers[turn_id] = renderer
+        session.input_log.renderers[turn_id] = renderer
     session.threads.join(turn_id, told.thread)
     if told.traceparent is not None and read_traceparent(told.traceparent) is not None:
-        session.seen.traceparents[turn_id] = told.traceparent
+        session.input_log.traceparents[turn_id] = told.traceparent
     ids = {**told.ids, **_trace(session, turn_id)}
     recorded = session.in_turn("turn.submitted", turn_id, submitted, **ids)
     _keep_typed(session, turn_id, message, recorded)
@@ -472,7 +472,7 @@ def stand_in_line(
 
 def _trace(session: Session, turn_id: str) -> dict[str, Json]:
     """Return the ids of the turn's trace, if somebody outside has one or traces are wanted."""
-    traceparent = session.seen.traceparents.get(turn_id)
+    traceparent = session.input_log.traceparents.get(turn_id)
     if not session.rules.traced and traceparent is None:
         return {}
     return turn_ids(session.head.session_id, session.head.epoch, turn_id, traceparent)
@@ -482,7 +482,7 @@ def _room(session: Session) -> None:
     if session.running is not None and session.rules.policy == "reject":
         raise SessionBusy("a turn is running; wait for it, or stop it with action arp.cancel")
     if len(session.queue) >= MAX_QUEUE:
-        raise ResourceLimit(f"{MAX_QUEUE} turns are in line already; wait for some to end")
+        raise ResourceLimit(f"{MAX_QUEUE} turns are queued already; wait for some to end")
 
 
 def _told(message: Input) -> JsonObject:
@@ -498,9 +498,9 @@ def _told(message: Input) -> JsonObject:
 
 def remember(session: Session, message: Input, turn_id: str | None) -> None:
     """Record that an input took effect."""
-    session.seen.remember_files(files_named(message.data))
+    session.input_log.remember_files(files_named(message.data))
     if message.id is not None:
-        session.seen.remember(message.id, turn_id)
+        session.input_log.remember(message.id, turn_id)
 
 
 def acknowledge(message: Input, turn_id: str | None) -> list[Effect]:

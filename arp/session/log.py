@@ -26,7 +26,7 @@ from arp.session.growing import Growing
 from arp.session.projection import At, project
 from arp.session.recorded import Batch, Cursor, Recorded, RecordedFact, Text, TextBatch
 from arp.session.redacted import cleaned_changes, cleaned_component, cleaned_fact
-from arp.session.speech import Speech
+from arp.session.text_assembler import TextAssembler
 from arp.session.threads import THREAD, Threads
 from arp.surface.change import Change
 
@@ -51,11 +51,11 @@ class Log:
         "_session_id",
         "_threads",
         "_writer",
+        "assembler",
         "growing",
         "redactor",
         "sealed",
         "sequence",
-        "speech",
         "stored",
     )
 
@@ -74,7 +74,7 @@ class Log:
         """How far the ledger holds them."""
         self.sealed: ReadOnly | None = None
         """Why nothing is recorded any more."""
-        self.speech = Speech(screen, redactor)
+        self.assembler = TextAssembler(screen, redactor)
         self.growing = Growing(redactor)
         self._session_id = session_id
         self._screen = screen
@@ -118,7 +118,7 @@ class Log:
         self.check_open()
         turn_id = ids.get("turn_id")
         self.settle(turn_id)
-        self.speech.is_last = False
+        self.assembler.is_last = False
         found, self._ahead = self._ahead, {}
         if messages is None:
             payload = cleaned_fact(self.redactor, type_name, payload, ids, found)
@@ -142,7 +142,7 @@ class Log:
     def show_on(self, screen: Screen) -> None:
         """Go on on another screen; nothing is being said."""
         self._screen = screen
-        self.speech.show_on(screen)
+        self.assembler.show_on(screen)
 
     def clean_changes(
         self, changes: Sequence[Change], surface: str, turn_id: str | None, tree: Tree | None
@@ -180,33 +180,33 @@ class Log:
 
     def close(self) -> None:
         """Close the open text; what may be the beginning of a secret goes on being held."""
-        spoken = self.speech.open
-        if self.speech.close() and spoken is not None:
+        spoken = self.assembler.open
+        if self.assembler.close() and spoken is not None:
             self._look(spoken)
 
     def _look(self, spoken: Text) -> None:
         """Does what follows when a text that was just closed was looked through."""
-        speech, stream = self.speech, self.speech.stream
+        assembler, stream = self.assembler, self.assembler.stream
         assert stream is not None
         if not spoken.text:  # all of it is held: it has no place in the log yet
             self._recorded.pop()
             self.sequence -= 1
         self._holding = spoken if stream.held else None
         self._tell(stream.take_found(), spoken.turn_id)
-        speech.calm()
+        assembler.calm()
 
     def _release(self, holding: Text) -> None:
         """Record what is held, for good: some text, or the mark that stands for it."""
-        stream = self.speech.stream
+        stream = self.assembler.stream
         assert stream is not None
         self._holding = None
         self.sequence += 1
         spoken = Text(self.sequence, holding.type, holding.turn_id, self._session_id)
         spoken.thread_id = holding.thread_id
-        spoken.chunks.append(self.speech.finish(holding))
+        spoken.chunks.append(self.assembler.finish(holding))
         self._recorded.append(spoken)
-        self.speech.open = spoken
-        self.speech.close(is_clean=True)
+        self.assembler.open = spoken
+        self.assembler.close(is_clean=True)
         self._tell(stream.take_found(), holding.turn_id)
 
     def _tell(self, found: Found, turn_id: str | None) -> None:
@@ -221,8 +221,8 @@ class Log:
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
         """Record text; neighbouring text of one kind and turn shares one fact."""
-        speech = self.speech
-        spoken = speech.open
+        assembler = self.assembler
+        spoken = assembler.open
         if spoken is not None:
             if spoken.type == type_name and spoken.turn_id == turn_id:
                 spoken.chunks.append(text)
@@ -230,16 +230,16 @@ class Log:
             self.close()
         if self._holding is not None and self._holding.type != type_name:
             self._release(self._holding)
-            speech.stream = None  # what is thought does not go on in what is said
+            assembler.stream = None  # what is thought does not go on in what is said
         self.sequence = sequence = self.sequence + 1
-        speech.open = spoken = Text(sequence, type_name, turn_id, self._session_id, [text])
+        assembler.open = spoken = Text(sequence, type_name, turn_id, self._session_id, [text])
         spoken.thread_id = self._threads.of(turn_id)
         self._recorded.append(spoken)
 
     def cursor(self) -> Cursor:
         """Return how far a renderer is that has been told everything; close the open text."""
         self.close()
-        return self.speech.cursor(self.sequence)
+        return self.assembler.cursor(self.sequence)
 
     def drain(self, at: str) -> TextBatch | Batch:
         """Take what was recorded since the last time, as facts of one moment.
@@ -247,9 +247,9 @@ class Log:
         Args:
             at: RFC 3339.
         """
-        speech = self.speech
-        text = speech.open
-        if text is not None and speech.close():
+        assembler = self.assembler
+        text = assembler.open
+        if text is not None and assembler.close():
             self._look(text)
         recorded, self._recorded = self._recorded, []
         if text is not None and len(recorded) == 1 and recorded[0] is text:
@@ -260,7 +260,7 @@ class Log:
             if one.type in TELLING and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
         facts = [one.fact(self._writer, at) for one in recorded]
-        return Batch(facts, recorded, speech.cursor(self.sequence))
+        return Batch(facts, recorded, assembler.cursor(self.sequence))
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
         """Return what tells an input or an end with its time, which the screen gets too."""

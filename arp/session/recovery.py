@@ -19,12 +19,12 @@ from arp.protocol.messages import AgentMessage, RendererInfo
 from arp.redact.redactor import Redactor
 from arp.session.branches import Survey
 from arp.session.effects import Effect
+from arp.session.input_log import files_named
 from arp.session.log import ReadOnly
 from arp.session.policy import Policy
 from arp.session.projection import At, project
-from arp.session.seen import files_named
 from arp.session.session import Head, Question, Session
-from arp.session.standing import Grant
+from arp.session.session_settings import Grant
 from arp.session.threads import THREAD
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref")
@@ -64,7 +64,7 @@ def restore(
     for fact in facts:
         survey.take(fact)
     if survey.is_forked:
-        session.standing.begin_plan(survey.branches.shown)
+        session.settings.begin_plan(survey.branches.shown)
     go_on(session, facts)
     end_plan(session)
     return session
@@ -83,10 +83,10 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
     """
     for fact in facts:
         payload = _payload(fact)
-        session.standing.follow(fact.type, fact.turn_id, payload, fact.sequence)
+        session.settings.follow(fact.type, fact.turn_id, payload, fact.sequence)
         if fact.type == "thread.started":
             session.threads.begin(fact.thread_id or THREAD)
-        is_shown = session.standing.shows(fact.turn_id)
+        is_shown = session.settings.shows(fact.turn_id)
         if is_shown:
             _show(session, fact)
         _follow(session, fact)
@@ -97,7 +97,7 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
 
 def end_plan(session: Session) -> None:
     """Record that a session has come to the end of the facts of which it is made."""
-    session.standing.plan = None
+    session.settings.plan = None
     session.tell_versions()
 
 
@@ -105,7 +105,7 @@ def _show(session: Session, fact: Fact) -> None:
     if fact.type == "turn.submitted":
         session.threads.join(fact.turn_id or "", fact.thread_id)
     for message in messages_of(fact):
-        if fact.type == "queue.changed" and not session.standing.shows(
+        if fact.type == "queue.changed" and not session.settings.shows(
             getattr(message, "turn_id", None)
         ):
             continue
@@ -181,8 +181,8 @@ def _follow(session: Session, fact: Fact) -> None:
             session.running = turn_id
         case "turn.completed" | "turn.failed":
             session.running = None if session.running == turn_id else session.running
-            session.seen.renderers.pop(turn_id, None)
-            session.seen.traceparents.pop(turn_id, None)
+            session.input_log.renderers.pop(turn_id, None)
+            session.input_log.traceparents.pop(turn_id, None)
             if turn_id in session.queue:
                 session.queue.remove(turn_id)
         case "queue.changed":
@@ -191,32 +191,32 @@ def _follow(session: Session, fact: Fact) -> None:
         case "action.resolved":
             _seen(session, payload.get("input"), turn_id)
             if "grant" in payload:
-                session.standing.grants.add(msgspec.convert(payload["grant"], Grant))
+                session.settings.grants.add(msgspec.convert(payload["grant"], Grant))
         case "output.spilled" if "file" in payload:  # what a tool wrote is no file of a user's
-            session.seen.remember_files([payload["file"]["sha256"]])
+            session.input_log.remember_files([payload["file"]["sha256"]])
         case "tool.result" | "evidence.changed" if fact.output_ref is not None:
             # The whole result of a tool, or a pack: its owner may fetch it.
-            session.seen.remember_files([fact.output_ref])
+            session.input_log.remember_files([fact.output_ref])
         case "artifact.changed" | "run.status":
             if "inputId" in payload:
-                session.seen.remember(payload["inputId"], fact.turn_id)
+                session.input_log.remember(payload["inputId"], fact.turn_id)
         case _:
             pass
 
 
 def _told_by(session: Session, fact: Fact, payload: JsonObject, turn_id: str) -> None:
     if "renderer" in payload:
-        session.seen.renderers[turn_id] = msgspec.convert(payload["renderer"], RendererInfo)
+        session.input_log.renderers[turn_id] = msgspec.convert(payload["renderer"], RendererInfo)
     if (traceparent := traceparent_of(fact)) is not None:
-        session.seen.traceparents[turn_id] = traceparent
+        session.input_log.traceparents[turn_id] = traceparent
 
 
 def _seen(session: Session, told: JsonObject | None, turn_id: str) -> None:
     if told is None:
         return
     if told.get("id") is not None:
-        session.seen.remember(told["id"], turn_id)
-    session.seen.remember_files(files_named(told["data"]))
+        session.input_log.remember(told["id"], turn_id)
+    session.input_log.remember_files(files_named(told["data"]))
 
 
 def _payload(fact: Fact) -> JsonObject:

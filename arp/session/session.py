@@ -37,6 +37,7 @@ from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
 from arp.session.branches import Branches
 from arp.session.effects import CancelTurn, Effect, StartTurn
+from arp.session.input_log import InputLog
 from arp.session.log import Log
 from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, stored
@@ -50,8 +51,7 @@ from arp.session.recorded import (
     TextBatch,
     Watcher,
 )
-from arp.session.seen import Seen
-from arp.session.standing import MAX_STATE_BYTES, Grant, Rules, Standing
+from arp.session.session_settings import MAX_STATE_BYTES, Grant, Rules, SessionSettings
 from arp.session.threads import Threads
 from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
@@ -97,13 +97,13 @@ class Session:
         "_ending",
         "_surfaces",
         "head",
+        "input_log",
         "log",
         "questions",
         "queue",
         "running",
         "screen",
-        "seen",
-        "standing",
+        "settings",
         "threads",
         "watchers",
     )
@@ -116,7 +116,7 @@ class Session:
         redactor: Redactor | None = None,
     ) -> None:
         self.head = head
-        self.standing = Standing(Rules(limits, policy))
+        self.settings = SessionSettings(Rules(limits, policy))
         self.screen = Window()
         self.threads = Threads()
         redactor = redactor or known_shapes()
@@ -125,7 +125,7 @@ class Session:
         self.queue: list[str] = []
         self.questions: dict[tuple[str, str], Question] = {}
         """Open ones by surface and component id, in the order in which they were asked."""
-        self.seen = Seen()
+        self.input_log = InputLog()
         self.watchers: list[Watcher] = []
         """Who is called after each commit."""
         self._surfaces: dict[str, Surface] = {}
@@ -155,38 +155,38 @@ class Session:
 
         A line that waits for somebody to let it go on has nobody to wait for it.
         """
-        return self.running is not None or (bool(self.queue) and not self.standing.paused)
+        return self.running is not None or (bool(self.queue) and not self.settings.paused)
 
     @property
     def rules(self) -> Rules:
         """How it behaves."""
-        return self.standing.rules
+        return self.settings.rules
 
     @property
     def branches(self) -> Branches | None:
         """The turns of all branches, where there is more than one; the screen has those of one."""
-        return self.standing.branches
+        return self.settings.branches
 
     @property
     def branched_at(self) -> int:
         """The fact that last changed which branch shows; 0: there was none."""
-        branches = self.standing.branches
+        branches = self.settings.branches
         return branches.changed_at if branches is not None else 0
 
     @property
     def turn_count(self) -> int:
         """How many turns there were, on all branches."""
-        branches = self.standing.branches
+        branches = self.settings.branches
         return self.screen.count if branches is None else len(branches)
 
     @property
     def title(self) -> str:
         """What somebody called it, else the beginning of the first text that the user said."""
-        return self.standing.title or self.screen.title
+        return self.settings.title or self.screen.title
 
     def trace(self, turn_id: str) -> Trace:
         """Return the trace of a turn that is not over; only its first fact may name another."""
-        traceparent = self.seen.traceparents.get(turn_id)
+        traceparent = self.input_log.traceparents.get(turn_id)
         return turn_trace(self.head.session_id, self.head.epoch, turn_id, traceparent)
 
     def status_of(self, turn_id: str) -> str | None:
@@ -199,7 +199,7 @@ class Session:
     def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
         """Write a fact, and show it; see `Log.add`."""
         emission = self.log.add(type_name, payload, ids)
-        self.standing.follow(type_name, None, emission.payload, emission.sequence)
+        self.settings.follow(type_name, None, emission.payload, emission.sequence)
         if type_name == "thread.started":
             self.threads.begin(ids["thread_id"])
         return emission
@@ -210,7 +210,7 @@ class Session:
         """Write a fact of a turn, and show it."""
         ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         emission = self.log.add(type_name, payload, ids)
-        self.standing.follow(type_name, turn_id, emission.payload, emission.sequence)
+        self.settings.follow(type_name, turn_id, emission.payload, emission.sequence)
         return emission
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
@@ -231,7 +231,7 @@ class Session:
         """
         # As JSON: in Python 1 equals true.
         data = msgspec.json.encode(state)
-        if data == msgspec.json.encode(self.standing.state):
+        if data == msgspec.json.encode(self.settings.state):
             return
         if len(data) > MAX_STATE_BYTES:
             raise ResourceLimit(
@@ -324,12 +324,12 @@ class Session:
     # -- turns -----------------------------------------------------------------------------------
 
     def begin_next(self) -> list[Effect]:
-        """Start the turn that is first in line, if none runs and the line does not wait."""
-        if self.running is not None or not self.queue or self.standing.paused:
+        """Start the first queued turn, if none runs and the queue is not paused."""
+        if self.running is not None or not self.queue or self.settings.paused:
             return []
         turn_id = self.queue.pop(0)
         self.running = turn_id
-        self.log.speech.begin_turn(turn_id)
+        self.log.assembler.begin_turn(turn_id)
         has_waited = self.status_of(turn_id) == "queued"
         self.in_turn("turn.started", turn_id, {})
         if self.queue or has_waited:
@@ -337,12 +337,12 @@ class Session:
         return [StartTurn(turn_id)]
 
     def tell_line(self, paused: bool | None = None) -> None:
-        """Record the line as it stands.
+        """Record the queue as it stands.
 
         Args:
             paused: Whether it waits from now on; `None`: as before.
         """
-        paused = self.standing.paused if paused is None else paused
+        paused = self.settings.paused if paused is None else paused
         thread = self.threads.of(self.queue[0] if self.queue else self.running)
         self.record("queue.changed", self._line(paused), thread_id=thread)
 
@@ -352,19 +352,19 @@ class Session:
 
     def go_on(self) -> list[Effect]:
         """Let a line go on that waits since a turn failed."""
-        self.standing.paused = False
+        self.settings.paused = False
         return self.begin_next()
 
     def promote(self, turn_id: str) -> None:
-        """Put a queued turn first in line; another one is left where it is."""
+        """Put a queued turn first; another one is left where it is."""
         if turn_id in self.queue[1:]:
             self.queue.remove(turn_id)
             self.queue.insert(0, turn_id)
             self.tell_line()
 
     def edit_queued(self, turn_id: str, told: JsonObject) -> RecordedFact:
-        """Return a turn in line another input."""
-        changed: JsonObject = {**self._line(self.standing.paused), "input": told}
+        """Give a queued turn another input."""
+        changed: JsonObject = {**self._line(self.settings.paused), "input": told}
         return self.in_turn("queue.changed", turn_id, changed)
 
     def begin_thread(self, name: str, title: str | None = None) -> None:
@@ -385,7 +385,7 @@ class Session:
             other: Made of the same facts, for another branch. Nobody else may go on with it.
         """
         self.screen, self.questions = other.screen, other.questions
-        self.standing.branches, self.standing.state = other.standing.branches, other.standing.state
+        self.settings.branches, self.settings.state = other.settings.branches, other.settings.state
         self.threads.follow(other.threads)
         self.log.show_on(other.screen)
         self._surfaces.clear()
@@ -394,7 +394,7 @@ class Session:
 
     def tell_versions(self) -> None:
         """Show on the screen which versions of turns there are."""
-        branches = self.standing.branches
+        branches = self.settings.branches
         for turn in self.screen.turns.values() if branches is not None else ():
             if turn.inputs and branches is not None and turn.id in branches:
                 versions = branches.versions(turn.id)
@@ -434,7 +434,7 @@ class Session:
             error: Shown by its code; what is not an `ArpError` shows no internals.
             reason: `statusReason` of the fact.
             usage: What it took; told with the final commit.
-            goes_on: The next in line begins; else it waits, as when the server stops. Behind an
+            goes_on: The next queued turn begins; else it waits, as when the server stops. Behind an
                 agent that failed it waits too, if a renderer is there that can let it go on.
         """
         if turn_id != self.running and turn_id not in self.queue:
@@ -452,21 +452,21 @@ class Session:
         ended: JsonObject = {"status": status, "usage": usage} if usage else {"status": status}
         self.in_turn(type_name, turn_id, ended, status=status, **ids)
         self.settle()
-        self.seen.renderers.pop(turn_id, None)
+        self.input_log.renderers.pop(turn_id, None)
         if turn_id in self.queue:
             self.queue.remove(turn_id)
             self.tell_line()
         if self.running == turn_id:
             self.running = None
-        self.seen.typed.pop(turn_id, None)
-        self.seen.traceparents.pop(turn_id, None)
+        self.input_log.typed.pop(turn_id, None)
+        self.input_log.traceparents.pop(turn_id, None)
         is_error = status == "failed" and reason != "interrupted"
         if is_error and self.queue and self._can_be_let_on():
             self.tell_line(paused=True)
         return self.begin_next() if goes_on else []
 
     def _can_be_let_on(self) -> bool:
-        """Return whether a renderer is there that shows a line that waits, and lets it go on."""
+        """Return whether a renderer is there that shows a paused queue and can resume it."""
         return any(watcher.resumes_queue for watcher in self.watchers)
 
     def settle(self) -> None:
@@ -548,7 +548,7 @@ class Session:
         self.mark(question.component_id, question.surface, "answered", answer, question.turn_id)
         input_of = {"answer": answer, "input": told} if told is not None else {}
         if grant is not None:
-            self.standing.grants.add(grant)
+            self.settings.grants.add(grant)
             input_of["grant"] = {"tool": grant.tool, "rule": grant.rule}
         self._resolved(question, {"decision": "answered", **input_of})
 

@@ -25,9 +25,9 @@ from arp.protocol.screen import TurnScreen
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor
 from arp.session.branches import Branches, KeptBranches
-from arp.session.seen import Seen
+from arp.session.input_log import InputLog
 from arp.session.session import Head, Question, Session
-from arp.session.standing import Grant, Rules, Standing
+from arp.session.session_settings import Grant, Rules, SessionSettings
 from arp.session.threads import KeptThreads
 from arp.session.window import RECENT_TURNS, REMEMBERED_IDS, RecentTree, Window
 
@@ -62,7 +62,7 @@ class TreeState(Struct, frozen=True, array_like=True):
     left: list[str]
 
 
-class StandingState(Struct, frozen=True, array_like=True):
+class SettingsState(Struct, frozen=True, array_like=True):
     """What a session is called, what is allowed, its branches if several, its queue, its state."""
 
     title: str
@@ -96,7 +96,7 @@ class State(Struct, frozen=True):
     turns: list[tuple[int, TurnScreen]]
     errors: list[ErrorPayload]
     surfaces: list[tuple[str, TreeState]]
-    standing: StandingState
+    settings: SettingsState
     threads: KeptThreads
 
 
@@ -111,7 +111,7 @@ def encode_state(session: Session) -> bytes:
     in memory, not the history.
     """
     session.log.close()
-    screen, seen = session.screen, session.seen
+    screen, seen = session.screen, session.input_log
     state = State(
         STATE_VERSION,
         (RECENT_TURNS, REMEMBERED_IDS),
@@ -131,7 +131,7 @@ def encode_state(session: Session) -> bytes:
         [(screen.numbers[turn.id], turn) for turn in screen.turns.values()],
         screen.errors,
         [(name, _tree_state(tree)) for name, tree in screen.surfaces.items()],
-        _standing_state(session.standing),
+        _settings_state(session.settings),
         session.threads.kept,
     )
     return _encoder.encode(state)
@@ -161,30 +161,30 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     session.log.sequence = session.log.stored = state.sequence
     session.running, session.queue = state.running, state.queue
     session.questions = {(one.surface, one.component_id): one for one in state.questions}
-    _fill_seen(session.seen, state)
+    _fill_seen(session.input_log, state)
     _fill_screen(session.screen, state)
-    _fill_standing(session.standing, state.standing)
+    _fill_settings(session.settings, state.settings)
     session.threads.fill(state.threads)
     return session
 
 
-def _standing_state(standing: Standing) -> StandingState:
-    grants = sorted(standing.grants, key=lambda grant: (grant.tool, grant.rule))
-    branches = standing.branches.kept if standing.branches is not None else None
-    return StandingState(
-        standing.title, standing.pinned, grants, branches, standing.paused, standing.state
+def _settings_state(settings: SessionSettings) -> SettingsState:
+    grants = sorted(settings.grants, key=lambda grant: (grant.tool, grant.rule))
+    branches = settings.branches.kept if settings.branches is not None else None
+    return SettingsState(
+        settings.title, settings.pinned, grants, branches, settings.paused, settings.state
     )
 
 
-def _fill_standing(standing: Standing, kept: StandingState) -> None:
-    standing.title, standing.pinned = kept.title, kept.pinned
-    standing.paused, standing.state = kept.paused, kept.state
-    standing.grants = set(kept.grants)
+def _fill_settings(settings: SessionSettings, kept: SettingsState) -> None:
+    settings.title, settings.pinned = kept.title, kept.pinned
+    settings.paused, settings.state = kept.paused, kept.state
+    settings.grants = set(kept.grants)
     if kept.branches is not None:
-        standing.branches = Branches.of(kept.branches)
+        settings.branches = Branches.of(kept.branches)
 
 
-def _fill_seen(seen: Seen, state: State) -> None:
+def _fill_seen(seen: InputLog, state: State) -> None:
     seen.update(state.inputs)
     seen.remember_files(state.files)
     seen.renderers, seen.traceparents = state.renderers, state.traceparents

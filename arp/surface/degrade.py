@@ -185,7 +185,7 @@ def _ids(component: Component) -> Iterator[str]:
 
 
 def _named(fallback: Component, component_id: str) -> Component:
-    """Return a fallback the id of its component; what has no id in it gets one made of that."""
+    """Give a fallback the id of its component; what has no id in it gets one made of that."""
     own, children = take_children(fallback.type, fallback.props)
     named = [
         as_object(_named(from_object(child), child["id"] or f"{component_id}/{number}"))

@@ -73,7 +73,7 @@ class Client(Protocol):
     async def cancel(self) -> str: ...  # noqa: D102
 
 
-class Seen(Struct, frozen=True):
+class InputLog(Struct, frozen=True):
     """What the last look at the screen found."""
 
     waits: bool = False
@@ -118,7 +118,7 @@ class Conversation:
         """Questions that are not asked: skipped, or an answer is on its way."""
         self._in_flight: InFlight[Asking] = InFlight()
         self._is_lost = False
-        self._seen = Seen()
+        self._seen = InputLog()
         self._interrupted_at = float("-inf")
         self._look()
 
@@ -201,7 +201,7 @@ class Conversation:
         """Take in what the screen says now about what may be typed."""
         screen = self.client.screen
         in_flight = self._in_flight
-        self._seen = Seen(in_flight.is_awaited(screen), in_flight.is_idle(screen))
+        self._seen = InputLog(in_flight.is_awaited(screen), in_flight.is_idle(screen))
         self._look_for_question()
 
     def _look_for_question(self) -> None:

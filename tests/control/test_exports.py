@@ -165,7 +165,7 @@ async def test_a_case_whose_input_names_a_file_is_unsupported() -> None:
     async with controlled(busy) as control:
         await one_turn(control, "file")
         live = await control.context.live("s")
-        (sha256,) = live.session.seen.files
+        (sha256,) = live.session.input_log.files
         client = Client(control)
         ref = {"id": sha256, "name": "a.txt", "size": 3, "mime": "text/plain", "sha256": sha256}
         given = {"input_type": "text", "data": {"text": "read it", "files": [ref]}}

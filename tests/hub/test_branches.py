@@ -387,7 +387,7 @@ async def test_a_stored_state_has_the_branches() -> None:
         rules = live.session.rules
         made = decode_state(data, head, rules, None)
         assert encode_state(made) == data
-        assert (made.title, made.standing.pinned) == ("Name", True)
+        assert (made.title, made.settings.pinned) == ("Name", True)
         assert made.branches is not None
         assert made.branches.shown[-2:] == ["t19", "t21"]
         fresh = await states.read(head)

@@ -100,7 +100,7 @@ async def test_a_yes_for_once_is_a_yes_for_once() -> None:
         await asked(one, "t1")
         await answer(one, "t1-1", "confirm", scope="once")
         await one.ended("t1")
-        assert hub.sessions["s"].session.standing.grants == set()
+        assert hub.sessions["s"].session.settings.grants == set()
 
 
 @pytest.mark.parametrize("scope", ["always", "", "Session", ["session"], {}, True, 1])
@@ -127,4 +127,4 @@ async def test_a_no_says_why_and_allows_nothing() -> None:
         await answer(one, "t1-1", "deny", reason=" too dangerous ", scope="session")
         await one.ended("t1")
         assert one.screen.text("t1") == "rm: False, 'too dangerous'. "
-        assert hub.sessions["s"].session.standing.grants == set()
+        assert hub.sessions["s"].session.settings.grants == set()

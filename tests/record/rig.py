@@ -10,7 +10,7 @@ from typing import Any
 from arp.ledger.fact import Fact, decode
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.limits import Limits
-from arp.record.outputs import Shelf
+from arp.record.outputs import OutputStore
 from arp.record.recorder import Recorder
 from arp.record.scope import FactScope
 from arp.session.session import Head, Session
@@ -37,7 +37,7 @@ class Recording:
         """What recording something raises."""
         scope = FactScope(self.session, TURN if ids is None else ids, self._before, self._after)
         self.scope = scope
-        self.record = Recorder(scope, Shelf(self._keep, self._read, asyncio.to_thread))
+        self.record = Recorder(scope, OutputStore(self._keep, self._read, asyncio.to_thread))
 
     def _before(self) -> None:
         if self.over is not None:

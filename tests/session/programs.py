@@ -211,7 +211,7 @@ def inside(session: Session) -> Json:
         )
         for name, tree in session.screen.surfaces.items()
     }
-    rest = (session.sequence, session.running, session.queue, session.questions, session.seen)
+    rest = (session.sequence, session.running, session.queue, session.questions, session.input_log)
     return copy.deepcopy((state(session.screen), trees, rest))
 
 
@@ -368,12 +368,12 @@ def keep(run: Run, chance: Random) -> None:
     kept = chance.choice(states)
     if turn is None:
         return
-    before = inside(run.session), copy.deepcopy(run.session.standing.state)
+    before = inside(run.session), copy.deepcopy(run.session.settings.state)
     try:
         run.session.update_state(turn, kept)
     except ArpError:
         run.refused += 1
-        assert (inside(run.session), run.session.standing.state) == before
+        assert (inside(run.session), run.session.settings.state) == before
 
 
 def tool(run: Run, chance: Random) -> None:

@@ -14,7 +14,7 @@ from arp.redact.settings import Redaction
 from arp.session.branches import Branches
 from arp.session.recovery import end_plan, go_on, restore
 from arp.session.session import Head, Session
-from arp.session.standing import MAX_STATE_BYTES, Rules
+from arp.session.session_settings import MAX_STATE_BYTES, Rules
 from arp.session.state import decode_state, encode_state
 from tests.session.conversation import AT, begun, facts, new, user
 
@@ -29,7 +29,7 @@ def updates(log: list[Fact]) -> list[tuple[str | None, dict[str, Any]]]:
 def test_changed_state_is_one_fact_of_its_turn() -> None:
     session = begun()
     session.update_state("t1", {"page": 2})
-    assert session.standing.state == {"page": 2}
+    assert session.settings.state == {"page": 2}
     assert updates(facts(session)) == [("t1", {"state": {"page": 2}})]
 
 
@@ -56,7 +56,7 @@ def test_state_of_65536_bytes_is_recorded_and_of_one_more_refused() -> None:
     session.update_state("t1", fits)
     with pytest.raises(ResourceLimit, match=r"^turn\.state: 65537 bytes as JSON; at most 65536\."):
         session.update_state("t1", {"x": fits["x"] + "a"})
-    assert session.standing.state == fits
+    assert session.settings.state == fits
     assert updates(facts(session)) == [("t1", {"state": fits})]
 
 
@@ -81,7 +81,7 @@ def test_secret_in_the_state_is_refused_and_not_quoted(state: dict[str, Any], wh
         session.update_state("t1", state)
     for secret in ("Q7Q7", "hunter2", "the-one-of"):
         assert secret not in str(raised.value)
-    assert session.standing.state == {}
+    assert session.settings.state == {}
     assert updates(facts(session)) == []
 
 
@@ -92,13 +92,13 @@ def test_restored_session_has_the_state() -> None:
     session.end_turn("t1", "completed")
     user(session, "on")
     session.update_state("t2", {"a": 2})
-    assert restore(HEAD, facts(session), Limits()).standing.state == {"a": 2}
+    assert restore(HEAD, facts(session), Limits()).settings.state == {"a": 2}
 
 
 def test_state_that_is_no_object_in_a_log_of_others_is_passed_over() -> None:
     session = begun()
     session.record("session.updated", {"state": "x", "title": "Sales"})
-    assert (session.standing.state, session.title) == ({}, "Sales")
+    assert (session.settings.state, session.title) == ({}, "Sales")
 
 
 def test_stored_session_has_the_state() -> None:
@@ -106,13 +106,13 @@ def test_stored_session_has_the_state() -> None:
     session.update_state("t1", {"a": [1, None, "x"]})
     session.drain(AT)
     again = decode_state(encode_state(session), HEAD, Rules(), None)
-    assert again.standing.state == {"a": [1, None, "x"]}
+    assert again.settings.state == {"a": [1, None, "x"]}
 
 
 def test_each_branch_has_the_state_of_its_own_turns() -> None:
     """`edits` goes on from what stood before the old version; the old one has its own again."""
     session = new()
-    session.standing.branches = Branches()
+    session.settings.branches = Branches()
     log: list[Fact] = []
     for number, edits in enumerate([None, None, "t2"], 1):
         _submit(session, f"t{number}", edits)
@@ -121,8 +121,8 @@ def test_each_branch_has_the_state_of_its_own_turns() -> None:
         log += facts(session)
     assert [turn for turn, _ in updates(log)] == ["t1", "t2", "t3"]
     for shown, state in [(["t1"], 1), (["t1", "t2"], 2), (["t1", "t3"], 3)]:
-        assert _made_of(log, shown).standing.state == {"turn": state}
-    assert restore(HEAD, log, Limits()).standing.state == {"turn": 3}
+        assert _made_of(log, shown).settings.state == {"turn": state}
+    assert restore(HEAD, log, Limits()).settings.state == {"turn": 3}
 
 
 def _submit(session: Session, turn_id: str, edits: str | None) -> None:
@@ -135,7 +135,7 @@ def _submit(session: Session, turn_id: str, edits: str | None) -> None:
 
 def _made_of(log: list[Fact], shown: list[str]) -> Session:
     session = new()
-    session.standing.begin_plan(shown)
+    session.settings.begin_plan(shown)
     go_on(session, log)
     end_plan(session)
     return session

@@ -26,7 +26,7 @@ from arp.session.effects import Acknowledge, CancelTurn, ResolveQuestion, StartT
 from arp.session.inputs import MAX_QUEUE, receive, submit
 from arp.session.recovery import restore
 from arp.session.session import Session
-from arp.session.standing import Rules
+from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft
@@ -54,11 +54,11 @@ def refused(session: Session, input_type: str, data: dict[str, Any], **more: Any
     """Why an input is refused; nothing has changed and nothing is recorded."""
     session.drain(AT)
     before = copy.deepcopy(
-        (session.screen.canonical(), session.queue, session.seen, session.questions)
+        (session.screen.canonical(), session.queue, session.input_log, session.questions)
     )
     with pytest.raises(ArpError) as error:
         send(session, input_type, data, **more)
-    after = (session.screen.canonical(), session.queue, session.seen, session.questions)
+    after = (session.screen.canonical(), session.queue, session.input_log, session.questions)
     assert after == before
     assert kinds(session) == []
     return error.value
@@ -98,7 +98,7 @@ def test_turn_names_no_trace_until_somebody_wants_one() -> None:
 
 def test_turn_names_its_trace_where_traces_are_wanted() -> None:
     session = new()
-    session.standing.rules = Rules(session.rules.limits, traced=True)
+    session.settings.rules = Rules(session.rules.limits, traced=True)
     user(session, "one")
     user(session, "two")
     told = {fact.turn_id: fact for fact in facts(session) if fact.type == "turn.submitted"}
@@ -124,7 +124,7 @@ def test_turn_is_a_part_of_the_trace_that_asked_for_it(way: str) -> None:
 def test_turn_has_the_trace_of_its_first_fact_until_it_is_over() -> None:
     """Also one that waits in a session that is restored."""
     session, asks = new(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-    session.standing.rules = Rules(session.rules.limits, traced=True)
+    session.settings.rules = Rules(session.rules.limits, traced=True)
     user(session, "one")
     submit(session, Input(input_type="text", data={"text": "two"}), traceparent=asks)
     log = facts(session)
@@ -136,8 +136,8 @@ def test_turn_has_the_trace_of_its_first_fact_until_it_is_over() -> None:
     assert session.trace("t2").caller == read_traceparent(asks)
     session.end_turn("t1", "completed")
     session.end_turn("t2", "completed")
-    assert session.seen.traceparents == {}
-    assert restore(session.head, [*log, *facts(session)], Limits()).seen.traceparents == {}
+    assert session.input_log.traceparents == {}
+    assert restore(session.head, [*log, *facts(session)], Limits()).input_log.traceparents == {}
 
 
 def test_input_without_an_id_is_not_acknowledged() -> None:
@@ -262,7 +262,7 @@ def test_file_that_did_not_come_with_an_input_of_this_session_is_refused(
 
 def test_file_that_came_is_taken() -> None:
     session = new()
-    session.seen.remember_files(["abc"])
+    session.input_log.remember_files(["abc"])
     assert send(session, "file", {"files": [FILE], "text": "look"}) == [StartTurn("t1")]
 
 

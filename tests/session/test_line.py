@@ -15,7 +15,7 @@ from arp.session.branching import check_turning
 from arp.session.effects import Acknowledge, StartTurn
 from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
-from arp.session.standing import Rules
+from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.view.profile import profile_of
 from tests.session.conversation import AT, begun, facts, new, send, user, watched
@@ -125,7 +125,7 @@ def test_line_that_waits_can_be_put_in_order_changed_and_taken_out() -> None:
     }
     session.end_turn("t4", "cancelled")
     session.end_turn("t3", "cancelled")
-    assert session.standing.paused is False
+    assert session.settings.paused is False
     assert user(session, "five") == [StartTurn("t5")]
 
 

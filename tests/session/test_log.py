@@ -18,7 +18,7 @@ TURN = {"thread_id": "main", "turn_id": "t1"}
 
 def log(screen: Screen | None = None) -> Log:
     out = Log("arp", "s", screen or Screen(), known_shapes())
-    out.speech.begin_turn("t1")
+    out.assembler.begin_turn("t1")
     return out
 
 

@@ -68,7 +68,7 @@ def test_replaying_the_log_rebuilds_the_session(program: Program) -> None:
 
 def facts_of(session: Session) -> list[object]:
     questions = list(session.questions.items())
-    rest = [session.running, session.queue, session.seen, session.seen.files]
+    rest = [session.running, session.queue, session.input_log, session.input_log.files]
     return [*rest, session.sequence, questions]
 
 

@@ -119,32 +119,32 @@ def test_inputs_that_were_seen_are_not_taken_twice() -> None:
     send(one.session, "action", turn, source_component="tabs", id="i3")
     send(one.session, "action", {"action": "arp.cancel"}, id="i4")
     send(one.session, "text", {"text": "without an id"})
-    assert one.restored.seen == {"i1": "t1", "i2": "t1", "i3": None, "i4": "t1"}
+    assert one.restored.input_log == {"i1": "t1", "i2": "t1", "i3": None, "i4": "t1"}
     assert user(one.restored, "hi", "i1") == [Acknowledge("i1", "t1")]
 
 
 def test_files_that_came_may_still_be_named() -> None:
     one = Recorded()
-    one.session.seen.remember_files(["abc"])
+    one.session.input_log.remember_files(["abc"])
     send(one.session, "file", {"files": [FILE], "text": "look"})
-    assert one.restored.seen.files == {"abc": None}
+    assert one.restored.input_log.files == {"abc": None}
 
 
 def test_files_that_the_agent_kept_may_still_be_named() -> None:
     one = talk()
     one.session.in_turn("output.spilled", "t1", {"file": FILE}, output_ref="abc")
-    assert one.restored.seen.files == {"abc": None}
+    assert one.restored.input_log.files == {"abc": None}
 
 
 def test_what_a_tool_wrote_is_no_file_that_inputs_may_name() -> None:
     one = talk()
     one.session.in_turn("output.spilled", "t1", {"sha256": "abc", "bytes": 3}, output_ref="abc")
-    assert one.restored.seen.files == {}
+    assert one.restored.input_log.files == {}
 
 
 def test_files_that_came_in_a_form_may_still_be_named() -> None:
     one = talk()
-    one.session.seen.remember_files(["abc"])
+    one.session.input_log.remember_files(["abc"])
     asked = form()
     asked.props["fields"] = [
         {"name": "f", "label": "File", "field_type": "file"},
@@ -153,7 +153,7 @@ def test_files_that_came_in_a_form_may_still_be_named() -> None:
     one.session.ask("t1", asked)
     fields = {"f": FILE, "n": "a sha256"}
     send(one.session, "form_submit", {"fields": fields}, source_component="q", id="i2")
-    assert one.restored.seen.files == {"abc": None}
+    assert one.restored.input_log.files == {"abc": None}
 
 
 def test_screen_comes_back() -> None:
@@ -304,7 +304,7 @@ def test_what_was_exported_is_a_file_of_the_session_after_a_restart() -> None:
     payload = {"kind": "evidence", "state": "exported"}
     log.session.record("evidence.changed", payload, evidence_id="e-1", output_ref="a" * 64)
     log.session.record("evidence.changed", {**payload, "state": "unsupported"}, evidence_id="e-2")
-    assert list(log.restored.seen.files) == ["a" * 64]
+    assert list(log.restored.input_log.files) == ["a" * 64]
 
 
 def test_sealed_session_shows_why_its_turns_went_no_further_and_records_nothing() -> None:

@@ -227,15 +227,15 @@ def test_what_a_person_types_is_redacted_in_facts_and_kept_for_the_turn() -> Non
     }
     assert types(read)[:2] == ["turn.submitted", "output.redacted"]
     assert session.title == f"use {HIDDEN}"
-    assert session.seen.typed == {"t1": {"text": f"use {TOKEN}"}}
+    assert session.input_log.typed == {"t1": {"text": f"use {TOKEN}"}}
     without_secret(session, read)
     session.end_turn("t1", "completed")
-    assert session.seen.typed == {}
+    assert session.input_log.typed == {}
 
 
 def test_an_input_without_secrets_is_kept_once() -> None:
     session = begun()
-    assert session.seen.typed == {}
+    assert session.input_log.typed == {}
 
 
 def test_an_answer_goes_whole_to_the_agent_and_redacted_to_everyone() -> None:

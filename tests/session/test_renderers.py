@@ -27,8 +27,8 @@ def test_queued_turn_knows_its_renderer_when_the_session_comes_back_from_the_log
     session.end_turn("t1", "completed")
     facts = [decode(fact) for fact in session.drain("2026-01-02T03:04:05.000000Z").facts]
     back = restore(HEAD, facts, Limits())
-    assert back.seen.renderers == {"t2": SWISS}
-    assert session.seen.renderers == {"t2": SWISS}
+    assert back.input_log.renderers == {"t2": SWISS}
+    assert session.input_log.renderers == {"t2": SWISS}
 
 
 def test_renderer_that_said_nothing_adds_nothing_to_the_ledger() -> None:

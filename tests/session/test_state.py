@@ -17,7 +17,7 @@ from arp.session import state as state_module
 from arp.session import window
 from arp.session.recovery import go_on, recover, restore
 from arp.session.session import Head, Session
-from arp.session.standing import Rules
+from arp.session.session_settings import Rules
 from arp.session.state import UnreadableState, decode_state, encode_state
 from arp.surface.change import RenderChange
 from tests.session.conversation import AT, confirm, facts, new, send, text, user, watched
@@ -61,7 +61,7 @@ def shown(session: Session) -> list[object]:
     """What everyone can see of a session, by whatever renderer they come."""
     told = [fresh(session, profile) for profile in PROFILES.values()]
     questions = list(session.questions.items())
-    rest = [session.queue, questions, session.seen, session.threads.kept]
+    rest = [session.queue, questions, session.input_log, session.threads.kept]
     return [state(session.screen), told, session.running, *rest]
 
 
@@ -201,7 +201,7 @@ def test_open_question_of_a_state_is_answered() -> None:
     question = session.ask("t1", confirm(), "side")
     again = decode_state(encode_state(session), Head("s", "e"), Rules(), None)
     assert again.questions == {("side", "q"): question}
-    assert again.seen == {"i1": "t1"}
+    assert again.input_log == {"i1": "t1"}
     send(again, "action", {"action": "confirm"}, source_component="q", surface="side")
     assert again.questions == {}
 
@@ -209,7 +209,7 @@ def test_open_question_of_a_state_is_answered() -> None:
 def test_what_was_typed_beside_the_ledger_is_not_in_it() -> None:
     session = new()
     user(session, "password=hunter2hunter2")
-    assert session.seen.typed
+    assert session.input_log.typed
     assert b"hunter2" not in encode_state(session)
 
 

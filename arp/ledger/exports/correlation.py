@@ -24,7 +24,7 @@ MOST_IDS: Final = 1000
 """Of one kind that are listed."""
 
 
-class Spine:
+class CorrelationIds:
     """Gathers the ids of the facts that are exported."""
 
     def __init__(self) -> None:

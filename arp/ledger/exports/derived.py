@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.correlation import CorrelationIds
 from arp.ledger.exports.gaps import Gaps
 from arp.ledger.exports.manifest import Gap, Output, Scope
 from arp.ledger.exports.scope import ALL, Bounds, is_of
@@ -61,7 +61,7 @@ class Derived:
     ) -> None:
         self.scope = scope
         self.model = ReadModel.behind(session_id, bounds.first - 1)
-        self.spine = Spine()
+        self.spine = CorrelationIds()
         self.sha256_of: dict[str, str] = {}
         """Large outputs by name → the SHA-256 that the facts tell of them."""
         self._turns = bounds.turns

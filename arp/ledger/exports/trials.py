@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from arp.ledger.benchmark_names import renamed
-from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.correlation import CorrelationIds
 from arp.ledger.exports.derived import readable
 from arp.ledger.exports.manifest import FACTS
 from arp.ledger.exports.trajectory import TRAJECTORY, VERSION
@@ -160,7 +160,7 @@ class TrialPart:
     def __init__(self, trial_id: str) -> None:
         self._id = trial_id
         self._book = TrialBook()
-        self._spine = Spine()
+        self._spine = CorrelationIds()
         self._events: list[JsonObject] = []
         self._measured = Measured()
 

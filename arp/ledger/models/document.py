@@ -162,7 +162,7 @@ def _is_of(entry: Any, thread: Thread) -> bool:
 def thread_status(state: State, thread: Thread, now: str | None) -> str:
     """Return where a thread stands.
 
-    It runs or is blocked while a turn is active; else turns wait in line; else what
+    It runs or is blocked while a turn is active; else turns are queued; else what
     `thread.updated` said since the last turn counts, or how that turn ended. A thread that never
     had a turn is idle.
     """
@@ -201,7 +201,7 @@ def _turn(state: State, turn: Turn, requests: list[Request]) -> JsonObject:
 
 
 def _queued(thread: Thread) -> list[JsonObject]:
-    """Return the turns in line, in order."""
+    """Return the queued turns, in order."""
     line: list[JsonObject] = []
     for position, turn_id in enumerate(thread.queue, 1):
         turn = thread.turns.get(turn_id)

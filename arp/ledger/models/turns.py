@@ -1,7 +1,7 @@
-"""Threads and their turns: what runs, what waits in line, how the last one ended.
+"""Threads and their turns: what runs, what is queued, how the last one ended.
 
 Theory of operation. A turn is *open* from its submission to its end. Which one runs, and the order
-of those in line, follow from `turn.*` alone; `queue.changed` then says the order again, and is
+of those in the queue, follow from `turn.*` alone; `queue.changed` then says the order again, and is
 believed. Whether a running turn is blocked is not here: that depends on what it waits for
 (`requests`), and is put together in `document`.
 """
@@ -23,7 +23,7 @@ MOST_TURNS: Final = 50
 """Ended turns that are kept: the recent window."""
 
 MOST_WAITING: Final = 200
-"""Turns in line: twice what a session takes, since others write facts too."""
+"""Queued turns: twice what a session takes, since others write facts too."""
 
 MOST_THREADS: Final = 20
 
@@ -139,7 +139,7 @@ def _session(threads: Threads, fact: Fact) -> None:
 
 
 def _queue(threads: Threads, fact: Fact) -> None:
-    """Return each thread what it has in the line, which is one for all of them.
+    """Give each thread its part of the queue, which is one for all of them.
 
     A turn that no thread knows belongs to the one that the fact names.
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from arp.ledger.exports.correlation import Spine
+from arp.ledger.exports.correlation import CorrelationIds
 from arp.ledger.exports.evidence import Evidence
 from arp.ledger.exports.manifest import Gap, Output, Scope
 from arp.ledger.exports.scope import Bounds
@@ -256,7 +256,7 @@ def test_others_may_make_further_parts_of_the_facts_of_the_scope() -> None:
 
 
 def test_of_several_runtimes_that_wrote_a_session_the_newest_names_it() -> None:
-    spine = Spine()
+    spine = CorrelationIds()
     for fact, name in zip(story().facts, ("arp", "arp-1", "arp"), strict=False):
         spine.take(msgspec.structs.replace(fact, runtime_id=name))
     assert spine.document()["runtimeIds"] == ["arp", "arp-1"]

@@ -341,7 +341,7 @@ export interface TurnMessage {
   position?: number | null;
   /** Why it waits, if a tool wants leave. */
   permission?: Permission | null;
-  /** Of one in line: the line waits until somebody lets it go on. */
+  /** Of a queued one: the queue is paused until somebody resumes it. */
   paused?: boolean;
 }
 

@@ -9,24 +9,24 @@ from arp.protocol.patch import Remove
 from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
 from arp.session.recorded import SAYING, THINKING, Cursor, Text
-from arp.session.speech import Speech
+from arp.session.text_assembler import TextAssembler
 from tests.session.conversation import text
 
 
 class Speaker:
-    """A speech on a screen, with facts numbered as a log numbers them."""
+    """A text assembler on a screen, with facts numbered as a log numbers them."""
 
     def __init__(self) -> None:
         self.screen = Screen()
-        self.speech = Speech(self.screen, known_shapes())
-        self.speech.begin_turn("t1")
+        self.assembler = TextAssembler(self.screen, known_shapes())
+        self.assembler.begin_turn("t1")
         self.sequence = 0
 
     def say(self, words: str, kind: str = SAYING, turn: str = "t1") -> Text:
         self.sequence += 1
-        spoken = self.speech.open = Text(self.sequence, kind, turn, "s")
+        spoken = self.assembler.open = Text(self.sequence, kind, turn, "s")
         spoken.chunks.append(words)
-        self.speech.close()
+        self.assembler.close()
         return spoken
 
     def show(self, component_id: str) -> None:
@@ -34,10 +34,10 @@ class Speaker:
         render = Render(session_id="s", turn_id="t1", components=[text(component_id)])
         self.screen.apply(render, self.sequence)
         self.screen.apply(Commit(session_id="s", turn_id="t1"), self.sequence)
-        self.speech.is_last = False
+        self.assembler.is_last = False
 
     def cursor(self) -> Cursor:
-        return self.speech.cursor(self.sequence)
+        return self.assembler.cursor(self.sequence)
 
     def output(self, turn: str = "t1") -> list[Any]:
         return [part.props["content"] for part in self.screen.output(turn)]
@@ -76,9 +76,9 @@ def test_component_ends_the_part() -> None:
 def test_what_was_recorded_elsewhere_does_not_end_the_part() -> None:
     speaker = Speaker()
     speaker.say("a")
-    speaker.speech.is_last = False
+    speaker.assembler.is_last = False
     assert speaker.cursor() == Cursor(1, "t1/1", 1, "t1", 0)
-    speaker.speech.is_last = False
+    speaker.assembler.is_last = False
     assert speaker.say("b").part == "t1/1"
 
 
@@ -92,7 +92,7 @@ def test_part_that_is_last_again_is_counted_whole() -> None:
     tree.begin(9)
     tree.patch(Remove("c"))
     tree.keep()
-    speaker.speech.is_last = False
+    speaker.assembler.is_last = False
     assert speaker.say("two").part == "t1/1"
     assert speaker.cursor().characters == 7
 
@@ -104,7 +104,7 @@ def test_part_of_a_surface_that_was_emptied_is_over() -> None:
     tree.begin(9)
     tree.clear()
     tree.keep()
-    speaker.speech.is_last = False
+    speaker.assembler.is_last = False
     assert speaker.cursor() == Cursor(1, None, 0, "t1", 0)
     speaker.say("b")
     assert speaker.output() == ["b"]
@@ -140,12 +140,12 @@ def test_new_turn_begins_with_nothing_said() -> None:
     speaker = Speaker()
     speaker.say("a")
     speaker.say("hm", THINKING)
-    speaker.speech.begin_turn("t2")
+    speaker.assembler.begin_turn("t2")
     assert speaker.cursor() == Cursor(2, None, 0, "t2", 0)
 
 
 def test_closing_nothing_changes_nothing() -> None:
     speaker = Speaker()
-    speaker.speech.close()
+    speaker.assembler.close()
     assert speaker.cursor() == Cursor(0, None, 0, "t1", 0)
     assert speaker.screen.turns == {}

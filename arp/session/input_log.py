@@ -19,7 +19,7 @@ REMEMBERED = 4096
 all renderers of a session send while one of them looks for a lost connection."""
 
 
-class Seen(dict[str, str | None]):
+class InputLog(dict[str, str | None]):
     """What came in before: the turn of each of the newest inputs that had an id."""
 
     __slots__ = ("files", "renderers", "traceparents", "typed")

@@ -16,7 +16,7 @@ from arp.session.growing import end_of
 from arp.session.recorded import THINKING, Cursor, Text
 
 
-class Speech:
+class TextAssembler:
     """The text side of one session."""
 
     __slots__ = (

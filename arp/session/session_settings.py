@@ -37,7 +37,7 @@ class Grant(Struct, frozen=True):
     """Which would have a person asked otherwise."""
 
 
-class Standing:
+class SessionSettings:
     """Follows the facts that say how a session stands besides its turns and surfaces."""
 
     __slots__ = ("branches", "grants", "paused", "pinned", "plan", "rules", "state", "title")
@@ -50,7 +50,7 @@ class Standing:
         self.state: JsonObject = {}
         """What the agent keeps, on the branch that shows; replaced, never changed."""
         self.paused = False
-        """The line waits since a turn failed, until somebody lets it go on."""
+        """The queue is paused since a turn failed, until somebody resumes it."""
         self.grants: set[Grant] = set()
         self.branches: Branches | None = None
         """The turns of all branches; `None` while there is one."""

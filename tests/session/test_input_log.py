@@ -10,9 +10,9 @@ from arp.ledger.fact import decode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.session.effects import Acknowledge
+from arp.session.input_log import REMEMBERED, InputLog, files_named
 from arp.session.inputs import receive
 from arp.session.recovery import restore
-from arp.session.seen import REMEMBERED, Seen, files_named
 from arp.session.session import Head, Session
 from arp.surface.draft_answer import understand_draft
 
@@ -21,7 +21,7 @@ HEAD = Head("s", "epoch")
 
 
 def test_the_oldest_of_too_many_is_forgotten() -> None:
-    seen = Seen()
+    seen = InputLog()
     for number in range(REMEMBERED + 2):
         seen.remember(f"i{number}", f"t{number}")
     assert len(seen) == REMEMBERED == 4096
@@ -30,7 +30,7 @@ def test_the_oldest_of_too_many_is_forgotten() -> None:
 
 
 def test_file_that_comes_again_is_the_newest() -> None:
-    seen = Seen()
+    seen = InputLog()
     seen.remember_files(["first", "second"])
     seen.remember_files(f"f{number}" for number in range(REMEMBERED - 2))
     seen.remember_files(["first", "one more"])

@@ -12,7 +12,7 @@ MAX_USAGE_BYTES = 4 << 10
 """As JSON; a few numbers and a name are a hundredth of it."""
 
 
-class Tally:
+class TurnCounters:
     """The counters of one turn."""
 
     __slots__ = ("_components", "_tools", "usage")

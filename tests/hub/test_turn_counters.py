@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arp import Turn
-from arp.hub.tally import Tally
+from arp.hub.turn_counters import TurnCounters
 from arp.protocol.errors import ResourceLimit
 from tests.hub.rig import Renderer, played, running
 
@@ -64,18 +64,18 @@ async def test_usage_is_there_for_who_comes_later() -> None:
 
 def test_too_much_usage_is_refused_and_changes_nothing() -> None:
     """It goes out with a commit."""
-    tally = Tally()
-    tally.add({"tokens": 1})
+    counters = TurnCounters()
+    counters.add({"tokens": 1})
     with pytest.raises(ResourceLimit, match="usage: 5022 bytes; at most 4096"):
-        tally.add({"note": "x" * 5000})
+        counters.add({"note": "x" * 5000})
     with pytest.raises(TypeError):
-        tally.add({"note": object()})
-    assert tally.usage == {"tokens": 1}
+        counters.add({"note": object()})
+    assert counters.usage == {"tokens": 1}
 
 
 def test_number_after_a_text_and_a_truth_value_take_the_place_of_it() -> None:
     """Only numbers add up."""
-    tally = Tally()
-    tally.add({"a": "one", "b": True, "c": 1})
-    tally.add({"a": 2, "b": 3, "c": 1.5})
-    assert tally.usage == {"a": 2, "b": 3, "c": 2.5}
+    counters = TurnCounters()
+    counters.add({"a": "one", "b": True, "c": 1})
+    counters.add({"a": 2, "b": 3, "c": 1.5})
+    assert counters.usage == {"a": 2, "b": 3, "c": 2.5}
