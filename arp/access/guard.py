@@ -170,7 +170,7 @@ class Guard:
             if not isinstance(answer, str):
                 raise TypeError(f"it gave {type(answer).__name__}, not a User, a name or None")
         except Exception:
-            # Whatever it was: who cannot be told apart does not come in.
+            # Whatever a hook raises: without an answer nobody comes in.
             logger.exception("the authenticate hook failed")
             return None
         return Principal(str.__str__(answer))  # of a subclass, what it holds

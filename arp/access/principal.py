@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -39,6 +40,8 @@ class User(Struct, frozen=True):
         force_setattr(self, "roles", tuple(_text("roles", role) for role in self.roles))
         if not isinstance(self.claims, Mapping):
             raise TypeError(f"User.claims: expected a mapping, got {type(self.claims).__name__}")
+        # One user is shown to many turns: what one of them writes must not reach another.
+        force_setattr(self, "claims", MappingProxyType(dict(self.claims)))
 
 
 class Principal(Struct, frozen=True):

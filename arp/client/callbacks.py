@@ -18,6 +18,8 @@ from arp.protocol.messages import (
     ErrorMessage,
     Render,
     ToolEnd,
+    ToolProgress,
+    ToolProgressPayload,
     ToolStart,
 )
 
@@ -40,8 +42,10 @@ class Callbacks(Struct, frozen=True):
     """Text of the answer, as it comes; not what the agent thinks."""
     on_tool_start: Callable[[str, str], None] | None = None
     """A tool's name, and its arguments as a JSON string."""
+    on_tool_progress: Callable[[ToolProgressPayload], None] | None = None
+    """How far a tool is: `call_id`, `text`, `done`, `total`."""
     on_tool_end: Callable[[str, bool], None] | None = None
-    """A tool's name, and whether it worked."""
+    """A tool's name, and whether it worked; what it returned stands on the client's `screen`."""
     on_render: Callable[[str | None, str, JsonObject], None] | None = None
     """The tool that shows it (or `None`), the component's type, its props; with the commit."""
     on_error: Callable[[ErrorPayload], None] | None = None
@@ -88,6 +92,8 @@ class Caller:
                     self._call(self._callbacks.on_delta, payload.delta)
             case ToolStart(payload=start):
                 self._call(self._callbacks.on_tool_start, start.tool, start.args)
+            case ToolProgress(payload=progress):
+                self._call(self._callbacks.on_tool_progress, progress)
             case ToolEnd(payload=end):
                 self._call(self._callbacks.on_tool_end, end.tool, end.ok)
             case Render():

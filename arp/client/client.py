@@ -183,7 +183,7 @@ class ArpClient:
     async def send_action(
         self, action: str, payload: Json = None, *, source: str | None = None, surface: str = "main"
     ) -> str:
-        """Does an action of the component `source`."""
+        """Do an action of the component `source`."""
         data = {"action": action} if payload is None else {"action": action, "payload": payload}
         return await self.send_input("action", data, source=source, surface=surface)
 

@@ -116,7 +116,7 @@ def check_input(message: Input, most_bytes: int) -> None:
 
 
 def most_bytes(agent: AgentHello | None, limit: str) -> int:
-    """Return a limit of the agent side; the protocol's own where it has told none."""
+    """Return a limit of the agent side; the protocol's own where it sent none."""
     own: int = getattr(_LIMITS, limit)
     told = agent.capabilities.limits.get(limit) if agent is not None else None
     return told if isinstance(told, int) and told > 0 else own

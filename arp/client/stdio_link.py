@@ -84,7 +84,7 @@ class StdioLink:
 
 
 async def open_stdio(address: Address, hello: bytes, grace_s: float = GRACE_S) -> StdioLink:
-    """Return a child that was started and told `hello`.
+    """Start a child, send it `hello`, and return it.
 
     Raises:
         LinkLost: There is no such program, or it ended at once.

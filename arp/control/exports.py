@@ -331,7 +331,7 @@ class Exports:
             target,
             export.spine,
             pack.sha256,
-            [gap.told for gap in pack.manifest.gaps],
+            [gap.sentence for gap in pack.manifest.gaps],
             await asyncio.to_thread(_verified, target),
             pack.manifest,
         )

@@ -82,7 +82,7 @@ class ReviewExport:
     @property
     def gaps(self) -> list[str]:
         """The known gaps that apply."""
-        return [gap.told for gap in self._evidence.gaps()]
+        return [gap.sentence for gap in self._evidence.gaps()]
 
     def take(self, page: Sequence[tuple[int, bytes]]) -> None:
         """Take the next facts."""

@@ -170,7 +170,7 @@ class History:
         return self._states.new(head) if shown is None else self._states.planned(head, shown)
 
     async def times(self, session_id: str, turns: Iterable[PastTurn]) -> dict[int, tuple[str, str]]:
-        """Return when turns began and when something of them was told last, by their numbers.
+        """Return when turns began and when they last changed, by their numbers.
 
         Of what is not durable yet, and of the end of a turn that goes on, the time is empty.
 
@@ -179,7 +179,7 @@ class History:
         """
         places = {one.number: _places(one) for one in turns}
         wanted = sorted({place for pair in places.values() for place in pair if place})
-        told: dict[int, str] = {0: ""}
+        times: dict[int, str] = {0: ""}
         while wanted:
             chunk = await self._store.read(session_id, wanted[0] - 1, PAGE)
             if not chunk:
@@ -187,16 +187,16 @@ class History:
             first, last = chunk[0][0], chunk[-1][0]
             for place in wanted:
                 if place <= last:
-                    told[place] = _timed_decoder.decode(chunk[place - first][1]).timestamp
+                    times[place] = _timed_decoder.decode(chunk[place - first][1]).timestamp
             wanted = [place for place in wanted if place > last]
         return {
-            number: (told.get(began, ""), told.get(ended, ""))
+            number: (times.get(began, ""), times.get(ended, ""))
             for number, (began, ended) in places.items()
         }
 
 
 def _places(past: PastTurn) -> tuple[int, int]:
-    """Return the sequences of a turn's first fact and of the last that told of it; 0 = none."""
+    """Return the sequences of a turn's first fact and of the last that changed it; 0 = none."""
     inputs = past.turn.inputs
     return (inputs[0].seq or 0) if inputs else 0, past.turn.seq
 

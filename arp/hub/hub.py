@@ -605,7 +605,7 @@ class Hub:
     def carry_out(
         self, live: LiveSession, effects: Sequence[Effect], reply: Reply | None = None
     ) -> None:
-        """Does what a session asks for, when what it recorded is durable."""
+        """Carry out what a session asks for, when what it recorded is durable."""
         live.mark()
         for effect in effects:
             live.after_write(lambda effect=effect: self._do(live, effect, reply))  # type: ignore[misc]

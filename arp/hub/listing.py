@@ -75,7 +75,7 @@ class Listing:
     # -- who wants to know -----------------------------------------------------------------------
 
     def listen(self, owner: str, listener: Changed) -> Callable[[], None]:
-        """Tells a listener of an owner's rows when they change; return what ends it."""
+        """Call a listener when rows of an owner change; return what ends that."""
         mine = self._listeners.setdefault(owner, {})
         mine[id(listener)] = listener
 
@@ -87,11 +87,11 @@ class Listing:
         return stop
 
     def changed(self, meta: SessionMeta) -> None:
-        """Tells of a row that is durable now."""
+        """Announce a row that is durable now."""
         self._tell(meta.owner, meta)
 
     def removed(self, owner: str, session_id: str) -> None:
-        """Tells of a session that is gone."""
+        """Announce that a session is gone."""
         self._tell(owner, session_id)
 
     def _tell(self, owner: str, what: SessionMeta | str) -> None:

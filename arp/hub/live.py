@@ -159,7 +159,7 @@ class LiveSession:
             self._mark(self)
 
     def after_write(self, action: Action) -> None:
-        """Does something when all that is recorded so far is durable."""
+        """Call something when all that is recorded so far is durable."""
         self._actions.append(action)
         self.mark()
 

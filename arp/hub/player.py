@@ -56,7 +56,7 @@ class Player:
         live.session.settings.rules = Rules(live.session.rules.limits, "reject")
 
     async def play(self, facts: Iterable[Fact], speed: float) -> None:
-        """Plays facts, in order, and returns when the last one is shown.
+        """Play facts, in order, and return when the last one is shown.
 
         Args:
             facts: Of one session.

@@ -20,6 +20,9 @@ from arp.session.session_settings import Grant
 if TYPE_CHECKING:
     from arp.record.recorder import Recorder
 
+MAX_COUNT = 2**53 - 1
+"""Of `done` and `total`: what every renderer can count, in JavaScript too."""
+
 Ask: TypeAlias = Callable[[Component, About], Awaitable[Json]]
 """Asks whoever is there."""
 
@@ -60,6 +63,8 @@ class ToolCall:
         self._ask = ask
         self._result: JsonObject = {}
         self._whole: str | None = None
+        self._output_ref: str | None = None
+        """Where the whole result is kept, if it is longer than a preview."""
         self._began = time.monotonic()
 
     def progress(
@@ -74,16 +79,16 @@ class ToolCall:
 
         Raises:
             TypeError: `done` or `total` is no whole number.
-            ValueError: One of them is below 0, or `done` is more than `total`.
+            ValueError: One of them is below 0 or above `MAX_COUNT`, or `done` is more than `total`.
         """
-        told: JsonObject = {"text": well_formed(text)}
+        payload: JsonObject = {"text": well_formed(text)}
         if done is not None:
-            told["done"] = _count(done, "done")
+            payload["done"] = _count(done, "done")
         if total is not None:
-            told["total"] = _count(total, "total")
+            payload["total"] = _count(total, "total")
         if done is not None and total is not None and done > total:
             raise ValueError(f"done: {done} is more than the total of {total}")
-        self._record("tool.progress", told)
+        self._record("tool.progress", payload)
         self._changed()
 
     def result(self, value: Json) -> None:
@@ -107,7 +112,7 @@ class ToolCall:
         Args:
             title: What is asked.
             rule: The rule that wants a person asked.
-            reason: Why leave is needed, for the ledger.
+            reason: Why permission is needed, for the ledger.
             props: Of the `confirm` that asks.
 
         Returns:
@@ -163,9 +168,7 @@ class ToolCall:
             return
         kept = await self.record.keep(whole)
         self._result = {"preview": kept.preview, "characters": len(whole)}
-        if kept.output_ref is not None:
-            self._ids["output_ref"] = kept.output_ref
-            self._session.input_log.remember_files([kept.output_ref])
+        self._output_ref = kept.output_ref
 
     def fail(self, message: str) -> NoReturn:
         """End the tool as failed, and show why.
@@ -179,19 +182,25 @@ class ToolCall:
         raise ToolFailed(well_formed(message))
 
     def start(self, args: Json) -> None:
-        """Tells everyone that the tool begins."""
+        """Show everyone that the tool begins."""
         self._record("tool.started", {"tool": self.name})
         self._record("tool.args", {"tool": self.name, "args": _as_json(args)})
 
     def end(self, error: str | None = None) -> None:
-        """Tells everyone that it is done."""
-        told: JsonObject = {"tool": self.name}
-        told |= self._result if error is None else {"error": well_formed(error)}
-        told["durationMs"] = round((time.monotonic() - self._began) * 1000)
-        self._record("tool.result" if error is None else "tool.failed", told)
+        """Show everyone that it is done, or failed."""
+        took = {"durationMs": round((time.monotonic() - self._began) * 1000)}
+        if error is not None:
+            failure = {"tool": self.name, "error": well_formed(error)}
+            self._record("tool.failed", {**failure, **took})
+            return
+        ref = self._output_ref
+        self._record("tool.result", {"tool": self.name, **self._result, **took}, output_ref=ref)
+        if ref is not None:  # as when the session is made again from its facts
+            self._session.input_log.remember_files([ref])
 
-    def _record(self, type_name: str, payload: JsonObject) -> None:
-        self._session.in_turn(type_name, self._turn_id, payload, **self._ids)
+    def _record(self, type_name: str, payload: JsonObject, **ids: Json) -> None:
+        named = {**self._ids, **{name: value for name, value in ids.items() if value is not None}}
+        self._session.in_turn(type_name, self._turn_id, payload, **named)
 
 
 def _as_json(args: Json) -> str:
@@ -216,8 +225,8 @@ def _count(number: int, name: str) -> int:
     """Return a count as a plain `int`."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")
-    if number < 0:
-        raise ValueError(f"{name}: expected 0 or more, got {number}")
+    if not 0 <= number <= MAX_COUNT:
+        raise ValueError(f"{name}: expected a number from 0 to {MAX_COUNT}")
     return int(number)
 
 

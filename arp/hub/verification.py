@@ -120,7 +120,7 @@ class Verifier:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    def told(self, owner: str | None) -> Verification:
+    def report(self, owner: str | None) -> Verification:
         """Give what is known so far; the broken sessions by name to their owner alone."""
         named = [
             BrokenSession(session_id, found.sequence, found.through, found.reason)

@@ -54,7 +54,7 @@ class _Monitoring:
             return json_response({"status": "not ready", "error": reason}, 503)
         hub.verifier.begin()
         principal = request.scope["arp"].principal
-        found = hub.verifier.told(principal.name if principal is not None else None)
+        found = hub.verifier.report(principal.name if principal is not None else None)
         return json_response({"status": "ready", "verification": found})
 
     async def metrics(self, _: Request) -> Response:

@@ -185,7 +185,7 @@ class Log:
             self._look(spoken)
 
     def _look(self, spoken: Text) -> None:
-        """Does what follows when a text that was just closed was looked through."""
+        """Go on when a text that was just closed was looked through."""
         assembler, stream = self.assembler, self.assembler.stream
         assert stream is not None
         if not spoken.text:  # all of it is held: it has no place in the log yet

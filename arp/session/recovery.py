@@ -49,7 +49,7 @@ def restore(
     policy: Policy = "queue",
     redactor: Redactor | None = None,
 ) -> Session:
-    """Rebuilds a session from all of its facts, in order, and leaves it as the log does.
+    """Rebuild a session from all of its facts, in order, and leave it as the log does.
 
     Args:
         head: As it was made.

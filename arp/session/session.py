@@ -299,7 +299,7 @@ class Session:
             watcher.committed(commit)
 
     def before_end(self, turn_id: str, action: Callable[[], None]) -> None:
-        """Does something before a turn ends, while it may still record."""
+        """Call something before a turn ends, while it may still record."""
         self._ending.append((turn_id, action))
 
     def show_held(self, turn_id: str) -> None:

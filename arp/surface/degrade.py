@@ -89,7 +89,7 @@ def as_one_text(component: Component, max_table_rows: int | None = None) -> Comp
 
 
 def how_shown(component: Component, profile: Supported) -> dict[str, str]:
-    """Tells as which type each component of a tree is shown.
+    """Return as which type each component of a tree is shown.
 
     Returns:
         By id: its own type where it is native, the type that it was degraded to, or `children` for

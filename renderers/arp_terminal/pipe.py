@@ -45,7 +45,7 @@ def run(
 
 
 def draw(stream: Iterable[str | bytes], out: TextIO, errors: TextIO, options: Options) -> int:
-    """Does what `run` does, to the given streams."""
+    """Do what `run` does, to the given streams."""
     screen = Screen()
     transcript = Transcript(screen, hold=False)
     scroll = Scroll(transcript, options)

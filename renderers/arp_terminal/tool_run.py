@@ -25,6 +25,12 @@ INDENT = 2
 INLINE_CHARACTERS = 100
 """Arguments up to this length stand behind the tool's name, others below it."""
 
+LAID_OUT_CHARACTERS = 20_000
+"""Arguments or a result of more are not laid out: each frame of the spinner draws them again."""
+
+MOST_ARGUMENTS = 20
+"""Arguments that are shown, a line or several for each."""
+
 ARGUMENT_LINES = 12
 """Lines of one argument that are shown."""
 
@@ -53,8 +59,10 @@ def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableTy
     arguments = _arguments(run.args)
     inline = ", ".join(f"{name}: {value}" if name else value for name, value in arguments)
     if "\n" in inline or len(inline) > INLINE_CHARACTERS:
-        for name, value in arguments:
+        for name, value in arguments[:MOST_ARGUMENTS]:
             below += _argument(name, value, width, options)
+        if len(arguments) > MOST_ARGUMENTS:
+            below += _dimmed([f"… {len(arguments) - MOST_ARGUMENTS:,} more"], width, options)
     elif inline:
         heading.append(f"  {line(inline)}", style=DIM)
     took = _took(run.duration_ms)
@@ -89,13 +97,15 @@ def _took(duration_ms: int | None) -> str:
 
 def _arguments(args: str) -> list[tuple[str, str]]:
     """Return the names and values of arguments; of what is no object, its text without a name."""
+    if len(args) > LAID_OUT_CHARACTERS:
+        return [("", args[:LAID_OUT_CHARACTERS])]
     try:
         decoded: Json = json.loads(args)
-    except (ValueError, RecursionError):
+        if isinstance(decoded, dict):
+            return [(name, _text(value)) for name, value in decoded.items()]
+        return [] if decoded is None else [("", _text(decoded))]
+    except (ValueError, RecursionError):  # no JSON, or too deep to be read or written
         return [("", args.strip())] if args.strip() else []
-    if isinstance(decoded, dict):
-        return [(name, _text(value)) for name, value in decoded.items()]
-    return [] if decoded is None else [("", _text(decoded))]
 
 
 def _text(value: Json) -> str:
@@ -134,12 +144,13 @@ def _progress(progress: ToolProgressPayload, options: Options) -> Text:
 def _result(run: ToolRun, width: int, options: Options) -> list[RenderableType]:
     if not run.result:
         return []
+    text = run.result[:LAID_OUT_CHARACTERS]
     try:
-        decoded: Json = json.loads(run.result)
+        decoded: Json = json.loads(text)
         # A text that happens to be a JSON string keeps its quotes: the tool returned them.
-        text = run.result if isinstance(decoded, str) else _text(decoded)
-    except (ValueError, RecursionError):
-        text = run.result
+        text = text if isinstance(decoded, str) else _text(decoded)
+    except (ValueError, RecursionError):  # as with arguments
+        pass
     arrow = "→ " if options.unicode else "> "
     shown = _few(lines(text).strip("\n").split("\n"), RESULT_LINES)
     body = stack(_dimmed(shown, width - len(arrow), options))

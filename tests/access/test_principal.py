@@ -27,6 +27,16 @@ def test_names_and_roles_are_plain_texts() -> None:
     assert "admin" in user.roles
 
 
+def test_what_one_turn_does_to_claims_reaches_no_other() -> None:
+    """One user is shown to every turn of a connection."""
+    given = {"team": "north"}
+    user = User("ada", claims=given)
+    with pytest.raises(TypeError):
+        user.claims["team"] = "south"  # type: ignore[index]  # the mistake
+    given["team"] = "south"
+    assert user.claims == {"team": "north"}
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [

@@ -3,13 +3,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import msgspec
 import pytest
 
 from arp.client.callbacks import Callbacks, Caller
 from arp.client.events import Connected, Disconnected, Event
 from arp.protocol.codec import agent_decoder
 from arp.protocol.errors import ErrorPayload
-from arp.protocol.messages import AgentCapabilities
+from arp.protocol.messages import AgentCapabilities, ToolProgressPayload
 from tests.client import agent_messages as say
 from tests.client.agent_messages import Message, encoded
 
@@ -51,6 +52,13 @@ def test_each_message_calls_what_it_is_for() -> None:
         ("on_done",),
         ("on_disconnect",),
     ]
+
+
+def test_progress_of_a_tool_is_handed_on() -> None:
+    caller, calls = recorded()
+    progress = ToolProgressPayload("c1", "reading", 1, 3)
+    caller.hear(event(say.message("tool_progress", 1, payload=msgspec.to_builtins(progress))))
+    assert calls == [("on_tool_progress", progress)]
 
 
 def test_thinking_and_text_of_components_are_not_the_answer() -> None:

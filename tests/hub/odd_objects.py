@@ -146,6 +146,7 @@ OTHERS: Final[list[Callable[[], Any]]] = [
     lambda: True,
     lambda: -1,
     lambda: 2**63,
+    lambda: 2**64,
     lambda: -(2**200),
     lambda: 1.5,
     lambda: math.nan,

@@ -16,6 +16,7 @@ from arp.hub.turn import Turn
 from arp.hub.viewer import Viewer
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
+from arp.protocol.codec import Encoding
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import Input, RendererCapabilities, RendererHello, Resume
 from arp.protocol.renderer_connection import RendererConnection
@@ -149,12 +150,13 @@ class Renderer:
         features: Sequence[str] = FEATURES,
         limits: RendererLimits | None = None,
         owner: str = "",
+        encoding: Encoding = "json",
     ) -> None:
         kinds = dict(components) if isinstance(components, Mapping) else list(components)
         capabilities = RendererCapabilities(kinds, list(features), limits or RendererLimits())
         self.hub = hub
         self.box = Box()
-        self.viewer = Viewer(f"viewer-{id(self)}", self.box, "json")
+        self.viewer = Viewer(f"viewer-{id(self)}", self.box, encoding)
         self.principal = Principal(owner)
         self.workflow = "agent"
         self.hello = RendererHello(capabilities=capabilities, session_id=session_id)

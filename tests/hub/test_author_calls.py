@@ -80,7 +80,12 @@ async def outcome(
         await turn.say("fine")
 
     async with running(agent, store=store) as hub:
-        renderer = await Renderer(hub, features=[*FEATURES, "thinking", "tool-detail"]).join()
+        features = [*FEATURES, "thinking", "tool-detail"]
+        # Not every value of JSON goes into the other encodings; what does not must not get here.
+        others = [Renderer(hub, features=features, encoding=one) for one in ("msgpack", "cbor")]
+        for other in others:
+            await hub.hello(other.viewer, other.hello, other.principal, other.workflow)
+        renderer = await Renderer(hub, features=features).join()
         await renderer.say("throw")
         assert await renderer.ended("t1") == "completed"
         await renderer.say("next")
@@ -94,7 +99,8 @@ async def outcome(
         assert again.screen.canonical() == live.screen.canonical()
         assert renderer.screen.canonical() == live.screen.canonical()
         assert renderer.screen.text("t2") == "fine"
-        assert renderer.box.closed is None
+        assert {one.box.closed for one in (renderer, *others)} == {None}
+        assert {one.viewer.state for one in (renderer, *others)} == {"current"}
     return raised, facts
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from arp import Turn
 from arp.hub.settings import HubSettings
+from arp.protocol.errors import InvalidPatch
 from arp.protocol.json_value import JsonObject
-from arp.protocol.limits import RendererLimits
-from tests.hub.rig import FEATURES, Renderer, played, running
+from arp.protocol.limits import Limits, RendererLimits
+from arp.session.recovery import restore
+from tests.hub.rig import FEATURES, HeldStore, Renderer, played, running, settled
 
 DETAIL = [*FEATURES, "tool-detail"]
 
@@ -136,10 +138,33 @@ async def test_a_tool_that_fails_has_a_duration_and_no_result() -> None:
     assert end == {"tool": "read", "ok": False, "call_id": "t1.1", "error": "KeyError"}
 
 
+async def test_a_kept_result_of_a_tool_that_then_fails_is_no_file_of_the_session() -> None:
+    """As its facts say: made again from them, the session holds the same files."""
+    store = HeldStore()
+
+    async def agent(turn: Turn) -> None:
+        with suppress(InvalidPatch):
+            async with turn.tool("read") as tool:
+                tool.result("x" * 5_000)
+                turn.patch("nobody", "props.content", "?")
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub, features=DETAIL).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        await settled(hub)
+        live = hub.sessions["s"].session
+        again = restore(live.head, await store.facts(), Limits())
+        assert list(live.input_log.files) == list(again.input_log.files) == []
+    assert [one["ok"] for one in ends(renderer)] == [False]
+
+
 @pytest.mark.parametrize(
     ("numbers", "error", "words"),
     [
-        ({"done": -1}, ValueError, "done: expected 0 or more, got -1"),
+        ({"done": -1}, ValueError, "done: expected a number from 0 to 9007199254740991"),
+        ({"done": 2**53}, ValueError, "done: expected a number from 0 to 9007199254740991"),
+        ({"total": 10**400}, ValueError, "total: expected a number from 0 to 9007199254740991"),
         ({"done": 1.5}, TypeError, "done: expected a whole number, got float"),
         ({"total": "3"}, TypeError, "total: expected a whole number, got str"),
         ({"done": True}, TypeError, "done: expected a whole number, got bool"),

@@ -42,7 +42,7 @@ async def path(tmp_path: Path) -> Path:
 
 async def over(verifier: Verifier) -> None:
     verifier.begin()
-    await becomes(lambda: verifier.told("ann").state in ("done", "stopped"))
+    await becomes(lambda: verifier.report("ann").state in ("done", "stopped"))
 
 
 async def test_a_round_names_the_broken_sessions_to_their_owners(path: Path) -> None:
@@ -50,9 +50,9 @@ async def test_a_round_names_the_broken_sessions_to_their_owners(path: Path) -> 
         tampering.change(path, b'"sequence":700}', b'"sequence":701}', name)
     async with reopened(path) as store:
         verifier = Verifier(store)
-        assert verifier.told("ann").state == "not_begun"
+        assert verifier.report("ann").state == "not_begun"
         await over(verifier)
-        mine, his, nobodys = (verifier.told(owner) for owner in ("ann", "bob", None))
+        mine, his, nobodys = (verifier.report(owner) for owner in ("ann", "bob", None))
     assert (mine.sessions, mine.broken, mine.unkept) == (3, 2, 0)
     assert [(one.session_id, one.sequence, one.through) for one in mine.named] == [("b", 1, 1200)]
     assert [one.session_id for one in his.named] == ["c"]
@@ -72,7 +72,7 @@ async def test_a_session_of_which_nothing_is_sorted_yet_is_counted(path: Path) -
         await store.append([Append("new", 0, facts(1, 2, "new"), meta("new"))])
         verifier = Verifier(store)
         await over(verifier)
-        assert (verifier.told("ann").sessions, verifier.told("ann").unkept) == (4, 1)
+        assert (verifier.report("ann").sessions, verifier.report("ann").unkept) == (4, 1)
 
 
 async def test_a_session_that_was_mended_or_deleted_is_forgotten_by_the_next_round(
@@ -85,12 +85,12 @@ async def test_a_session_that_was_mended_or_deleted_is_forgotten_by_the_next_rou
     async with reopened(path) as store:
         verifier = Verifier(store)
         await over(verifier)
-        assert verifier.told("ann").broken == 2
+        assert verifier.report("ann").broken == 2
         tampering.change(path, b'"sequence":701},'[:-1], b'"sequence":700}', "a")
         await store.delete("b")
         verifier.begin()
         await becomes(
-            lambda: verifier.told("ann").sessions == 2 and not verifier.told("ann").broken
+            lambda: verifier.report("ann").sessions == 2 and not verifier.report("ann").broken
         )
 
 
@@ -105,7 +105,7 @@ async def test_a_session_that_is_deleted_while_it_is_looked_at_is_not_broken(pat
     await store.open()
     verifier = Verifier(store)
     await over(verifier)
-    assert verifier.told("ann").broken == 0
+    assert verifier.report("ann").broken == 0
     await store.aclose()
 
 
@@ -116,7 +116,7 @@ async def test_a_round_does_not_begin_again_at_once(path: Path) -> None:
         tampering.change(path, b'"sequence":700}', b'"sequence":701}', "a")
         verifier.begin()
         await asyncio.sleep(0)
-        assert verifier.told("ann").state == "done"
+        assert verifier.report("ann").state == "done"
 
 
 async def test_a_ledger_that_cannot_be_read_stops_the_round(path: Path) -> None:
@@ -128,7 +128,7 @@ async def test_a_ledger_that_cannot_be_read_stops_the_round(path: Path) -> None:
     await store.open()
     verifier = Verifier(store)
     await over(verifier)
-    assert verifier.told("ann").state == "stopped"
+    assert verifier.report("ann").state == "stopped"
     await store.aclose()
 
 
@@ -155,4 +155,4 @@ async def test_a_round_ends_with_its_hub(path: Path) -> None:
         verifier.begin()
         await verifier.aclose()
         await verifier.aclose()
-        assert verifier.told("ann").sessions == 0
+        assert verifier.report("ann").sessions == 0

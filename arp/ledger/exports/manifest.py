@@ -87,8 +87,8 @@ class Gap(Struct, frozen=True, omit_defaults=True):
     """The first of them."""
 
     @property
-    def told(self) -> str:
-        """It as a sentence, as `evidence.changed` has it."""
+    def sentence(self) -> str:
+        """The gap as `evidence.changed` has it."""
         return f"{self.part}: {self.reason}"
 
 

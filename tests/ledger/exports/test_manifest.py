@@ -35,7 +35,7 @@ MANIFEST = Manifest(
 
 def test_it_is_read_as_it_was_written() -> None:
     assert decode_manifest(encode_manifest(MANIFEST)) == MANIFEST
-    assert MANIFEST.gaps[0].told == "facts.jsonl: not known"
+    assert MANIFEST.gaps[0].sentence == "facts.jsonl: not known"
 
 
 def test_a_scope_is_all_of_a_session_or_what_an_id_stands_for() -> None:

@@ -112,6 +112,20 @@ def test_ascii_has_signs_of_its_own() -> None:
     assert drawn(one, unicode=False) == "  * query  n: 1\n    reading  ######...... 1 of 2"
 
 
+@pytest.mark.parametrize("levels", [300, 900, 5_000])
+def test_json_that_is_nested_too_deep_is_drawn_as_it_came(levels: int) -> None:
+    nested = "[" * levels + "]" * levels
+    assert "[" in drawn(ToolRun("c", "query", nested, ok=True, result=nested))
+
+
+def test_many_and_large_arguments_are_bounded() -> None:
+    many = drawn(run({f"name{number}": "x" * 30 for number in range(200)}))
+    assert len(many.split("\n")) == 22
+    assert many.endswith("… 180 more")
+    large = drawn(run({f"name{number}": "x" * 30 for number in range(20_000)}))
+    assert len(large.split("\n")) == 2
+
+
 def test_nothing_of_a_tool_moves_the_cursor() -> None:
     evil = "\x1b[2J\x9b5A\u202e"
     one = run({evil: evil}, ok=False, error=evil, result=evil, result_ref=evil)
