@@ -1,0 +1,88 @@
+"""A class name occurs once in `arp/`: it says what the thing is, wherever it is read."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+
+from tests.structure.source_tree import modules
+
+STILL_DOUBLE: frozenset[str] = frozenset(
+    (
+        "About",
+        "Access",
+        "Append",
+        "Attempt",
+        "Benchmark",
+        "Blobs",
+        "Bounds",
+        "Caller",
+        "CancelTurn",
+        "Compaction",
+        "Comparison",
+        "Delivery",
+        "Evidence",
+        "File",
+        "Files",
+        "Form",
+        "Head",
+        "History",
+        "Inputs",
+        "Item",
+        "Job",
+        "Kept",
+        "Outbox",
+        "Output",
+        "Part",
+        "Permission",
+        "Placed",
+        "Process",
+        "Progress",
+        "Quota",
+        "Request",
+        "Row",
+        "Section",
+        "Sessions",
+        "Sink",
+        "Span",
+        "Spans",
+        "StartTurn",
+        "State",
+        "Step",
+        "Subagent",
+        "Task",
+        "Text",
+        "Threads",
+        "ToolCall",
+        "Trial",
+        "Turn",
+        "Upload",
+        "Verification",
+        "Window",
+        "Workflow",
+        "Writer",
+    )
+)
+"""Names that still occur twice; the list only gets shorter."""
+
+
+def class_names(syntax: ast.Module) -> set[str]:
+    """Return the names of all classes of a module, without leading underscores."""
+    return {node.name.lstrip("_") for node in ast.walk(syntax) if isinstance(node, ast.ClassDef)}
+
+
+def test_no_class_name_occurs_in_two_modules() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for module in modules("arp"):
+        for name in class_names(module.syntax):
+            places[name].append(module.name)
+    double = {name: where for name, where in places.items() if len(where) > 1}
+    new = [f"{name}: {', '.join(double[name])}" for name in sorted(double.keys() - STILL_DOUBLE)]
+    assert not new, "Give one of them a name that says its subject:\n  " + "\n  ".join(new)
+    stale = sorted(STILL_DOUBLE - double.keys())
+    assert not stale, f"These occur once now; take them out of STILL_DOUBLE: {stale}"
+
+
+def test_private_and_nested_classes_count() -> None:
+    source = "class _File:\n    class Part: ...\ndef f():\n    class Inner: ...\n"
+    assert class_names(ast.parse(source)) == {"File", "Part", "Inner"}
