@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import msgspec
 
 from arp.commands.reader import ListedSession, ReaderError
-from arp.control.facts import FactFilter, Page
+from arp.control.facts import FactFilter
 from arp.ledger.chain import Break, ChainBroken, Checked, KeptCheck
 from arp.ledger.fact import decode
 from arp.ledger.models.reading import text
@@ -19,6 +19,7 @@ from arp.store.errors import StoreDamaged, StoreError
 from arp.store.ledger_file import LedgerFile
 from arp.store.location import path_of
 from arp.store.session_meta import SessionMeta
+from arp.store.store import Page
 
 POLL_S = 0.2
 """How often `follow` looks for new facts in the file."""

@@ -8,7 +8,6 @@ from typing import Literal
 from msgspec import Struct
 
 from arp.control.context import ControlContext
-from arp.control.facts import pages
 from arp.control.method import Id, SessionParams, method
 from arp.hub.live import LiveSession
 from arp.ledger.fact import Fact, decode
@@ -20,6 +19,7 @@ from arp.protocol.messages import Input, InputType
 from arp.session.effects import Acknowledge
 from arp.session.inputs import receive
 from arp.session.session import Question
+from arp.store.store import facts
 from arp.surface.answers import answer_value, check_answer, public_answer
 from arp.surface.draft_answer import understand_draft
 
@@ -117,17 +117,16 @@ class Actions:
         await live.written()
         store, last, mark = self._context.hub.store, live.session.log.stored, action_id.encode()
         required: Fact | None = None
-        async with aclosing(pages(store, live.id, last, int(number) - 1)) as found:
-            async for page in found:
-                for _, body in page:
-                    fact = decode(body) if mark in body else None
-                    is_of = fact is not None and fact.action_id == action_id
-                    if required is None:
-                        if not is_of:
-                            return None, None
-                        required = fact
-                    elif is_of and fact is not None and fact.type == "action.resolved":
-                        return required, fact
+        async with aclosing(facts(store, live.id, int(number) - 1, last)) as found:
+            async for _, body in found:
+                fact = decode(body) if mark in body else None
+                is_of = fact is not None and fact.action_id == action_id
+                if required is None:
+                    if not is_of:
+                        return None, None
+                    required = fact
+                elif is_of and fact is not None and fact.type == "action.resolved":
+                    return required, fact
         return required, None
 
 

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, field
 
 from arp.control.context import ControlContext
 from arp.control.exports import Exports, ExportState, ScopeParams
-from arp.control.facts import Page, feed
+from arp.control.facts import feed
 from arp.control.method import Id, Reason, SessionParams, TurnId, method
 from arp.control.turns import StartTurn, TurnInput, Turns
 from arp.hub.live import LiveSession
@@ -29,6 +29,7 @@ from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.recorder import Recorder
 from arp.session.threads import THREAD
+from arp.store.store import Page
 
 _MARKS = (b'"benchmark"', b'"turn.completed"', b'"turn.failed"')
 """The bytes of every fact about a trial contain one of these."""

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.control.context import ControlContext
-from arp.control.facts import Page, feed
+from arp.control.facts import feed
 from arp.control.method import Id, SessionParams, method
 from arp.evidence.checking import check_pack
 from arp.evidence.documents import CaseExport, ReviewExport, write_new
@@ -40,6 +40,7 @@ from arp.ledger.payload_fields import Export, ExportKind, Verification
 from arp.protocol.blob_path import blob_path
 from arp.protocol.errors import InternalError, InvalidMessage
 from arp.protocol.json_value import Json, JsonObject
+from arp.store.store import Page
 
 logger = logging.getLogger(__name__)
 

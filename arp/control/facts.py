@@ -15,16 +15,10 @@ import msgspec
 from msgspec import Struct
 
 from arp.hub.live import LiveSession
-from arp.store.store import Store
+from arp.store.store import Page, Store, pages
 
 FOLLOW_FACTS = 100
 """Facts that a follower reads at once."""
-
-PAGE_FACTS = 500
-"""Facts in a page."""
-
-Page = list[tuple[int, bytes]]
-"""Sequences and stored facts."""
 
 
 class _Typed(Struct):
@@ -77,28 +71,12 @@ async def follow(
             await live.beyond(after)
 
 
-async def pages(
-    store: Store, session_id: str, through: int, after: int = 0
-) -> AsyncGenerator[Page, None]:
-    """Yield the facts of a session after `after` and up to `through`, in pages.
-
-    Raises:
-        StoreDamaged: The next fact does not pass its checksum.
-    """
-    while after < through:
-        page = await store.read(session_id, after, min(PAGE_FACTS, through - after))
-        if not page:
-            return
-        after = page[-1][0]
-        yield page
-
-
 async def feed(store: Store, session_id: str, through: int, take: Callable[[Page], object]) -> None:
     """Call `take` with each page of a session's facts, in a thread: the event loop stays free.
 
     Raises:
-        StoreDamaged: As `pages`.
+        StoreDamaged: As `arp.store.store.pages`.
     """
-    async with aclosing(pages(store, session_id, through)) as found:
+    async with aclosing(pages(store, session_id, through=through)) as found:
         async for page in found:
             await asyncio.to_thread(take, page)

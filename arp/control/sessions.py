@@ -26,6 +26,7 @@ from arp.protocol.errors import UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.store.errors import StoreDamaged
 from arp.store.session_meta import SessionMeta
+from arp.store.store import facts
 
 MOST_EVENTS = 1000
 """Facts in one page."""
@@ -241,8 +242,8 @@ class Sessions:
         """
         live = await self._context.live(session_id)
         choice = FactFilter.of(types)
-        async with aclosing(follow(self._context.hub.store, live, after, choice)) as facts:
-            async for entry in facts:
+        async with aclosing(follow(self._context.hub.store, live, after, choice)) as found:
+            async for entry in found:
                 yield entry
 
     @method("agentSession/thread/start")
@@ -297,7 +298,8 @@ class Sessions:
         first, last = hub.mended.get(session_id, (0, 0))
         if not last:
             return []
-        return [fact for _, fact in await hub.store.read(session_id, first, last - first)]
+        async with aclosing(facts(hub.store, session_id, first, last)) as found:
+            return [fact async for _, fact in found]
 
 
 def _row(meta: SessionMeta) -> SessionRow:

@@ -11,7 +11,6 @@ from contextlib import aclosing
 import msgspec
 from msgspec import Struct
 
-from arp.control.facts import pages
 from arp.ledger.fact import Fact, decode
 from arp.ledger.models.read_model import ReadModel
 from arp.ledger.models.tasks import ENDED, RULES, Attempt, Task, Tasks
@@ -21,7 +20,7 @@ from arp.protocol.json_value import Json
 from arp.record import work
 from arp.record.recorder import Recorder
 from arp.session.threads import THREAD
-from arp.store.store import Store
+from arp.store.store import Store, facts
 
 JOINING = ("job_id", "job_item_id", "parent_task_id", "root_task_id")
 """Correlations of a task's first fact that all its facts carry."""
@@ -106,12 +105,9 @@ def _copied(task: Task) -> Task:
 async def _facts_of(store: Store, session_id: str, task_id: str, last: int) -> list[Fact]:
     """Return the facts of one task up to a sequence."""
     mark = task_id.encode()
-    facts: list[Fact] = []
-    async with aclosing(pages(store, session_id, last)) as found:
-        async for page in found:
-            decoded = (decode(body) for _, body in page if mark in body)
-            facts.extend(one for one in decoded if one.task_id == task_id and one.type in RULES)
-    return facts
+    async with aclosing(facts(store, session_id, through=last)) as found:
+        decoded = [decode(body) async for _, body in found if mark in body]
+    return [one for one in decoded if one.task_id == task_id and one.type in RULES]
 
 
 def check_edges(model: ReadModel, task_id: str, before: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from arp.store.errors import SequenceConflict, StoreClosed
 from arp.store.session_meta import SessionMeta, page_limit, split_cursor
-from arp.store.store import Append, check_append, new_runtime_id, one_line, readable
+from arp.store.store import Append, Page, check_append, new_runtime_id, one_line, readable
 from arp.store.turn_text import Match, SearchPage, TurnText, excerpt, fold, missing_in
 
 
@@ -48,9 +48,7 @@ class MemoryStore:
                 self._metas[append.session_id] = append.meta
             self._keep_texts(append.session_id, append.texts)
 
-    async def read(
-        self, session_id: str, after: int = 0, limit: int = 1000
-    ) -> list[tuple[int, bytes]]:
+    async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
         """As `Store.read`."""
         self._check_open()
         after, limit = max(after, 0), max(limit, 1)

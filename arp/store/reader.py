@@ -18,6 +18,7 @@ import msgspec
 from arp.store.errors import StoreDamaged, StoreUnavailable, StoreUnreadable, sqlite_reason
 from arp.store.schema import open_reader
 from arp.store.session_meta import SessionMeta, page_limit, split_cursor
+from arp.store.store import PAGE_BYTES, Page
 from arp.store.turn_text import excerpt, missing_in
 
 log = logging.getLogger(__name__)
@@ -118,16 +119,16 @@ class Reader:
         return kind(f"the ledger cannot be read: {reason}")
 
 
-def read_segments(
-    db: sqlite3.Connection, session_id: str, after: int, limit: int
-) -> list[tuple[int, bytes]]:
-    """Return up to `limit` facts behind `after` that stand in segments, in order, without holes.
+def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> Page:
+    """Return up to `limit` facts after `after` that stand in segments, in order, without holes.
+
+    A page ends with the segment that makes it larger than `PAGE_BYTES`.
 
     Raises:
         StoreDamaged: The very next fact does not pass its checksum or is missing.
     """
-    found: list[tuple[int, bytes]] = []
-    wanted = after + 1
+    found: Page = []
+    wanted, size = after + 1, 0
     for first, last, crc, body in db.execute(_SEGMENTS, (session_id, wanted)):
         if last < wanted:
             continue
@@ -137,8 +138,8 @@ def read_segments(
                 return found
             raise StoreDamaged(session_id, after)
         found += enumerate(facts[wanted - first : wanted - first + limit - len(found)], wanted)
-        wanted = last + 1
-        if len(found) >= limit:
+        wanted, size = last + 1, size + len(body)
+        if len(found) >= limit or size >= PAGE_BYTES:
             break
     return found
 

@@ -37,7 +37,7 @@ from arp.store.reader import (
     search_sessions,
 )
 from arp.store.session_meta import SessionMeta
-from arp.store.store import Append, check_append, readable
+from arp.store.store import Append, Page, check_append, readable
 from arp.store.turn_text import Match, SearchPage
 from arp.store.writer import Writer
 
@@ -90,13 +90,11 @@ class SqliteStore:
         if batch:
             await self._writer.append(tuple(batch))
 
-    async def read(
-        self, session_id: str, after: int = 0, limit: int = 1000
-    ) -> list[tuple[int, bytes]]:
+    async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
         """As `Store.read`. What is new comes from memory, without a thread."""
         tail = self._journal.tails.get(session_id)
         after, limit = max(after, 0), max(limit, 1)
-        found: list[tuple[int, bytes]] = []
+        found: Page = []
         if tail is None or after + 1 < tail.first:
             found = await self._open_reader.ask(
                 lambda db: read_segments(db, session_id, after, limit)

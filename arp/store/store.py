@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
 from arp.store.errors import FactUnreadable
 from arp.store.session_meta import SessionMeta
 from arp.store.turn_text import SearchPage, TurnText
+
+Page: TypeAlias = list[tuple[int, bytes]]
+"""Facts of one session in order, without holes: sequence and encoded fact."""
+
+PAGE_FACTS: Final = 500
+"""Facts that `pages` and `facts` read at once."""
+
+PAGE_BYTES: Final = 4 * 2**20
+"""Facts of one page have at most this size together; a single larger fact is a page."""
 
 
 class Append(msgspec.Struct, frozen=True):
@@ -63,13 +73,14 @@ class Store(Protocol):
         Cancel: The facts may still be stored. Read where the session stands before appending again.
         """
 
-    async def read(
-        self, session_id: str, after: int = 0, limit: int = 1000
-    ) -> list[tuple[int, bytes]]:
-        """Return up to `limit` facts behind sequence `after`, in order, without holes.
+    async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
+        """Return up to `limit` facts after sequence `after`, in order, without holes.
+
+        To read all of them use `facts` or `pages`.
 
         Returns:
-            Pairs of sequence and encoded fact; none if the session is unknown or has no more.
+            None if the session is unknown or has no more. Fewer than `limit` where they have
+            `PAGE_BYTES` together.
 
         Raises:
             StoreDamaged: The very next fact is damaged (those before it are given); it is a
@@ -175,6 +186,44 @@ class Store(Protocol):
         """
 
 
+async def pages(
+    store: Store, session_id: str, after: int = 0, through: int | None = None
+) -> AsyncGenerator[Page, None]:
+    """Yield the facts of a session in pages; one page at a time is in memory.
+
+    Args:
+        store: Holds the facts.
+        session_id: Of the session; an unknown one has no facts.
+        after: The first fact is the one after this sequence.
+        through: The sequence of the last fact; `None` reads to the end, with facts that are
+            appended meanwhile.
+
+    Raises:
+        StoreDamaged: The next fact is damaged; all before it were yielded.
+    """
+    while through is None or after < through:
+        limit = PAGE_FACTS if through is None else min(PAGE_FACTS, through - after)
+        page = await store.read(session_id, after, limit)
+        if not page:
+            return
+        after = page[-1][0]
+        yield page
+
+
+async def facts(
+    store: Store, session_id: str, after: int = 0, through: int | None = None
+) -> AsyncGenerator[tuple[int, bytes], None]:
+    """Yield sequence and encoded fact of each fact of a session, as `pages` reads them.
+
+    Raises:
+        StoreDamaged: As `pages`.
+    """
+    async with aclosing(pages(store, session_id, after, through)) as found:
+        async for page in found:
+            for entry in page:
+                yield entry
+
+
 def new_runtime_id() -> str:
     """Return a name that no other ledger has."""
     return f"arp-{secrets.token_hex(8)}"
@@ -217,13 +266,17 @@ class _Object(msgspec.Struct, gc=False):
 _object_decoder = msgspec.json.Decoder(_Object)
 
 
-def readable(session_id: str, found: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    """Return facts out of a store up to the first that is no JSON object.
+def readable(session_id: str, found: Page) -> Page:
+    """Return a page of facts: up to the first that is no JSON object, and up to `PAGE_BYTES`.
 
     Raises:
         FactUnreadable: It is the very first.
     """
+    size = 0
     for place, (sequence, fact) in enumerate(found):
+        size += len(fact)
+        if size > PAGE_BYTES and place:
+            return found[:place]
         try:
             _object_decoder.decode(fact)
         except msgspec.DecodeError as error:

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import aclosing
 from typing import Protocol
 
 import msgspec
@@ -23,15 +24,13 @@ from arp.hub.live import LiveSession
 from arp.ledger.fact import decode
 from arp.ledger.tracing import Trace
 from arp.store.errors import StoreError
+from arp.store.store import pages
 from arp.telemetry.fold import TYPES, Measured, SpanFold, nanoseconds
 
 logger = logging.getLogger(__name__)
 
 ROUND_S = 1.0
 """How often logs are looked at."""
-
-PAGE = 500
-"""Facts read at once, before the loop goes on with others."""
 
 LOOK_BACK = 5000
 """Facts before a session's end that may hold the beginning of a turn that still runs."""
@@ -136,11 +135,12 @@ class Follower:
 
     async def _read(self, session_id: str, followed: _Followed) -> None:
         try:
-            while page := await self._hub.store.read(session_id, followed.sequence, PAGE):
-                for sequence, body in page:
-                    followed.sequence = sequence  # first: what fails is not tried again for ever
-                    self._sink.take(self._measured(followed, sequence, body))
-                await asyncio.sleep(0)
+            async with aclosing(pages(self._hub.store, session_id, followed.sequence)) as found:
+                async for page in found:
+                    for sequence, body in page:
+                        followed.sequence = sequence  # first: what fails is not tried again
+                        self._sink.take(self._measured(followed, sequence, body))
+                    await asyncio.sleep(0)
         except StoreError as error:
             logger.warning("session %s is not followed further: %s", session_id, error)
             followed.sequence = max(followed.sequence, self._stored(session_id))

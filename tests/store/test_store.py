@@ -10,7 +10,8 @@ import pytest
 from arp.store.errors import FactUnreadable, SequenceConflict, StoreClosed
 from arp.store.session_meta import SessionMeta, page_limit, split_cursor
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, Store, check_append
+from arp.store.store import PAGE_BYTES, Append, Store, check_append, pages
+from arp.store.store import facts as facts_of
 from tests.store.samples import MALFORMED, fact, facts, meta, numbered, put, slip_in
 
 
@@ -29,6 +30,50 @@ async def test_reading_begins_behind_a_sequence_and_ends_at_the_limit(store: Sto
     assert await store.read("s1", after=2**60) == []
     assert await store.read("s1", after=-5, limit=2) == numbered(1, 2)
     assert await store.read("s1", limit=0) == numbered(1, 1)
+
+
+async def test_a_page_has_a_bound_in_bytes_and_at_least_one_fact(store: Store) -> None:
+    big = [b'{"text":"%s"}' % (b"x" * (PAGE_BYTES * 2 // 5)) for _ in range(5)]
+    await store.append([Append("s1", 0, big)])
+    huge = b'{"text":"%s"}' % (b"x" * PAGE_BYTES)
+    await store.append([Append("s1", 5, [huge, fact(7)])])
+    assert [len(await store.read("s1", after)) for after in range(7)] == [2, 2, 2, 2, 1, 1, 1]
+    assert [fact async for _, fact in facts_of(store, "s1")] == [*big, huge, fact(7)]
+    assert [len(page) async for page in pages(store, "s1")] == [2, 2, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("after", "through"), [(0, None), (3, None), (0, 4), (2, 7), (5, 5), (9, 4)]
+)
+async def test_all_facts_of_a_range_are_yielded_once(
+    store: Store, after: int, through: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arp.store.store.PAGE_FACTS", 2)
+    await put(store, 1, 9)
+    expected = numbered(after + 1, 9 if through is None else through)
+    assert [entry async for entry in facts_of(store, "s1", after, through)] == expected
+    found = [page async for page in pages(store, "s1", after, through)]
+    assert [entry for page in found for entry in page] == expected
+    assert all(len(page) <= 2 for page in found)
+
+
+async def test_facts_that_are_appended_while_they_are_read_are_yielded_too(store: Store) -> None:
+    await put(store, 1, 2)
+    seen = []
+    async for sequence, _ in facts_of(store, "s1"):
+        seen.append(sequence)
+        if sequence == 1:
+            await put(store, 3, 4)
+    assert seen == [1, 2, 3, 4]
+
+
+async def test_facts_before_one_that_nobody_can_read_are_yielded(store: Store) -> None:
+    await put(store, 1, 2)
+    await slip_in(store, "s1", 2, MALFORMED)
+    found = facts_of(store, "s1")
+    assert [await anext(found), await anext(found)] == numbered(1, 2)
+    with pytest.raises(FactUnreadable):
+        await anext(found)
 
 
 async def test_a_session_that_nobody_wrote_to_has_no_facts(store: Store) -> None:
