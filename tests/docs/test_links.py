@@ -43,4 +43,4 @@ def test_the_readme_leads_to_the_docs() -> None:
 def test_a_link_to_nowhere_is_found() -> None:
     assert not leads(README, "docs/nowhere.md")
     assert not leads(README, "docs/agents.md#no-such-heading")
-    assert leads(README, "docs/agents.md#say-and-show")
+    assert leads(README, "docs/agents.md#text-and-components")
