@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from arp.ledger.exports.trajectory import TRAJECTORY
-from arp.ledger.exports.trials import TRIAL
+from arp.evidence.trajectory import TRAJECTORY
+from arp.evidence.trials import TRIAL
 from arp.ledger.fact import Fact
 from arp.ledger.models.read_model import ReadModel
 from arp.protocol.json_value import JsonObject

@@ -16,11 +16,10 @@ from arp.commands.file_reader import FileReader
 from arp.commands.output import json_text, printable
 from arp.commands.pack_lines import manifest_lines
 from arp.commands.reader import ReaderError
-from arp.evidence.documents import CaseExport, ReviewExport, write_new
-from arp.evidence.export import EvidenceExport, Order, range_of
+from arp.evidence.export import CaseExport, EvidenceExport, Order, ReviewExport, range_of, write_new
+from arp.evidence.manifest import Manifest, Scope
 from arp.evidence.pack import NoPack, Pack
 from arp.evidence.pack_writer import ZIP
-from arp.ledger.exports.manifest import Manifest, Scope
 from arp.protocol.json_value import JsonObject
 
 _SUFFIXES = {"pack": "evidence.zip", "case": "case.json", "review": "review.md"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import click
 
 from arp.commands.output import printable
-from arp.ledger.exports.manifest import Gap, Manifest
-from arp.ledger.exports.trial_pack import TrialPack
+from arp.evidence.manifest import Gap, Manifest
+from arp.evidence.trials import TrialPack
 from arp.protocol.json_value import JsonObject
 
 

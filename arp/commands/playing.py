@@ -13,10 +13,10 @@ import click
 
 from arp.commands.file_reader import FileReader
 from arp.commands.output import fail, json_text, printable
+from arp.evidence.fact_lines import split_line
+from arp.evidence.manifest import FACTS
+from arp.evidence.pacing import Pacing
 from arp.evidence.pack import Pack
-from arp.ledger.exports.fact_line import split_line
-from arp.ledger.exports.manifest import FACTS
-from arp.ledger.exports.pacing import Pacing
 from arp.ledger.fact import Fact, decode
 from arp.protocol.codec import encode_json
 from arp.session.recovery import messages_of

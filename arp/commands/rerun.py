@@ -23,7 +23,7 @@ from arp.control.actions import Respond
 from arp.control.control import Control
 from arp.control.sessions import StartThread
 from arp.control.turns import CancelTurn, StartTurn, TurnInput
-from arp.ledger.exports.replay_case import (
+from arp.evidence.replay_case import (
     Case,
     Difference,
     Expected,

@@ -13,11 +13,10 @@ from arp.commands.file_reader import FileReader
 from arp.commands.output import json_text, printable
 from arp.commands.pack_lines import manifest_lines, trial_lines
 from arp.evidence.checking import Beside, Report, check_pack, compare_with_ledger
-from arp.evidence.documents import write_new
+from arp.evidence.export import write_new
+from arp.evidence.fact_lines import Broken
 from arp.evidence.pack import Pack
-from arp.ledger.exports.trial_pack import decode_trial
-from arp.ledger.exports.trials import TRIAL
-from arp.ledger.exports.verify import Broken
+from arp.evidence.trials import TRIAL, decode_trial
 from arp.protocol.json_value import JsonObject
 from arp.protocol.safe_text import sanitise
 

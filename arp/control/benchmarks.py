@@ -18,11 +18,11 @@ from arp.control.exports import Exports, ExportState, ScopeParams
 from arp.control.facts import feed
 from arp.control.method import Id, Reason, SessionParams, TurnId, method
 from arp.control.turns import StartTurn, TurnInput, Turns
+from arp.evidence.comparison import DecisionInput, compare
+from arp.evidence.manifest import Scope, TrialOf
+from arp.evidence.trials import NOT_KNOWN, Trial, TrialBook
 from arp.hub.live import LiveSession
 from arp.ledger.benchmark_names import RENAMED
-from arp.ledger.exports.comparison import DecisionInput, compare
-from arp.ledger.exports.manifest import Scope, TrialOf
-from arp.ledger.exports.trials import NOT_KNOWN, Trial, TrialBook
 from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Comparison, Count
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject

@@ -24,17 +24,24 @@ from arp.control.context import ControlContext
 from arp.control.facts import feed
 from arp.control.method import Id, SessionParams, method
 from arp.evidence.checking import check_pack
-from arp.evidence.documents import CaseExport, ReviewExport, write_new
-from arp.evidence.export import EvidenceExport, NothingToExport, Order, checked
+from arp.evidence.export import (
+    CaseExport,
+    EvidenceExport,
+    NothingToExport,
+    Order,
+    ReviewExport,
+    checked,
+    write_new,
+)
+from arp.evidence.manifest import Manifest, Scope, TrialOf
 from arp.evidence.pack import Pack
 from arp.evidence.pack_writer import PackUnwritable
+from arp.evidence.replay_case import CASE
+from arp.evidence.review import REVIEW
+from arp.evidence.scope import Range
+from arp.evidence.sections import CorrelationIds
 from arp.hub.live import LiveSession
 from arp.ledger.chain import ChainBroken, Kept, KeptCheck
-from arp.ledger.exports.correlation import CorrelationIds
-from arp.ledger.exports.manifest import Manifest, Scope, TrialOf
-from arp.ledger.exports.replay_case import CASE
-from arp.ledger.exports.review import REVIEW
-from arp.ledger.exports.scope import Range
 from arp.ledger.models import evidence
 from arp.ledger.payload_fields import Export, ExportKind, Verification
 from arp.protocol.blob_path import blob_path

@@ -1,4 +1,5 @@
-"""Packs on the disk: written aside and renamed, opened, checked.
+"""What is exported of a session: packs, replay cases, reviews; and packs, checked.
 
-Read in this order: `pack_writer`, `pack`, `export`, `checking`, `documents`.
+Read in this order: `manifest`, `sections`, `scope`, `derived`, `fact_lines`; `replay_case` and
+`review`; `trajectory`, `trials`, `comparison`; then `pack_writer`, `pack`, `export`, `checking`.
 """

@@ -16,12 +16,10 @@ from hashlib import sha256
 import msgspec
 from msgspec import UNSET, Struct
 
+from arp.evidence.derived import TIMELINE, Derived
 from arp.evidence.export import OUTPUTS, output_gaps
-from arp.evidence.pack import Pack, PartMissing
-from arp.ledger import chain
-from arp.ledger.exports.derived import TIMELINE, Derived
-from arp.ledger.exports.fact_line import NoFactLine, split_line
-from arp.ledger.exports.manifest import (
+from arp.evidence.fact_lines import Broken, FactCheck, NoFactLine, split_line
+from arp.evidence.manifest import (
     DERIVATION,
     FACTS,
     MANIFEST,
@@ -30,9 +28,10 @@ from arp.ledger.exports.manifest import (
     Output,
     Part,
 )
-from arp.ledger.exports.scope import Bounds, Range
-from arp.ledger.exports.trial_parts import TrialParts
-from arp.ledger.exports.verify import Broken, FactCheck
+from arp.evidence.pack import Pack, PartMissing
+from arp.evidence.scope import Bounds, Range
+from arp.evidence.trials import TrialParts
+from arp.ledger import chain
 from arp.ledger.fact import decode
 from arp.ledger.models.reading import text
 

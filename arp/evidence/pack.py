@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
-from arp.ledger.exports.manifest import (
+from arp.evidence.manifest import (
     MANIFEST,
     MOST_MANIFEST,
     MOST_PARTS,

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
-from arp.ledger.exports.manifest import MANIFEST, Manifest, Part, encode_manifest
+from arp.evidence.manifest import MANIFEST, Manifest, Part, encode_manifest
 from arp.protocol.errors import LocalError
 from arp.store.directory import sync_directory
 

@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
+from arp.evidence.pacing import Pacing
 from arp.hub.live import LiveSession
-from arp.ledger.exports.pacing import Pacing
 from arp.ledger.fact import Fact
 from arp.protocol.errors import ArpError
 from arp.session.projection import StoredChange, restored

@@ -13,13 +13,13 @@ from click.testing import CliRunner, Result
 
 from arp.cli import main
 from arp.commands.file_reader import FileReader
-from arp.ledger.exports.manifest import FACTS
+from arp.evidence.manifest import FACTS
 from arp.ledger.fact import encode
 from arp.store.blobs import BlobStore
 from tests.commands.ledger_of_facts import written
 from tests.evidence.packs import exported
 from tests.evidence.test_checking import changed, forged
-from tests.ledger.exports.test_evidence import TURN, story
+from tests.evidence.test_pages import TURN, story
 from tests.store import tampering
 
 WHOLE = b"a large output " * 1000

@@ -22,8 +22,8 @@ from click.testing import CliRunner
 from arp import App, Turn
 from arp.access.principal import Principal
 from arp.cli import main
+from arp.evidence.replay_case import FORMAT, Case, Expected, TurnCase
 from arp.hub.hub import Hub
-from arp.ledger.exports.replay_case import FORMAT, Case, Expected, TurnCase
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import Input
 from arp.protocol.safe_text import is_safe

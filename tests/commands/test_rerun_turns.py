@@ -13,9 +13,9 @@ from arp.control.exports import ExportReplay
 from arp.control.sessions import StartThread
 from arp.control.tasks import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import CancelTurn, TurnInput
+from arp.evidence.replay_case import Case, TurnCase, decode_case
 from arp.hub.live import LiveSession
 from arp.hub.turn import Turn
-from arp.ledger.exports.replay_case import Case, TurnCase, decode_case
 from arp.store.memory import MemoryStore
 from arp.store.store import Append
 from arp.ui import confirm

@@ -21,8 +21,8 @@ from arp.control.control import Control
 from arp.control.turns import TurnInput
 from arp.evidence.checking import check_pack
 from arp.evidence.pack import Pack
+from arp.evidence.trials import decode_trial
 from arp.hub.turn import Turn
-from arp.ledger.exports.trial_pack import decode_trial
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from tests.control.control_rig import Client, controlled, facts, gate, talker

@@ -18,8 +18,8 @@ from arp.control.tasks import CompleteTask, CreateTask, RetryTask, UpdateTask
 from arp.control.turns import StartTurn, TurnInput
 from arp.evidence.checking import check_pack
 from arp.evidence.pack import Pack
+from arp.evidence.replay_case import decode_case
 from arp.hub.turn import Turn
-from arp.ledger.exports.replay_case import decode_case
 from arp.protocol.errors import InvalidMessage, SessionNotFound
 from arp.store.blobs import MemoryFiles
 from arp.store.memory import MemoryStore

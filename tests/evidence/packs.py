@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from arp.evidence.export import EvidenceExport, Exported, Order
-from arp.ledger.exports.manifest import Scope
+from arp.evidence.manifest import Scope
 from arp.ledger.fact import Fact, encode
 from tests.ledger.histories import long_history
 

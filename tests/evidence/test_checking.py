@@ -14,13 +14,13 @@ import pytest
 
 from arp.evidence.checking import check_pack, compare_with_ledger
 from arp.evidence.export import EvidenceExport, Order, range_of
+from arp.evidence.fact_lines import fact_line
+from arp.evidence.manifest import FACTS, MANIFEST, Scope
 from arp.evidence.pack import Pack
 from arp.ledger.chain import genesis, link, links
-from arp.ledger.exports.fact_line import fact_line
-from arp.ledger.exports.manifest import FACTS, MANIFEST, Scope
 from arp.ledger.fact import decode, encode
 from tests.evidence.packs import bodies, exported
-from tests.ledger.exports.test_evidence import TURN
+from tests.evidence.test_pages import TURN
 from tests.ledger.historian import Historian
 
 TRIALS = 200

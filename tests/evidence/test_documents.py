@@ -9,12 +9,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from arp.evidence.documents import CaseExport, ReviewExport, write_new
-from arp.evidence.export import NotExportable, NothingToExport, Order
+from arp.evidence.export import (
+    CaseExport,
+    NotExportable,
+    NothingToExport,
+    Order,
+    ReviewExport,
+    write_new,
+)
+from arp.evidence.manifest import Scope
 from arp.evidence.pack_writer import PackUnwritable
-from arp.ledger.exports.manifest import Scope
 from arp.ledger.fact import encode
-from tests.ledger.exports.test_evidence import story
+from tests.evidence.test_pages import story
 from tests.ledger.historian import Historian
 
 PAGE = list(enumerate((encode(fact) for fact in story().facts), 1))

@@ -13,13 +13,13 @@ import pytest
 
 from arp.evidence.checking import check_pack
 from arp.evidence.export import EvidenceExport, NotExportable, NothingToExport, Order, range_of
+from arp.evidence.manifest import FACTS, Gap, Scope
 from arp.evidence.pack import NoPack, Pack, PartMissing
 from arp.evidence.pack_writer import PackUnwritable
-from arp.ledger.exports.manifest import FACTS, Gap, Scope
 from arp.ledger.fact import encode
 from arp.store.errors import BlobNotFound
 from tests.evidence.packs import bodies, exported
-from tests.ledger.exports.test_evidence import TURN, story
+from tests.evidence.test_pages import TURN, story
 from tests.ledger.historian import Historian
 
 FACTS_OF_STORY = [encode(fact) for fact in story().facts]

@@ -10,12 +10,18 @@ import msgspec
 import pytest
 
 from arp.evidence.checking import check_pack
-from arp.evidence.documents import CaseExport, ReviewExport
-from arp.evidence.export import EvidenceExport, NothingToExport, Order, range_of
+from arp.evidence.comparison import compare
+from arp.evidence.export import (
+    CaseExport,
+    EvidenceExport,
+    NothingToExport,
+    Order,
+    ReviewExport,
+    range_of,
+)
+from arp.evidence.manifest import FACTS, Scope, TrialOf
 from arp.evidence.pack import Pack
-from arp.ledger.exports.comparison import compare
-from arp.ledger.exports.manifest import FACTS, Scope, TrialOf
-from arp.ledger.exports.trials import TrialBook
+from arp.evidence.trials import TrialBook
 from arp.ledger.fact import encode
 from tests.ledger.golden import LOGS, readable, stored
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from arp.evidence.checking import check_pack
+from arp.evidence.manifest import FACTS, MANIFEST, MOST_PARTS
 from arp.evidence.pack import MOST_DIRECTORY, NoPack, Pack, PartMissing
-from arp.ledger.exports.manifest import FACTS, MANIFEST, MOST_PARTS
 from tests.evidence.packs import bodies, exported
 
 

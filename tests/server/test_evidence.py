@@ -20,10 +20,10 @@ from click.testing import CliRunner, Result
 
 from arp.access.principal import Principal
 from arp.cli import main
+from arp.evidence.fact_lines import split_line
+from arp.evidence.manifest import FACTS
 from arp.evidence.pack import Pack
 from arp.hub.player import Player
-from arp.ledger.exports.fact_line import split_line
-from arp.ledger.exports.manifest import FACTS
 from arp.ledger.fact import decode
 from arp.protocol.codec import agent_decoder
 from arp.protocol.json_value import Json

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
-from arp.ledger.exports.sections import NOT_KNOWN
+from arp.evidence.sections import NOT_KNOWN
 from arp.ledger.fact import SCHEMA_VERSION, Fact
 from arp.ledger.models.reading import part, text
 from arp.protocol.errors import LocalError

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.ledger.exports.derived import readable
-from arp.ledger.exports.replay_case import (
+from arp.evidence.derived import readable
+from arp.evidence.replay_case import (
     Case,
     CaseMaker,
     Difference,

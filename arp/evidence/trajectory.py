@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from arp.ledger.exports.derived import readable
+from arp.evidence.derived import readable
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import number, part, text, whole
 from arp.protocol.json_value import Json, JsonObject

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arp.ledger.exports.manifest import Scope
-from arp.ledger.exports.scope import Bounds, Range, is_of
+from arp.evidence.manifest import Scope
+from arp.evidence.scope import Bounds, Range, is_of
 from arp.ledger.fact import encode
-from tests.ledger.exports.test_evidence import story
+from tests.evidence.test_pages import story
 from tests.ledger.historian import Historian
 
 

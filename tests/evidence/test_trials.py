@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from arp.ledger.exports.trials import REFS, Trial, TrialBook, TrialPart
+from arp.evidence.trials import REFS, Trial, TrialBook, TrialPart
 from tests.ledger.historian import Historian
 
 DATA = {"datasetId": "terminal", "datasetVersion": "1.0"}

@@ -11,14 +11,15 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
+from arp.evidence.derived import readable
+from arp.evidence.manifest import FACTS, TrialOf
+from arp.evidence.sections import CorrelationIds
+from arp.evidence.trajectory import TRAJECTORY, VERSION, Agent, Trajectory
 from arp.ledger.benchmark_names import renamed
-from arp.ledger.exports.correlation import CorrelationIds
-from arp.ledger.exports.derived import readable
-from arp.ledger.exports.manifest import FACTS
-from arp.ledger.exports.trajectory import TRAJECTORY, VERSION
 from arp.ledger.fact import SCHEMA_VERSION, Fact
 from arp.ledger.models.reading import number, part, text, whole
 from arp.ledger.models.span import milliseconds
+from arp.protocol.errors import LocalError
 from arp.protocol.json_value import Json, JsonObject
 
 TRIAL: Final = "trial.json"
@@ -299,3 +300,60 @@ def _decision_inputs(trial: Trial, failure: str) -> JsonObject:
 
 def _without_none(**fields: Json) -> JsonObject:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+class NoTrial(LocalError):
+    """Bytes that are no trial of the profile."""
+
+
+class TrialPack(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What `trial.json` says, in the profile's names; other fields are passed over."""
+
+    schema_version: str
+    benchmark: JsonObject
+    """Dataset, task, trial, configuration, where Harbor keeps them."""
+    runtime_correlation: JsonObject
+    refs: JsonObject = {}
+    metrics: JsonObject = {}
+    decision_inputs: JsonObject = {}
+    trajectory: JsonObject = {}
+    reward: JsonObject = {}
+    status: str | None = None
+    missing: list[str] = []
+    """What its evidence lacks, where somebody looked."""
+
+
+_decoder = msgspec.json.Decoder(TrialPack)
+
+
+def decode_trial(data: bytes) -> TrialPack:
+    """Read a trial of a pack.
+
+    Raises:
+        NoTrial: It is not JSON, or lacks something that the profile wants.
+    """
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NoTrial(f"no trial of a benchmark: {error}") from None
+
+
+class TrialParts:
+    """Makes both parts; a maker of further parts of a pack.
+
+    Args:
+        about: As the manifest has it. Nothing else but the facts goes into the parts.
+    """
+
+    def __init__(self, about: TrialOf) -> None:
+        self._trial = TrialPart(about.trial_id)
+        self._trajectory = Trajectory(about.trial_id, Agent(about.agent))
+
+    def take(self, fact: Fact) -> None:
+        """Take a fact."""
+        self._trial.take(fact)
+        self._trajectory.take(fact)
+
+    def documents(self) -> dict[str, bytes]:
+        """Give the parts by their names."""
+        return self._trajectory.documents(self._trial.extra()) | self._trial.documents()

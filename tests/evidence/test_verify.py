@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from arp.evidence.fact_lines import Broken, FactCheck, fact_line
+from arp.evidence.manifest import Chain
 from arp.ledger.chain import genesis, links
-from arp.ledger.exports.fact_line import fact_line
-from arp.ledger.exports.manifest import Chain
-from arp.ledger.exports.verify import Broken, FactCheck
 from arp.ledger.fact import encode
-from tests.ledger.exports.test_evidence import story
+from tests.evidence.test_pages import story
 
 BODIES = [encode(fact) for fact in story().facts]
 HASHES = list(links(genesis("s", "e1"), BODIES))

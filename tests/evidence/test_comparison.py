@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from arp.ledger.exports.comparison import Decision, compare
-from arp.ledger.exports.trials import REFS, Trial
+from arp.evidence.comparison import Decision, compare
+from arp.evidence.trials import REFS, Trial
 
 
 def trial(role: str, reward: float | None, task: str = "count", **more: Any) -> Trial:

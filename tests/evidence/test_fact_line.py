@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.ledger.exports.fact_line import NoFactLine, fact_line, split_line
+from arp.evidence.fact_lines import NoFactLine, fact_line, split_line
 
 HASH = bytes(range(32))
 LINE = b'{"hash":"' + HASH.hex().encode() + b'","fact":{"a": 1 }}\n'

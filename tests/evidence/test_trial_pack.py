@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arp.ledger.exports.trial_pack import NoTrial, decode_trial
+from arp.evidence.trials import NoTrial, decode_trial
 
 OF_ANOTHER_RUNTIME: dict[str, Any] = {
     "schemaVersion": "lime-profile-0.4.0",

@@ -16,8 +16,8 @@ from collections.abc import Set as AbstractSet
 import msgspec
 from msgspec import Struct
 
-from arp.ledger.exports.manifest import Scope
-from arp.ledger.exports.sections import NOT_KNOWN
+from arp.evidence.manifest import Scope
+from arp.evidence.sections import NOT_KNOWN
 from arp.ledger.fact import Fact, decode
 
 _JOINING = frozenset(("turn.submitted", "task.attempt.started"))

@@ -11,11 +11,13 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
-from arp.ledger.exports.manifest import Gap
+from arp.evidence.manifest import FACTS, Gap
 from arp.ledger.fact import Fact
-from arp.ledger.models.reading import brief
+from arp.ledger.fact_types import REQUIRED_IDS
+from arp.ledger.models.reading import brief, text
 from arp.ledger.payload_fields import Export
 from arp.protocol.json_value import Json, JsonObject
 
@@ -197,3 +199,158 @@ class Totals:
     def document(self) -> JsonObject:
         """Return amounts by currency, and tokens."""
         return {"amounts": self._amounts, **self._tokens} if self._tokens else {}
+
+
+MANY: Final = frozenset(
+    ("model.delta", "reasoning.delta", "tool.progress", "process.output", "process.input")
+)
+"""Types of which neighbours of one turn share a line."""
+
+_SAID: Final = ("error", "reason", "message", "objective", "decision", "tool", "model", "hook")
+"""What of a payload a line tells: the first of these that there is."""
+
+_encoder = msgspec.json.Encoder()
+
+
+class Timeline:
+    """Lines of a timeline, from facts in order."""
+
+    def __init__(self) -> None:
+        self._open: JsonObject | None = None
+        """A line to which the next fact may still be added."""
+
+    def take(self, fact: Fact) -> bytes:
+        """Return the lines that a fact completes; often none or one."""
+        held = self._open
+        if held is not None and fact.type in MANY and _goes_on(held, fact):
+            held["throughSequence"] = fact.sequence
+            held["count"] = held.get("count", 1) + 1
+            return b""
+        done, self._open = self.finish(), _entry(fact)
+        return done
+
+    def finish(self) -> bytes:
+        """Return the last line."""
+        held, self._open = self._open, None
+        return b"" if held is None else _encoder.encode(held) + b"\n"
+
+
+def _entry(fact: Fact) -> JsonObject:
+    entry: JsonObject = {"sequence": fact.sequence, "timestamp": fact.timestamp, "type": fact.type}
+    said = text(fact.payload, *_SAID)
+    return {**entry, **ids_of(fact), **({"said": said} if said is not None else {})}
+
+
+def _goes_on(held: JsonObject, fact: Fact) -> bool:
+    return (held["type"], held.get("turnId"), held.get("toolCallId")) == (
+        fact.type,
+        fact.turn_id,
+        fact.tool_call_id,
+    )
+
+
+SPINE: Final = {
+    "runtimeId": "runtime_id",
+    "sessionId": "session_id",
+    "threadId": "thread_id",
+    "turnId": "turn_id",
+    "taskId": "task_id",
+    "runId": "run_id",
+    "traceId": "trace_id",
+}
+"""The profile's spelling → the field of a fact (ledger.md 5)."""
+
+MOST_IDS: Final = 1000
+"""Of one kind that are listed."""
+
+
+class CorrelationIds:
+    """Gathers the ids of the facts that are exported."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[str, None]] = {name: {} for name in SPINE}
+        self._not_known: set[str] = set()
+        self._newest_runtime = ""
+
+    def take(self, fact: Fact) -> None:
+        """Take a fact."""
+        self._newest_runtime = fact.runtime_id
+        for written, name in SPINE.items():
+            value: str | None = getattr(fact, name)
+            if value is None:
+                continue
+            if value in NOT_KNOWN:
+                self._not_known.add(written)
+            elif len(self._seen[written]) < MOST_IDS:
+                self._seen[written][value] = None
+
+    def document(self) -> JsonObject:
+        """Return each id that there is: `turnId` if there is one, `turnIds` if there are several.
+
+        Of several runtimes that wrote a session the newest is `runtimeId` besides: it has the
+        session now, and the profile wants one.
+        """
+        spine: JsonObject = {}
+        for name, seen in self._seen.items():
+            if len(seen) == 1:
+                spine[name] = next(iter(seen))
+            elif seen:
+                spine[f"{name}s"] = list(seen)
+                if name == "runtimeId":
+                    spine[name] = self._newest_runtime
+        return spine
+
+    def states(self) -> dict[str, Export]:
+        """Return of each of the seven whether it is told, does not apply, or is not known."""
+        return {name: self._state(name) for name in SPINE}
+
+    def _state(self, name: str) -> Export:
+        if self._seen[name]:
+            return "exported"
+        return "missing_correlation" if name in self._not_known else "not_applicable"
+
+
+_TOLD: Final[dict[str, tuple[str, Export, str]]] = {
+    "output.truncated": ("outputs", "exported", "only a part of these outputs was kept"),
+    "output.redacted": (FACTS, "exported", "secrets were taken out before this was recorded"),
+    "runtime.warning": ("timeline.jsonl", "exported", "the runtime warned"),
+    "snapshot.repaired": (FACTS, "exported", "the server was interrupted and mended the session"),
+}
+"""Type of a fact → the part that it is about, how that stands, and what is to be said."""
+
+
+class Gaps:
+    """Gathers what the exported facts say of gaps."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, Export, str], tuple[int, tuple[int, ...]]] = {}
+        self._running: dict[str, int] = {}
+
+    def take(self, fact: Fact) -> None:
+        """Take a fact."""
+        if fact.type in _TOLD:
+            self._add(_TOLD[fact.type], fact.sequence)
+        if fact.type not in REQUIRED_IDS:
+            reason = f"this version does not know what {fact.type} means"
+            self._add((FACTS, "unsupported", reason), fact.sequence)
+        if fact.turn_id is None:
+            return
+        if fact.type in ("turn.submitted", "turn.started"):
+            self._running.setdefault(fact.turn_id, fact.sequence)
+        elif fact.type in ("turn.completed", "turn.failed"):
+            self._running.pop(fact.turn_id, None)
+
+    def _add(self, gap: tuple[str, Export, str], sequence: int) -> None:
+        count, sequences = self._found.get(gap, (0, ()))
+        if count < MOST_SEQUENCES:
+            sequences = (*sequences, sequence)
+        self._found[gap] = (count + 1, sequences)
+
+    def all(self) -> list[Gap]:
+        """Return the gaps, in the order in which they were met."""
+        found = [Gap(*gap, count, sequences) for gap, (count, sequences) in self._found.items()]
+        if self._running:
+            begun = tuple(self._running.values())
+            reason = "turns had not ended when this was exported"
+            found.append(Gap(FACTS, "exported", reason, len(begun), begun[:MOST_SEQUENCES]))
+        return found

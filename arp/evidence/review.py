@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from arp.ledger.exports.evidence import Evidence
+from arp.evidence.derived import Evidence
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import part, text
 from arp.protocol.json_value import Json, JsonObject

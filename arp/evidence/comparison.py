@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from arp.ledger.exports.trials import Trial
+from arp.evidence.trials import Trial
 from arp.ledger.models.reading import text
 from arp.ledger.payload_fields import Comparison
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from arp.ledger.exports.manifest import (
+from arp.evidence.manifest import (
     Chain,
     Gap,
     Manifest,

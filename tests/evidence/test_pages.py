@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from arp.ledger.exports.correlation import CorrelationIds
-from arp.ledger.exports.evidence import Evidence
-from arp.ledger.exports.manifest import Gap, Output, Scope
-from arp.ledger.exports.scope import Bounds
+from arp.evidence.derived import Evidence
+from arp.evidence.manifest import Gap, Output, Scope
+from arp.evidence.scope import Bounds
+from arp.evidence.sections import CorrelationIds
 from arp.ledger.fact import Fact, encode
 from tests.ledger.historian import Historian
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from arp.ledger.exports.trajectory import Agent, Trajectory
+from arp.evidence.trajectory import Agent, Trajectory
 from arp.protocol.json_value import JsonObject
 from tests.ledger.historian import Historian
 

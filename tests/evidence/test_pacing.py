@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from arp.ledger.exports.pacing import Pacing
+from arp.evidence.pacing import Pacing
 from arp.ledger.fact import Fact
 from tests.ledger.historian import Historian
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from arp.ledger.exports.manifest import TrialOf
-from arp.ledger.exports.trial_parts import TrialParts
-from tests.ledger.exports.test_trials import DATA, story
+from arp.evidence.manifest import TrialOf
+from arp.evidence.trials import TrialParts
+from tests.evidence.test_trials import DATA, story
 
 
 def test_the_trajectory_tells_of_which_trial_it_is() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from arp.ledger.exports.evidence import Evidence
-from arp.ledger.exports.manifest import Scope
-from arp.ledger.exports.review import MOST_ROWS, MOST_TEXT, Words, quoted, review
+from arp.evidence.derived import Evidence
+from arp.evidence.manifest import Scope
+from arp.evidence.review import MOST_ROWS, MOST_TEXT, Words, quoted, review
 from arp.ledger.fact import encode
-from tests.ledger.exports.test_evidence import TURN, story
+from tests.evidence.test_pages import TURN, story
 from tests.ledger.historian import Historian
 
 AT = "2026-02-03T04:05:06.000Z"
