@@ -23,7 +23,7 @@ from arp.access.principal import User
 from arp.access.settings import Access
 from arp.app import App, serve
 from arp.hub.settings import HubSettings
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, ErrorCode
 from arp.protocol.limits import Limits
 

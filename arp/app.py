@@ -11,7 +11,7 @@ from arp.access.settings import Access
 from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
 from arp.protocol.messages import Command, Workflow
-from arp.protocol.plain_text import well_formed
+from arp.protocol.safe_text import well_formed
 from arp.server.settings import Served
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from arp.commands.sessions import sessions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from arp.protocol.component import Component
+    from arp.protocol.components import Component
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C outside of a running command: 128 + SIGINT, as in shells."""
@@ -189,9 +189,9 @@ def degrader(level: str) -> Callable[[Component], list[Component]]:
     A component that does not fit its schema becomes a text that says so.
     """
     from arp.protocol.capabilities import LEVELS
-    from arp.protocol.component import Component
+    from arp.protocol.components import Component
     from arp.protocol.errors import ArpError
-    from arp.protocol.validation import check_component
+    from arp.protocol.validate import check_component
     from arp.surface.degrade import Supported, degrade
 
     supported = Supported(dict.fromkeys(LEVELS[level], 1))

@@ -20,17 +20,13 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from arp.protocol import components as display
-from arp.protocol import input_components as inputs
-from arp.protocol.component import Component
+from arp.protocol import components as of
+from arp.protocol.components import Component, Direction, Tab
 from arp.protocol.errors import InvalidComponent, LocalError
-from arp.protocol.json_value import JsonObject
-from arp.protocol.layout_components import Tab
+from arp.protocol.json_value import JsonObject, kind_of
 from arp.protocol.plain_values import component_to_plain, to_plain
-from arp.protocol.prop_types import Direction
-from arp.protocol.refusal import explain, kind_of
 from arp.protocol.sources import SOURCES, Source, as_markdown
-from arp.protocol.validation import check_component
+from arp.protocol.validate import check_component, explain
 
 Cell: TypeAlias = str | int | float | bool | Decimal | date | None
 Rows: TypeAlias = Iterable[Iterable[Any] | Mapping[str, Any]]
@@ -80,7 +76,7 @@ def status_card(
 
 def section(label: str, content: str, *, style: SectionStyle | None = None) -> JsonObject:
     """A labelled part of a status card."""
-    return _part(display.Section, "section", {"label": label, "content": content, "style": style})
+    return _part(of.Section, "section", {"label": label, "content": content, "style": style})
 
 
 def table(
@@ -141,7 +137,7 @@ def table_tab(
     _refuse_frames(headers, rows)
     headers = _listed(headers)
     values = {"name": name, "headers": headers, "rows": _cells(headers, rows)}
-    return _part(display.TableTab, "table_tab", {**values, "highlight": highlight})
+    return _part(of.TableTab, "table_tab", {**values, "highlight": highlight})
 
 
 def code_block(
@@ -160,7 +156,7 @@ def code_block(
 
 def code_tab(name: str, code: str, language: str | None = None) -> JsonObject:
     """One of several files that share a place."""
-    return _part(display.CodeTab, "code_tab", {"name": name, "code": code, "language": language})
+    return _part(of.CodeTab, "code_tab", {"name": name, "code": code, "language": language})
 
 
 def diff(
@@ -204,7 +200,7 @@ def key_value(
 
 def item(key: str, value: Cell, *, style: ItemStyle | None = None) -> JsonObject:
     """One line of a key-value list."""
-    return _part(display.Item, "item", {"key": key, "value": value, "style": style}, "value")
+    return _part(of.Item, "item", {"key": key, "value": value, "style": style}, "value")
 
 
 def progress(
@@ -220,7 +216,7 @@ def progress(
 
 def step(name: str, status: StepStatus, detail: str | None = None) -> JsonObject:
     """One step of a progress."""
-    return _part(display.Step, "step", {"name": name, "status": status, "detail": detail})
+    return _part(of.Step, "step", {"name": name, "status": status, "detail": detail})
 
 
 def chart(
@@ -268,7 +264,7 @@ def dataset(label: str, data: Iterable[Any], *, color: str | None = None) -> Jso
     listed = _listed(data)
     if isinstance(listed, list):
         listed = [float(value) if isinstance(value, Decimal) else value for value in listed]
-    return _part(display.Dataset, "dataset", {"label": label, "data": listed, "color": color})
+    return _part(of.Dataset, "dataset", {"label": label, "data": listed, "color": color})
 
 
 def image(
@@ -327,7 +323,7 @@ def card(
         "badge": badge,
         "url": url,
     }
-    return _part(display.Card, "card", values)
+    return _part(of.Card, "card", values)
 
 
 # -- input -----------------------------------------------------------------------------------------
@@ -358,7 +354,7 @@ def field(
     name: str,
     *,
     label: str | None = None,
-    field_type: inputs.FieldType | None = None,
+    field_type: of.FieldType | None = None,
     value: Cell = None,
     options: Iterable[str | Part] | None = None,
     required: bool | None = None,
@@ -388,7 +384,7 @@ def field(
         "placeholder": placeholder,
         "validation": validation,
     }
-    return _part(inputs.Field, "field", values)
+    return _part(of.Field, "field", values)
 
 
 def confirm(
@@ -442,7 +438,7 @@ def option(
         "icon": icon,
         "disabled": disabled,
     }
-    return _part(inputs.Option, "option", values)
+    return _part(of.Option, "option", values)
 
 
 def text_input(

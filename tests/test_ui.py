@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from arp import ui
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, ComponentUnsupported, InvalidComponent, ResourceLimit
-from arp.protocol.plain_values import is_plain_json
-from arp.protocol.validation import check_component
+from arp.protocol.json_value import is_plain_json
+from arp.protocol.validate import check_component
 
 BUILT: list[tuple[Component, Component]] = [
     (ui.text("hi"), Component("", "text", {"content": "hi"})),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from arp import ui
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.surface.degrade import Supported, degrade
 from tools import doc_tables, fact_tables, method_tables
 

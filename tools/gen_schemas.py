@@ -17,7 +17,7 @@ from typing import Any, get_args
 import msgspec
 
 from arp.protocol.catalog import CATALOG, ComponentSpec
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, RendererMessage
 from tools import typescript

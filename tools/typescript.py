@@ -12,7 +12,7 @@ from typing import Any, get_args
 from msgspec import inspect as shapes
 
 from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.mark import Behind
 from arp.protocol.messages import (

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arp.protocol.limits import Count, Seconds
-from arp.protocol.refusal import explain
+from arp.protocol.validate import explain
 
 
 class Bounds(Struct, frozen=True):

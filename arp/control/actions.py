@@ -12,7 +12,7 @@ from arp.control.method import Id, SessionParams, method
 from arp.hub.live import LiveSession
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import InvalidMessage, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import Input, InputType

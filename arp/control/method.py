@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
-from arp.protocol.refusal import explain
+from arp.protocol.validate import explain
 
 # -- types of parameters that many methods have ------------------------------------------------
 

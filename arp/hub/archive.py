@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.screen import TurnScreen
 from arp.session.session import Head
 from arp.session.state import STATE_VERSION

@@ -19,7 +19,7 @@ from msgspec import Struct
 from arp.hub.followers import Followers
 from arp.hub.settings import HubSettings
 from arp.hub.viewer import Viewer
-from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.codec import DeltaWriter
 from arp.protocol.messages import Resume
 from arp.session.recorded import Batch, Cursor, Text, TextBatch
 from arp.session.session import Session

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from arp.protocol.errors import InvalidMessage
-from arp.protocol.node import Node
+from arp.protocol.tree import Node
 from arp.session.recorded import Batch, RecordedFact, TextBatch
 from arp.session.session import Session
 from arp.store.session_meta import SessionMeta

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arp.protocol.limits import Count, Limits, Seconds
-from arp.protocol.refusal import explain
+from arp.protocol.validate import explain
 from arp.redact.settings import Redaction
 from arp.session.policy import Policy
 

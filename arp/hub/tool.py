@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 import msgspec
 
 from arp.hub.author_call import must_await
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import PREVIEW_CHARACTERS, encoded, well_formed

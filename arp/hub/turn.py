@@ -24,12 +24,12 @@ from arp.hub.tool import Call, ToolCall
 from arp.hub.turn_counters import TurnCounters
 from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost
 from arp.protocol.blob_path import blob_path
-from arp.protocol.component import Component
+from arp.protocol.catalog import put_children, take_children
+from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, InvalidComponent
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.protocol.slots import put_children, take_children
 from arp.record.wording import check_kind, encoded, plain, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING

@@ -19,7 +19,7 @@ from arp.ledger.fact import Fact
 from arp.ledger.fact_types import ProfileViolation, unknown_type
 from arp.ledger.payload_fields import BESIDE, FIELDS, KINDS
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.refusal import explain
+from arp.protocol.validate import explain
 
 ROWS: Final[dict[str, str]] = {
     # the session, its thread, its turns

@@ -1,6 +1,5 @@
 """What can be said: the wire of ARP without any input or output.
 
-Read in this order: `json_value`, `errors`, `limits`, `component`, `components`, `catalog`,
-`validation`, `patch`, `tree`, `messages`, `capabilities`, `codec`, `agent_connection`,
-`screen`, `renderer_connection`.
+Read in this order: `errors`, `json_value`, `components`, `catalog`, `validate`, `patch`, `tree`,
+`messages`, `codec`, `capabilities`, `agent_connection`, `screen`, `renderer_connection`.
 """

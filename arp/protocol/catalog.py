@@ -1,5 +1,9 @@
 """The core components: versions, chains of fallback, where children stand, who answers them.
 
+A tree holds every component as a node of its own, so that a patch reaches a nested one by its id at
+the cost of the change alone. On the wire the children of a layout component stand inside its props:
+here they are taken out of them, and put back.
+
 Source: protocol.md 3.
 """
 
@@ -12,10 +16,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from arp.protocol import components as display
-from arp.protocol import input_components as inputs
-from arp.protocol import layout_components as layout
-from arp.protocol.json_value import JsonObject
+from arp.protocol import components as of
+from arp.protocol.json_value import Json, JsonObject
 
 Category: TypeAlias = Literal["display", "input", "layout"]
 Slots: TypeAlias = Literal["children", "tabs", "split"]
@@ -46,24 +48,24 @@ class ComponentSpec(msgspec.Struct, frozen=True):
 
 
 _SPECS = (
-    ComponentSpec("text", "display", display.TextProps, None, text_path="content"),
-    ComponentSpec("markdown", "display", display.MarkdownProps, "text", text_path="content"),
-    ComponentSpec("status-card", "display", display.StatusCardProps, "text"),
-    ComponentSpec("table", "display", display.TableProps, "text", answered_by="selection"),
-    ComponentSpec("code-block", "display", display.CodeBlockProps, "text", text_path="code"),
-    ComponentSpec("diff", "display", display.DiffProps, "code-block"),
-    ComponentSpec("key-value", "display", display.KeyValueProps, "text"),
-    ComponentSpec("progress", "display", display.ProgressProps, "text"),
-    ComponentSpec("chart", "display", display.ChartProps, "table"),
-    ComponentSpec("image", "display", display.ImageProps, "text"),
-    ComponentSpec("product-cards", "display", display.ProductCardsProps, "table"),
-    ComponentSpec("form", "input", inputs.FormProps, "text", answered_by="form_submit"),
-    ComponentSpec("confirm", "input", inputs.ConfirmProps, "text", answered_by="action"),
-    ComponentSpec("choices", "input", inputs.ChoicesProps, "text", answered_by="selection"),
-    ComponentSpec("text-input", "input", inputs.TextInputProps, "text", answered_by="text"),
-    ComponentSpec("group", "layout", layout.GroupProps, "text", slots="children"),
-    ComponentSpec("tabs", "layout", layout.TabsProps, "group", slots="tabs", answered_by="action"),
-    ComponentSpec("split", "layout", layout.SplitProps, "group", slots="split"),
+    ComponentSpec("text", "display", of.TextProps, None, text_path="content"),
+    ComponentSpec("markdown", "display", of.MarkdownProps, "text", text_path="content"),
+    ComponentSpec("status-card", "display", of.StatusCardProps, "text"),
+    ComponentSpec("table", "display", of.TableProps, "text", answered_by="selection"),
+    ComponentSpec("code-block", "display", of.CodeBlockProps, "text", text_path="code"),
+    ComponentSpec("diff", "display", of.DiffProps, "code-block"),
+    ComponentSpec("key-value", "display", of.KeyValueProps, "text"),
+    ComponentSpec("progress", "display", of.ProgressProps, "text"),
+    ComponentSpec("chart", "display", of.ChartProps, "table"),
+    ComponentSpec("image", "display", of.ImageProps, "text"),
+    ComponentSpec("product-cards", "display", of.ProductCardsProps, "table"),
+    ComponentSpec("form", "input", of.FormProps, "text", answered_by="form_submit"),
+    ComponentSpec("confirm", "input", of.ConfirmProps, "text", answered_by="action"),
+    ComponentSpec("choices", "input", of.ChoicesProps, "text", answered_by="selection"),
+    ComponentSpec("text-input", "input", of.TextInputProps, "text", answered_by="text"),
+    ComponentSpec("group", "layout", of.GroupProps, "text", slots="children"),
+    ComponentSpec("tabs", "layout", of.TabsProps, "group", slots="tabs", answered_by="action"),
+    ComponentSpec("split", "layout", of.SplitProps, "group", slots="split"),
 )
 
 CATALOG: Mapping[str, ComponentSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})
@@ -104,3 +106,70 @@ def is_custom(type_name: str) -> bool:
     Lower case letters, digits and single hyphens, up to 64 characters.
     """
     return len(type_name) <= MAX_TYPE_LENGTH and _CUSTOM.fullmatch(type_name) is not None
+
+
+# -- children --------------------------------------------------------------------------------------
+
+_NAMES = {"children": ("children",), "tabs": ("tabs",), "split": ("left", "right")}
+
+_SLOTS: dict[str, tuple[str, ...]] = {
+    spec.name: _NAMES[spec.slots] for spec in CATALOG.values() if spec.slots is not None
+}
+
+
+def slot_names(type_name: str) -> tuple[str, ...]:
+    """Name the props that hold children; empty for all but layout components."""
+    return _SLOTS.get(type_name, ())
+
+
+def has_free_slots(type_name: str) -> bool:
+    """Return whether children can be added, taken away and moved: in a `group`."""
+    return _SLOTS.get(type_name) == ("children",)
+
+
+def may_have_parts(type_name: str) -> bool:
+    """Return whether a renderer that does not know the type may show several in its place.
+
+    So it is with layouts, whose children can stand for them, and with the fallbacks of custom
+    components.
+    """
+    return type_name in _SLOTS or type_name not in CATALOG
+
+
+def take_children(type_name: str, props: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
+    """Split props into what the component itself says and its children, in order.
+
+    Args:
+        type_name: The component's type.
+        props: Its props, which fit that type. Nothing of them is changed; what is not taken apart
+            is shared.
+
+    Raises:
+        KeyError, TypeError, AttributeError: Props that do not fit the type; what is only missing in
+            `group` and `tabs` is no child.
+    """
+    names = slot_names(type_name)
+    if not names:
+        return props, []
+    own = {key: value for key, value in props.items() if key not in names}
+    if names == ("children",):
+        return own, list(props.get("children", ()))
+    if names == ("tabs",):
+        tabs = props.get("tabs", ())
+        own["tabs"] = [{k: v for k, v in tab.items() if k != "component"} for tab in tabs]
+        return own, [tab["component"] for tab in tabs]
+    return own, [props["left"], props["right"]]
+
+
+def put_children(type_name: str, own: JsonObject, children: list[JsonObject]) -> JsonObject:
+    """Do the inverse of `take_children`; return new props that share what did not change."""
+    names = slot_names(type_name)
+    if names == ("children",):
+        return {**own, "children": children}
+    if names == ("tabs",):
+        tabs: list[Json] = [
+            {**label, "component": child}
+            for label, child in zip(own["tabs"], children, strict=True)
+        ]
+        return {**own, "tabs": tabs}
+    return {**own, **dict(zip(names, children, strict=True))}

@@ -29,7 +29,7 @@ from typing import ClassVar
 
 import msgspec
 
-from arp.protocol.plain_text import well_formed
+from arp.protocol.safe_text import well_formed
 
 _FIRST_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*(?=[,;.…!?]*(?:\s|$))")
 _AFTER_LATIN = "\u0700"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -22,6 +21,12 @@ MAX_INTEGER = 2**63 - 1
 """Largest magnitude of an integer: what SQLite, MessagePack and int64 clients can all hold."""
 
 
+_ALWAYS_PLAIN = frozenset((str, bool, type(None)))
+_SCALARS = _ALWAYS_PLAIN | {int, float}
+_KINDS = _SCALARS | {list, dict}
+_TEXT = frozenset((str,))
+
+
 def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> None:
     """Guarantees that `value` survives every encoding unchanged.
 
@@ -34,8 +39,47 @@ def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> N
         InvalidMessage: A non-string key, NaN, an infinity, an integer beyond 64 bits, an object
             that is not JSON (a CBOR date, say), or nesting beyond `depth`.
     """
-    if not _is_plain(value, depth):
+    if not is_plain_json(value, depth):
         _refuse(value, where, depth)
+
+
+def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
+    """Return what `check_plain_json` would refuse, without saying why.
+
+    It looks at one level of nesting after the other: a level costs a few calls however many values
+    it has, since a peer may send a million of them.
+    """
+    if type(value) in _ALWAYS_PLAIN:
+        return True
+    level = [value]
+    while True:
+        kinds = set(map(type, level))
+        if not kinds <= _KINDS:
+            return False
+        if int in kinds:
+            whole = [one for one in level if type(one) is int]
+            if max(whole) > MAX_INTEGER or min(whole) < -MAX_INTEGER - 1:
+                return False
+        if float in kinds and not all(math.isfinite(one) for one in level if type(one) is float):
+            return False
+        if kinds <= _SCALARS:
+            return True
+        if depth <= 0:
+            return False
+        depth -= 1
+        objects = [one for one in level if type(one) is dict]
+        if not set(map(type, chain.from_iterable(objects))) <= _TEXT:
+            return False
+        arrays = [one for one in level if type(one) is list]
+        level = [*chain.from_iterable(arrays), *chain.from_iterable(map(dict.values, objects))]
+
+
+def kind_of(value: Any) -> str:
+    """Name the kind of a JSON value the way the wire does; other types by their own name."""
+    if value is None:
+        return "null"
+    names = {bool: "boolean", int: "number", float: "number", str: "string"}
+    return {**names, list: "array", dict: "object"}.get(type(value), type(value).__name__)
 
 
 def count_values(value: Json) -> int:
@@ -47,40 +91,6 @@ def count_values(value: Json) -> int:
         objects = (one.values() for one in level if type(one) is dict)
         level = [*arrays, *chain.from_iterable(objects)]
     return count
-
-
-_SCALARS = frozenset((str, bool, int, float, type(None)))
-_KINDS = _SCALARS | {list, dict}
-
-
-def _is_plain(value: Json, depth: int) -> bool:
-    """Return what `_refuse` would refuse, without saying where.
-
-    It looks at one level of nesting after the other: a level costs a few calls however many values
-    it has, since a peer may send a million of them.
-    """
-    level: Iterable[Json] = (value,)
-    while True:
-        values = list(level)
-        kinds = set(map(type, values))
-        if not kinds <= _KINDS:
-            return False
-        if int in kinds:
-            whole = [one for one in values if type(one) is int]
-            if max(whole) > MAX_INTEGER or min(whole) < -MAX_INTEGER - 1:
-                return False
-        if float in kinds and not all(math.isfinite(one) for one in values if type(one) is float):
-            return False
-        if kinds <= _SCALARS:
-            return True
-        if depth <= 0:
-            return False
-        depth -= 1
-        objects = [one for one in values if type(one) is dict]
-        if not set(map(type, chain.from_iterable(objects))) <= {str}:
-            return False
-        arrays = (one for one in values if type(one) is list)
-        level = chain(chain.from_iterable(arrays), chain.from_iterable(map(dict.values, objects)))
 
 
 def _refuse(value: Json, where: str, depth: int) -> None:

@@ -10,13 +10,12 @@ stand in the order in which they came.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from arp.protocol.component import Component
-from arp.protocol.node import Node
+from arp.protocol.components import Component
 
 MarkKind: TypeAlias = Literal["input", "thinking", "tool", "error"]
 
@@ -43,75 +42,6 @@ class Mark(Struct):
     behind: Behind = END
     seq: int = 0
     """The fact that it came with."""
-
-
-class Marks:
-    """The marks of one tree, by the root component that they stand behind."""
-
-    __slots__ = ("_by_root", "_left", "handed")
-
-    def __init__(self) -> None:
-        self.handed: set[str | None] = set()
-        """The roots to which the last change handed marks of those that it removed."""
-        self._by_root: dict[str, list[Mark]] = {}
-        self._left: list[tuple[Node, str | None]] = []
-
-    def add(self, mark: Mark) -> None:
-        """Keep a mark at its place; those before all output stay there, and need no keeping."""
-        if mark.behind.component is not None:
-            self._by_root.setdefault(mark.behind.component, []).append(mark)
-
-    def leave(self, root: Node, heir: str | None) -> None:
-        """Record that a root component leaves its place; `heir` gets its marks, if it is gone.
-
-        Args:
-            root: The component.
-            heir: What stands in its place, or before it; `None` = nothing.
-        """
-        if root.id in self._by_root or self._left:
-            self._left.append((root, heir))
-
-    def drop(self, marks: Iterable[Mark]) -> None:
-        """Forget marks whose turn is no longer kept."""
-        for mark in marks:
-            name = mark.behind.component
-            here = self._by_root.get(name) if name is not None else None
-            if here is not None and name is not None:
-                here[:] = [one for one in here if one is not mark]
-                if not here:
-                    del self._by_root[name]
-
-    def stay(self) -> None:
-        """Forget what was to leave: the change is not made."""
-        self._left.clear()
-
-    def settle(self, nodes: Mapping[str, Node]) -> None:
-        """Hand on the marks of those that left; who left and came back has moved, and keeps them.
-
-        Args:
-            nodes: What is there after the change.
-        """
-        self.handed = set()
-        for root, heir in self._left:
-            there = nodes.get(root.id)
-            if there is not None and there.parent is None and there.turn == root.turn:
-                continue
-            before = nodes.get(heir) if heir is not None else None
-            behind = end_of(before) if before is not None else Behind(heir)
-            for mark in self._by_root.pop(root.id, ()):
-                mark.behind = behind
-                self.add(mark)
-                self.handed.add(heir)
-        self._left.clear()
-
-
-def end_of(root: Node) -> Behind:
-    """Return the place behind a root component as it is now; text may still join a text part."""
-    if "/" not in root.id:
-        return Behind(root.id)
-    root.join()
-    content = root.own.get("content")
-    return Behind(root.id, len(content) if isinstance(content, str) else None)
 
 
 class Piece(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct, to_builtins
 
 from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
+from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ErrorPayload, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.mark import END, Behind, Mark, MarkKind, Piece, pieces_of
@@ -34,7 +34,6 @@ from arp.protocol.messages import (
     TurnMessage,
     TurnStatus,
 )
-from arp.protocol.node import as_object
 from arp.protocol.tree import Tree
 
 MAX_ERRORS = 100

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from arp.protocol.components import Link
 from arp.protocol.json_value import JsonObject
-from arp.protocol.prop_types import Link
 
 SOURCES = "x-arp-sources"
 """The type of the component."""

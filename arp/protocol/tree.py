@@ -16,30 +16,221 @@ elsewhere, or more removals than are remembered; `reshaped` matters to those who
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
-from arp.protocol.component import Component
+from arp.protocol.catalog import (
+    has_free_slots,
+    may_have_parts,
+    put_children,
+    slot_names,
+    take_children,
+)
+from arp.protocol.components import Component, as_object
 from arp.protocol.errors import InvalidPatch, ResourceLimit
-from arp.protocol.json_value import Json
-from arp.protocol.mark import END, Behind, Mark, Marks, end_of
-from arp.protocol.node import Node, Removed, apart, as_object, from_object
+from arp.protocol.json_value import Json, JsonObject, kind_of
+from arp.protocol.mark import END, Behind, Mark
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.protocol.refusal import kind_of
-from arp.protocol.slots import has_free_slots, may_have_parts, slot_names
-from arp.protocol.validation import parse_path
+from arp.protocol.validate import parse_path
 
 MAX_DEPTH = 3
 """Levels of nesting, protocol.md 3."""
 
-__all__ = ["Node", "Removed", "Tree", "as_object", "from_object"]
-
 REMEMBERED = 256
 """Removed components remembered for renderers that are behind; older ones cost them a snapshot."""
+
+
+MAX_FALLBACKS = 16
+"""Fallbacks in a row: four times what the agent side lets pass, so that reading one always ends."""
+
+
+class Node:
+    """One component in a tree."""
+
+    __slots__ = (
+        "born",
+        "children",
+        "component",
+        "id",
+        "parent",
+        "seq",
+        "successor",
+        "tail",
+        "turn",
+        "type",
+    )
+
+    def __init__(self, component: Component, turn: str, parent: Node | None, seq: int) -> None:
+        self.id = component.id
+        self.type = component.type
+        self.component = component
+        """Without its children; its props change in place."""
+        self.children: list[str] = []
+        """Their ids, in order."""
+        self.parent = parent
+        self.turn = turn
+        self.born = seq
+        """The commit that put it there."""
+        self.seq = seq
+        """The last commit that touched it or something in it."""
+        self.tail: list[str] = []
+        """Text appended to `content` that is not yet joined to it."""
+        self.successor: str | None = None
+        """Of a root component that is gone: the one that took its place under another id."""
+
+    @property
+    def own(self) -> JsonObject:
+        """Its props without children."""
+        return self.component.props
+
+    @property
+    def root(self) -> Node:
+        """The root component that holds it, or itself."""
+        node = self
+        while node.parent is not None:
+            node = node.parent
+        return node
+
+    @property
+    def level(self) -> int:
+        """How deep it stands: 1 for a root component."""
+        return 1 if self.parent is None else self.parent.level + 1
+
+    def join(self) -> None:
+        """Put text that was appended into `content`."""
+        if self.tail:
+            content = self.own.get("content", "")
+            self.own["content"] = "".join([content, *self.tail])
+            self.tail = []
+
+    def whole(self, children: Sequence[Component]) -> Component:
+        """Return the component with children in its props, where its type has any."""
+        self.join()
+        if not slot_names(self.type):
+            return self.component
+        props = put_children(self.type, self.own, [as_object(child) for child in children])
+        return msgspec.structs.replace(self.component, props=props)
+
+
+class Removed(NamedTuple):
+    """A component that went away."""
+
+    seq: int
+    """The commit that took it."""
+    born: int
+    """The commit that had put it there."""
+    type: str
+    root: str
+    """The id of the root component that held it; its own if it was one."""
+
+
+def levels_of(component: Component) -> int:
+    """Count the levels that a component takes, whether it is shown itself or by a fallback.
+
+    Raises:
+        InvalidPatch: As `apart`.
+    """
+    below = (levels_of(child) for child in apart(component)[1])
+    instead = levels_of(component.fallback) if component.fallback is not None else 1
+    return max(instead, 1 + max(below, default=0))
+
+
+def apart(component: Component) -> tuple[Component, list[Component]]:
+    """Return a component without its children, and them.
+
+    Raises:
+        InvalidPatch: What stands where children belong is none, or its fallbacks do not end: the
+            wire's structure only is looked at, so that nothing that a peer sends can break a tree.
+    """
+    fallback, fallbacks = component.fallback, 0
+    while fallback is not None:
+        fallback, fallbacks = fallback.fallback, fallbacks + 1
+    if fallbacks > MAX_FALLBACKS:
+        raise InvalidPatch(f"component {component.id!r}: more than {MAX_FALLBACKS} fallbacks")
+    if not slot_names(component.type):
+        return component, []
+    try:
+        own, children = take_children(component.type, component.props)
+        found = msgspec.convert(children, list[Component])
+    except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
+        raise InvalidPatch(
+            f"component {component.id!r}: its props hold no children of a {component.type}",
+            detail=component.id,
+        ) from None
+    return msgspec.structs.replace(component, props=own), found
+
+
+class Marks:
+    """The marks of one tree, by the root component that they stand behind."""
+
+    __slots__ = ("_by_root", "_left", "handed")
+
+    def __init__(self) -> None:
+        self.handed: set[str | None] = set()
+        """The roots to which the last change handed marks of those that it removed."""
+        self._by_root: dict[str, list[Mark]] = {}
+        self._left: list[tuple[Node, str | None]] = []
+
+    def add(self, mark: Mark) -> None:
+        """Keep a mark at its place; those before all output stay there, and need no keeping."""
+        if mark.behind.component is not None:
+            self._by_root.setdefault(mark.behind.component, []).append(mark)
+
+    def leave(self, root: Node, heir: str | None) -> None:
+        """Record that a root component leaves its place; `heir` gets its marks, if it is gone.
+
+        Args:
+            root: The component.
+            heir: What stands in its place, or before it; `None` = nothing.
+        """
+        if root.id in self._by_root or self._left:
+            self._left.append((root, heir))
+
+    def drop(self, marks: Iterable[Mark]) -> None:
+        """Forget marks whose turn is no longer kept."""
+        for mark in marks:
+            name = mark.behind.component
+            here = self._by_root.get(name) if name is not None else None
+            if here is not None and name is not None:
+                here[:] = [one for one in here if one is not mark]
+                if not here:
+                    del self._by_root[name]
+
+    def stay(self) -> None:
+        """Forget what was to leave: the change is not made."""
+        self._left.clear()
+
+    def settle(self, nodes: Mapping[str, Node]) -> None:
+        """Hand on the marks of those that left; who left and came back has moved, and keeps them.
+
+        Args:
+            nodes: What is there after the change.
+        """
+        self.handed = set()
+        for root, heir in self._left:
+            there = nodes.get(root.id)
+            if there is not None and there.parent is None and there.turn == root.turn:
+                continue
+            before = nodes.get(heir) if heir is not None else None
+            behind = end_of(before) if before is not None else Behind(heir)
+            for mark in self._by_root.pop(root.id, ()):
+                mark.behind = behind
+                self.add(mark)
+                self.handed.add(heir)
+        self._left.clear()
+
+
+def end_of(root: Node) -> Behind:
+    """Return the place behind a root component as it is now; text may still join a text part."""
+    if "/" not in root.id:
+        return Behind(root.id)
+    root.join()
+    content = root.own.get("content")
+    return Behind(root.id, len(content) if isinstance(content, str) else None)
 
 
 class Tree:

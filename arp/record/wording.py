@@ -8,7 +8,7 @@ import msgspec
 
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import Json, check_plain_json
-from arp.protocol.plain_text import well_formed as well_formed
+from arp.protocol.safe_text import well_formed as well_formed
 
 PREVIEW_CHARACTERS = 2_000
 """Of an output kept in the ledger; a screen shows no more of one at once."""

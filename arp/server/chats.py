@@ -15,8 +15,8 @@ from arp.protocol.capabilities import agent_hello
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
-from arp.protocol.refusal import explain
 from arp.protocol.screen import ToolRun, is_text_part
+from arp.protocol.validate import explain
 from arp.server.answers import json_response
 from arp.server.state import ServerState
 from arp.session.window import PastTurn

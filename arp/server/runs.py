@@ -19,7 +19,7 @@ from arp.hub.trace import traced
 from arp.hub.viewer import Viewer
 from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
 from arp.protocol.codec import agent_decoder
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import SessionNotFound
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (

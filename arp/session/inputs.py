@@ -15,12 +15,12 @@ from msgspec import Meta, Struct
 
 from arp.ledger.tracing import read_traceparent, turn_ids
 from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import InvalidMessage, ResourceLimit, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, CONTINUE, PROMOTE, FileRef, Input, RendererInfo, Viewport
 from arp.protocol.patch import Update
-from arp.protocol.refusal import explain
+from arp.protocol.validate import explain
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
 from arp.session.input_log import files_named
 from arp.session.recorded import RecordedFact

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from arp.ledger.fact_writer import FactWriter
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import PermissionDenied
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, Commit, InputEcho

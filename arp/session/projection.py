@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.protocol.blob_path import blob_path
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.patch import Append, Insert, PatchOp, Replace, Update
 from arp.redact.names import is_surely_secret_name

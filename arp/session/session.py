@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from arp.ledger.tracing import Trace, turn_trace
 from arp.protocol.catalog import asks
-from arp.protocol.component import Component
+from arp.protocol.components import Component, as_object
 from arp.protocol.errors import (
     ArpError,
     InvalidComponent,
@@ -31,7 +31,6 @@ from arp.protocol.errors import (
 )
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.node import as_object
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes

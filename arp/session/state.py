@@ -16,13 +16,12 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, LocalError
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import RendererInfo
-from arp.protocol.node import Node, Removed
 from arp.protocol.screen import TurnScreen
-from arp.protocol.tree import Tree
+from arp.protocol.tree import Node, Removed, Tree
 from arp.redact.redactor import Redactor
 from arp.session.branches import Branches, KeptBranches
 from arp.session.input_log import InputLog

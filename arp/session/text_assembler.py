@@ -8,8 +8,8 @@ text.
 
 from __future__ import annotations
 
-from arp.protocol.node import Node
 from arp.protocol.screen import Screen
+from arp.protocol.tree import Node
 from arp.redact.redactor import Redactor
 from arp.redact.stream import CONTEXT, SecretStream
 from arp.session.growing import end_of

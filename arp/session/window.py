@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.messages import (
     ErrorMessage,
     InputEcho,
@@ -24,9 +24,8 @@ from arp.protocol.messages import (
     ToolStart,
     TurnMessage,
 )
-from arp.protocol.node import Node
 from arp.protocol.screen import Screen, TurnScreen, is_text_part
-from arp.protocol.tree import Tree
+from arp.protocol.tree import Node, Tree
 
 RECENT_TURNS = 50
 """Turns that are over and stay; older ones are paged over HTTP (protocol.md 2.3)."""

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from arp.protocol.prop_types import Cell
+from arp.protocol.components import Cell
 
 GAP = "  "
 """Between two columns."""

@@ -12,20 +12,19 @@ from typing import NoReturn
 import msgspec
 
 from arp.protocol.catalog import CATALOG, asks
-from arp.protocol.component import Component
-from arp.protocol.errors import InvalidAnswer
-from arp.protocol.input_components import (
+from arp.protocol.components import (
     ChoicesProps,
+    Component,
     FormProps,
     Option,
+    TabsProps,
     TextInputProps,
     label_of,
     value_of,
 )
-from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.layout_components import TabsProps
+from arp.protocol.errors import InvalidAnswer
+from arp.protocol.json_value import Json, JsonObject, kind_of
 from arp.protocol.messages import InputType
-from arp.protocol.refusal import kind_of
 from arp.surface.form_fields import Offered, check_fields, said
 from arp.surface.question_text import HIDDEN
 from arp.surface.typed_answer import understand

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.patch import PatchOp
 
 

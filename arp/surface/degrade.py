@@ -15,11 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
+from arp.protocol.catalog import CATALOG, put_children, take_children
+from arp.protocol.components import Component, as_object, from_object
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.slots import put_children, take_children
-from arp.protocol.tree import as_object, from_object
 from arp.surface.as_code import diff_as_code
 from arp.surface.as_table import cards_as_table, chart_as_table, cut_table
 from arp.surface.as_text import as_text

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
-from arp.protocol.input_components import (
+from arp.protocol.components import (
     ChoicesProps,
+    Component,
     ConfirmProps,
     FormProps,
     label_of,

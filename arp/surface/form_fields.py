@@ -13,20 +13,11 @@ from typing import NoReturn
 
 import msgspec
 
+from arp.protocol.components import Field, FieldOption, Option, Validation, label_of, value_of
 from arp.protocol.errors import InvalidAnswer
-from arp.protocol.input_components import (
-    Field,
-    FieldOption,
-    Option,
-    Validation,
-    label_of,
-    value_of,
-)
-from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.json_value import Json, JsonObject, is_plain_json, kind_of
 from arp.protocol.messages import FileRef
-from arp.protocol.plain_values import is_plain_json
-from arp.protocol.prop_walk import nearest
-from arp.protocol.refusal import explain, kind_of
+from arp.protocol.validate import explain, nearest
 
 MAX_NUMBER_LENGTH = 64
 """In characters, when a number comes as text."""

@@ -9,20 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from arp.protocol.components import TableProps
-from arp.protocol.input_components import (
+from arp.protocol.components import (
     ChoicesProps,
     ConfirmProps,
     Field,
     FieldOption,
     FormProps,
     Option,
+    QuestionState,
+    TableProps,
     TextInputProps,
     label_of,
     value_of,
 )
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.prop_types import QuestionState
 from arp.surface.aligned import cell_text
 from arp.surface.typed_answer import by_number
 

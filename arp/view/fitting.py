@@ -15,7 +15,7 @@ from collections.abc import Callable
 import msgspec
 
 from arp.protocol.codec import ENCODINGS, encode_json, recode
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.limits import RendererLimits
 from arp.surface.as_table import cut_table
 from arp.surface.degrade import as_one_text

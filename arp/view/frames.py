@@ -8,8 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from arp.protocol.agent_connection import MAX_BATCH
-from arp.protocol.codec import Encoding, encode_json, recode
-from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.codec import DeltaWriter, Encoding, encode_json, recode
 from arp.protocol.messages import (
     AgentMessage,
     Delta,

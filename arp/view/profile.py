@@ -6,13 +6,12 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from arp.protocol.catalog import VERSIONS
-from arp.protocol.component import Component
+from arp.protocol.catalog import VERSIONS, may_have_parts, take_children
+from arp.protocol.components import Component, from_object
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import RendererCapabilities
-from arp.protocol.node import Node, from_object
-from arp.protocol.slots import may_have_parts, take_children
+from arp.protocol.tree import Node
 from arp.surface.degrade import Supported, degrade
 from arp.surface.draft_answer import understand_draft
 from arp.surface.typed_answer import understand

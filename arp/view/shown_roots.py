@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from arp.protocol.node import Node
-from arp.protocol.tree import Tree
+from arp.protocol.tree import Node, Tree
 from arp.view.fitting import room
 from arp.view.profile import Profile, fits_in, may_take_other_ids, shown_as, shows
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.mark import Behind, Mark
 from arp.protocol.messages import (
     AgentMessage,

@@ -15,12 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json
-from arp.protocol.node import Node
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.protocol.tree import Tree
-from arp.protocol.validation import parse_path
+from arp.protocol.tree import Node, Tree
+from arp.protocol.validate import parse_path
 from arp.session.recorded import AppliedCommit
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.view.fitting import room

@@ -11,7 +11,7 @@ import re
 from typing import Protocol
 
 from arp.protocol.catalog import asks
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp_terminal.form_dialogue import FormDialogue
 from arp_terminal.prompts import (

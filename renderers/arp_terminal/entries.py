@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.console import RenderableType
 from rich.text import Text
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.screen import TurnScreen
 from arp_terminal.blocks import indented, stack
 from arp_terminal.items import Entry, Item

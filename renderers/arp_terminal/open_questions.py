@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from msgspec import Struct
 
 from arp.protocol.catalog import asks
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 
 Simplify: TypeAlias = Callable[[Component], Sequence[Component]]
 """Gives what stands in the place of a component that a renderer does not know; never raises."""

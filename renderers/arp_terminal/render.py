@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arp.protocol.capabilities import LEVELS
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp_terminal import layout
 from arp_terminal.blocks import Fitted, stack

@@ -11,7 +11,7 @@ import random
 import time
 
 from arp.client.options import renderer_hello
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.protocol.patch import Update

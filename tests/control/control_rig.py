@@ -17,7 +17,7 @@ from arp.hub.hub import Hub
 from arp.hub.runner import Handler
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.store.memory import MemoryStore
 from tests.hub.rig import Box, running
 

@@ -10,7 +10,7 @@ from arp import ui
 from arp.control.actions import Respond, as_input
 from arp.control.control import Control
 from arp.control.turns import CancelTurn
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import InvalidAnswer, InvalidMessage, UnknownObject
 from tests.control.control_rig import asking, controlled, said, types
 from tests.waiting import becomes

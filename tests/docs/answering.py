@@ -6,7 +6,7 @@ import asyncio
 
 from arp import ArpClient
 from arp.client.client import connect
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 from arp.protocol.messages import TurnMessage
 from arp.protocol.screen import TurnScreen

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from arp import App
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from tests.docs import commands
 from tests.docs.answering import play
 from tests.docs.pages import README, ROOT, blocks, section, text_of

@@ -16,7 +16,7 @@ import arp
 from arp import App, HubSettings, Turn, ui
 from arp.cli import main
 from arp.protocol.codec import Decoder, agent_decoder, renderer_decoder
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent, InvalidMessage
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import (

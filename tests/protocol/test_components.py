@@ -1,16 +1,135 @@
-"""The ten display components: what fits and what does not (protocol.md 3)."""
+"""Props take what the protocol says, and refuse the rest with the place and what would fit."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import (
+    Color,
+    Component,
+    FieldOption,
+    ImageSource,
+    Language,
+    Link,
+    Option,
+    Ratio,
+    label_of,
+    value_of,
+)
 from arp.protocol.errors import InvalidComponent
-from arp.protocol.validation import check_component
+from arp.protocol.validate import check_component
 
-FITS: list[tuple[str, dict[str, Any]]] = [
+BLOB = "/_api/blobs/0f3a-b.png"
+ADDRESSES = ["http://a", "https://a.example/b?c=d#e", "HTTPS://A.example", "https://ä.example/ü"]
+DATA = ["data:image/png;base64,aGk=", "data:image/webp;base64,aGkh", "data:image/gif;base64,YQ=="]
+
+HOSTILE = [
+    "",
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "java\nscript:alert(1)",
+    " https://a",
+    "https://a\n",
+    "https://a b",
+    "https://a\u202eb",
+    "https://a\u200bb",
+    'https://a"b',
+    "https://a<b",
+    "https://a\\b",
+    "https://",
+    "vbscript:x",
+    "file:///etc/passwd",
+    "ftp://a",
+    "//a.example/b",
+    "/b",
+    "b.png",
+    "data:text/html;base64,aGk=",
+    "data:image/svg+xml;base64,aGk=",
+    "data:image/png,raw",
+    "data:image/png;base64,aGk=\n",
+    "blob:https://a",
+    "/_api/blobs/",
+    "/_api/blobs/..",
+    "/_api/blobs/a/../b",
+    "/_api/blobs/a?b",
+    "/_api/chats/a",
+]
+
+
+def takes(kind: Any, value: str) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("value", [*ADDRESSES, BLOB, "mailto:a@b.example", "MAILTO:a@b.example"])
+def test_a_link_leads_to_the_web_to_mail_or_to_a_blob(value: str) -> None:
+    assert takes(Link, value)
+
+
+@pytest.mark.parametrize("value", [*ADDRESSES, BLOB, *DATA])
+def test_an_image_comes_from_the_web_from_data_or_from_a_blob(value: str) -> None:
+    assert takes(ImageSource, value)
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_every_other_address_is_refused(value: str) -> None:
+    assert not takes(Link, value)
+    assert not takes(ImageSource, value)
+
+
+def test_a_link_is_no_data_and_an_image_no_mail() -> None:
+    assert not takes(Link, DATA[0])
+    assert not takes(ImageSource, "mailto:a@b.example")
+
+
+@pytest.mark.parametrize(
+    "value", ["#fff", "#36A2EB", "#36a2ebcc", "teal", "chart-1", "rgb(1, 2, 3)", "hsla(9,5%,5%,.5)"]
+)
+def test_a_colour_is_hex_a_name_or_a_function_of_numbers(value: str) -> None:
+    assert takes(Color, value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "#ff",
+        "#fffffffff",
+        "red;",
+        "red\n",
+        "url(//a.example/b)",
+        "expression(1)",
+        "rgb(url(x))",
+        "var(--a)",
+        "r" * 33,
+    ],
+)
+def test_a_colour_is_nothing_else(value: str) -> None:
+    assert not takes(Color, value)
+
+
+@pytest.mark.parametrize("value", ["python", "C++", "c#", "objective-c", "f" * 32])
+def test_a_language_is_a_short_name(value: str) -> None:
+    assert takes(Language, value)
+
+
+@pytest.mark.parametrize("value", ["", "a b", 'x" onload="', "../x", "python\n", "f" * 33])
+def test_a_language_is_nothing_else(value: str) -> None:
+    assert not takes(Language, value)
+
+
+def test_a_ratio_is_two_numbers_from_1_to_99() -> None:
+    assert takes(Ratio, "1:99")
+    assert not any(takes(Ratio, value) for value in ("0:1", "1:100", "1", "1:2:3", "1:2\n"))
+
+
+DISPLAY_FITS: list[tuple[str, dict[str, Any]]] = [
     ("text", {"content": ""}),
     ("text", {"content": "hi", "format": "markdown"}),
     ("markdown", {"content": "# hi"}),
@@ -98,7 +217,7 @@ FITS: list[tuple[str, dict[str, Any]]] = [
     ),
 ]
 
-FAILS: list[tuple[str, dict[str, Any], str]] = [
+DISPLAY_FAILS: list[tuple[str, dict[str, Any], str]] = [
     ("text", {}, "component.props.content: missing"),
     ("text", {"content": 1}, "component.props.content: expected string, got number"),
     (
@@ -178,13 +297,240 @@ FAILS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "props"), FITS)
+INPUT_FITS: list[tuple[str, dict[str, Any]]] = [
+    ("form", {"fields": []}),
+    (
+        "form",
+        {
+            "title": "t",
+            "description": "d",
+            "fields": [
+                {"name": "first name", "label": "First name", "required": True},
+                {"name": "age", "field_type": "number", "validation": {"min": 0, "max": 1.5}},
+                {
+                    "name": "day",
+                    "field_type": "date",
+                    "validation": {"min": "2026-01-01", "message": "too early"},
+                },
+                {
+                    "name": "size",
+                    "field_type": "select",
+                    "options": ["S", {"label": "Medium", "value": 2}],
+                    "value": "S",
+                },
+                {"name": "pin", "field_type": "password", "validation": {"max_length": 4}},
+                {"name": "ok", "field_type": "checkbox", "value": True},
+                {"name": "note", "field_type": "textarea", "placeholder": "p"},
+                {"name": "scan", "field_type": "file"},
+            ],
+            "submit_label": "Send",
+            "submit_action": "save",
+            "state": "answered",
+            "answer": {"anything": ["plain", 1]},
+        },
+    ),
+    ("confirm", {"title": "Sure?"}),
+    (
+        "confirm",
+        {
+            "title": "Sure?",
+            "message": "m",
+            "confirm_label": "y",
+            "deny_label": "n",
+            "destructive": True,
+            "state": "open",
+            "answer": None,
+        },
+    ),
+    ("choices", {"options": []}),
+    (
+        "choices",
+        {
+            "title": "t",
+            "options": [
+                "a",
+                {"label": "b", "value": 2, "description": "d", "icon": "★", "disabled": True},
+            ],
+            "style": "cards",
+            "multi_select": True,
+            "state": "expired",
+        },
+    ),
+    ("text-input", {}),
+    (
+        "text-input",
+        {
+            "label": "l",
+            "placeholder": "p",
+            "max_length": 10,
+            "multiline": True,
+            "submit_label": "s",
+            "state": "cancelled",
+        },
+    ),
+]
+
+
+def field(**more: Any) -> dict[str, Any]:
+    return {"fields": [{"name": "f", **more}]}
+
+
+INPUT_FAILS: list[tuple[str, dict[str, Any], str]] = [
+    ("form", {"fields": [{"label": "l"}]}, "component.props.fields[0].name: missing"),
+    (
+        "form",
+        {"fields": [{"name": "a"}, {"name": "b"}, {"name": "a"}]},
+        'component.props: two fields are named "a"',
+    ),
+    (
+        "form",
+        field(field_type="url"),
+        (
+            "component.props.fields[0].field_type: 'url' is not one of text, textarea, "
+            "select, checkbox, number, date, email, password, file"
+        ),
+    ),
+    ("form", field(field_type="select"), "component.props.fields[0]: a select field needs options"),
+    (
+        "form",
+        field(options=["a"]),
+        "component.props.fields[0]: options belong to a select field, this is text",
+    ),
+    (
+        "form",
+        field(validation={"min": 1}),
+        "component.props.fields[0]: validation.min and max do not apply to a text field",
+    ),
+    (
+        "form",
+        field(field_type="number", validation={"max": "2026-01-01"}),
+        "component.props.fields[0]: validation.min and max of a number field are numbers",
+    ),
+    (
+        "form",
+        field(field_type="date", validation={"min": 3}),
+        "component.props.fields[0]: validation.min and max of a date field are dates",
+    ),
+    (
+        "form",
+        field(field_type="number", validation={"min_length": 3}),
+        "component.props.fields[0]: validation.min_length and max_length: not for a number field",
+    ),
+    (
+        "form",
+        field(field_type="checkbox", validation={"max_length": 3}),
+        "component.props.fields[0]: validation.min_length and max_length: not for a checkbox field",
+    ),
+    (
+        "form",
+        field(validation={"pattern": "(a+)+"}),
+        (
+            "component.props.fields[0].validation.pattern: unknown; known are min, max, "
+            "min_length, max_length, message"
+        ),
+    ),
+    (
+        "form",
+        {"fields": [], "state": "closed"},
+        "component.props.state: 'closed' is not one of open, answered, expired, cancelled",
+    ),
+    ("confirm", {}, "component.props.title: missing"),
+    (
+        "choices",
+        {"options": [1]},
+        "component.props.options[0]: expected string or object, got number",
+    ),
+    ("choices", {"options": [{"value": 1}]}, "component.props.options[0].label: missing"),
+    (
+        "choices",
+        {"options": [{"label": "l", "value": True}]},
+        "component.props.options[0].value: expected number, string or null, got boolean",
+    ),
+    (
+        "text-input",
+        {"max_length": -1},
+        "component.props.max_length: expected a whole number from 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a:b", "a=b", "a;b", "a\nb", "__proto__", "constructor", "prototype", "n" * 129]
+)
+def test_a_field_name_cannot_be_what_typed_answers_or_objects_stumble_over(name: str) -> None:
+    with pytest.raises(InvalidComponent, match="expected a field name"):
+        check_component(Component("c", "form", {"fields": [{"name": name}]}))
+
+
+@pytest.mark.parametrize("name", ["_id", "constructors", "日付", "a.b", "first name"])
+def test_other_field_names_are_free(name: str) -> None:
+    check_component(Component("c", "form", {"fields": [{"name": name}]}))
+
+
+def test_an_option_without_value_is_its_label() -> None:
+    options: list[str | FieldOption | Option] = ["a", FieldOption("b"), Option("c", 0)]
+    assert [value_of(option) for option in options] == ["a", "b", 0]
+    assert [label_of(option) for option in options] == ["a", "b", "c"]
+
+
+LEFT = {"id": "l", "type": "text", "props": {"content": "left"}}
+RIGHT = {"id": "r", "type": "text", "props": {"content": "right"}, "version": 1}
+
+LAYOUT_FITS: list[tuple[str, dict[str, Any]]] = [
+    ("group", {"children": []}),
+    ("group", {"children": [LEFT, RIGHT], "direction": "horizontal", "gap": "none"}),
+    ("tabs", {"tabs": []}),
+    ("tabs", {"tabs": [{"label": "L", "icon": "★", "component": LEFT}], "active_tab": 0}),
+    ("split", {"left": LEFT, "right": RIGHT}),
+    ("split", {"left": LEFT, "right": RIGHT, "ratio": "1:2", "direction": "vertical"}),
+]
+
+LAYOUT_FAILS: list[tuple[str, dict[str, Any], str]] = [
+    ("group", {}, "component.props.children: missing"),
+    (
+        "group",
+        {"children": ["a"]},
+        "component.props.children[0]: expected object, got string",
+    ),
+    (
+        "group",
+        {"children": [LEFT, {"id": "t", "type": "table", "props": {"headers": [], "rows": 5}}]},
+        "component.props.children[1].props.rows: expected array, got number",
+    ),
+    ("tabs", {"tabs": [{"label": "L"}]}, "component.props.tabs[0].component: missing"),
+    (
+        "tabs",
+        {"tabs": [{"label": "L", "component": {"id": "t", "type": "text", "props": {}}}]},
+        "component.props.tabs[0].component.props.content: missing",
+    ),
+    (
+        "tabs",
+        {"tabs": [], "active_tab": "L"},
+        "component.props.active_tab: expected number, got string",
+    ),
+    ("split", {"left": LEFT}, "component.props.right: missing"),
+    (
+        "split",
+        {"left": LEFT, "right": RIGHT, "ratio": "0:1"},
+        'component.props.ratio: expected a ratio such as "1:2"',
+    ),
+    (
+        "split",
+        {"left": LEFT, "right": LEFT},
+        'component.props.right.id: "l" is used twice',
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "props"), [*DISPLAY_FITS, *INPUT_FITS, *LAYOUT_FITS])
 def test_props_of_the_catalog_fit(kind: str, props: dict[str, Any]) -> None:
     component = Component("c", kind, props)
     assert check_component(component) is component
 
 
-@pytest.mark.parametrize(("kind", "props", "message"), FAILS)
+@pytest.mark.parametrize(
+    ("kind", "props", "message"), [*DISPLAY_FAILS, *INPUT_FAILS, *LAYOUT_FAILS]
+)
 def test_what_does_not_fit_is_refused_by_its_path(
     kind: str, props: dict[str, Any], message: str
 ) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, InvalidPatch
-from arp.protocol.mark import Behind, Mark, Marks
+from arp.protocol.mark import Behind, Mark
 from arp.protocol.messages import (
     Commit,
     Delta,
@@ -23,10 +23,9 @@ from arp.protocol.messages import (
     ToolStart,
     ToolStartPayload,
 )
-from arp.protocol.node import Node
 from arp.protocol.patch import Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.screen import Screen
-from arp.protocol.tree import Tree
+from arp.protocol.tree import Marks, Node, Tree
 
 S: dict[str, Any] = {"session_id": "s", "turn_id": "t"}
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.patch import (
     OP_NAMES,
     Append,

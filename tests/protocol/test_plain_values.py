@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent, InvalidMessage
-from arp.protocol.json_value import check_plain_json
-from arp.protocol.plain_values import component_to_plain, is_plain_json, to_plain
+from arp.protocol.json_value import check_plain_json, is_plain_json
+from arp.protocol.plain_values import component_to_plain, to_plain
 
 
 class Word(StrEnum):

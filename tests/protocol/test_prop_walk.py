@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.components import ChartProps, ImageProps, TableProps
-from arp.protocol.input_components import FormProps
-from arp.protocol.layout_components import GroupProps, SplitProps, TabsProps
-from arp.protocol.prop_walk import (
+from arp.protocol.components import (
+    ChartProps,
+    FormProps,
+    GroupProps,
+    ImageProps,
+    SplitProps,
+    TableProps,
+    TabsProps,
+)
+from arp.protocol.validate import (
     NoSuchProp,
     bounds,
     item_type,

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from arp.protocol.components import ChartProps, CodeBlockProps, ImageProps, TableProps
-from arp.protocol.refusal import explain, kind_of
+from arp.protocol.json_value import kind_of
+from arp.protocol.validate import explain
 
 
 def refusal(value: Any, root: Any, where: str = "components[0].props", cut: str = "") -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arp.protocol import screen
 from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode, renderer_decoder
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, InvalidMessage
 from arp.protocol.messages import (
     AgentCapabilities,

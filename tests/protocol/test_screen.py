@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, InvalidPatch, ResourceLimit
 from arp.protocol.messages import (
     AgentCapabilities,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import (
     ArpError,
     ComponentUnsupported,
@@ -18,7 +18,7 @@ from arp.protocol.errors import (
     ResourceLimit,
 )
 from arp.protocol.json_value import JsonObject
-from arp.protocol.validation import check_appended, check_component, check_property, parse_path
+from arp.protocol.validate import check_appended, check_component, check_property, parse_path
 
 
 def text(component_id: str = "t", content: str = "x") -> JsonObject:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.protocol.plain_values import is_plain_json
+from arp.protocol.json_value import is_plain_json
 from arp.record.wording import plain
 
 

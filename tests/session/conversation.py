@@ -7,7 +7,7 @@ from typing import Any
 
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
 from arp.session.effects import Effect

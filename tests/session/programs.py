@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.codec import Encoding
-from arp.protocol.component import Component
-from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.codec import DeltaWriter, Encoding
+from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json
 from arp.protocol.limits import Limits, RendererLimits

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.ledger.fact import Fact
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update

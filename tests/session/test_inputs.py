@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arp.ledger.tracing import read_traceparent, trace_of
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import (
     ArpError,
     InvalidAnswer,

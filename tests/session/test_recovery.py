@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arp.ledger.fact import Fact
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import InternalError, error_payload
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Delta, DeltaPayload, Input, ToolEnd, ToolEndPayload

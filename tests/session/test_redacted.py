@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from arp.ledger.fact import Fact
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Update

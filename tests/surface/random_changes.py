@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
 from arp.surface.change import Change, PatchChange, RenderChange

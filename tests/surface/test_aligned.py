@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.prop_types import Cell
+from arp.protocol.components import Cell
 from arp.surface.aligned import aligned, cell_text, padded, width
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import InvalidAnswer
 from arp.surface.answers import answer_value, check_answer, public_answer, understand
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.patch import Remove
 from arp.surface.change import PatchChange, RenderChange
 

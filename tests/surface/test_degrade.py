@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.catalog import CATALOG, VERSIONS, chain
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
-from arp.protocol.validation import check_component
+from arp.protocol.validate import check_component
 from arp.surface.degrade import Supported, degrade, how_shown
 
 ALL = Supported(VERSIONS)

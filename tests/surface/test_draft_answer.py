@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.surface.answers import check_answer
 from arp.surface.draft_answer import understand_draft
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arp.protocol.components import Field, Option
 from arp.protocol.errors import InvalidAnswer
-from arp.protocol.input_components import Field, Option
 from arp.surface.form_fields import Offered, check_fields, said
 
 FILE = {"id": "f1", "name": "a.pdf", "size": 3, "mime": "application/pdf", "sha256": "00"}

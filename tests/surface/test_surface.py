@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import (
     ArpError,
     ComponentUnsupported,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.surface.typed_answer import NO, YES, by_number, understand
 
 

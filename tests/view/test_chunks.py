@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from arp.protocol.codec import ENCODINGS, Encoding, agent_decoder, encode_json
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.messages import (
     AgentMessage,

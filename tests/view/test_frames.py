@@ -9,9 +9,8 @@ import cbor2
 import msgspec
 import pytest
 
-from arp.protocol.codec import ENCODINGS, Encoding, agent_decoder, encode_json, recode
-from arp.protocol.component import Component
-from arp.protocol.delta_writer import DeltaWriter
+from arp.protocol.codec import ENCODINGS, DeltaWriter, Encoding, agent_decoder, encode_json, recode
+from arp.protocol.components import Component
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     AgentMessage,

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import RendererCapabilities
-from arp.protocol.node import Node
+from arp.protocol.tree import Node
 from arp.view.profile import (
     DRAFT,
     Profile,

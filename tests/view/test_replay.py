@@ -10,7 +10,7 @@ import pytest
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import agent_decoder
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import AgentMessage, Render, RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Update

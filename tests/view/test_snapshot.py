@@ -14,7 +14,7 @@ import pytest
 
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import encode_json
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.limits import RendererLimits
 from arp.protocol.mark import Behind

@@ -12,7 +12,7 @@ import pytest
 from msgspec import UNSET
 
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.limits import Limits, RendererLimits
 from arp.protocol.messages import RendererCapabilities
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update

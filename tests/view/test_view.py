@@ -6,7 +6,7 @@ import pytest
 
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding, agent_decoder
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.limits import RendererLimits
 from arp.protocol.messages import (
     AgentMessage,

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter

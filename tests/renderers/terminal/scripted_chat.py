@@ -15,7 +15,7 @@ if __name__ == "__main__":
     root = Path(__file__).parents[3]
     sys.path[:0] = [str(root), str(root / "renderers")]
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.patch import Append, Update
 from arp_terminal.chat import chat
 from tests.renderers.terminal.fake_client import FakeClient

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 from arp_terminal.chart import amount
 from tests.renderers.terminal.drawing import drawn, painted, picture, widest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arp.client.events import Connected, Disconnected, Event, Skipped
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload, ResourceLimit
 from arp.protocol.messages import AgentCapabilities, AgentHello, Commit, ErrorMessage
 from arp.protocol.messages import Command as Offered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json
 from arp_terminal.dialogue import Dialogue, dialogue_for
 from arp_terminal.prompts import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from tests.renderers.terminal.drawing import drawn, painted, picture
 
 

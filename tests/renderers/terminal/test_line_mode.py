@@ -6,7 +6,7 @@ import asyncio
 import io
 import threading
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp_terminal.line_mode import line_chat
 from arp_terminal.options import Options
 from tests.renderers.terminal.drawing import PROMPT, picture

@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.text import Text
 
 from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.safe_text import is_safe
 from arp_terminal.options import Options

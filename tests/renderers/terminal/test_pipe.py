@@ -8,7 +8,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp_terminal import pipe
 from arp_terminal.terminal import options_for
 from tests.renderers.terminal.drawing import PROMPT, picture

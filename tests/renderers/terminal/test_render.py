@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arp.protocol.catalog import CATALOG
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import JsonObject
 from arp_terminal import render as render_module
 from tests.renderers.terminal.drawing import drawn, painted, picture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.messages import Commit, ErrorMessage, Patch
 from arp.protocol.patch import Append, Insert, Remove, Reorder, Update

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.json_value import Json, JsonObject
 from arp_terminal.grid import fitted
 from tests.renderers.terminal.drawing import drawn, painted, picture

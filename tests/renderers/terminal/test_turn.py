@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.errors import ErrorPayload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import InputEcho

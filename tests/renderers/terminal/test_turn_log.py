@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arp.protocol.component import Component
+from arp.protocol.components import Component
 from arp.protocol.mark import Behind
 from arp.protocol.messages import (
     Commit,

@@ -6,15 +6,17 @@ that a patch puts somewhere; the cost of those two follows the value. Every refu
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from arp.protocol.catalog import CATALOG, ComponentSpec, is_custom
-from arp.protocol.component import Component
+from arp.protocol.components import CHILD, Component, as_object
 from arp.protocol.errors import (
     ComponentUnsupported,
     InvalidComponent,
@@ -22,21 +24,8 @@ from arp.protocol.errors import (
     InvalidPatch,
     ResourceLimit,
 )
-from arp.protocol.json_value import Json, JsonObject, check_plain_json
+from arp.protocol.json_value import Json, JsonObject, check_plain_json, is_plain_json, kind_of
 from arp.protocol.limits import Limits
-from arp.protocol.plain_values import component_to_plain, is_plain_json
-from arp.protocol.prop_walk import (
-    NoSuchProp,
-    Segments,
-    bounds,
-    item_type,
-    map_children,
-    nearest,
-    normalised,
-    options,
-    type_at,
-)
-from arp.protocol.refusal import explain, kind_of
 
 MAX_LEVELS = Limits().max_component_depth
 MAX_FALLBACKS = 4
@@ -209,7 +198,7 @@ class _Check:
             before, self.rewrote = self.rewrote, False
             checked = self.component(child, place, levels, MAX_FALLBACKS, plain=True)
             rewrote, self.rewrote = self.rewrote, self.rewrote or before
-            return component_to_plain(checked, place) if rewrote else child
+            return as_object(checked) if rewrote else child
 
         return map_children(annotation, value, where, visit)
 
@@ -344,3 +333,245 @@ def _fitting(annotation: Any, value: Json, where: str) -> Json:
 def _holder(annotation: Any) -> type[msgspec.Struct]:
     """Return a Struct around a type: msgspec remembers of Structs alone how to check them."""
     return msgspec.defstruct("Holder", [("value", annotation)], frozen=True)
+
+
+_PLACE = re.compile(r"(.*) - at `\$([^`]*)`", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_WRONG_KIND = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
+_NO_SUCH_WORD = re.compile(r"Invalid enum value (.*)", re.DOTALL)
+_KINDS = {"int": "number", "float": "number", "str": "string", "bool": "boolean"}
+_SHOWN = 60
+"""How many characters of a foreign name or value a message repeats."""
+
+
+def explain(error: msgspec.ValidationError, root: Any, where: str, cut: str = "") -> str:
+    """Translates a refusal of `msgspec.convert(value, root)`.
+
+    Args:
+        error: What `convert` raised.
+        root: The type that the value did not fit.
+        where: How the sender knows the value: `components[0].props`, say.
+        cut: The field of `root` that `where` stands for; empty for `root` as a whole.
+
+    Returns:
+        For instance `components[0].props.rows[3]: expected array, got number`.
+    """
+    found = _PLACE.fullmatch(str(error))
+    reason, path = found.groups() if found else (str(error), "")
+    place = where + (path.removeprefix(f".{cut}") if cut else path)
+    annotation = _annotation(root, path)
+    if missing := _MISSING.fullmatch(reason):
+        return f"{place}.{missing[1]}: missing"
+    if unknown := _UNKNOWN.fullmatch(reason):
+        hint = nearest(unknown[1], names_in(annotation))
+        return f"{place}.{unknown[1]:.{_SHOWN}}: unknown{hint}"
+    if kinds := _WRONG_KIND.fullmatch(reason):
+        return f"{place}: {_wrong_kind(kinds[1], kinds[2])}"
+    if word := _NO_SUCH_WORD.fullmatch(reason):
+        return f"{place}: {word[1]:.{_SHOWN}} is not one of {', '.join(_words(annotation))}"
+    if reason.startswith("Expected `") and (wanted := dict.fromkeys(_bounds(annotation))):
+        return f"{place}: expected {' or '.join(wanted)}"
+    return f"{place}: {reason}"
+
+
+def _annotation(root: Any, path: str) -> Any:
+    steps = tuple(0 if index else name for name, index in _STEP.findall(path))
+    try:
+        return type_at(root, steps)
+    except NoSuchProp:
+        return Any
+
+
+def _wrong_kind(expected: str, got: str) -> str:
+    if got == "float" and "int" in expected.split(" | "):
+        return "expected whole number, got fraction"
+    kinds = list(dict.fromkeys(_KINDS.get(name, name) for name in expected.split(" | ")))
+    wanted = f"{', '.join(kinds[:-1])} or {kinds[-1]}" if len(kinds) > 1 else kinds[0]
+    return f"expected {wanted}, got {_KINDS.get(got, got)}"
+
+
+def _words(annotation: Any) -> list[str]:
+    return [
+        str(word)
+        for option in options(annotation)
+        if get_origin(option) is Literal
+        for word in get_args(option)
+    ]
+
+
+def _bounds(annotation: Any) -> list[str]:
+    return [mark.description for mark in bounds(annotation) if mark.description]
+
+
+Segments: TypeAlias = tuple[str | int, ...]
+
+_CACHED = 4096
+"""All paths of the catalog are a few hundred; the rest are paths that lead nowhere."""
+
+
+class NoSuchProp(Exception):
+    """A path leads nowhere; an outcome of the walk, which its callers put into words."""
+
+    def __init__(self, at: int, known: tuple[str, ...], *, in_child: bool) -> None:
+        super().__init__(at, known)
+        self.at = at
+        """The number of the segment that does not fit."""
+        self.known = known
+        """The names that would have fitted there."""
+        self.in_child = in_child
+        """Whether a component of its own stands there, with an id of its own."""
+
+
+@lru_cache(maxsize=_CACHED)
+def type_at(root: Any, segments: Segments) -> Any:
+    """Return the annotation of what stands at a path below a type.
+
+    Args:
+        root: A Struct type or another annotation.
+        segments: Names and indexes; use `normalised` so that equal walks are kept once.
+
+    Raises:
+        NoSuchProp: Nothing can stand there.
+    """
+    here = root
+    for number, segment in enumerate(segments):
+        if is_child(here):
+            raise NoSuchProp(number, (), in_child=True)
+        below = [_below(option, segment) for option in options(here)]
+        found = [annotation for annotation in below if annotation is not None]
+        if not found:
+            raise NoSuchProp(number, names_in(here), in_child=False)
+        here = found[0]
+    return here
+
+
+def normalised(segments: Sequence[str | int]) -> Segments:
+    """Return a path with every index as 0: all items of an array are of one type."""
+    return tuple(0 if isinstance(segment, int) else segment for segment in segments)
+
+
+@lru_cache(maxsize=_CACHED)
+def options(annotation: Any) -> tuple[Any, ...]:
+    """Return the members of a union, bounds stripped; a type that is no union gives itself."""
+    if get_origin(annotation) is Annotated:
+        return options(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(inner for member in get_args(annotation) for inner in options(member))
+    return (annotation,)
+
+
+@lru_cache(maxsize=_CACHED)
+def bounds(annotation: Any) -> tuple[msgspec.Meta, ...]:
+    """Return the bounds that stand on a type or on the members of a union."""
+    if get_origin(annotation) is Annotated:
+        inner, *marks = get_args(annotation)
+        return (*(mark for mark in marks if isinstance(mark, msgspec.Meta)), *bounds(inner))
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(mark for member in get_args(annotation) for mark in bounds(member))
+    return ()
+
+
+def is_child(annotation: Any) -> bool:
+    """Return whether a whole component stands there."""
+    return any(mark is CHILD for mark in bounds(annotation))
+
+
+def item_type(annotation: Any) -> Any | None:
+    """Return the type of the items if an array can stand there, else `None`."""
+    for option in options(annotation):
+        if get_origin(option) is tuple:
+            return get_args(option)[0]
+    return None
+
+
+def names_in(annotation: Any) -> tuple[str, ...]:
+    """Return the keys that an object there may have."""
+    return tuple(
+        name
+        for option in options(annotation)
+        if _is_struct(option)
+        for name in option.__struct_encode_fields__
+    )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say what somebody who wrote `name` may have meant, beginning with `; `, or nothing."""
+    names = list(known)
+    close = difflib.get_close_matches(name[:64], names, 1)
+    if close:
+        return f'; did you mean "{close[0]}"?'
+    return f"; known are {', '.join(names)}" if names else ""
+
+
+def map_children(
+    annotation: Any, value: Json, where: str, visit: Callable[[Json, str], Json]
+) -> Json:
+    """Put `visit(child, where)` in the place of every component that stands directly in a value.
+
+    Args:
+        annotation: The type of `value`, which fits it.
+        value: Not changed; where a visit gives another object, its holders are copied.
+        where: The path of `value`, for `visit`.
+        visit: Not called for components inside of components.
+
+    Returns:
+        `value` itself if every visit gave back what it got.
+    """
+    if is_child(annotation):
+        return visit(value, where)
+    inner = item_type(annotation)
+    if inner is not None and isinstance(value, list):
+        items = [
+            map_children(inner, item, f"{where}[{index}]", visit)
+            for index, item in enumerate(value)
+        ]
+        return value if all(map(_same, items, value)) else items
+    for option in options(annotation):
+        if _is_struct(option):
+            changed = {
+                name: new
+                for name, hint in child_fields(option).items()
+                if (new := map_children(hint, value[name], f"{where}.{name}", visit))
+                is not value[name]
+            }
+            return {**value, **changed} if changed else value
+    return value
+
+
+@lru_cache(maxsize=_CACHED)
+def child_fields(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the fields of a Struct below which components can stand, with their types."""
+    return {name: hint for name, hint in _hints(struct).items() if _holds_children(hint)}
+
+
+def _holds_children(annotation: Any) -> bool:
+    if is_child(annotation):
+        return True
+    inner = item_type(annotation)
+    return (inner is not None and _holds_children(inner)) or any(
+        _is_struct(option) and bool(child_fields(option)) for option in options(annotation)
+    )
+
+
+def _below(option: Any, segment: str | int) -> Any | None:
+    if option is Any:
+        return Any
+    if isinstance(segment, int):
+        return item_type(option)
+    return _hints(option).get(segment) if _is_struct(option) else None
+
+
+@lru_cache(maxsize=_CACHED)
+def _hints(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
+    hints = get_type_hints(struct, include_extras=True)
+    return {field.encode_name: hints[field.name] for field in msgspec.structs.fields(struct)}
+
+
+def _is_struct(option: Any) -> bool:
+    return isinstance(option, type) and issubclass(option, msgspec.Struct)
+
+
+def _same(new: Json, old: Json) -> bool:
+    return new is old
