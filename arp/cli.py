@@ -67,40 +67,41 @@ def main() -> None:
 @click.argument("target")
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one.  [default: 8080]"
+    "--port", type=click.IntRange(0, 65535), help="Port; 0 = any free port.  [default: 8080]"
 )
 @click.option(
     "--ledger",
-    help="Where facts live: memory: or sqlite:PATH.  [default: .arp/ and TARGET's name; app.py has "
-    "sqlite:.arp/app.db]",
+    help="Where facts are stored: memory: or sqlite:PATH.  [default: a file in .arp/ named after "
+    "TARGET; for app.py sqlite:.arp/app.db]",
 )
-@click.option("--token", help="Whoever connects must have it.  [env: ARP_TOKEN]")
+@click.option("--token", help="Token that every client must send.  [env: ARP_TOKEN]")
 @click.option(
-    "--origin", "origins", multiple=True, help="A web origin whose pages may connect. Repeatable."
+    "--origin", "origins", multiple=True, help="Web origin whose pages may connect. Repeatable."
 )
 @click.option(
-    "--allow-host", "hosts", multiple=True, help="A name under which it is reached. Repeatable."
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    help="Host name under which clients reach the server. Repeatable.",
 )
 @click.option(
     "--trust-proxy",
     "trusted_proxies",
     multiple=True,
-    help="A proxy in front that says whom it forwards for: an address or network. Repeatable.",
+    help="Address or network of a proxy whose forwarding headers count. Repeatable.",
 )
 @click.option(
-    "--no-redact", "redact", flag_value=False, default=None, help="Leave secrets in facts and logs."
+    "--no-redact", "redact", flag_value=False, default=None, help="Keep secrets in facts and logs."
 )
 @click.option(
-    "--otel", is_flag=True, help="Export spans and metrics (OpenTelemetry; OTEL_… says where to)."
+    "--otel", is_flag=True, help="Export spans and metrics (OpenTelemetry; OTEL_… says where)."
 )
 @click.option("--runtime-id", help="Name of this runtime in facts.  [default: the ledger's]")
-@click.option("--stdio", is_flag=True, help="Talk to one renderer over standard input and output.")
+@click.option("--stdio", is_flag=True, help="Serve one renderer over standard input and output.")
 @click.option(
-    "--debug", is_flag=True, help="Show tracebacks to whoever is connected; on this machine alone."
+    "--debug", is_flag=True, help="Show tracebacks to everybody connected; on this machine only."
 )
-@click.option(
-    "--reload", is_flag=True, help="Start again when a Python file beside TARGET changes."
-)
+@click.option("--reload", is_flag=True, help="Restart when a Python file beside TARGET changes.")
 @click.option("--config", type=click.Path(path_type=Path), help="TOML file with a [serve] table.")
 @click.option("-v", "--verbose", count=True, help="Log connections; twice: every frame.")
 def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
@@ -209,7 +210,7 @@ def degrader(level: str) -> Callable[[Component], list[Component]]:
 @main.command("app-server", context_settings=CONTEXT)
 @click.argument("target")
 @click.option(
-    "--ledger", help="Where facts live: memory: or sqlite:PATH.  [default: as the app says]"
+    "--ledger", help="Where facts are stored: memory: or sqlite:PATH.  [default: the app's]"
 )
 @click.option("-v", "--verbose", count=True, help="Log what happens, to standard error.")
 def app_server(target: str, ledger: str | None, verbose: int) -> None:

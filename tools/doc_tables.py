@@ -166,7 +166,7 @@ def _shown_default(value: object) -> str:
     if value is NODEFAULT:
         return "required"
     if isinstance(value, msgspec.Struct):
-        return "see there"
+        return f"`{type(value).__name__}()`"
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1000:
         return f"{value:,}"
     return "–" if value in (None, ()) else f"`{value}`"

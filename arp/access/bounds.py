@@ -20,29 +20,29 @@ class Bounds(Struct, frozen=True):
     """
 
     header_s: Seconds = 10.0
-    """How long a request's line and headers may take, also those of a WebSocket's handshake."""
+    """How long the request line and headers may take, also in the handshake of a WebSocket."""
     body_s: Seconds = 30.0
-    """How long a request may stay without another byte of its body."""
+    """How long the server waits for the next byte of a body."""
     keep_alive_s: Count = 5
     """How long a connection stays open between two requests."""
     max_header_bytes: Annotated[int, Meta(ge=4096, description="a number from 4096")] = 64 << 10
-    """Of one request's line and headers."""
+    """Size of one request line with its headers."""
     max_unfinished_per_address: Count = 100
-    """Connections whose request is not whole; those beyond it that wait longest are closed."""
+    """Connections of one address with an incomplete request; beyond it, the oldest are closed."""
     max_connections_per_address: Count = 4_000
-    """Open at once; never more than three quarters of what the process may open."""
+    """Open connections of one address; at most three quarters of what the process may open."""
     max_connections_per_user: Count = 4_000
-    """WebSockets and event streams of one user with a name."""
+    """WebSockets, event streams and requests of one named user, at once."""
     spare_descriptors: Annotated[int, Meta(ge=0, description="a number from 0")] = 128
-    """Kept from connections, for the ledger, files and agents; at most a quarter of all."""
+    """File descriptors kept free for the ledger, files and agents; at most a quarter of all."""
     max_uploads: Count = 64
-    """Forms with files that are being received, of all."""
+    """Forms that the server receives at once."""
     max_uploads_per_user: Count = 16
-    """Of these, of one user with a name, and from one address."""
+    """The same from one named user, and from one address."""
     max_received_bytes: Count = 1 << 30
-    """Of bodies that are being received, of all."""
+    """Bytes of bodies that the server is receiving at once."""
     max_received_bytes_per_user: Count = 256 << 20
-    """Of these, of one user with a name, and from one address; one upload always fits."""
+    """The same from one named user, and from one address; one upload always fits."""
 
     def __post_init__(self) -> None:
         """Refuse impossible values where they are written."""

@@ -55,17 +55,17 @@ class Access(Struct, frozen=True):
     """
 
     token: Token | None = None
-    """Everyone must have it."""
+    """The token that every client must send."""
     authenticate: Authenticate | None = None
-    """Tells who asks, by the whole request; before `token`."""
+    """A hook that returns the user of a request; it is used instead of `token`."""
     hosts: tuple[HostName, ...] = ()
-    """Names under which the server is reached, besides this machine's own."""
+    """Host names under which clients reach the server, besides the names of this machine."""
     origins: tuple[Origin, ...] = ()
-    """Web origins whose pages may use it, besides its own."""
+    """Web origins whose pages may use the server, besides its own origin."""
     trusted_proxies: tuple[ProxyAddress, ...] = ()
-    """Addresses or networks of proxies in front, whose `X-Forwarded-For` or `Forwarded` counts."""
+    """Addresses or networks of proxies whose `X-Forwarded-For` or `Forwarded` header counts."""
     bounds: Bounds = Bounds()
-    """How much may be taken at once, and how long it may take."""
+    """How much the server accepts at once, and how long it waits."""
 
     def __post_init__(self) -> None:
         """Refuse values that no request could match."""

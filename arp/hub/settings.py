@@ -33,49 +33,49 @@ class HubSettings(Struct, frozen=True):
     """
 
     limits: Limits = Limits()
+    """The limits of the protocol, sent in `hello`."""
     redaction: Redaction = Redaction()
-    """What is taken out of facts before they are written."""
+    """Which secrets are removed from facts before they are written."""
     policy: Policy = "queue"
-    """What becomes of an input while a turn runs."""
+    """What happens to an input while a turn runs: `queue`, `reject` or `interrupt`."""
     takes_input: bool = True
-    """Whether anybody may say, answer or change anything; what shows a recording takes no input."""
+    """Whether the server accepts input; a server that shows a recording does not."""
     idle_s: Seconds = 300.0
-    """A session that nobody watches and that does nothing leaves the memory after this."""
+    """An idle session without renderers is evicted from memory after this time."""
     cancel_grace_s: Seconds = 5.0
-    """How long a cancelled agent may clean up before its turn is closed over its head."""
+    """How long a cancelled agent may clean up before the server ends its turn."""
     blocked_loop_s: Annotated[float, Meta(ge=0.1, le=3600)] = 1.0
-    """An agent that blocks the loop for so long, and with it every session, is named in the log."""
+    """If an agent blocks the event loop, and so every session, for this time, the log names it."""
     stop_grace_s: Seconds = 6.0
-    """How long running turns may go on when the server stops; the rest are parked."""
+    """How long running turns may continue when the server stops; the rest are interrupted."""
     max_output_bytes: Count = 64 << 20
-    """Of one output of a tool or process that is kept whole; of a larger one, the beginning."""
+    """Bytes of one output of a tool or process that are stored; the rest is cut off."""
     max_sessions: Count = 10_000
-    """In memory at once. Idle ones leave for new ones; if none is, those get RATE_LIMITED."""
+    """Sessions in memory. A new one evicts an idle one; if none is idle, it gets RATE_LIMITED."""
     max_sessions_per_user: Count = 5_000
-    """Of these, of one user with a name."""
+    """Sessions in memory of one named user."""
     max_sessions_per_address: Count = 5_000
-    """Of these, asked for from one address."""
+    """Sessions in memory that were opened from one address."""
     max_new_sessions_per_minute: Count = 3_000
-    """That one user, or one address, may make."""
+    """Sessions that one user, or one address, may create in a minute."""
     max_stored_bytes_per_user: Count = 10 << 30
-    """What the files of one user's sessions may hold; an upload beyond it gets RESOURCE_LIMIT."""
+    """Size of all files in one user's sessions; an upload beyond it gets RESOURCE_LIMIT."""
     high_water_bytes: Annotated[int, Meta(ge=1024, description="a number from 1024")] = 256 << 10
-    """What may wait for one renderer; beyond it, it is behind and gets a catch-up later."""
+    """Bytes that may wait for one renderer; beyond it, it is lagging and gets a catch-up later."""
     stall_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
-    """A connection whose other end takes nothing for this long, though something waits for it, is
-    cut under `arp serve`. A network that lost its way comes back sooner, or the renderer comes
-    back by itself and resumes; a second is the least that says anything about either."""
+    """Under `arp serve`, a connection is closed if its other end reads nothing for this long while
+    data waits for it. A renderer that was only offline reconnects and resumes. At least 1."""
     models_in_memory: Count = 64
-    """Read models that are kept at hand; others are made from the store when somebody asks."""
+    """Read models kept in memory; others are made from the store on request."""
     model_every_facts: Count = 2_000
-    """After so many facts a session's read model and its state are stored again, behind the log."""
+    """After this many facts, the read model and the state of a session are stored again."""
     telemetry: bool = False
     """Turns carry trace ids, and a server exports spans and metrics (extra `otel`)."""
     runtime_id: RuntimeId | None = None
-    """Names this runtime in every fact (`runtimeId`); `None`: the name that was made with the
-    ledger and is kept in its file."""
+    """The `runtimeId` in every fact; `None` = the name that was created with the ledger and is kept
+    in its file."""
     max_replay: Annotated[int, Meta(ge=0, description="a number from 0")] = 10_000
-    """Facts that a renderer may have missed and still be told one by one; beyond: a snapshot."""
+    """Facts that a renderer may have missed and still receive one by one; beyond it, a snapshot."""
 
     def __post_init__(self) -> None:
         """Refuse what no hub could follow, where it is written."""

@@ -17,14 +17,19 @@ class Limits(Struct, frozen=True):
     """
 
     max_surfaces: Count = 10
+    """In one session."""
     max_components_per_commit: Count = 100
-    """Over all levels of nesting."""
+    """Nested components included."""
     max_pending_commits: Count = 2
+    """Commits that a renderer with `frame-ack` may not have acknowledged yet."""
     max_patch_ops: Count = 50
     """In one commit."""
     max_component_depth: Count = 3
+    """Levels of nested components."""
     max_message_bytes: Count = 1 << 20
+    """Of one message."""
     max_upload_bytes: Count = 25 << 20
+    """Of one uploaded or saved file."""
 
 
 class RendererLimits(Struct, frozen=True, omit_defaults=True):

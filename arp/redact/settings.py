@@ -11,25 +11,25 @@ class Pattern(Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens of one's own kind: something known, then at least so many characters of a set."""
 
     name: Annotated[str, Meta(min_length=1)]
-    """What facts call it."""
+    """The name of the rule in facts."""
     prefix: Annotated[str, Meta(pattern=r"^\S{2,64}\Z")]
-    """What they begin with, as it is; it stays."""
+    """The text with which these tokens begin; it is not removed."""
     characters: Annotated[str, Meta(min_length=1)] = "A-Za-z0-9_-"
-    """What follows, as ranges and characters."""
+    """The characters after the prefix, as ranges and single characters."""
     least: Annotated[int, Meta(ge=4, le=64)] = 16
-    """How many at least."""
+    """How many of them there are at least."""
 
 
 class Redaction(Struct, frozen=True, forbid_unknown_fields=True):
     """What is taken out of facts."""
 
     enabled: bool = True
-    """Whether anything is."""
+    """Whether secrets are removed."""
     environment: bool = True
-    """Values of environment variables whose names say that they are secret."""
+    """Remove the values of environment variables whose names say that they are secret."""
     fields: tuple[str, ...] = ()
-    """Names of fields that hold secrets, besides those that are known; in any case."""
+    """More names of fields that hold secrets, in upper or lower case."""
     patterns: tuple[Pattern, ...] = ()
-    """Shapes of tokens, besides those that are known."""
+    """More formats of tokens."""
     secrets: tuple[str, ...] = ()
-    """Secrets themselves, of 8 characters or more."""
+    """Secrets by value, of 8 characters or more."""

@@ -26,7 +26,7 @@ from arp.server.blobs import FileCookie, blob_routes
 from arp.server.chats import chat_routes
 from arp.server.monitoring import monitoring_routes
 from arp.server.page import INSPECT, page_routes
-from arp.server.pictures import picture_routes
+from arp.server.pictures import PICTURE, picture_routes
 from arp.server.runs import run_routes
 from arp.server.schemas import FOLDER as SCHEMAS
 from arp.server.schemas import schema_routes
@@ -38,9 +38,10 @@ from arp.server.streams import stream_routes
 from arp.server.workflows import workflow_routes
 from arp.transport.websocket import Event, Receive, Scope, Send
 
-OPEN_PATHS = ("/", "/health", "/ready", "/schemas", INSPECT)
+OPEN_PATHS = ("/", "/health", "/ready", "/schemas", INSPECT, PICTURE)
 OPEN_FOLDERS = ("/_static/", SCHEMAS, f"{INSPECT}/")
-"""Served to whoever passes the guard: a page holds no secret and must load to ask for a token."""
+"""Served without a token: a page holds no secret and must load to ask for one, and a browser sends
+none for a frame."""
 
 CODES = {401: ErrorCode.UNAUTHENTICATED, 503: ErrorCode.INTERNAL}
 """Codes of refusals by their HTTP status; the others are `PERMISSION_DENIED`."""

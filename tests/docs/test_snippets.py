@@ -22,7 +22,7 @@ from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
 from tests.docs import commands
 from tests.docs.answering import play
-from tests.docs.pages import Block, blocks, text_of
+from tests.docs.pages import ROOT, Block, blocks, text_of
 from tests.server.rpc import rpc
 from tests.serving import serving
 
@@ -216,22 +216,18 @@ def test_commands_can_be_typed_as_they_stand(block: Block) -> None:
 
 
 def test_what_curl_asks_in_the_docs_of_the_server_is_answered() -> None:
-    app = App()
-
-    @app.agent
-    async def explore(turn: Turn) -> None:
-        await turn.say("two tables")
-
+    names: dict[str, Any] = {}
+    exec((ROOT / "examples/echo/app.py").read_text(), names)
     asked = [
         words[1:]
         for block in blocks("sh", page="server.md")
         for words in commands.commands(block.code)
         if words[0] == "curl"
     ]
-    with serving(app) as server, httpx.Client() as client:
+    with serving(names["app"]) as server, httpx.Client() as client:
         answers = [client.send(commands.request(words, server.http)) for words in asked]
     assert [answer.status_code for answer in answers] == [200, 200, 200]
-    assert answers[0].json()["text"] == "two tables"
+    assert answers[0].json()["text"] == "Hello, server! "
     assert "event: done\ndata: [DONE]" in answers[1].text
     assert len(answers[2].json()) == 2
 

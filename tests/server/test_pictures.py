@@ -10,7 +10,7 @@ from hashlib import sha256
 import httpx
 import pytest
 
-from arp import App, Turn
+from arp import Access, App, Turn
 from arp.server.pictures import origin_of
 from tests.serving import Serving, serving
 
@@ -51,6 +51,14 @@ async def test_the_policy_names_the_picture_s_host_and_no_other(server: Serving)
     assert script is not None
     digest = b64encode(sha256(script[1].encode()).digest()).decode()
     assert directives["script-src"] == f"'sha256-{digest}'"
+
+
+async def test_a_server_with_a_token_gives_the_frame_without_one() -> None:
+    """A browser sends no header for a frame, and the frame has nothing of a session."""
+    private = App(access=Access(token="secret"))
+    private.agent(agent)
+    with serving(private) as running:
+        assert (await framed(running, "https://pictures.example/a.png")).status_code == 200
 
 
 async def test_the_address_cannot_become_markup(server: Serving) -> None:
