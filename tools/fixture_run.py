@@ -19,10 +19,10 @@ from arp.control.context import Plane
 from arp.control.control import Control
 from arp.control.exports import ExportEvidence, ExportState
 from arp.control.turns import TurnInput
+from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
-from arp.hub.viewer import Viewer
 from arp.ledger.fact import Fact, decode
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs
 from arp.protocol.catalog import VERSIONS
@@ -133,7 +133,7 @@ async def _trial(control: Control) -> ExportState:
     )
     live = await control.context.live(SESSION)
     while live.session.running == started.trial.turn_id:
-        await live.beyond(live.session.log.stored)
+        await live.beyond(live.stored)
     refs = BenchmarkRefs(
         reward="jobs/7/trial-1/reward.json",
         reward_details="jobs/7/trial-1/details.json",

@@ -94,7 +94,7 @@ async def _play(
     player = Player(live)
     try:
         await live.written()
-        await live.beyond(live.session.log.stored)  # the next fact is that a renderer watches
+        await live.beyond(live.stored)  # the next fact is that a renderer watches
         await player.play(facts, speed)
         click.echo("arp: That was all. Ctrl-C ends it.", err=True)
     except ArpError as error:

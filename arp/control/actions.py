@@ -115,7 +115,7 @@ class Actions:
         if not (number.isascii() and number.isdigit() and len(number) < 16):
             return None, None
         await live.written()
-        store, last, mark = self._context.hub.store, live.session.log.stored, action_id.encode()
+        store, last, mark = self._context.hub.store, live.stored, action_id.encode()
         required: Fact | None = None
         async with aclosing(facts(store, live.id, int(number) - 1, last)) as found:
             async for _, body in found:

@@ -333,7 +333,7 @@ class Benchmarks:
                 if any(mark in body for mark in _MARKS):
                     book.take(decode(body))
 
-        await feed(self._context.hub.store, live.id, live.session.log.stored, take)
+        await feed(self._context.hub.store, live.id, live.stored, take)
         return book
 
     async def _state(self, live: LiveSession, trial_id: str) -> TrialState:

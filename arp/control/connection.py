@@ -45,7 +45,7 @@ from arp.control.method import (
 )
 from arp.hub.inbound import LARGE_BYTES, Read
 from arp.hub.live import LiveSession
-from arp.hub.viewer import Outbox
+from arp.hub.outbox import Outbox
 from arp.ledger.fact import SCHEMA_VERSION
 from arp.protocol.errors import ArpError, ResourceLimit, Unauthenticated, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
@@ -295,7 +295,7 @@ class Subscriptions:
             raise ResourceLimit(f"a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
         live = await context.live(request.session_id)
         epoch, after, snapshot = live.session.head.epoch, request.after, None
-        if request.epoch not in (None, epoch) or after is None or after > live.session.log.stored:
+        if request.epoch not in (None, epoch) or after is None or after > live.stored:
             model = await context.model(request.session_id)
             after, snapshot = model.sequence, model.snapshot(context.now())
         self._number += 1

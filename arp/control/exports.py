@@ -247,11 +247,11 @@ class Exports:
             evidence_id=order.evidence_id,
             kind=order.kind,
             state="exported",
-            through_sequence=live.session.log.stored,
+            through_sequence=live.stored,
             sequence=0,
         )
         with self._context.hub.blobs.aside() as directory:
-            job = ExportJob(order, live.session.log.stored, directory, heads)
+            job = ExportJob(order, live.stored, directory, heads)
             try:
                 async with self._context.plane.exporting:
                     result = await make(job)

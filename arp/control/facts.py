@@ -58,7 +58,7 @@ async def follow(
         ArpError: The session left the hub: it was deleted, or the ledger cannot be written.
         StoreDamaged: The next fact is damaged.
     """
-    with live.followers.joined():
+    with live.followed():
         while True:
             chunk = await store.read(live.id, after, FOLLOW_FACTS)
             for after, fact in chunk:

@@ -266,7 +266,7 @@ class Turns:
         with suppress(TimeoutError):
             async with asyncio.timeout(context.hub.settings.cancel_grace_s + MORE_S):
                 while not _is_over(live, turn_id):
-                    await live.beyond(live.session.log.stored)
+                    await live.beyond(live.stored)
 
     @method("agentSession/queue/remove")
     async def remove(self, request: QueuedTurn) -> TurnState:

@@ -1,38 +1,136 @@
-"""Who gets what of one session: frames for renderers that are current, joins for the others.
+"""The renderers of one session: who gets what, and who keeps up.
 
-Theory of operation. The renderers of one `FrameGroup` share every frame. One that
-cannot keep up leaves its group, and only its cursor is kept; when it has drained, or when it comes
-new, it *joins*: at the moment when the writer gathers, its frames are made from the screen as it is
-then, and they leave when the facts of that moment are durable. So no join can miss or repeat
-anything.
+Theory of operation. A viewer is *current* (it gets every frame as it leaves), *behind* (its buffer
+is full or its commits are unacknowledged: it gets nothing, and only its cursor is kept), *paced*
+(as behind, until the pace that it asked for allows more), *joining* (a snapshot or a replay is on
+its way) or *returning* (a catch-up is). From behind it becomes current again by one catch-up.
+
+Renderers of one `FrameGroup` share every frame. One that cannot keep up leaves its group; when it
+has drained, or when it comes new, it *joins*: at the moment when the writer gathers, its frames are
+made from the screen as it is then, and they leave when the facts of that moment are durable. So no
+join can miss or repeat anything.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from arp.hub.followers import Followers
+from arp.hub.outbox import Outbox
 from arp.hub.settings import HubSettings
-from arp.hub.viewer import Viewer
-from arp.protocol.codec import DeltaWriter
-from arp.protocol.messages import Resume
+from arp.protocol.codec import DeltaWriter, Encoding
+from arp.protocol.messages import AgentMessage, Presented, RendererInfo, Resume
 from arp.session.recorded import Batch, Cursor, Text, TextBatch
 from arp.session.session import Session
-from arp.view.frames import FrameGroup, Frames, pack, text_frames
-from arp.view.profile import Profile
+from arp.view.frames import FrameGroup, Frames, encoded, pack, text_frames
+from arp.view.profile import DRAFT, Profile
 from arp.view.view import View
 
 logger = logging.getLogger(__name__)
+
+State: TypeAlias = Literal["new", "joining", "current", "behind", "paced", "returning"]
 
 _COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
 
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""
+
+_NO_INFO = RendererInfo()
+
+
+class Viewer:
+    """One attached renderer."""
+
+    __slots__ = (
+        "cursor",
+        "delivery",
+        "encoding",
+        "id",
+        "info",
+        "made_at",
+        "outbox",
+        "part",
+        "presented",
+        "profile",
+        "resume",
+        "said_hello",
+        "session_made",
+        "shared",
+        "state",
+        "unacknowledged",
+    )
+
+    def __init__(self, viewer_id: str, outbox: Outbox, encoding: Encoding) -> None:
+        self.id = viewer_id
+        self.outbox = outbox
+        self.encoding: Encoding = encoding
+        self.profile: Profile = DRAFT
+        self.delivery: Delivery | None = None
+        """That of the session that it is on."""
+        self.made_at: int | None = None
+        """The newest fact of the session that was made for it, when it had joined; while there is
+        no newer one, nobody has used that session."""
+        self.state: State = "new"
+        self.cursor: Cursor = Cursor()
+        """Where it stands while it is behind."""
+        self.part: str | None = None
+        """A text part that it knows by id."""
+        self.resume: Resume | None = None
+        """The place that it had applied when it came; `None` once that means nothing any more."""
+        self.info = _NO_INFO
+        """What it has said of itself."""
+        self.presented: dict[str, Presented] = {}
+        """How it has displayed components that are there, where it told (feature `frame-ack`);
+        never changed in place."""
+        self.session_made = False
+        """Its `hello` named no session, and one was made for it."""
+        self.said_hello = True
+        """False of an event stream without a `hello`: what it shows is assumed then."""
+        self.shared: list[bytes] | None = None
+        """Frames of a snapshot that wait for it, and may wait for others too."""
+        self.unacknowledged: list[int] | None = None
+        """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
+
+    @property
+    def group(self) -> FrameGroup:
+        """With whom it shares frames."""
+        return FrameGroup(self.profile, self.encoding, self.part, self.profile.takes("batch"))
+
+    def tell(self, message: AgentMessage) -> None:
+        """Send one message to this renderer alone."""
+        self.outbox.send(encoded(message, self.group))
+
+    def drained(self) -> None:
+        """Is called by the transport when its buffer has become small."""
+        self.shared = None
+        if self.state == "behind" and self.delivery is not None:
+            self.delivery.drained(self)
+
+    def acknowledge(self, seq: int, presented: Mapping[str, Presented] | None = None) -> None:
+        """Record the last commit that the renderer has displayed, and how it did."""
+        if self.unacknowledged is None:
+            return
+        if presented and self.delivery is not None:
+            told = self.presented | dict(presented)
+            there = self.delivery.components_of(told)
+            self.presented = {name: how for name, how in told.items() if name in there}
+        self.unacknowledged = [place for place in self.unacknowledged if place > seq]
+        self.drained()
+
+    def count(self, commits: Sequence[int]) -> None:
+        """Record commits that are on their way to it."""
+        if self.unacknowledged is not None:
+            self.unacknowledged.extend(commits)
+
+    def keeps_up(self, high_water_bytes: int, max_pending_commits: int) -> bool:
+        """Return whether it can take more now."""
+        if self.outbox.buffered > high_water_bytes:
+            return False
+        return self.unacknowledged is None or len(self.unacknowledged) < max_pending_commits
 
 
 class Join(Struct, frozen=True):
@@ -60,7 +158,6 @@ class Delivery:
         "_session",
         "_settings",
         "_views",
-        "followers",
         "joining",
         "replay",
         "viewers",
@@ -68,8 +165,6 @@ class Delivery:
 
     def __init__(self, session: Session, settings: HubSettings, mark: Callable[[], None]) -> None:
         self.viewers: dict[str, Viewer] = {}
-        self.followers: Followers | None = None
-        """Who reads the log as it grows; made for the first."""
         self._reached: TextBatch | Cursor = session.cursor
         """What was delivered last."""
         self.replay: Callable[[Viewer, Resume], None] = lambda _viewer, _resume: None
@@ -84,11 +179,17 @@ class Delivery:
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
 
+    @property
+    def session_id(self) -> str:
+        """Of the session."""
+        return self._session.head.session_id
+
     # -- coming and going ------------------------------------------------------------------------
 
     def attach(self, viewer: Viewer) -> None:
         """Let a renderer join at the next write."""
         self.viewers[viewer.id] = viewer
+        viewer.delivery = self
         self._view(viewer.profile)  # from here on, since it may get what is committed next
         payload = {"features": sorted(viewer.profile.features), "encoding": viewer.encoding}
         kind = "channel.resumed" if viewer.resume else "channel.connected"
@@ -99,6 +200,7 @@ class Delivery:
 
     def detach(self, viewer: Viewer) -> None:
         """Forget a renderer; nothing else changes."""
+        viewer.delivery = viewer.made_at = None
         if self.viewers.pop(viewer.id, None) is None:
             return
         self._leave(viewer)
@@ -142,6 +244,11 @@ class Delivery:
         viewer.state = "current"
         self._groups.setdefault(viewer.group, []).append(viewer)
 
+    def components_of(self, names: Mapping[str, object]) -> set[str]:
+        """Return those of the names that are components on any surface now."""
+        trees = self._session.screen.surfaces.values()
+        return set[str]().union(*(names.keys() & tree.nodes.keys() for tree in trees))
+
     def _view(self, profile: Profile) -> View:
         """Return what renderers of a profile get of this session."""
         view = self._views.get(profile)
@@ -178,8 +285,6 @@ class Delivery:
             self._reached = batch.cursor
             for view in self._views.values():
                 view.forget(batch.sequence)
-        if self.followers is not None:
-            self.followers.rise()
 
     def _deliver_text(self, text: Text) -> None:
         for group, viewers in tuple(self._groups.items()):

@@ -9,8 +9,6 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from arp.access.principal import Key, Principal, keys_of
 from arp.hub.history import History
 from arp.hub.listing import Listing
@@ -220,7 +218,7 @@ class Directory:
         session = await self._restored(meta)
         if session_id in self.sessions:
             return self.sessions[session_id]
-        live = self._add(session, keys_of(Principal(meta.owner)))
+        live = self._add(session, keys_of(Principal(meta.owner)), session.sequence)
         self.listing.rows[session_id] = meta
         self._loaded(live)
         return live
@@ -242,10 +240,8 @@ class Directory:
             meta.id, meta.epoch, meta.owner, meta.workflow, self.runtime_id, meta.created_at
         )
 
-    def _add(self, session: Session, keys: Sequence[Key]) -> LiveSession:
-        if self._settings.telemetry:
-            session.settings.rules = msgspec.structs.replace(session.rules, traced=True)
-        live = LiveSession(session, self._settings, self._mark)
+    def _add(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
+        live = LiveSession(session, self._settings, self._mark, stored)
         live.used_at = asyncio.get_running_loop().time()
         live.delivery.replay = self._replayer.start
         self.sessions[live.id] = live

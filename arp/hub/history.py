@@ -145,7 +145,7 @@ class History:
         """
         found: list[PastTurn] = []
         left: list[PastTurn] = []
-        branches, durable = live.session.branches, live.session.log.stored
+        branches, durable = live.session.branches, live.stored
         session = self._like(live, shown)
         async with aclosing(self._states.follow(session)) as pieces:
             async for _ in pieces:

@@ -17,6 +17,7 @@ import msgspec
 
 from arp.access.principal import Key, Principal, keys_of
 from arp.hub.author_call import name_unawaited_calls
+from arp.hub.delivery import Viewer
 from arp.hub.directory import Directory, utc_now
 from arp.hub.history import History
 from arp.hub.inbound import Inbound
@@ -31,7 +32,6 @@ from arp.hub.settings import HubSettings
 from arp.hub.states import NAME as STATE
 from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
-from arp.hub.viewer import About, Viewer
 from arp.hub.writer import Writer
 from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import (
@@ -430,25 +430,30 @@ class Hub:
         if is_new or live is unused:
             viewer.made_at = live.session.sequence
 
-    @staticmethod
-    def unused(viewer: Viewer) -> LiveSession | None:
+    def of(self, viewer: Viewer) -> LiveSession | None:
+        """Return the session that a renderer is on, if that is in memory."""
+        delivery = viewer.delivery
+        live = self.sessions.get(delivery.session_id) if delivery is not None else None
+        return live if live is not None and live.delivery is delivery else None
+
+    def unused(self, viewer: Viewer) -> LiveSession | None:
         """Return the session of a renderer if it was made for it and nobody has used it.
 
         Whatever happens in a session, and whoever else joins it, is a fact of it.
         """
-        live = viewer.live
-        if live is None or viewer.made_at != live.session.sequence or live.gone.done():
+        live = self.of(viewer)
+        if live is None or viewer.made_at != live.session.sequence or live.followers:
             return None
-        followers = live.delivery.followers
-        return live if followers is None or not followers.count else None
+        return live
 
     @staticmethod
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
         """Attach a renderer to a session that it may see."""
         viewer.profile = profile_of(hello.capabilities)
-        viewer.said = About(hello.resume, hello.info, session_made=hello.session_id is None)
+        viewer.resume, viewer.info, viewer.presented = hello.resume, hello.info, {}
+        viewer.session_made = hello.session_id is None
         viewer.unacknowledged = [] if viewer.profile.takes("frame-ack") else None
-        live.attach(viewer)
+        live.delivery.attach(viewer)
         sealed = live.session.log.sealed
         if sealed is not None:
             told = ErrorMessage(payload=error_payload(sealed), session_id=live.id)
@@ -456,10 +461,11 @@ class Hub:
 
     def detach(self, viewer: Viewer) -> None:
         """Forget a renderer: its connection is gone. Nothing that runs is stopped."""
-        live = viewer.live
+        live = self.of(viewer)
+        if viewer.delivery is not None:
+            viewer.delivery.detach(viewer)
         if live is not None:
             live.used_at = asyncio.get_running_loop().time()
-            live.detach(viewer)
             if live.is_provisional and not live.viewers:
                 self._forget(live)
                 self.directory.shares.unmade(live.shares)
@@ -473,9 +479,9 @@ class Hub:
             await self._take(live, message, principal, viewer, viewer.tell)
             if message.input_type == "resize":
                 size = msgspec.convert(message.data, Viewport)
-                viewer.said.info = msgspec.structs.replace(viewer.said.info, viewport=size)
+                viewer.info = msgspec.structs.replace(viewer.info, viewport=size)
         except (ArpError, StoreError) as error:
-            session_id = viewer.live.id if viewer.live else message.session_id
+            session_id = viewer.delivery.session_id if viewer.delivery else message.session_id
             viewer.tell(
                 ErrorMessage(payload=error_payload(error, message.id), session_id=session_id)
             )
@@ -543,7 +549,7 @@ class Hub:
         if message.input_type not in SILENT:
             self.check_takes_input()
         profile = viewer.profile if viewer and viewer.said_hello else DRAFT
-        info = viewer.said.info if viewer else UNKNOWN
+        info = viewer.info if viewer else UNKNOWN
         if asks_to_turn(live.session, message):
             check_turning(live.session, message)
             survey, branch = await self._branch_for(live, message)
@@ -562,7 +568,7 @@ class Hub:
         """Return what an input to another branch needs: nothing is recorded behind it."""
         states, session = self.directory.states, live.session
         while True:
-            if session.log.stored < session.sequence:
+            if live.stored < session.sequence:
                 await live.written()
             survey = await states.survey(session.head)
             branch = await states.branch(session.head, branch_of(message, survey))
@@ -579,11 +585,14 @@ class Hub:
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str
     ) -> LiveSession:
         """Return the session that an input means: a draft client names it in each."""
-        live = viewer.live
+        live = self.of(viewer)
         if live is not None and message.session_id in (None, live.id):
             return live
+        if live is None and viewer.delivery is not None:
+            gone = viewer.delivery.session_id
+            raise SessionNotFound(f"session {gone!r} left the memory; say hello again", detail=gone)
         said_hello = live is not None and viewer.profile.said_hello
-        if live is not None and said_hello and not (viewer.said.session_made and _is_empty(live)):
+        if live is not None and said_hello and not (viewer.session_made and _is_empty(live)):
             raise UnknownObject(
                 f"this connection is on session {live.id!r}; say hello to change it",
                 detail=message.session_id,
@@ -592,10 +601,10 @@ class Hub:
         unused = self.unused(viewer)
         self.detach(viewer)
         if said_hello:  # and no session: now the input says which
-            viewer.said = About(info=viewer.said.info)
+            viewer.resume, viewer.presented, viewer.session_made = None, {}, False
         else:
             viewer.profile = DRAFT
-        found.attach(viewer)
+        found.delivery.attach(viewer)
         if is_new:
             viewer.made_at = found.session.sequence
         if unused is not None:
@@ -633,7 +642,7 @@ class Hub:
             for viewer in live.viewers.values():
                 viewer.tell(ErrorMessage(payload=error_payload(error)))
             self._drop(live, error, 1013 if isinstance(error, StoreError) else 1011)
-            stored = live.session.log.stored
+            stored = live.stored
             if not isinstance(error, StoreError) and self._fell_at.get(live.id) != stored:
                 self._fell_at[live.id] = stored  # where nothing was written since: not again
                 self._faults[live.id] = error

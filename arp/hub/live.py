@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from arp.access.principal import Key, User
-from arp.hub.delivery import Delivery, Join
-from arp.hub.followers import Followers
+from arp.hub.delivery import Delivery, Join, Viewer
 from arp.hub.settings import HubSettings
-from arp.hub.viewer import Action, Viewer
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES
 from arp.session.recorded import Batch, TextBatch
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
     from arp.hub.turn import Turn
 
 T = TypeVar("T")
+
+Action: TypeAlias = Callable[[], None]
+"""Something to do when facts are durable."""
 
 _NOBODY: Final[tuple[Join, ...]] = ()
 
@@ -68,14 +70,17 @@ class LiveSession:
     __slots__ = (
         "__weakref__",
         "_actions",
+        "_grown",
         "_mark",
         "_users",
         "delivery",
         "dirty",
+        "followers",
         "gone",
         "is_provisional",
         "session",
         "shares",
+        "stored",
         "task",
         "turn",
         "unwritten",
@@ -84,9 +89,15 @@ class LiveSession:
     )
 
     def __init__(
-        self, session: Session, settings: HubSettings, mark: Callable[[LiveSession], None]
+        self,
+        session: Session,
+        settings: HubSettings,
+        mark: Callable[[LiveSession], None],
+        stored: int = 0,
     ) -> None:
         self.session = session
+        self.stored = stored
+        """The newest of its facts that the ledger holds."""
         self.delivery = Delivery(session, settings, _weakly(self))
         self.turn: Turn | None = None
         self.task: ServerTask[None] | None = None
@@ -105,6 +116,9 @@ class LiveSession:
         watches."""
         self.unwritten = 0
         """Characters said since the last write."""
+        self.followers = 0
+        """Who reads its log as it grows; while there is one, it stays in memory."""
+        self._grown: asyncio.Future[None] | None = None
         self._mark = mark
         self._users: dict[str, User] | None = None
         """Of turns that are not over, who began each, where more than the name is known."""
@@ -148,9 +162,9 @@ class LiveSession:
     @property
     def idle(self) -> bool:
         """Whether nobody watches and nothing is going on."""
-        log, followers = self.session.log, self.delivery.followers
-        watched = self.viewers or (followers is not None and followers.count)
-        return not (watched or self.dirty or self.session.active or log.stored < log.sequence)
+        session = self.session
+        watched = self.viewers or self.followers
+        return not (watched or self.dirty or session.active or self.stored < session.sequence)
 
     def mark(self) -> None:
         """Ask for a write, soon."""
@@ -173,13 +187,14 @@ class LiveSession:
         self.after_write(lambda: settle(done, None))
         await self.unless_gone(done)
 
-    @property
-    def followers(self) -> Followers:
-        """Those who read the log as it grows."""
-        delivery = self.delivery
-        if delivery.followers is None:
-            delivery.followers = Followers()
-        return delivery.followers
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Stay in memory for a block, for somebody who reads the log as it grows."""
+        self.followers += 1
+        try:
+            yield
+        finally:
+            self.followers -= 1
 
     async def beyond(self, sequence: int) -> None:
         """Wait until the ledger holds a fact behind a sequence.
@@ -189,10 +204,12 @@ class LiveSession:
 
         Cancel: Safe.
         """
-        while self.session.log.stored <= sequence:
+        while self.stored <= sequence:
             if self.gone.done():
                 raise self.gone.result()
-            either = (self.followers.risen, self.gone)
+            if self._grown is None:  # all who wait share it, so nobody cancels it
+                self._grown = asyncio.get_running_loop().create_future()
+            either = (self._grown, self.gone)
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
     async def unless_gone(self, future: asyncio.Future[T]) -> T:
@@ -212,41 +229,34 @@ class LiveSession:
         finally:
             self.gone.remove_done_callback(left)
 
-    def attach(self, viewer: Viewer) -> None:
-        """Let a renderer join at the next write."""
-        viewer.live = self
-        self.delivery.attach(viewer)
-
-    def detach(self, viewer: Viewer) -> None:
-        """Forget a renderer; nothing else changes."""
-        viewer.live = viewer.made_at = None
-        self.delivery.detach(viewer)
-
     def gather(self, at: str) -> Gathered:
         """Take what is to be written now, and prepare those who join."""
         self.dirty = False
         self.was_gathered = self.was_gathered or not self.is_provisional
         self.unwritten = 0
-        turn, log = self.turn, self.session.log
+        turn = self.turn
         if turn is not None and turn.has_pending:
             turn.flush()
         delivery = self.delivery
         if self.is_provisional:
-            nothing = msgspec.structs.replace(delivery.cursor, seq=log.stored)
+            nothing = msgspec.structs.replace(delivery.cursor, seq=self.stored)
             batch: TextBatch | Batch = Batch([], [], nothing)
         else:
-            batch = log.drain(at)
+            batch = self.session.log.drain(at)
         joins = delivery.gather() if delivery.joining else _NOBODY
         actions: Sequence[Action] = ()
         if self._actions:  # never hand out a list that goes on growing: its time is the next write
             actions, self._actions = self._actions, []
-        return Gathered(self, log.stored, batch, joins, actions)
+        return Gathered(self, self.stored, batch, joins, actions)
 
     def deliver(self, gathered: Gathered) -> None:
-        """Show what has become durable, and does what waited for it."""
+        """Show what has become durable, and do what waited for it."""
         batch = gathered.batch
-        self.session.log.stored = batch.sequence
+        self.stored = batch.sequence
         self.delivery.deliver(batch)
+        if self._grown is not None:
+            self._grown.set_result(None)
+            self._grown = None
         for join in gathered.joins:
             self.delivery.finish(join)
         for action in gathered.actions:

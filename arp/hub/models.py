@@ -168,7 +168,7 @@ class Models:
             del self._rested[session_id]
             await self._keep(session_id, SHORT)
         for session_id, live in list(self._sessions.items()):
-            if live.session.log.stored - self._stored.get(session_id, 0) >= every:
+            if live.stored - self._stored.get(session_id, 0) >= every:
                 await self._keep(session_id, every)
         for session_id in self._stored.keys() - self._sessions.keys() - self._kept.keys():
             del self._stored[session_id]

@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from arp.access.principal import Principal
+from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
+from arp.hub.outbox import Outbox
 from arp.hub.trace import is_tracing, log_received, traced
-from arp.hub.viewer import Outbox, Viewer
 from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, Rejected
 from arp.protocol.capabilities import NO_APP, hello_frame
 from arp.protocol.codec import Encoding, encode_json, recode
@@ -165,9 +166,10 @@ class Peer:
             self._refuse(error)
 
     def _log_session(self) -> None:
-        if self.viewer.live is not None and self.principal is not None:
+        delivery = self.viewer.delivery
+        if delivery is not None and self.principal is not None:
             who = f" as {self.principal.name!r}" if self.principal.name else ""
-            logger.info("renderer %s is on session %r%s", self.viewer.id, self.viewer.live.id, who)
+            logger.info("renderer %s is on session %r%s", self.viewer.id, delivery.session_id, who)
 
     def _refuse(self, error: ArpError, input_id: str | None = None) -> None:
         self.refusal = error

@@ -19,10 +19,6 @@ from arp.hub.live import LiveSession
 from arp.ledger.fact import Fact
 from arp.protocol.errors import ArpError
 from arp.session.projection import StoredChange, restored
-from arp.session.session_settings import Rules
-
-RECORDING: Final = "recording"
-"""Stands for the turn that keeps the session busy."""
 
 _OWN: Final = frozenset(
     (
@@ -52,8 +48,7 @@ class Player:
 
     def __init__(self, live: LiveSession) -> None:
         self._live = live
-        live.session.running = RECORDING
-        live.session.settings.rules = Rules(live.session.rules.limits, "reject")
+        live.session.begin_recording()
 
     async def play(self, facts: Iterable[Fact], speed: float) -> None:
         """Play facts, in order, and return when the last one is shown.

@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from arp.hub.live import LiveSession
+from arp.hub.delivery import Delivery, Viewer
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import ServerTask, start_task
-from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
 from arp.protocol.messages import Resume
 from arp.store.errors import FactUnreadable, StoreError
@@ -53,27 +52,27 @@ class Replayer:
             task.stop()
 
     async def _replay(self, viewer: Viewer, resume: Resume) -> None:
-        live, after, limit = viewer.live, resume.seq, CHUNK
+        delivery, after, limit = viewer.delivery, resume.seq, CHUNK
         try:
-            while live is not None and _is_there(viewer, live, resume):
+            while delivery is not None and _is_there(viewer, delivery, resume):
                 if viewer.outbox.buffered > self._settings.high_water_bytes:
                     await asyncio.sleep(DRAIN_S)
-                elif after < live.delivery.cursor.seq:
-                    last = await self._send_chunk(live, viewer, after, limit)
+                elif after < delivery.cursor.seq:
+                    last = await self._send_chunk(delivery, viewer, after, limit)
                     if last is None:
-                        if _is_there(viewer, live, resume):
-                            live.delivery.resync(viewer)
+                        if _is_there(viewer, delivery, resume):
+                            delivery.resync(viewer)
                         return
                     limit, after = min(CHUNK, 2 * (last - after)), last
                 else:
-                    live.delivery.join_now(viewer)
+                    delivery.join_now(viewer)
                     return
         except StoreError:
             logger.exception("replaying for renderer %s failed", viewer.id)
             viewer.outbox.close(1011, "the ledger cannot be read")
 
     async def _send_chunk(
-        self, live: LiveSession, viewer: Viewer, after: int, limit: int
+        self, delivery: Delivery, viewer: Viewer, after: int, limit: int
     ) -> int | None:
         """Send what shows the next facts; of large facts only as many as go into one piece.
 
@@ -81,9 +80,9 @@ class Replayer:
             The sequence of the last fact that was sent; `None` if the renderer needs a snapshot.
         """
         resume = viewer.resume
-        limit = min(limit, live.delivery.cursor.seq - after)
+        limit = min(limit, delivery.cursor.seq - after)
         try:
-            chunk = await self._store.read(live.session.head.session_id, after, limit)
+            chunk = await self._store.read(delivery.session_id, after, limit)
         except FactUnreadable as error:
             logger.error("%s", error)
             return None
@@ -93,7 +92,7 @@ class Replayer:
         frames = replayed((decode(body) for _, body in chunk), viewer.group)
         if frames is None:
             return None
-        if frames and _is_there(viewer, live, resume):
+        if frames and _is_there(viewer, delivery, resume):
             viewer.outbox.send(frames)
         return chunk[-1][0]
 
@@ -108,6 +107,6 @@ def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     return chunk
 
 
-def _is_there(viewer: Viewer, live: LiveSession, resume: Resume | None) -> bool:
+def _is_there(viewer: Viewer, delivery: Delivery, resume: Resume | None) -> bool:
     """Return whether the renderer still is where this reader was started for it."""
-    return viewer.live is live and viewer.resume is resume
+    return viewer.delivery is delivery and viewer.resume is resume

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from arp.access.principal import User
+from arp.hub.delivery import Viewer
 from arp.hub.details import show_details, traceback_of
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch
@@ -21,7 +22,6 @@ from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.turn import Turn
 from arp.hub.turn_host import MAX_UNWRITTEN
-from arp.hub.viewer import Viewer
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
 from arp.protocol.messages import FileRef
@@ -244,7 +244,7 @@ class Runner:
     def forget(self, live: LiveSession) -> None:
         """Drop what is kept of a session that left the memory, and stop its agent."""
         self._caches.pop(live.id, None)
-        live.session.running = None
+        live.session.leave()
         if live.task in self.tasks:
             self._stop(live.task)
 

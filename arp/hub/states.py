@@ -73,6 +73,7 @@ class States:
         self._store = store
         self._sessions = sessions
         self._settings = settings
+        self._rules = Rules(settings.limits, settings.policy, settings.telemetry)
         self.redactor = Redactor(settings.redaction)
         """Of all sessions."""
         self.archive = Archive(store)
@@ -91,8 +92,9 @@ class States:
 
     def new(self, head: Head) -> Session:
         """Return a session in which nothing has happened; turns that leave it are archived."""
-        session = Session(head, self._settings.limits, self._settings.policy, self.redactor)
-        session.screen.departed = []
+        rules = self._rules
+        session = Session(head, rules.limits, rules.policy, self.redactor, rules.traced)
+        session.screen.collect_departed()
         return session
 
     # -- reading ---------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ class States:
         session = await self._stored_session(head)
         if session is not None:
             try:
-                session.screen.departed = []
+                session.screen.collect_departed()
                 return await self._rest(session)
             except FactUnreadable as error:
                 # Behind this state, or at all: the log alone tells which.
@@ -187,9 +189,8 @@ class States:
         stored = await self._store.load_model(head.session_id, NAME)
         if stored is None:
             return None
-        rules = Rules(self._settings.limits, self._settings.policy)
         try:
-            session = decode_state(stored[1], head, rules, self.redactor)
+            session = decode_state(stored[1], head, self._rules, self.redactor)
         except UnreadableState as error:
             logger.info("session %s: %s", head.session_id, error)
             self._broken[head.session_id] = str(error)
@@ -273,7 +274,7 @@ class States:
             async with asyncio.timeout(STOP_S):
                 await self._store_rested()
                 for live in list(self._sessions.values()):
-                    if live.session.log.stored == live.session.sequence:
+                    if live.stored == live.session.sequence:
                         await self._keep(live, SHORT)
 
     def rest(self, live: LiveSession) -> None:
@@ -310,7 +311,7 @@ class States:
         grown = [
             live
             for session_id, live in self._sessions.items()
-            if live.session.log.stored - stored.get(session_id, _NONE)[0] >= every
+            if live.stored - stored.get(session_id, _NONE)[0] >= every
         ]
         for live in grown:
             size = stored.get(live.id, _NONE)[1]
@@ -328,7 +329,7 @@ class States:
         if log.sealed is not None:
             return
         least = 0 if live.id in self._broken else least
-        if log.stored - self._stored.get(live.id, _NONE)[0] < least:
+        if live.stored - self._stored.get(live.id, _NONE)[0] < least:
             return
         turns: list[PastTurn] = []
         try:
@@ -336,7 +337,7 @@ class States:
                 await live.written()
             data, sequence = encode_state(live.session), log.sequence
             turns = live.session.screen.take_departed()
-            if log.stored < sequence:
+            if live.stored < sequence:
                 await live.written()
             if live.session.branches is None:
                 await self.archive.save(live.session.head, sequence, turns)
@@ -347,7 +348,7 @@ class States:
         except ArpError as error:
             logger.warning("the state of session %s is not stored: %s", live.id, error)
             self._mended(live.id)  # it is tried when others are; not in each round
-            live.session.screen.departed = [*turns, *live.session.screen.take_departed()]
+            live.session.screen.collect_departed(turns)
         except Exception:
             # One session must not end the task that serves all.
             logger.exception("the state of session %s cannot be made", live.id)

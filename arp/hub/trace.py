@@ -13,7 +13,7 @@ from typing import Any
 import cbor2
 import msgspec
 
-from arp.hub.viewer import Outbox
+from arp.hub.outbox import Outbox
 from arp.protocol.agent_connection import AgentEvent, Failed, Rejected
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import Input, Ping, Pong, RendererAck, RendererHello

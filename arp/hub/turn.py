@@ -493,7 +493,7 @@ class Turn:
             if not fits_in(root, viewer.profile):
                 (whole,) = shown_as(root, viewer.profile)[:1]
                 kind = kind if root.id == component_id and whole.type == root.type else whole.type
-            presented = viewer.said.presented.get(component_id, "native")
+            presented = viewer.presented.get(component_id, "native")
             if kind == component.type or presented == "failed":
                 kind = presented
             out[viewer.id] = kind

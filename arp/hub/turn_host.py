@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from arp.access.principal import User
-from arp.hub.viewer import Viewer
+from arp.hub.delivery import Viewer
 from arp.protocol.messages import FileRef
 from arp.record.outputs import OutputStore
 from arp.session.session import Session

@@ -16,8 +16,8 @@ from typing import BinaryIO, TypeAlias
 
 from arp.access.principal import Principal
 from arp.control.connection import Connection
+from arp.hub.outbox import Conversation
 from arp.hub.peer import Peer
-from arp.hub.viewer import Conversation
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.state import ServerState, log_arrival
 from arp.transport.queue_outbox import QueueOutbox

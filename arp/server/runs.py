@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from arp.hub.delivery import Viewer
 from arp.hub.live import LiveSession
 from arp.hub.trace import traced
-from arp.hub.viewer import Viewer
 from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
 from arp.protocol.codec import agent_decoder
 from arp.protocol.components import Component

@@ -27,9 +27,9 @@ from arp.access.usage import Slot, UsageCounter, UsageLimits
 from arp.control.connection import Connection
 from arp.control.context import Plane
 from arp.control.control import Control
+from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.peer import Peer
-from arp.hub.viewer import Viewer
 from arp.protocol.blob_path import PREFIX
 from arp.redact.settings import Redaction
 from arp.server.own_secrets import with_own_secrets

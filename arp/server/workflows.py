@@ -173,7 +173,7 @@ def _fields(content: bytes) -> JsonObject:
 async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
     """Wait until a turn ends or asks a question, and return what it shows."""
     turn = live.session.screen.turns[turn_id]
-    with live.followers.joined():
+    with live.followed():
         while turn.status not in FINAL_STATUSES and turn.status != "waiting":
             await live.beyond(live.session.sequence)
         await live.written()

@@ -56,7 +56,6 @@ class Log:
         "redactor",
         "sealed",
         "sequence",
-        "stored",
     )
 
     def __init__(
@@ -70,8 +69,6 @@ class Log:
         self.redactor = redactor
         self.sequence = 0
         """Of the newest fact."""
-        self.stored = 0
-        """How far the ledger holds them."""
         self.sealed: ReadOnly | None = None
         """Why nothing is recorded any more."""
         self.assembler = TextAssembler(screen, redactor)

@@ -92,7 +92,7 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
         _follow(session, fact)
         if is_shown and fact.type in ("turn.completed", "turn.failed"):
             session.settle()
-        session.log.sequence = session.log.stored = fact.sequence
+        session.log.sequence = fact.sequence
 
 
 def end_plan(session: Session) -> None:

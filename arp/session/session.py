@@ -56,6 +56,9 @@ from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.surface import Surface
 
+RECORDING = "recording"
+"""Stands for the turn that keeps a session busy in which a recording is played."""
+
 
 class Head(Struct, frozen=True):
     """What never changes in a session's life."""
@@ -113,9 +116,10 @@ class Session:
         limits: Limits,
         policy: Policy = "queue",
         redactor: Redactor | None = None,
+        traced: bool = False,
     ) -> None:
         self.head = head
-        self.settings = SessionSettings(Rules(limits, policy))
+        self.settings = SessionSettings(Rules(limits, policy, traced))
         self.screen = Window()
         self.threads = Threads()
         redactor = redactor or known_shapes()
@@ -334,6 +338,15 @@ class Session:
         if self.queue or has_waited:
             self.tell_line()
         return [StartTurn(turn_id)]
+
+    def leave(self) -> None:
+        """Let no turn run any more: the session leaves the memory."""
+        self.running = None
+
+    def begin_recording(self) -> None:
+        """Be busy for good, so that every input is refused: a recording is played."""
+        self.running = RECORDING
+        self.settings.rules = msgspec.structs.replace(self.rules, policy="reject")
 
     def tell_line(self, paused: bool | None = None) -> None:
         """Record the queue as it stands.

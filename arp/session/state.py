@@ -156,8 +156,8 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     found = (state.version, state.kept, state.session_id, state.epoch)
     if found != wanted:
         raise UnreadableState(f"a session state of {found}, not of {wanted}")
-    session = Session(head, rules.limits, rules.policy, redactor)
-    session.log.sequence = session.log.stored = state.sequence
+    session = Session(head, rules.limits, rules.policy, redactor, rules.traced)
+    session.log.sequence = state.sequence
     session.running, session.queue = state.running, state.queue
     session.questions = {(one.surface, one.component_id): one for one in state.questions}
     _fill_seen(session.input_log, state)

@@ -171,6 +171,10 @@ class Window(Screen):
             if number > before + 1
         }
 
+    def collect_departed(self, turns: Iterable[PastTurn] = ()) -> None:
+        """Collect the turns that leave from now on, behind these, for `take_departed`."""
+        self.departed = [*turns, *(self.departed or ())]
+
     def take_departed(self) -> list[PastTurn]:
         """Return what has left since this was last asked, or since somebody wants to have it."""
         taken, self.departed = self.departed or [], []

@@ -119,7 +119,7 @@ class Follower:
     async def round(self) -> None:
         """Send what became durable since the last round."""
         for session_id, live in list(self._hub.sessions.items()):
-            stored, epoch = live.session.log.stored, live.session.head.epoch
+            stored, epoch = live.stored, live.session.head.epoch
             followed = self._followed.get(session_id)
             if stored and (followed is None or followed.epoch != epoch):
                 sent = self._left.pop((session_id, epoch), 0)
@@ -147,7 +147,7 @@ class Follower:
 
     def _stored(self, session_id: str) -> int:
         live = self._hub.sessions.get(session_id)
-        return live.session.log.stored if live is not None else 0
+        return live.stored if live is not None else 0
 
     def _measured(self, followed: _Followed, sequence: int, body: bytes) -> Iterator[Measured]:
         """Return what ends with a fact and was not sent before; most are text and end nothing."""

@@ -17,7 +17,7 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
 from typing import Any, TypeAlias
 
-from arp.hub.viewer import LOW_WATER_BYTES, Conversation, Drained
+from arp.hub.outbox import LOW_WATER_BYTES, Conversation, Drained
 from arp.protocol.codec import Encoding
 from arp.transport.wire import (
     BINARY,

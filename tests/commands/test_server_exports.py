@@ -38,7 +38,7 @@ async def work(server: Serving) -> None:
     await hub.submit(message, Principal(), "worker")
     live = hub.sessions["s"]
     while live.session.running is not None:
-        await live.beyond(live.session.log.stored)
+        await live.beyond(live.stored)
 
 
 @pytest.fixture(scope="module")

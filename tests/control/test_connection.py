@@ -284,7 +284,7 @@ async def test_subscriptions_end_with_their_session_and_say_why() -> None:
         await becomes(lambda: not live.session.active)
         client = Client(control)
         await client.result("agentSession/subscribe", sessionId="s")
-        await becomes(lambda: live.followers.count == 1)
+        await becomes(lambda: live.followers == 1)
         await control.context.hub.delete("s", control.context.principal)
         closed = await client.until(lambda m: m.get("method") == "agentSession/closed")
         assert closed["params"]["sessionId"] == "s"
@@ -303,9 +303,9 @@ async def test_subscriptions_are_bounded_and_end_with_the_connection(
         refused = await client.answer("agentSession/subscribe", sessionId="s")
         assert refused["error"]["code"] == -32004
         live = await control.context.live("s")
-        await becomes(lambda: live.followers.count == 2)
+        await becomes(lambda: live.followers == 2)
         client.connection.closed()
-        await becomes(lambda: live.followers.count == 0)
+        await becomes(lambda: live.followers == 0)
 
 
 async def test_subscribing_to_what_is_somebody_elses_is_refused() -> None:

@@ -110,7 +110,7 @@ async def test_following_ends_when_the_session_is_deleted() -> None:
         after = len(await types(control))
         stream = follow(control.context.hub.store, live, after, FactFilter())
         coming = asyncio.ensure_future(anext(stream))
-        await becomes(lambda: live.followers.count == 1)
+        await becomes(lambda: live.followers == 1)
         await control.context.hub.delete("s", Principal())
         with pytest.raises(SessionNotFound, match="the session was deleted"):
             await coming

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from arp.access.principal import Principal
+from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.runner import Handler
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
-from arp.hub.viewer import Viewer
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.codec import Encoding

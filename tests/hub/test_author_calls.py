@@ -91,8 +91,9 @@ async def outcome(
         await renderer.say("next")
         assert await renderer.ended("t2") == "completed"
         await settled(hub)
-        live = hub.sessions["s"].session
-        await becomes(lambda: live.log.stored == live.sequence)
+        stored = hub.sessions["s"]
+        live = stored.session
+        await becomes(lambda: stored.stored == live.sequence)
         facts = [decode(body) for _, body in await store.read("s", 0, 100_000)]
         again = restore(live.head, facts, WireLimits())
         assert len(facts) == live.sequence
@@ -256,8 +257,9 @@ async def shows(made: list[Component]) -> None:
         renderer = await Renderer(hub, components=[*ALL, SOURCES, "x-a-b"]).join()
         await renderer.say("go")
         assert await renderer.ended("t1") == "completed"
-        live = hub.sessions["s"].session
-        await becomes(lambda: live.log.stored == live.sequence)
+        stored = hub.sessions["s"]
+        live = stored.session
+        await becomes(lambda: stored.stored == live.sequence)
         facts = [decode(body) for _, body in await store.read("s", 0, 100_000)]
         again = restore(live.head, facts, WireLimits())
         assert again.screen.canonical() == live.screen.canonical()

@@ -12,10 +12,10 @@ import pytest
 
 from arp import Turn, ui
 from arp.access.principal import Principal
+from arp.hub.delivery import Viewer
 from arp.hub.directory import utc_now
 from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
-from arp.hub.viewer import Viewer
 from arp.ledger.fact import decode
 from arp.protocol.errors import RateLimited, SessionNotFound
 from arp.protocol.messages import Input

@@ -449,7 +449,7 @@ async def test_session_that_was_used_stays_when_its_renderer_goes_on(use: str) -
             case "joined":
                 (await Renderer(hub, "s").join()).leave()
             case "followed":
-                hub.sessions["s"].followers.count += 1
+                hub.sessions["s"].followers += 1
             case _:
                 await renderer.join()
                 assert hub.unused(renderer.viewer) is not None
@@ -520,7 +520,7 @@ async def test_refused_hello_leaves_the_renderer_on_nothing() -> None:
             await hub.hello(renderer.viewer, other.hello, renderer.principal, "agent")
         watching = [len(live.viewers) for live in hub.sessions.values()]
     assert watching == [0]  # hers: nobody had used the one that bob left
-    assert renderer.viewer.live is None
+    assert renderer.viewer.delivery is None
 
 
 async def test_renderer_that_goes_away_stops_nothing() -> None:

@@ -290,7 +290,7 @@ async def test_id_that_left_and_came_back_needs_a_snapshot() -> None:
         async with running(one_table) as hub:
             first = await Renderer(hub).join()
             await said(hub, first, "table")
-            epoch, seq = place(first)[0], first.viewer.live.session.sequence  # type: ignore[union-attr]
+            epoch, seq = place(first)[0], hub.sessions["s"].session.sequence
             await said(hub, first, "x", "x", "x", "table")
             back = await Renderer(hub).join(epoch, seq)
             await becomes(lambda: len(back.box.of("session")) == 2)

@@ -9,7 +9,8 @@ import cbor2
 import msgspec
 import pytest
 
-from arp.hub.viewer import LOW_WATER_BYTES, Viewer
+from arp.hub.delivery import Viewer
+from arp.hub.outbox import LOW_WATER_BYTES
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import InputAck, RendererCapabilities
 from arp.view.profile import DRAFT, profile_of
@@ -26,7 +27,7 @@ def viewer(encoding: Encoding = "json") -> tuple[Viewer, Box]:
 def test_new_viewer_is_a_draft_client_on_no_session() -> None:
     """protocol.md 2.2: who says no hello is taken to support everything that was offered."""
     one, _ = viewer()
-    assert (one.profile, one.live, one.state) == (DRAFT, None, "new")
+    assert (one.profile, one.delivery, one.state) == (DRAFT, None, "new")
     assert (one.group.encoding, one.group.part, one.group.batch) == ("json", None, False)
 
 

@@ -262,7 +262,6 @@ class Run:
         """Writes what was recorded, and delivers it."""
         drained = self.session.drain(AT)
         self.ledger += drained.facts
-        self.session.log.stored = self.session.sequence
         self.cursor = drained.cursor
         for watcher in self.watchers:
             watcher.deliver(self.session, drained.recorded, drained.cursor)

@@ -9,7 +9,6 @@ from tests.structure.source_tree import modules
 
 STILL_DOUBLE: frozenset[str] = frozenset(
     (
-        "About",
         "Access",
         "Append",
         "Attempt",

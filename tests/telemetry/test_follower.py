@@ -112,7 +112,7 @@ async def test_turn_that_a_crash_cut_off_is_told_whole_by_the_next_process() -> 
     async with controlled(works, store=store) as before:
         await said(before)
         live = await before.context.live("s")
-        await becomes(lambda: live.session.log.stored >= 5)
+        await becomes(lambda: live.stored >= 5)
         crashed = dict(store._facts), dict(store._metas)
     store._facts, store._metas = {"s": list(crashed[0]["s"][:5])}, crashed[1]
     async with followed(store=store) as rig:
@@ -181,7 +181,7 @@ async def test_what_the_end_of_the_server_wrote_is_told_before_the_store_closes(
         follower = Follower(hub, exported.sink(), 0)
         follower.start()
         await said(rig.control, "wait")
-        await becomes(lambda: hub.sessions["s"].session.log.stored >= 4)
+        await becomes(lambda: hub.sessions["s"].stored >= 4)
         assert not gate(hub).is_set()
         await hub.aclose(follower.aclose)
     (span,) = exported.spans

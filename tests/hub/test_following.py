@@ -7,19 +7,20 @@ import asyncio
 import pytest
 
 from arp.access.principal import Principal
-from arp.hub.followers import Followers
 from arp.protocol.errors import SessionNotFound
 from tests.hub.rig import WAIT_S, HeldStore, running
 
 
-async def test_all_who_wait_are_woken_once() -> None:
-    followers = Followers()
-    first, second = followers.risen, followers.risen
-    assert first is second
-    followers.rise()
-    assert first.done()
-    assert followers.risen is not first
-    Followers().rise()  # nobody waits
+async def test_all_who_wait_are_woken_and_one_who_gives_up_takes_nobody_along() -> None:
+    async with running() as hub, asyncio.timeout(WAIT_S):
+        live = await hub.open("s", Principal(), "agent")
+        await live.written()
+        first, second, third = (asyncio.ensure_future(live.beyond(1)) for _ in range(3))
+        await asyncio.sleep(0)
+        second.cancel()
+        live.session.record("runtime.warning", {"message": "x"})
+        await live.written()
+        await asyncio.gather(first, third)
 
 
 async def test_wait_ends_when_the_ledger_has_a_further_fact() -> None:
@@ -36,7 +37,7 @@ async def test_wait_ends_when_the_ledger_has_a_further_fact() -> None:
         assert not waiting.done()
         store.release()
         await waiting
-        assert live.session.log.stored == 2
+        assert live.stored == 2
 
 
 async def test_wait_ends_with_the_session_and_says_why() -> None:
