@@ -121,7 +121,7 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
     ARP_RUNTIME_ID, then from flags.
     """
     if reload:
-        from arp.server.reload import run_reloading
+        from arp.commands.reload import run_reloading
 
         arguments = [argument for argument in sys.argv[1:] if argument != "--reload"]
         raise SystemExit(run_reloading(arguments, target))

@@ -19,6 +19,7 @@ import msgspec
 
 from arp.app import App
 from arp.commands.output import fail, json_text, printable
+from arp.commands.target import TargetError, find
 from arp.control.actions import Respond
 from arp.control.control import Control
 from arp.control.sessions import StartThread
@@ -36,7 +37,6 @@ from arp.ledger.fact import Fact, decode
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json
 from arp.server.application import Application
-from arp.server.target import TargetError, find
 
 DIFFERENT = 1
 """Exit code if a case did not come out the same."""

@@ -13,19 +13,22 @@ import tomllib
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import msgspec
+from msgspec import Meta, Struct
 
+from arp.access.settings import HostName, Origin, ProxyAddress, Token
 from arp.app import App
 from arp.commands.output import fail
+from arp.commands.target import TargetError, find
+from arp.hub.settings import RuntimeId
+from arp.redact.settings import Redaction
 from arp.server.application import Application
 from arp.server.ending import leave
 from arp.server.own_secrets import redact_logs
 from arp.server.pipes import serve_control, serve_pipes, take_stdout
-from arp.server.settings import Serving
-from arp.server.target import TargetError, find
 from arp.store.default_ledger import SHARED, default_ledger, ledger_of
 from arp.store.errors import StoreError, StoreLocked
 from arp.telemetry import settings as telemetry
@@ -79,7 +82,40 @@ EXPECTED = {
 """What each setting takes, in words."""
 
 
-def read_settings(config: Path | None, flags: dict[str, Any]) -> Serving:
+class ServeSettings(Struct, frozen=True):
+    """The settings of `arp serve`: from a file, the environment and flags."""
+
+    host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Meta(ge=0, le=65535)] | None = None
+    """`None`: the default port, or the next one that is free; 0: any that is free."""
+    ledger: Annotated[str, Meta(min_length=1)] | None = None
+    """Where facts live; `None`: as the app says, or in a file of the target in `.arp`."""
+    token: Token | None = None
+    """Clients must have it."""
+    origins: list[Origin] = []
+    """Web origins whose pages may connect."""
+    hosts: list[HostName] = []
+    """Names under which it is reached."""
+    trusted_proxies: list[ProxyAddress] = []
+    """Proxies that are trusted to say where a request comes from."""
+    stdio: bool = False
+    """Over standard input and output, to one renderer."""
+    redact: bool = True
+    """False: secrets stay in facts and logs."""
+    redaction: Redaction | None = None
+    """What is taken out of facts; `None`: as the app says."""
+    otel: bool = False
+    """Export spans and metrics; the environment can switch it on too."""
+    runtime_id: RuntimeId | None = None
+    """Names this runtime in every fact; `None`: as the app says, or as the ledger is called."""
+    debug: bool = False
+    """Show tracebacks to clients."""
+    verbose: Annotated[int, Meta(ge=0)] = 0
+    """1: log connections; 2: every frame."""
+
+
+def read_settings(config: Path | None, flags: dict[str, Any]) -> ServeSettings:
     """Return the settings of a file, the environment and flags, of which the later win.
 
     Each is checked with its own place, so that an error names the file and the key, the variable,
@@ -99,7 +135,7 @@ def read_settings(config: Path | None, flags: dict[str, Any]) -> Serving:
         plain = list(value) if isinstance(value, tuple) else value
         found[name] = _checked(name, plain, f"--{OUTSIDE.get(name, name)}")
     _check_debug(found)
-    return Serving(**found)
+    return ServeSettings(**found)
 
 
 def _is_given(name: str, value: Any) -> bool:
@@ -139,7 +175,7 @@ def _from_file(config: Path) -> dict[str, Any]:
 
 def _checked(name: str, value: Any, where: str) -> Any:
     """Return a setting's value in its type, or print what is wrong with it and end."""
-    known = {field.name: field.type for field in msgspec.structs.fields(Serving)}
+    known = {field.name: field.type for field in msgspec.structs.fields(ServeSettings)}
     if name not in known:
         listed = ", ".join(sorted(OUTSIDE.get(one, one) for one in known))
         fail(f"{where}: there is no such setting; there are {listed}")
@@ -164,7 +200,7 @@ def _configure_logging(verbose: int) -> None:
     logging.getLogger("arp").setLevel(logging.DEBUG if verbose > 1 else level)
 
 
-def _application(target: str, serving: Serving) -> Application:
+def _application(target: str, serving: ServeSettings) -> Application:
     app = _load(target)
     host = serving.host
     names = [] if host in EVERYWHERE else [f"[{host}]" if ":" in host else host]
@@ -211,7 +247,7 @@ def _flag_behind(error: ValueError, host: str) -> str:
     return "--trust-proxy" if "trusted_proxies" in str(error) else f"--host {host}"
 
 
-def _telemetry(serving: Serving) -> bool:
+def _telemetry(serving: ServeSettings) -> bool:
     """Return whether telemetry is on; end if it was asked for and is not installed."""
     if serving.otel and not telemetry.is_installed():
         fail(f'--otel needs OpenTelemetry; install it: pip install "{telemetry.EXTRA}"')
@@ -244,7 +280,7 @@ def _last_line(error: BaseException) -> str:
     return f"{raised} ({frames[-1].filename}:{frames[-1].lineno})" if frames else raised
 
 
-def serve_target(target: str, serving: Serving) -> None:
+def serve_target(target: str, serving: ServeSettings) -> None:
     """Serve the app of a target over HTTP, or to one renderer over standard input and output."""
     _configure_logging(serving.verbose)
     if serving.stdio:
@@ -258,7 +294,7 @@ def serve_control_plane(target: str, ledger: str | None, verbose: int) -> None:
     _configure_logging(verbose)
     output = take_stdout()
     place = _checked("ledger", ledger, "--ledger") if ledger is not None else None
-    application = _application(target, Serving(ledger=place, stdio=True))
+    application = _application(target, ServeSettings(ledger=place, stdio=True))
     try:
         serve_control(application.state, sys.stdin.buffer, output)
     except StoreError as error:
@@ -266,7 +302,7 @@ def serve_control_plane(target: str, ledger: str | None, verbose: int) -> None:
     leave(0)
 
 
-def _serve_http(target: str, serving: Serving) -> None:
+def _serve_http(target: str, serving: ServeSettings) -> None:
     # Here, so that --stdio starts without an HTTP server.
     from arp.server.serve import is_private
     from arp.server.serve import serve as run
@@ -339,7 +375,7 @@ def _bind(host: str, port: int | None) -> socket.socket:
     )
 
 
-def _serve_stdio(target: str, serving: Serving) -> None:
+def _serve_stdio(target: str, serving: ServeSettings) -> None:
     output = take_stdout()
     application = _application(target, serving)
     try:

@@ -23,7 +23,7 @@ from arp.control.facts import FactFilter, follow
 from arp.control.jsonrpc import (
     Frame,
     InvalidRequest,
-    Request,
+    RpcRequest,
     batch_frame,
     error_frame,
     event_frame,
@@ -198,7 +198,7 @@ class Connection:
         for start in started:
             start()
 
-    async def _entry(self, entry: Request | InvalidRequest, started: Started) -> bytes | None:
+    async def _entry(self, entry: RpcRequest | InvalidRequest, started: Started) -> bytes | None:
         if isinstance(entry, InvalidRequest):
             return error_frame(entry.id, entry.error)
         try:
@@ -255,7 +255,7 @@ OWN_METHODS = methods_of(Connection)
 def _recordable(frame: Frame) -> Iterable[Json]:
     """Yield what sessions may record: the data of inputs, the parameters of other requests."""
     for entry in frame.entries:
-        if isinstance(entry, Request):
+        if isinstance(entry, RpcRequest):
             given = entry.params.get("input")
             yield given.get("data", given) if isinstance(given, dict) else entry.params
 

@@ -37,7 +37,7 @@ class RpcError(Struct, frozen=True, omit_defaults=True):
     data: Json = None
 
 
-class Request(Struct, frozen=True):
+class RpcRequest(Struct, frozen=True):
     """A request or notification of a client."""
 
     method: str
@@ -56,7 +56,7 @@ class InvalidRequest(Struct, frozen=True):
 class Frame(Struct, frozen=True):
     """The content of one frame."""
 
-    entries: list[Request | InvalidRequest]
+    entries: list[RpcRequest | InvalidRequest]
     is_batch: bool = False
     """Its answers are sent in one array."""
 
@@ -81,7 +81,7 @@ def too_large(most: int) -> Frame:
     return Frame([InvalidRequest(_invalid(f"a frame has at most {most} bytes"))])
 
 
-def _entry(value: Json) -> Request | InvalidRequest:
+def _entry(value: Json) -> RpcRequest | InvalidRequest:
     if not isinstance(value, dict):
         return InvalidRequest(_invalid("a request is an object"))
     request_id = value.get("id")
@@ -99,7 +99,7 @@ def _entry(value: Json) -> Request | InvalidRequest:
         check_plain_json(params, "params")
     except ArpError as error:
         return InvalidRequest(RpcError(INVALID_PARAMS, error.message), request_id)
-    return Request(method, params, request_id if "id" in value else UNSET)
+    return RpcRequest(method, params, request_id if "id" in value else UNSET)
 
 
 def _invalid(reason: str) -> RpcError:

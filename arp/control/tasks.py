@@ -72,7 +72,7 @@ class TaskParams(SessionParams, frozen=True, kw_only=True):
     task_id: Id
 
 
-class Progress(Struct, frozen=True, forbid_unknown_fields=True):
+class TaskProgress(Struct, frozen=True, forbid_unknown_fields=True):
     """How far a task is: a fraction, or so many of so many."""
 
     fraction: Share | None = None
@@ -93,7 +93,7 @@ class UpdateTask(TaskParams, frozen=True, kw_only=True):
     """Of the attempt that `running` begins."""
     objective: Reason | None = None
     detail: Json = None
-    progress: Progress | None = None
+    progress: TaskProgress | None = None
 
 
 class RetryTask(TaskParams, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Router
+from starlette.routing import Router
 
 from arp.access.guard import Denial
 from arp.access.principal import Principal
@@ -22,20 +22,18 @@ from arp.hub.hub import Hub
 from arp.protocol.errors import ArpError, ErrorCode, ErrorPayload, RateLimited
 from arp.protocol.messages import ErrorMessage
 from arp.server.answers import json_response, refusal, sealed
-from arp.server.blobs import FileCookie, blob_routes
-from arp.server.chats import chat_routes
-from arp.server.monitoring import monitoring_routes
-from arp.server.page import INSPECT, page_routes
-from arp.server.pictures import PICTURE, picture_routes
-from arp.server.runs import run_routes
+from arp.server.blobs import BLOB_ROUTES
+from arp.server.chats import CHAT_ROUTES
+from arp.server.monitoring import MONITORING_ROUTES
+from arp.server.page import INSPECT, PICTURE, page_routes
 from arp.server.schemas import FOLDER as SCHEMAS
 from arp.server.schemas import schema_routes
-from arp.server.session_routes import session_routes
+from arp.server.session_routes import SESSION_ROUTES
 from arp.server.settings import Served
 from arp.server.sockets import accept_socket, refuse_socket
 from arp.server.state import Requester, ServerState
-from arp.server.streams import stream_routes
-from arp.server.workflows import workflow_routes
+from arp.server.streams import TRANSPORT_ROUTES
+from arp.server.workflows import WORKFLOW_ROUTES
 from arp.transport.websocket import Event, Receive, Scope, Send
 
 OPEN_PATHS = ("/", "/health", "/ready", "/schemas", INSPECT, PICTURE)
@@ -47,6 +45,18 @@ CODES = {401: ErrorCode.UNAUTHENTICATED, 503: ErrorCode.INTERNAL}
 """Codes of refusals by their HTTP status; the others are `PERMISSION_DENIED`."""
 
 
+ROUTES = [
+    *TRANSPORT_ROUTES,
+    *CHAT_ROUTES,
+    *BLOB_ROUTES,
+    *SESSION_ROUTES,
+    *page_routes(),
+    *schema_routes(),
+    *MONITORING_ROUTES,
+    *WORKFLOW_ROUTES,
+]
+
+
 class Application:
     """Serves an app: WebSocket, server-sent events, lists, the page, metrics.
 
@@ -56,8 +66,7 @@ class Application:
 
     def __init__(self, served: Served) -> None:
         self.state = ServerState(served)
-        self._file_cookie = FileCookie()
-        self._router = Router(self._routes(self.state))
+        self._router = Router(ROUTES)
         # The guard has let in the origins that are listed, and it alone knows how they are
         # written. No cookie counts for such a page: it shows a token, or needs none.
         self._for_listed_origins = CORSMiddleware(
@@ -67,20 +76,6 @@ class Application:
             allow_headers=("authorization", "content-type", "last-event-id"),
             expose_headers=("x-arp-next",),
         )
-
-    def _routes(self, state: ServerState) -> list[BaseRoute]:
-        return [
-            *stream_routes(state),
-            *chat_routes(state),
-            *run_routes(state),
-            *blob_routes(state, self._file_cookie),
-            *session_routes(state),
-            *page_routes(),
-            *picture_routes(),
-            *schema_routes(),
-            *monitoring_routes(state),
-            *workflow_routes(state),
-        ]
 
     async def hub(self) -> Hub:
         """As `ServerState.hub`."""
@@ -123,7 +118,7 @@ class Application:
         state = self.state
         principal = await state.guard.principal(scope)
         if principal is None and scope["type"] == "http":
-            principal = self._file_cookie.principal(scope, time.time())
+            principal = self.state.file_cookie.principal(scope, time.time())
         address = state.guard.address_of(scope)
         if principal is not None:
             principal = msgspec.structs.replace(principal, address=address)
@@ -132,7 +127,7 @@ class Application:
         except RateLimited as error:
             await _turn_away(scope, receive, send, error)
             return None
-        requester = scope["arp"] = Requester(principal, slot)
+        requester = scope["arp"] = Requester(state, slot, principal)
         return requester
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -141,7 +136,7 @@ class Application:
         if requester is None:
             return
         try:
-            if requester.principal is None and not _is_open(scope):
+            if requester.known is None and not _is_open(scope):
                 reason = "a token is needed: Authorization: Bearer …"
                 await _refuse(scope, receive, send, Denial(401, reason))
             elif not _is_open(scope) and (fault := await self.state.unopened()) is not None:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from arp.hub.hub import Hub
 from arp.hub.listing import Asked
@@ -18,7 +18,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.screen import ToolRun, is_text_part
 from arp.protocol.validate import explain
 from arp.server.answers import json_response
-from arp.server.state import ServerState
+from arp.server.state import Requester, StreamRoute, requester
 from arp.session.window import PastTurn
 from arp.store.session_meta import SessionMeta
 from arp.store.turn_text import Match
@@ -50,99 +50,84 @@ class Change(Struct, frozen=True, forbid_unknown_fields=True):
 _change_decoder = msgspec.json.Decoder(Change)
 
 
-def chat_routes(state: ServerState) -> list[BaseRoute]:
-    """Return the routes of this file."""
-    chats = _Chats(state)
-    return [
-        Route("/_api/arp", chats.hello),
-        Route("/_api/workflows", chats.workflows),
-        Route("/_api/chats", chats.list),
-        Route("/_api/chats/{session_id:path}", chats.get, methods=["GET"]),
-        Route("/_api/chats/{session_id:path}", chats.change, methods=["PATCH"]),
-        Route("/_api/chats/{session_id:path}", chats.delete, methods=["DELETE"]),
-        Route("/_api/chat-events", _ChatEvents(state), methods=["GET"]),
-    ]
+async def _hello(request: Request) -> Response:
+    served = requester(request).state.served
+    settings = served.settings
+    return json_response(
+        agent_hello(settings.limits, served.commands(), settings.takes_input, served.about())
+    )
 
 
-class _Chats:
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
+async def _workflows(request: Request) -> Response:
+    about = requester(request).state.served.about()
+    return json_response(
+        [
+            {
+                "name": workflow.name,
+                "path": f"/{workflow.name}",
+                "method": "POST",
+                "is_stream": True,
+                "chat_param": "message",
+                "title": workflow.title,
+                "description": workflow.description,
+                "params": [{"Name": "message", "Type": "string"}],
+                "suggestions": list(workflow.suggestions),
+                "app_title": about.title,
+            }
+            for workflow in about.workflows
+        ]
+    )
 
-    async def hello(self, _: Request) -> Response:
-        served = self._state.served
-        settings = served.settings
-        return json_response(
-            agent_hello(settings.limits, served.commands(), settings.takes_input, served.about())
-        )
 
-    async def workflows(self, _: Request) -> Response:
-        about = self._state.served.about()
-        return json_response(
-            [
-                {
-                    "name": workflow.name,
-                    "path": f"/{workflow.name}",
-                    "method": "POST",
-                    "is_stream": True,
-                    "chat_param": "message",
-                    "title": workflow.title,
-                    "description": workflow.description,
-                    "params": [{"Name": "message", "Type": "string"}],
-                    "suggestions": list(workflow.suggestions),
-                    "app_title": about.title,
-                }
-                for workflow in about.workflows
-            ]
-        )
+async def _list(request: Request) -> Response:
+    query, asker = request.query_params, requester(request)
+    user = asker.principal.name
+    if query.get("owner", user) != user:
+        return json_response([])
+    asked = Asked(
+        user,
+        query.get("query", "")[:MAX_QUERY],
+        query.get("workflow", "").lstrip("/") or None,
+        query.get("before"),
+        bounded(query.get("limit"), 50, 200),
+    )
+    matches, more = await (await asker.hub()).directory.listing.page(asked)
+    headers = {"x-arp-next": more} if more is not None else {}
+    return json_response([found_row(match) for match in matches], headers=headers)
 
-    async def list(self, request: Request) -> Response:
-        query = request.query_params
-        principal = request.scope["arp"].principal
-        if query.get("owner", principal.name) != principal.name:
-            return json_response([])
-        workflow = query.get("workflow", "").lstrip("/") or None
-        asked = Asked(
-            principal.name,
-            query.get("query", "")[:MAX_QUERY],
-            workflow,
-            query.get("before"),
-            bounded(query.get("limit"), 50, 200),
-        )
-        hub = await self._state.hub()
-        matches, more = await hub.directory.listing.page(asked)
-        headers = {"x-arp-next": more} if more is not None else {}
-        return json_response([found_row(match) for match in matches], headers=headers)
 
-    async def get(self, request: Request) -> Response:
-        hub = await self._state.hub()
-        live = await hub.find(request.path_params["session_id"], request.scope["arp"].principal)
-        meta = await hub.store.session(live.session.head.session_id)
-        row = chat_row(meta) if meta is not None else {"id": live.session.head.session_id}
-        sealed = live.session.log.sealed
-        if sealed is not None:
-            row["read_only"] = sealed.message
-        before = request.query_params.get("before")
-        limit = bounded(request.query_params.get("limit"), DEFAULT_TURNS, MAX_TURNS)
-        return json_response({**row, "messages": await _messages(hub, live, before, limit)})
+async def _get(request: Request) -> Response:
+    asker, query = requester(request), request.query_params
+    hub, live = await asker.hub(), await asker.find(request.path_params["session_id"])
+    meta = await hub.store.session(live.id)
+    row = chat_row(meta) if meta is not None else {"id": live.id}
+    sealed = live.session.log.sealed
+    if sealed is not None:
+        row["read_only"] = sealed.message
+    limit = bounded(query.get("limit"), DEFAULT_TURNS, MAX_TURNS)
+    return json_response(
+        {**row, "messages": await _messages(hub, live, query.get("before"), limit)}
+    )
 
-    async def change(self, request: Request) -> Response:
-        body = await self._state.intake.body(request, MAX_CHANGE_BYTES)
-        try:
-            change = _change_decoder.decode(body)
-        except msgspec.ValidationError as error:
-            raise InvalidMessage(explain(error, Change, "body")) from None
-        except (msgspec.DecodeError, RecursionError):
-            raise InvalidMessage("body: expected a JSON object") from None
-        hub = await self._state.hub()
-        session_id = request.path_params["session_id"]
-        principal = request.scope["arp"].principal
-        row = await hub.rename(session_id, principal, change.title, change.pinned)
-        return json_response(chat_row(row))
 
-    async def delete(self, request: Request) -> Response:
-        hub = await self._state.hub()
-        await hub.delete(request.path_params["session_id"], request.scope["arp"].principal)
-        return json_response({"deleted": request.path_params["session_id"]})
+async def _change(request: Request) -> Response:
+    asker = requester(request)
+    body = await asker.state.intake.body(request, MAX_CHANGE_BYTES)
+    try:
+        change = _change_decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise InvalidMessage(explain(error, Change, "body")) from None
+    except (msgspec.DecodeError, RecursionError):
+        raise InvalidMessage("body: expected a JSON object") from None
+    session_id, hub = request.path_params["session_id"], await asker.hub()
+    row = await hub.rename(session_id, asker.principal, change.title, change.pinned)
+    return json_response(chat_row(row))
+
+
+async def _delete(request: Request) -> Response:
+    session_id, asker = request.path_params["session_id"], requester(request)
+    await (await asker.hub()).delete(session_id, asker.principal)
+    return json_response({"deleted": session_id})
 
 
 def bounded(text: str | None, default: int, most: int) -> int:
@@ -238,30 +223,37 @@ def tool_object(run: ToolRun) -> JsonObject:
     }
 
 
-class _ChatEvents:
-    """What changes in the asker's list of chats, for lists in other tabs."""
+async def _events(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stream what changes in the asker's list of chats, for lists in other tabs."""
+    asker: Requester = scope["arp"]
+    hub = await asker.hub()
+    outbox = QueueOutbox()
 
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
+    def tell(changed: SessionMeta | str) -> None:
+        outbox.send([_changed(changed)])
+        if outbox.buffered > MOST_BYTES:
+            outbox.close(1013, "too slow")
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        hub = await self._state.hub()
-        outbox = QueueOutbox()
-
-        def tell(changed: SessionMeta | str) -> None:
-            outbox.send([_changed(changed)])
-            if outbox.buffered > MOST_BYTES:
-                outbox.close(1013, "too slow")
-
-        stop = hub.directory.listing.listen(scope["arp"].principal.name, tell)
-        try:
-            with self._state.streaming(outbox):
-                await stream(receive, send, outbox, ReadyEvents())
-        finally:
-            stop()
+    stop = hub.directory.listing.listen(asker.principal.name, tell)
+    try:
+        with asker.state.streaming(outbox):
+            await stream(receive, send, outbox, ReadyEvents())
+    finally:
+        stop()
 
 
 def _changed(changed: SessionMeta | str) -> bytes:
     if isinstance(changed, str):
         return event(encode_json({"id": changed}), name="removed")
     return event(encode_json(chat_row(changed)), name="chat")
+
+
+CHAT_ROUTES = [
+    Route("/_api/arp", _hello),
+    Route("/_api/workflows", _workflows),
+    Route("/_api/chats", _list),
+    Route("/_api/chats/{session_id:path}", _get, methods=["GET"]),
+    Route("/_api/chats/{session_id:path}", _change, methods=["PATCH"]),
+    Route("/_api/chats/{session_id:path}", _delete, methods=["DELETE"]),
+    StreamRoute("/_api/chat-events", _events),
+]

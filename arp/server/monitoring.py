@@ -8,60 +8,50 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from arp.hub.hub import Hub
 from arp.server.answers import json_response
-from arp.server.state import ServerState
+from arp.server.state import requester
 from arp.store.errors import StoreError
 
 
-def monitoring_routes(state: ServerState) -> list[BaseRoute]:
-    """Return the routes of this file."""
-    monitoring = _Monitoring(state)
-    return [
-        Route("/health", monitoring.health),
-        Route("/ready", monitoring.ready),
-        Route("/metrics", monitoring.metrics),
-    ]
+async def _health(request: Request) -> Response:
+    """Answer whether this process serves sessions; before the first request, that it could."""
+    hub = requester(request).state.running
+    trouble = hub.trouble if hub is not None else ""
+    if trouble:
+        return JSONResponse({"status": "failing", "reason": trouble}, 503)
+    return JSONResponse({"status": "ok"})
 
 
-class _Monitoring:
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
+async def _ready(request: Request) -> Response:
+    """Answer whether the ledger is open and can be read, and what is known of its facts.
 
-    async def health(self, _: Request) -> Response:
-        """Answer whether this process serves sessions; before the first request, that it could."""
-        trouble = self._state.running.trouble if self._state.running is not None else ""
-        if trouble:
-            return JSONResponse({"status": "failing", "reason": trouble}, 503)
-        return JSONResponse({"status": "ok"})
+    Facts are verified in the background, if that is due. Broken sessions are named to their
+    owner; others get their number.
+    """
+    asker = requester(request)
+    reason = await asker.state.unopened()
+    if reason is None:
+        hub = await asker.hub()
+        try:
+            await hub.store.open_sessions()
+        except StoreError as error:
+            reason = error.message
+    if reason is not None:
+        return json_response({"status": "not ready", "error": reason}, 503)
+    hub.verifier.begin()
+    found = hub.verifier.report(asker.known.name if asker.known is not None else None)
+    return json_response({"status": "ready", "verification": found})
 
-    async def ready(self, request: Request) -> Response:
-        """Answer whether the ledger is open and can be read, and what is known of its facts.
 
-        Facts are verified in the background, if that is due. Broken sessions are named to their
-        owner; others get their number.
-        """
-        reason = await self._state.unopened()
-        if reason is None:
-            hub = await self._state.hub()
-            try:
-                await hub.store.open_sessions()
-            except StoreError as error:
-                reason = error.message
-        if reason is not None:
-            return json_response({"status": "not ready", "error": reason}, 503)
-        hub.verifier.begin()
-        principal = request.scope["arp"].principal
-        found = hub.verifier.report(principal.name if principal is not None else None)
-        return json_response({"status": "ready", "verification": found})
-
-    async def metrics(self, _: Request) -> Response:
-        """Answer with the figures of this moment, which are read from the hub and kept nowhere."""
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(HubCollector(await self._state.hub(), self._state.in_transports))
-        return Response(generate_latest(registry), media_type="text/plain; version=0.0.4")
+async def _metrics(request: Request) -> Response:
+    """Answer with the figures of this moment, which are read from the hub and kept nowhere."""
+    registry = CollectorRegistry(auto_describe=False)
+    asker = requester(request)
+    registry.register(HubCollector(await asker.hub(), asker.state.in_transports))
+    return Response(generate_latest(registry), media_type="text/plain; version=0.0.4")
 
 
 class HubCollector:
@@ -89,3 +79,10 @@ class HubCollector:
         )
         yield CounterMetricFamily("arp_ledger_writes", "Durable writes.", hub.writer.writes)
         yield CounterMetricFamily("arp_ledger_facts", "Facts written.", hub.writer.facts)
+
+
+MONITORING_ROUTES = [
+    Route("/health", _health),
+    Route("/ready", _ready),
+    Route("/metrics", _metrics),
+]

@@ -10,6 +10,12 @@ them by their hashes.
 `/_inspect` shows what is happening in a session, and why it failed. It consists of files
 that ask the control plane as any client does. So the files are open, like those of the chat page;
 what they show needs a token.
+
+`/_picture` shows one picture from elsewhere, in a frame that may fetch that and nothing else. The
+page's policy blocks pictures from elsewhere, whatever an agent sends. A picture that the reader has
+allowed is shown in a document with an origin of its own (`sandbox`), whose policy allows the host
+of that picture alone, so that not even a redirect leads elsewhere. The frame learns nothing about
+the page; the page learns the size of the picture. The server fetches nothing itself.
 """
 
 from __future__ import annotations
@@ -17,14 +23,16 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 STATIC = Path(__file__).parent / "static"
@@ -41,7 +49,7 @@ POLICY = (
 )
 """Lit makes its templates with the policy `lit-html`; nothing else may turn a text into HTML.
 
-The frames are those of `pictures`; no other page of ours may be framed.
+The frames are those of `/_picture`; no other page of ours may be framed.
 """
 
 HEADERS = {
@@ -75,9 +83,10 @@ _NAME = re.compile(r"[\w-]+\.[a-z]+")
 
 
 def page_routes(folder: Path = STATIC) -> list[BaseRoute]:
-    """Return the page at `/` with its files at `/_static/`, and `/_inspect` with its own."""
+    """Return `/` with its files at `/_static/`, `/_inspect` with its own, and `/_picture`."""
     page = ("/", "/_static/", folder)
-    return [*_routes(*page), *_routes(INSPECT, f"{INSPECT}/", INSPECT_FILES)]
+    inspect = (INSPECT, f"{INSPECT}/", INSPECT_FILES)
+    return [*_routes(*page), *_routes(*inspect), Route(PICTURE, _frame)]
 
 
 def _routes(path: str, prefix: str, folder: Path) -> list[BaseRoute]:
@@ -117,7 +126,7 @@ def _hash(text: bytes) -> str:
     return f"sha256-{b64encode(sha256(text).digest()).decode()}"
 
 
-class _File(Struct, frozen=True):
+class _PageFile(Struct, frozen=True):
     """One file as it is sent."""
 
     stamp: tuple[int, int]
@@ -131,7 +140,7 @@ class _PageFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._kept: dict[str, _File] = {}
+        self._kept: dict[str, _PageFile] = {}
 
     def response(self, name: str, request: Request) -> Response:
         """Return a file, compressed or not.
@@ -157,7 +166,7 @@ class _PageFiles:
         headers["content-length"] = str(len(sent.body))
         return Response(b"" if request.method == "HEAD" else sent.body, headers=headers)
 
-    def _packed(self, name: str, file: _File, headers: Headers) -> tuple[_File, str | None]:
+    def _packed(self, name: str, file: _PageFile, headers: Headers) -> tuple[_PageFile, str | None]:
         """Return the file to send for a name, and its content encoding."""
         accepted = accepted_encodings(headers.get("accept-encoding", ""))
         for encoding, ending in ENCODINGS.items():
@@ -165,7 +174,7 @@ class _PageFiles:
                 return packed, encoding
         return file, None
 
-    def _read(self, name: str) -> _File | None:
+    def _read(self, name: str) -> _PageFile | None:
         # Without a thread: reading takes less time than the switch to one and back.
         path = self._folder / name
         try:
@@ -174,7 +183,75 @@ class _PageFiles:
             kept = self._kept.get(name)
             if kept is None or kept.stamp != stamp:
                 body = path.read_bytes()
-                kept = self._kept[name] = _File(stamp, body, f'"{sha256(body).hexdigest()[:32]}"')
+                kept = self._kept[name] = _PageFile(
+                    stamp, body, f'"{sha256(body).hexdigest()[:32]}"'
+                )
         except OSError:
             return None
         return kept
+
+
+# -- pictures from elsewhere ----------------------------------------------------------------------
+
+PICTURE: Final = "/_picture"
+
+MAX_ADDRESS: Final = 4096
+"""Characters; servers take no longer request line."""
+
+FRAME_STYLE: Final = (
+    ":root{color-scheme:light dark}html,body{height:100%;margin:0;overflow:hidden}"
+    "img{display:block;width:100%;height:100%;object-fit:contain}.cover{object-fit:cover}"
+)
+
+FRAME_SCRIPT: Final = (
+    'const p=document.querySelector("img"),'
+    "tell=size=>parent.postMessage({arpPicture:size},location.origin);"
+    "p.decode().then(()=>tell([p.naturalWidth,p.naturalHeight]),()=>tell(null))"
+)
+"""Sends the size in pixels to the page around it only; `null` if the picture did not load."""
+
+_AUTHORITY = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z0-9_-]+(?::[0-9]{1,5})?", re.IGNORECASE)
+"""What a policy can contain: no user name, no characters that end a directive."""
+
+
+def origin_of(address: str) -> str | None:
+    """Return `scheme://host:port` of a picture's address; `None` if it cannot be shown."""
+    if len(address) > MAX_ADDRESS:
+        return None
+    try:
+        scheme, authority, *_ = urlsplit(address)
+    except ValueError:
+        return None
+    if scheme not in ("http", "https") or not _AUTHORITY.fullmatch(authority):
+        return None
+    return f"{scheme}://{authority}"
+
+
+def frame_policy(origin: str) -> str:
+    """Return the policy of the frame of a picture from there."""
+    return (
+        f"default-src 'none'; img-src {origin}; script-src '{_hash(FRAME_SCRIPT.encode())}'; "
+        f"style-src '{_hash(FRAME_STYLE.encode())}'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'self'; sandbox allow-scripts"
+    )
+
+
+async def _frame(request: Request) -> Response:
+    """Return a frame with the picture that `src` names; `fit=cover` fills it."""
+    # Browsers say where a request comes from; on plain HTTP they do not, and the policy decides.
+    came = (request.headers.get("sec-fetch-dest"), request.headers.get("sec-fetch-site"))
+    if came not in ((None, None), ("iframe", "same-origin")):
+        return PlainTextResponse("only a page of this server may show this", 403, HEADERS)
+    address = request.query_params.get("src", "")
+    origin = origin_of(address)
+    if origin is None:
+        return PlainTextResponse(
+            "src must be the address of a picture, http or https", 400, HEADERS
+        )
+    kind = ' class="cover"' if request.query_params.get("fit") == "cover" else ""
+    return HTMLResponse(
+        f'<!doctype html><meta charset="utf-8"><title>-</title><style>{FRAME_STYLE}</style>'
+        f'<img{kind} alt="" referrerpolicy="no-referrer" src="{escape(address)}">'
+        f"<script>{FRAME_SCRIPT}</script>",
+        headers={**HEADERS, "content-security-policy": frame_policy(origin)},
+    )

@@ -18,10 +18,9 @@ from typing import Any
 import uvicorn
 
 from arp.server.application import Application
-from arp.server.connections import ConnectionWatch, descriptor_limit, watched_http
+from arp.server.connections import ConnectionWatch, Stalls, descriptor_limit, watched_http
 from arp.server.ending import STOP_MARGIN_S, Deadline, run_to_end
 from arp.server.socket_protocol import SocketProtocol
-from arp.server.stalls import Stalls
 
 PING_S = 20.0
 """Source: protocol.md 6."""

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from arp.control.control import Control
 from arp.control.method import SessionParams, read_params
@@ -15,7 +15,7 @@ from arp.control.sessions import ListSessions, ReadEvents, ReadSession
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import JsonObject
 from arp.server.answers import json_response
-from arp.server.state import ServerState
+from arp.server.state import StreamRoute, requester
 from arp.transport.event_stream import ReadyEvents, event, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
@@ -28,44 +28,27 @@ _NUMBERS_OF_ONE = ("after", "before", "limit")
 """Of a session; in a list of them `before` is a cursor."""
 
 
-def session_routes(state: ServerState) -> list[BaseRoute]:
-    """Return the routes of this file."""
-    sessions = _Sessions(state)
-    place = "/_api/sessions/{session_id:path}"
-    return [
-        Route("/_api/sessions", sessions.list),
-        Route(f"{place}/snapshot", sessions.snapshot),
-        Route(f"{place}/thread", sessions.thread),
-        Route(f"{place}/verification", sessions.verification),
-        Route(f"{place}/events", _FactEvents(state), methods=["GET"]),
-    ]
+async def _list(request: Request) -> Response:
+    wanted = read_params("query", ListSessions, _query(request))
+    return json_response(await (await requester(request).control()).sessions.page(wanted))
 
 
-class _Sessions:
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
+async def _snapshot(request: Request) -> Response:
+    return await _read(request, "session")
 
-    async def list(self, request: Request) -> Response:
-        control = await self._state.control(request.scope["arp"].principal)
-        wanted = read_params("query", ListSessions, _query(request))
-        return json_response(await control.sessions.page(wanted))
 
-    async def snapshot(self, request: Request) -> Response:
-        return await self._read(request, "session")
+async def _thread(request: Request) -> Response:
+    return await _read(request, "thread")
 
-    async def thread(self, request: Request) -> Response:
-        return await self._read(request, "thread")
 
-    async def verification(self, request: Request) -> Response:
-        control = await self._state.control(request.scope["arp"].principal)
-        return json_response(
-            await control.sessions.verify(read_params("query", SessionParams, _query(request)))
-        )
+async def _read(request: Request, view: str) -> Response:
+    wanted = read_params("query", ReadSession, {**_query(request), "view": view})
+    return json_response(await (await requester(request).control()).sessions.read(wanted))
 
-    async def _read(self, request: Request, view: str) -> Response:
-        control = await self._state.control(request.scope["arp"].principal)
-        wanted = read_params("query", ReadSession, {**_query(request), "view": view})
-        return json_response(await control.sessions.read(wanted))
+
+async def _verification(request: Request) -> Response:
+    wanted = read_params("query", SessionParams, _query(request))
+    return json_response(await (await requester(request).control()).sessions.verify(wanted))
 
 
 def _query(request: Request) -> JsonObject:
@@ -82,33 +65,29 @@ def _query(request: Request) -> JsonObject:
     return query if session_id is None else {**query, "sessionId": session_id}
 
 
-class _FactEvents:
-    """Facts behind a sequence: a page of them, or a stream of all, stored and new."""
-
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        control = await self._state.control(scope["arp"].principal)
-        wanted = read_params("query", ReadEvents, _query(request))
-        if "text/event-stream" not in request.headers.get("accept", ""):
-            response = json_response(await control.sessions.events(wanted))
-            await response(scope, receive, send)
-            return
-        head = await control.context.head(wanted.session_id)
-        place = parse_place(request.headers.get("last-event-id", ""))
-        after = place[1] if place is not None and place[0] == head.epoch else wanted.after
-        await control.context.live(wanted.session_id)
-        outbox = QueueOutbox()
-        source = outbox.viewer = FactSource(control, wanted, outbox, head.epoch)
-        telling = asyncio.get_running_loop().create_task(source.run(after), name="arp-events")
-        try:
-            with self._state.streaming(outbox):
-                await stream(receive, send, outbox, ReadyEvents())
-        finally:
-            telling.cancel()
-            await asyncio.wait((telling,))
+async def _events(scope: Scope, receive: Receive, send: Send) -> None:
+    """Send facts behind a sequence: a page of them, or a stream of all, stored and new."""
+    request = Request(scope)
+    asker = requester(request)
+    control = await asker.control()
+    wanted = read_params("query", ReadEvents, _query(request))
+    if "text/event-stream" not in request.headers.get("accept", ""):
+        response = json_response(await control.sessions.events(wanted))
+        await response(scope, receive, send)
+        return
+    head = await control.context.head(wanted.session_id)
+    place = parse_place(request.headers.get("last-event-id", ""))
+    after = place[1] if place is not None and place[0] == head.epoch else wanted.after
+    await control.context.live(wanted.session_id)
+    outbox = QueueOutbox()
+    source = outbox.viewer = FactSource(control, wanted, outbox, head.epoch)
+    telling = asyncio.get_running_loop().create_task(source.run(after), name="arp-events")
+    try:
+        with asker.state.streaming(outbox):
+            await stream(receive, send, outbox, ReadyEvents())
+    finally:
+        telling.cancel()
+        await asyncio.wait((telling,))
 
 
 class FactSource:
@@ -143,3 +122,14 @@ class FactSource:
                         await self._has_room.wait()
         except ArpError:
             self._outbox.close(1011, "the session is gone")
+
+
+_PLACE = "/_api/sessions/{session_id:path}"
+
+SESSION_ROUTES = [
+    Route("/_api/sessions", _list),
+    Route(f"{_PLACE}/snapshot", _snapshot),
+    Route(f"{_PLACE}/thread", _thread),
+    Route(f"{_PLACE}/verification", _verification),
+    StreamRoute(f"{_PLACE}/events", _events),
+]

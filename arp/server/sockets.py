@@ -13,7 +13,7 @@ from typing import Any
 from arp.control.connection import Connection
 from arp.hub.peer import Peer
 from arp.protocol.codec import Encoding
-from arp.server.state import ServerState, log_arrival
+from arp.server.state import Requester, ServerState, log_arrival
 from arp.store.errors import StoreError
 from arp.transport.websocket import SUBPROTOCOLS, Receive, Scope, Send, SocketOutbox, talk
 
@@ -41,7 +41,8 @@ async def accept_socket(
     chosen = next((name for name in offered if name in SUBPROTOCOLS), None)
     workflow = "" if is_program else state.workflow_named(scope)
     is_served = path in (PATH, RPC_PATH) and (not offered or chosen is not None)
-    principal, waiting = scope["arp"].principal, state.unknown_peers
+    asker: Requester = scope["arp"]
+    principal, waiting = asker.known, state.unknown_peers
     is_full = principal is None and len(waiting) >= MAX_UNKNOWN_PEERS
     if not is_served or workflow is None or is_full:
         await refuse_socket(receive, send)

@@ -1,8 +1,8 @@
 """The state that the routes of one server share: the app, its hub, and open connections.
 
 Theory of operation. The hub starts with the ASGI lifespan, or with the first request where a parent
-application does not run a mounted application's lifespan. Routes take this object and nothing else
-of the server; `Application` puts a `Requester` into `scope["arp"]` before a route runs.
+application does not run a mounted application's lifespan. Routes are functions that find this
+object in the `Requester` that `Application` puts into `scope["arp"]` before a route runs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from urllib.parse import parse_qs
 
 import msgspec
 from msgspec import Struct
+from starlette.requests import HTTPConnection
+from starlette.routing import Route
 
 from arp.access.guard import Guard
 from arp.access.principal import Principal
@@ -29,9 +31,11 @@ from arp.control.context import Plane
 from arp.control.control import Control
 from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
+from arp.hub.live import LiveSession
 from arp.hub.peer import Peer
 from arp.protocol.blob_path import PREFIX
 from arp.redact.settings import Redaction
+from arp.server.file_cookie import FileCookie
 from arp.server.own_secrets import with_own_secrets
 from arp.server.page import INSPECT
 from arp.server.settings import Served
@@ -45,19 +49,14 @@ from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Scope
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from arp.telemetry.follower import Follower
 
 LINKED = ("/", INSPECT, PREFIX)
 """Pages and files of ours that links on other sites may open."""
 
 logger = logging.getLogger(__name__)
-
-
-class Requester(Struct, frozen=True):
-    """Who a request comes from."""
-
-    principal: Principal | None
-    slot: Slot
 
 
 class ServerState:
@@ -78,6 +77,7 @@ class ServerState:
         )
         self.conversations = UsageCounter("connections", limits)
         """Requests and WebSockets that are being served."""
+        self.file_cookie = FileCookie()
         self.streams: set[QueueOutbox] = set()
         """Event streams that are open."""
         self.pulses: dict[str, Pulse] = {}
@@ -229,6 +229,55 @@ class ServerState:
         """End every event stream; their renderers come back."""
         for outbox in list(self.streams):
             outbox.close(1012, "restarting")
+
+
+class Requester(Struct, frozen=True):
+    """Who a request comes from, and the server that it asks; routes find it in `scope["arp"]`."""
+
+    state: ServerState
+    slot: Slot
+    known: Principal | None
+    """`None`: somebody without a token, who may use the open paths, or show one in a `hello`."""
+
+    @property
+    def principal(self) -> Principal:
+        """Who asks, on every path that is not open."""
+        assert self.known is not None
+        return self.known
+
+    async def hub(self) -> Hub:
+        """As `ServerState.hub`."""
+        return await self.state.hub()
+
+    async def control(self) -> Control:
+        """Return the control plane in the name of who asks."""
+        return await self.state.control(self.principal)
+
+    async def find(self, session_id: str) -> LiveSession:
+        """Return a session of who asks.
+
+        Raises:
+            SessionNotFound: There is none, or it belongs to somebody else.
+        """
+        return await (await self.hub()).find(session_id, self.principal)
+
+
+def requester(request: HTTPConnection) -> Requester:
+    """Return who a request comes from."""
+    found: Requester = request.scope["arp"]
+    return found
+
+
+class StreamRoute(Route):
+    """A route whose function is an ASGI application.
+
+    Starlette would wrap a function, and what it wraps it in stays in memory as long as the stream.
+    """
+
+    def __init__(self, path: str, serve: ASGIApp, method: str | None = "GET") -> None:
+        super().__init__(path, serve, methods=None if method is None else [method])
+        self.app = serve
+        self.methods = None if method is None else self.methods
 
 
 def log_arrival(viewer: Viewer, way: str, scope: Scope | None = None) -> None:

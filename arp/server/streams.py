@@ -17,9 +17,8 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
-from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES, Read
 from arp.hub.peer import Peer
 from arp.hub.trace import is_tracing, log_received
@@ -30,8 +29,8 @@ from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, InvalidMessage, UnknownObject, error_payload
 from arp.protocol.messages import AgentMessage, ErrorMessage, Input, InputAck, Ping, Pong
 from arp.server.answers import status_of
-from arp.server.state import ServerState, log_arrival
-from arp.server.uploads import Form, UploadedFile
+from arp.server.state import Requester, ServerState, StreamRoute, log_arrival, requester
+from arp.server.uploads import UploadedFile, UploadedForm
 from arp.transport.event_stream import EventWriter, Pulse, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
@@ -46,48 +45,37 @@ FIELD_PART = "fields."
 """The prefix of a part's name that answers a file field of a form."""
 
 
-def stream_routes(state: ServerState) -> list[BaseRoute]:
-    """Return the routes of this transport."""
-    return [
-        Route("/_arp/v1/events", _Events(state), methods=["GET"]),
-        Route("/_arp/v1/input", _Inputs(state), methods=["POST"]),
-    ]
-
-
-class _Events:
-    """The stream of one renderer."""
-
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        hello = _hello(request)
-        workflow = _workflow(self._state, scope)
-        hub = await self._state.hub()
-        outbox = QueueOutbox()
-        principal, check = scope["arp"].principal, partial(self._state.shown_token, scope)
-        peer = Peer(hub, outbox, "json", workflow, principal, check)
-        # Any page can make a browser send a GET, so only an input makes a session.
-        peer.may_make = False
-        outbox.viewer = peer.viewer
-        peer.viewer.said_hello = bool(request.query_params.get("hello"))
-        log_arrival(peer.viewer, "event stream", scope)
-        peer.start()
-        ping = Ping(id=secrets.token_hex(8))  # a secret between the two: the answer comes by POST
-        try:
-            with self._state.streaming(outbox):
-                await peer.receive(encode_json(hello))
-                if peer.refusal is not None:
-                    # A stream cannot send a second hello: it would stay silent.
-                    raise peer.refusal
-                pulse = None
-                if peer.viewer.profile.takes(PING):
-                    pulse = self._state.pulses[ping.id] = Pulse(encode_json(ping))
-                await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
-        finally:
-            self._state.pulses.pop(ping.id, None)
-            peer.closed()
+async def _events(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stream to one renderer."""
+    asker: Requester = scope["arp"]
+    state = asker.state
+    request = Request(scope)
+    hello = _hello(request)
+    workflow = _workflow(state, scope)
+    hub = await state.hub()
+    outbox = QueueOutbox()
+    principal, check = asker.principal, partial(state.shown_token, scope)
+    peer = Peer(hub, outbox, "json", workflow, principal, check)
+    # Any page can make a browser send a GET, so only an input makes a session.
+    peer.may_make = False
+    outbox.viewer = peer.viewer
+    peer.viewer.said_hello = bool(request.query_params.get("hello"))
+    log_arrival(peer.viewer, "event stream", scope)
+    peer.start()
+    ping = Ping(id=secrets.token_hex(8))  # a secret between the two: the answer comes by POstate
+    try:
+        with state.streaming(outbox):
+            await peer.receive(encode_json(hello))
+            if peer.refusal is not None:
+                # A stream cannot send a second hello: it would stay silent.
+                raise peer.refusal
+            pulse = None
+            if peer.viewer.profile.takes(PING):
+                pulse = state.pulses[ping.id] = Pulse(encode_json(ping))
+            await stream(receive, send, outbox, EventWriter(_epoch(hello)), pulse)
+    finally:
+        state.pulses.pop(ping.id, None)
+        peer.closed()
 
 
 def _workflow(state: ServerState, scope: Scope) -> str:
@@ -122,70 +110,57 @@ def _epoch(hello: dict[str, Any]) -> str | None:
     return epoch if isinstance(epoch, str) and epoch.isalnum() else None
 
 
-class _Inputs:
-    """Inputs by POST, each answered when it is durable."""
-
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        try:
-            response = await self._take(request)
-        except ArpError as error:
-            response = _failed(error)
-        await response(scope, receive, send)
-
-    async def _take(self, request: Request) -> Response:
-        hub = await self._state.hub()
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+async def _inputs(request: Request) -> Response:
+    """Take inputs; each is answered when it is durable."""
+    intake = requester(request).state.intake
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
         if kind == "multipart/form-data":
-            async with self._state.intake.form(request) as form:
-                return await self._submit(request, hub, _frame_of_form(form), form.files)
+            async with intake.form(request) as form:
+                return await _submit(request, _frame_of_form(form), form.files)
         if kind == "application/json":
-            frame = await self._state.intake.body(request)
-            return await self._submit(request, hub, frame)
-        reason = "content-type: send application/json or multipart/form-data"
-        return _response([_error(InvalidMessage(reason))], 415)
+            return await _submit(request, await intake.body(request))
+    except ArpError as error:
+        return _response([_error(error)], status_of(error_payload(error)))
+    reason = "content-type: send application/json or multipart/form-data"
+    return _response([_error(InvalidMessage(reason))], 415)
 
-    async def _submit(
-        self, request: Request, hub: Hub, frame: bytes, files: Sequence[UploadedFile] = ()
-    ) -> Response:
-        connection = AgentConnection("json", hub.settings.limits)
-        workflow = _workflow(self._state, request.scope)
-        traceparent = request.headers.get("traceparent")
-        answers: list[AgentMessage] = []
-        if len(frame) < LARGE_BYTES:
-            read = Read(connection.receive(frame), [])
-        else:
-            read = await hub.inbound.events(connection, frame)
-        if is_tracing():
-            log_received("by POST", read.value, len(frame))
-        with hub.inbound.redactor.knowing(read.cleaned):
-            for event in read.value:
-                if isinstance(event, Input):
-                    principal = request.scope["arp"].principal
-                    answer = await hub.submit(event, principal, workflow, files, traceparent)
-                    answers.append(answer)
-                elif isinstance(event, Ping):
+
+async def _submit(request: Request, frame: bytes, files: Sequence[UploadedFile] = ()) -> Response:
+    asker = requester(request)
+    hub = await asker.hub()
+    connection = AgentConnection("json", hub.settings.limits)
+    workflow = _workflow(asker.state, request.scope)
+    traceparent = request.headers.get("traceparent")
+    answers: list[AgentMessage] = []
+    if len(frame) < LARGE_BYTES:
+        read = Read(connection.receive(frame), [])
+    else:
+        read = await hub.inbound.events(connection, frame)
+    if is_tracing():
+        log_received("by POST", read.value, len(frame))
+    with hub.inbound.redactor.knowing(read.cleaned):
+        for event in read.value:
+            match event:
+                case Input():
+                    answers.append(
+                        await hub.submit(event, asker.principal, workflow, files, traceparent)
+                    )
+                case Ping():
                     answers.append(Pong(id=event.id))
-                elif isinstance(event, Pong):
-                    self._answered(event)
-                elif isinstance(event, Rejected):
+                case Pong():
+                    # The reader of a stream has answered; the stream may have ended since.
+                    if (pulse := asker.state.pulses.get(event.id)) is not None:
+                        pulse.ponged()
+                case Rejected():
                     answers.append(_error(event.error, event.input_id))
-                else:
+                case _:
                     reason = "only inputs, pings and pongs are taken here"
                     answers.append(_error(InvalidMessage(reason)))
-        return _response(answers, _status(answers))
-
-    def _answered(self, pong: Pong) -> None:
-        """Note that the reader of a stream has answered; the stream may have ended since."""
-        pulse = self._state.pulses.get(pong.id)
-        if pulse is not None:
-            pulse.ponged()
+    return _response(answers, _status(answers))
 
 
-def _frame_of_form(form: Form) -> bytes:
+def _frame_of_form(form: UploadedForm) -> bytes:
     """Return the input in a form as a frame, with its files in their places.
 
     A part named `fields.NAME` answers the file field NAME of a form; every other file stands in
@@ -222,9 +197,11 @@ def _status(answers: list[AgentMessage]) -> int:
     return status_of(first.payload)
 
 
-def _failed(error: ArpError) -> Response:
-    return _response([_error(error)], status_of(error_payload(error)))
-
-
 def _response(answers: list[AgentMessage], status: int) -> Response:
     return Response(encode_json(answers), status, media_type="application/json")
+
+
+TRANSPORT_ROUTES = [
+    StreamRoute("/_arp/v1/events", _events),
+    Route("/_arp/v1/input", _inputs, methods=["POST"]),
+]

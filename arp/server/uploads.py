@@ -59,7 +59,7 @@ class UploadedFile(Struct, frozen=True):
             yield chunk
 
 
-class Form(Struct, frozen=True):
+class UploadedForm(Struct, frozen=True):
     """What came as multipart/form-data."""
 
     fields: dict[str, str]
@@ -101,7 +101,7 @@ class Intake:
             return b"".join([chunk async for chunk in reading.chunks()])
 
     @asynccontextmanager
-    async def form(self, request: Request) -> AsyncIterator[Form]:
+    async def form(self, request: Request) -> AsyncIterator[UploadedForm]:
         """Read multipart/form-data; its files are there as long as the block.
 
         Raises:
@@ -123,8 +123,8 @@ class Intake:
         finally:
             self.uploads.release(keys)
 
-    async def _read(self, items: list[tuple[str, UploadFile | str]]) -> Form:
-        read, most = Form({}, []), self._limits.max_upload_bytes
+    async def _read(self, items: list[tuple[str, UploadFile | str]]) -> UploadedForm:
+        read, most = UploadedForm({}, []), self._limits.max_upload_bytes
         for name, value in items:
             if isinstance(value, UploadFile):
                 read.files.append(UploadedFile(name, await _ref(value, most), value))

@@ -1,12 +1,17 @@
-"""`POST /{workflow}`: one turn by HTTP, as the draft's clients ask for it.
+"""The draft's HTTP: one turn by `POST /{workflow}`, and runs to read or to follow again.
 
 The body is JSON or multipart/form-data; `message` (or `text`) is what the user says, `session_id`
 names the session, everything else goes to the agent as `data.params`. With `Accept: text/event-
 stream` the answer streams; without, it comes when the turn is over.
+
+A run is a turn under its own id, `{session_id}.{turn_id}`: a stream that was lost is followed again
+by it, and the turn goes on meanwhile.
 """
 
 from __future__ import annotations
 
+import logging
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -14,107 +19,123 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
+from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
 from arp.hub.live import LiveSession
-from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage
+from arp.hub.trace import traced
+from arp.protocol.capabilities import AGENT_FEATURES, LEVELS
+from arp.protocol.codec import agent_decoder
+from arp.protocol.components import Component
+from arp.protocol.errors import ArpError, ErrorCode, InvalidMessage, SessionNotFound
 from arp.protocol.json_value import Json, JsonObject, check_plain_json
 from arp.protocol.messages import (
     FINAL_STATUSES,
+    AgentMessage,
+    Commit,
+    Delta,
     ErrorMessage,
     Identifier,
     Input,
     InputAck,
     InputType,
+    Patch,
+    Render,
+    RendererCapabilities,
+    RendererHello,
+    Resume,
+    ToolEnd,
+    ToolStart,
 )
+from arp.protocol.screen import Screen, TurnScreen
 from arp.server.answers import json_response
-from arp.server.runs import follow, result_of
-from arp.server.state import ServerState
+from arp.server.chats import bounded, tool_object
+from arp.server.state import ServerState, StreamRoute, log_arrival, requester
 from arp.server.uploads import UploadedFile
+from arp.session.window import PastTurn
+from arp.transport.event_stream import ReadyEvents, event, stream
+from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
+from arp.view.snapshot import snapshot
+
+logger = logging.getLogger(__name__)
+
+RECENT_SESSIONS = 20
+"""Sessions whose runs a list shows when none is named."""
+
+_NOT_OF_THE_DRAFT = ("batch", "frame-ack", "thinking", "tool-detail")
+_FEATURES = [name for name in AGENT_FEATURES if name not in _NOT_OF_THE_DRAFT]
 
 
-def workflow_routes(state: ServerState) -> list[BaseRoute]:
-    """Return the route; the name is looked up for each request."""
-    return [Route("/{workflow:path}", _Workflow(state))]
+# -- a turn by POST -------------------------------------------------------------------------------
 
 
-class _Workflow:
-    def __init__(self, state: ServerState) -> None:
-        self._state = state
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        workflow = request.path_params["workflow"]
-        if workflow not in self._state.served.handlers:
-            await json_response({"error": f"nothing at /{workflow}"}, 404)(scope, receive, send)
-            return
-        if request.method != "POST":
-            allow = {"allow": "POST"}
-            refused = json_response({"error": f"/{workflow} takes POST"}, 405, allow)
-            await refused(scope, receive, send)
-            return
-        hub = await self._state.hub()
-        live, turn_id = await self._submit(request, hub, workflow)
-        turn = live.session.screen.turns[turn_id]
+async def _workflow(scope: Scope, receive: Receive, send: Send) -> None:
+    request = Request(scope, receive)
+    name, state = request.path_params["workflow"], requester(request).state
+    if name not in state.served.handlers:
+        await json_response({"error": f"nothing at /{name}"}, 404)(scope, receive, send)
+    elif request.method != "POST":
+        refused = json_response({"error": f"/{name} takes POST"}, 405, {"allow": "POST"})
+        await refused(scope, receive, send)
+    else:
+        hub = await state.hub()
+        live, turn_id = await _submit(request, hub)
         if "text/event-stream" in request.headers.get("accept", ""):
-            await follow(self._state, live, turn, receive, send)
+            await follow(state, live, live.session.screen.turns[turn_id], receive, send)
         else:
             await (await _whole(hub, live, turn_id))(scope, receive, send)
 
-    async def _submit(self, request: Request, hub: Hub, workflow: str) -> tuple[LiveSession, str]:
-        intake = self._state.intake
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "multipart/form-data":
-            async with intake.form(request) as form:
-                size = sum(map(len, form.fields.values()))
-                work = partial(_request_of_fields, dict(form.fields), form.files)
-                return await self._read(request, hub, workflow, work, size, form.files)
-        if kind != "application/json":
-            raise InvalidMessage("content-type: send application/json or multipart/form-data")
-        body = await intake.body(request)
-        return await self._read(request, hub, workflow, partial(_request_of_json, body), len(body))
 
-    async def _read(
-        self,
-        request: Request,
-        hub: Hub,
-        workflow: str,
-        work: Callable[[], _TurnRequest],
-        size: int,
-        files: Sequence[UploadedFile] = (),
-    ) -> tuple[LiveSession, str]:
-        if size < LARGE_BYTES:
-            return await self._begin(request, hub, workflow, work(), files)
-        read = await hub.inbound.read(work, _data_of)
-        with hub.inbound.redactor.knowing(read.cleaned):
-            return await self._begin(request, hub, workflow, read.value, files)
+async def _submit(request: Request, hub: Hub) -> tuple[LiveSession, str]:
+    """Begin the turn that the body asks for; return its session and its id."""
+    intake = requester(request).state.intake
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        async with intake.form(request) as form:
+            size = sum(map(len, form.fields.values()))
+            work = partial(_request_of_fields, dict(form.fields), form.files)
+            return await _read(request, hub, work, size, form.files)
+    if kind != "application/json":
+        raise InvalidMessage("content-type: send application/json or multipart/form-data")
+    body = await intake.body(request)
+    return await _read(request, hub, partial(_request_of_json, body), len(body))
 
-    async def _begin(
-        self,
-        request: Request,
-        hub: Hub,
-        workflow: str,
-        turn: _TurnRequest,
-        files: Sequence[UploadedFile],
-    ) -> tuple[LiveSession, str]:
-        principal = request.scope["arp"].principal
-        live = await hub.open(turn.session_id, principal, workflow)
-        if live.session.head.workflow != workflow:
-            raise InvalidMessage(
-                f"session {live.id!r} is one of {live.session.head.workflow!r}; post it there",
-                detail="session_id",
-            )
-        kind: InputType = "file" if files else "text"
-        message = Input(input_type=kind, data=turn.data, session_id=live.id)
-        traceparent = request.headers.get("traceparent")
-        answer = await hub.submit(message, principal, workflow, files, traceparent)
-        if isinstance(answer, InputAck) and answer.turn_id is not None:
-            return live, answer.turn_id
-        assert isinstance(answer, ErrorMessage)
-        raise _as_error(answer)
+
+async def _read(
+    request: Request,
+    hub: Hub,
+    work: Callable[[], _TurnRequest],
+    size: int,
+    files: Sequence[UploadedFile] = (),
+) -> tuple[LiveSession, str]:
+    if size < LARGE_BYTES:
+        return await _begin(request, hub, work(), files)
+    read = await hub.inbound.read(work, _data_of)
+    with hub.inbound.redactor.knowing(read.cleaned):
+        return await _begin(request, hub, read.value, files)
+
+
+async def _begin(
+    request: Request, hub: Hub, turn: _TurnRequest, files: Sequence[UploadedFile]
+) -> tuple[LiveSession, str]:
+    workflow, principal = request.path_params["workflow"], requester(request).principal
+    live = await hub.open(turn.session_id, principal, workflow)
+    if live.session.head.workflow != workflow:
+        raise InvalidMessage(
+            f"session {live.id!r} is one of {live.session.head.workflow!r}; post it there",
+            detail="session_id",
+        )
+    kind: InputType = "file" if files else "text"
+    message = Input(input_type=kind, data=turn.data, session_id=live.id)
+    traceparent = request.headers.get("traceparent")
+    answer = await hub.submit(message, principal, workflow, files, traceparent)
+    if isinstance(answer, InputAck) and answer.turn_id is not None:
+        return live, answer.turn_id
+    assert isinstance(answer, ErrorMessage)
+    raise _as_error(answer)
 
 
 class _TurnRequest(Struct, frozen=True):
@@ -181,3 +202,215 @@ async def _whole(hub: Hub, live: LiveSession, turn_id: str) -> Response:
     assert past is not None
     run_id = f"{live.session.head.session_id}.{turn_id}"
     return json_response({"run_id": run_id, "status": turn.status, **result_of(past)})
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+
+def split_run(run_id: str) -> tuple[str, str]:
+    """Return the session and the turn that a run's id names."""
+    session_id, _, turn_id = run_id.rpartition(".")
+    return session_id, turn_id
+
+
+async def _list(request: Request) -> Response:
+    asker = requester(request)
+    hub = await asker.hub()
+    limit = bounded(request.query_params.get("limit"), 50, 200)
+    named = request.query_params.get("session_id")
+    if named is not None:
+        sessions = [named]
+    else:
+        sessions = [meta.id for meta in await hub.metas(asker.principal, limit=RECENT_SESSIONS)]
+    rows: list[JsonObject] = []
+    for live in [await asker.find(name) for name in sessions]:
+        if len(rows) < limit:
+            turns = await hub.history.page(live, None, limit - len(rows))
+            rows += [_row(live, past.turn) for past in reversed(turns)]
+    return json_response(rows)
+
+
+async def _get(request: Request) -> Response:
+    live, past = await _find_run(request)
+    return json_response(_row(live, past.turn) | result_of(past))
+
+
+async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
+    request = Request(scope)
+    live, past = await _find_run(request)
+    await follow(requester(request).state, live, past.turn, receive, send)
+
+
+async def _find_run(request: Request) -> tuple[LiveSession, PastTurn]:
+    """Return a run's session and turn.
+
+    Raises:
+        SessionNotFound: No such run, or somebody else's.
+    """
+    session_id, turn_id = split_run(request.path_params["run_id"])
+    asker = requester(request)
+    live = await asker.find(session_id)
+    past = await (await asker.hub()).history.turn(live, turn_id)
+    if past is None:
+        raise SessionNotFound(f"no run {request.path_params['run_id']!r}")
+    return live, past
+
+
+def _row(live: LiveSession, turn: TurnScreen) -> JsonObject:
+    head = live.session.head
+    return {
+        "id": f"{head.session_id}.{turn.id}",
+        "session_id": head.session_id,
+        "turn_id": turn.id,
+        "workflow": head.workflow,
+        "status": turn.status,
+        "input": turn.inputs[0].data if turn.inputs else {},
+    }
+
+
+def result_of(past: PastTurn) -> JsonObject:
+    """Return what a turn has shown so far."""
+    turn = past.turn
+    return {
+        "text": past.text,
+        "components": [part for part in past.output if "/" not in part.id],
+        "tools": [tool_object(run) for run in turn.tools],
+        "errors": turn.errors,
+        "usage": turn.usage,
+    }
+
+
+async def follow(
+    state: ServerState, live: LiveSession, turn: TurnScreen, receive: Receive, send: Send
+) -> None:
+    """Stream a turn from its beginning as the draft's events; the turn does not depend on it."""
+    hub = await state.hub()
+    outbox = QueueOutbox()
+    viewer_id = secrets.token_hex(8)
+    viewer = Viewer(viewer_id, traced(outbox, viewer_id, "json"), "json")
+    outbox.viewer = viewer
+    head = live.session.head
+    begin = turn.inputs[0].seq if turn.inputs else None
+    hello = RendererHello(
+        session_id=head.session_id,
+        capabilities=RendererCapabilities(dict.fromkeys(LEVELS["standard"], 1), _FEATURES),
+        resume=Resume(head.epoch, (begin or 1) - 1),
+    )
+    try:
+        hub.attach(viewer, live, hello)
+        log_arrival(viewer, "workflow stream")
+        writer = WorkflowWriter(f"{head.session_id}.{turn.id}", turn.id)
+        writer.prime(snapshot(live.session.screen, live.session.name, viewer.profile))
+        with state.streaming(outbox):
+            await stream(receive, send, outbox, writer)
+    finally:
+        hub.detach(viewer)
+        logger.info("renderer %s is gone", viewer.id)
+
+
+# -- the draft's events ---------------------------------------------------------------------------
+
+
+class WorkflowWriter(ReadyEvents):
+    """Turns the frames of a renderer that knows only the draft into the draft's workflow events.
+
+    The turn's end ends the stream. Source: protocol.md 6 (workflow SSE).
+    """
+
+    def __init__(self, run_id: str, turn_id: str) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._turn_id = turn_id
+        self._decoder = agent_decoder("json")
+        self._screen = Screen()
+        """The draft's stream has no patches: a patched component is rendered again as a whole."""
+        self._pending: list[Render | Patch] = []
+
+    def prime(self, messages: Sequence[AgentMessage]) -> None:
+        """Apply what was there before: this turn may patch it."""
+        for message in messages:
+            if getattr(message, "turn_id", None) != self._turn_id:
+                self._screen.apply(message)
+
+    def begin(self) -> bytes:
+        """Return the first event."""
+        return _named("run_id", {"run_id": self._run_id})
+
+    def event(self, frame: bytes) -> bytes:
+        """Return the events of one frame."""
+        return b"".join(self._one(message) for message in self._decoder.decode(frame))
+
+    def end(self, code: int, reason: str) -> bytes:
+        """Return nothing: the draft has no event for it."""
+        return b""
+
+    def _one(self, message: object) -> bytes:
+        if getattr(message, "turn_id", None) not in (self._turn_id, None):
+            return b""
+        self._screen.apply(message)
+        match message:
+            case Delta(payload=payload):
+                return _named("delta", {"delta": payload.delta})
+            case ToolStart(payload=start):
+                return _named("tool_start", {"tool": start.tool, "args": start.args})
+            case ToolEnd(payload=end):
+                return _named("tool_end", {"tool": end.tool, "ok": end.ok})
+            case ErrorMessage(payload=error):
+                return _named("error", {"error": error.error, "code": error.code})
+            case Render() | Patch():
+                self._pending.append(message)
+            case Commit():
+                return self._commit(message)
+        return b""
+
+    def _commit(self, commit: Commit) -> bytes:
+        pending, self._pending = self._pending, []
+        shown = b"".join(event for change in pending for event in self._renders(change))
+        if not commit.final:
+            return shown
+        self.done = True
+        if commit.usage:
+            shown += _named("usage", commit.usage)
+        return shown + event(b"[DONE]", name="done")
+
+    def _renders(self, change: Render | Patch) -> list[bytes]:
+        tree = self._screen.surfaces[change.surface]
+        if isinstance(change, Render):
+            tool, ids = change.tool_name or "", [component.id for component in change.components]
+        else:
+            tool, ids = "", [_target(op) for op in change.ops]
+        roots: dict[str, None] = {}
+        out: list[bytes] = []
+        for name in ids:
+            node = tree.nodes.get(name) or tree.gone.get(name)
+            while node is not None and node.parent is not None:
+                node = node.parent
+            if node is not None and node.id in tree.nodes:
+                roots[node.id] = None
+            elif node is not None:
+                out.append(_named("tool_remove", {"id": node.id}))
+        return out + [_shown(tree.component(root), tool) for root in roots]
+
+
+def _shown(component: Component, tool: str) -> bytes:
+    props = component.props
+    data = {"tool": tool, "component": component.type, "props": props, "id": component.id}
+    return _named("tool_render", data)
+
+
+def _target(op: object) -> str:
+    component = getattr(op, "component", None)
+    return component.id if component is not None else getattr(op, "target", "")
+
+
+def _named(name: str, data: JsonObject) -> bytes:
+    return event(msgspec.json.encode(data), name=name)
+
+
+WORKFLOW_ROUTES = [
+    Route("/_api/runs", _list),
+    StreamRoute("/_api/runs/stream/{run_id:path}", _stream),
+    Route("/_api/runs/{run_id:path}", _get),
+    StreamRoute("/{workflow:path}", _workflow, None),
+]
+"""The last one takes what no other route of the server has; it looks up the name."""

@@ -14,8 +14,8 @@ from msgspec import UNSET
 from arp.control.jsonrpc import (
     Frame,
     InvalidRequest,
-    Request,
     RpcError,
+    RpcRequest,
     batch_frame,
     error_frame,
     event_frame,
@@ -27,7 +27,7 @@ from arp.control.jsonrpc import (
 DEEP = '{"a":' * 60 + "1" + "}" * 60
 
 
-def entry(frame: str) -> Request | InvalidRequest:
+def entry(frame: str) -> RpcRequest | InvalidRequest:
     (only,) = parse(frame).entries
     return only
 
@@ -40,16 +40,16 @@ def code_of(frame: str) -> int:
 
 def test_request_has_method_params_and_id() -> None:
     asked = entry('{"jsonrpc": "2.0", "method": "a/b", "params": {"x": 1}, "id": "q"}')
-    assert asked == Request("a/b", {"x": 1}, "q")
+    assert asked == RpcRequest("a/b", {"x": 1}, "q")
 
 
 def test_params_may_be_left_out() -> None:
-    assert entry('{"jsonrpc": "2.0", "method": "m", "id": 3}') == Request("m", {}, 3)
+    assert entry('{"jsonrpc": "2.0", "method": "m", "id": 3}') == RpcRequest("m", {}, 3)
 
 
 def test_request_without_id_is_a_notification_and_one_with_null_is_not() -> None:
-    assert entry('{"jsonrpc": "2.0", "method": "m"}') == Request("m", {}, UNSET)
-    assert entry('{"jsonrpc": "2.0", "method": "m", "id": null}') == Request("m", {}, None)
+    assert entry('{"jsonrpc": "2.0", "method": "m"}') == RpcRequest("m", {}, UNSET)
+    assert entry('{"jsonrpc": "2.0", "method": "m", "id": null}') == RpcRequest("m", {}, None)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_batch_is_read_entry_by_entry() -> None:
     frame = parse('[{"jsonrpc": "2.0", "method": "a", "id": 1}, 2]')
     assert frame.is_batch
     first, second = frame.entries
-    assert first == Request("a", {}, 1)
+    assert first == RpcRequest("a", {}, 1)
     assert isinstance(second, InvalidRequest)
 
 

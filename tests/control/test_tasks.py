@@ -17,9 +17,9 @@ from arp.control.tasks import (
     CreateTask,
     LinkTask,
     ListTasks,
-    Progress,
     RetryTask,
     TaskParams,
+    TaskProgress,
     TaskState,
     UpdateTask,
 )
@@ -165,7 +165,7 @@ async def test_what_needs_a_reason_is_refused_without(control: Control, status: 
 
 async def test_progress_and_objective_are_noted(control: Control) -> None:
     await create(control)
-    progress = Progress(done=2, total=5, message="two of five")
+    progress = TaskProgress(done=2, total=5, message="two of five")
     state = await update(control, objective="do more", progress=progress)
     assert state.task["objective"] == "do more"
     assert state.task["progress"] == {"done": 2, "total": 5, "message": "two of five"}

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from arp import Access, App, Turn
-from arp.server.pictures import origin_of
+from arp.server.page import origin_of
 from tests.serving import Serving, serving
 
 app = App(title="Pictures")

@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from arp.protocol.messages import RendererCapabilities, RendererHello
 from arp.protocol.renderer_connection import RendererConnection
-from arp.server.stalls import LOOKS, Stalls
+from arp.server.connections import LOOKS, Stalls
 from tests.server.processes import Process, start
 from tests.server.test_slow_reader import narrow
 from tests.waiting import becomes
