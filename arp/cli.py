@@ -132,16 +132,16 @@ def serve(target: str, reload: bool, config: Path | None, **flags: Any) -> None:
 
 @main.command(context_settings=CONTEXT)
 @click.argument("url")
-@click.option("--session", help="A session to go on with.")
+@click.option("--session", help="The session to open; without it, a new one.")
 @click.option(
-    "--workflow", metavar="NAME", help="The agent of a new session, where an app has several."
+    "--workflow", metavar="NAME", help="The agent of a new session, if the app has several."
 )
 @click.option(
     "--level",
     type=click.Choice(["minimal", "basic", "standard"]),
     default="standard",
     show_default=True,
-    help="What this terminal claims to show; the rest arrives as something simpler.",
+    help="Components that this terminal asks for; it gets simpler ones for all others.",
 )
 @click.option("--token", envvar="ARP_TOKEN", help="The server's token.  [env: ARP_TOKEN]")
 def connect(
@@ -167,11 +167,13 @@ def connect(
     type=click.Choice(["minimal", "basic", "standard"]),
     default="standard",
     show_default=True,
-    help="What is drawn as it is; the rest as something simpler.",
+    help="Components to draw as they are; all others become simpler ones.",
 )
-@click.option("--width", type=click.IntRange(20, 500), help="Columns.  [default: the terminal's]")
+@click.option(
+    "--width", type=click.IntRange(20, 500), help="Width in columns.  [default: the terminal's]"
+)
 def render(level: str, width: int | None) -> None:
-    r"""Draw ARP messages (one JSON object a line) from standard input.
+    r"""Draw ARP messages from standard input, one JSON object per line.
 
     \b
       my-agent --stdio | arp render
@@ -212,9 +214,9 @@ def degrader(level: str) -> Callable[[Component], list[Component]]:
 @click.option(
     "--ledger", help="Where facts are stored: memory: or sqlite:PATH.  [default: the app's]"
 )
-@click.option("-v", "--verbose", count=True, help="Log what happens, to standard error.")
+@click.option("-v", "--verbose", count=True, help="Log to standard error.")
 def app_server(target: str, ledger: str | None, verbose: int) -> None:
-    r"""Serve an agent's control plane to one program: JSON-RPC 2.0, a message a line.
+    r"""Serve an agent's control plane to one program: JSON-RPC 2.0, one message per line.
 
     \b
       arp app-server app.py --ledger sqlite:.arp/app.db

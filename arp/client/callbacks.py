@@ -1,4 +1,4 @@
-"""Functions that a client calls as things happen: for programs that append to what they show."""
+"""Functions that a client calls as things happen, for programs that only append output."""
 
 from __future__ import annotations
 
@@ -27,30 +27,31 @@ _log = logging.getLogger(__name__)
 
 
 class Callbacks(Struct, frozen=True):
-    """What to call; each may be left out.
+    """Functions to call; each is optional.
 
-    They are called in the client's own task, after the screen has what they tell, and must not
-    wait. One that raises is logged, and the next is called all the same. What a snapshot brings is
-    not told again by callbacks: it stands on the client's `screen`.
+    The client calls them in its own task, after it has applied the message to the screen. They
+    must not wait. If one raises, the client logs the error and calls the next. The content of a
+    snapshot does not cause calls: it is on the client's `screen`.
     """
 
     on_connect: Callable[[AgentCapabilities], None] | None = None
-    """At every connection: what the agent side can do."""
+    """A connection is open: the capabilities of the agent side."""
     on_disconnect: Callable[[], None] | None = None
-    """A connection that had a session is over; the client comes back by itself, if it can."""
+    """A connection with a session is lost; the client reconnects by itself if it can."""
     on_delta: Callable[[str], None] | None = None
-    """Text of the answer, as it comes; not what the agent thinks."""
+    """Text of the answer as it arrives; not the agent's thinking."""
     on_tool_start: Callable[[str, str], None] | None = None
     """A tool's name, and its arguments as a JSON string."""
     on_tool_progress: Callable[[ToolProgressPayload], None] | None = None
-    """How far a tool is: `call_id`, `text`, `done`, `total`."""
+    """The progress of a tool: `call_id`, `text`, `done`, `total`."""
     on_tool_end: Callable[[str, bool], None] | None = None
-    """A tool's name, and whether it worked; what it returned stands on the client's `screen`."""
+    """A tool's name and whether it succeeded; its result is on the client's `screen`."""
     on_render: Callable[[str | None, str, JsonObject], None] | None = None
-    """The tool that shows it (or `None`), the component's type, its props; with the commit."""
+    """The tool that shows a component (or `None`), its type, its props; called at the commit."""
     on_error: Callable[[ErrorPayload], None] | None = None
+    """An error, from the server or about a frame."""
     on_done: Callable[[], None] | None = None
-    """A turn's output is complete."""
+    """The output of a turn is complete."""
 
 
 class Caller:

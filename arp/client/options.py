@@ -1,4 +1,4 @@
-"""What a caller may set besides the address, and the `hello` that is made of it."""
+"""The options of a client besides its address, and the `hello` that is made from them."""
 
 from __future__ import annotations
 
@@ -28,45 +28,47 @@ FEATURES = (
     "tool-detail",
     PING,
 )
-"""What this client does by itself. `frame-ack` is done where it is asked for."""
+"""The features that this client always supports; `frame-ack` only if the caller asks for it."""
 
 ANSWER_TIMEOUT_S = 10.0
-"""A server answers a `hello` in milliseconds; what reads and never speaks is no server of ours."""
+"""A server answers a `hello` in milliseconds; without an answer it is no ARP server."""
 
 
 class Options(TypedDict, total=False):
-    """What `ArpClient` and `connect` take by keyword; all of it may be left out."""
+    """The keyword arguments of `ArpClient` and `connect`; all are optional."""
 
     session_id: str | None
-    """A session to join; else the server makes one."""
+    """The session to open. Without it, the server creates one."""
     workflow: str | None
-    """The agent of a session that is made, where an app has several; else its first."""
+    """The agent of a new session, if the app has several. Default: the first one."""
     capabilities: RendererCapabilities
-    """What this renderer shows by itself; all core components unless told otherwise."""
+    """What this renderer can show. Default: all core components."""
     token: str | None
-    """Sent as `Authorization: Bearer …`, nowhere else."""
+    """Sent as `Authorization: Bearer …` and nowhere else."""
     encoding: Encoding
-    """Of WebSocket messages; the other transports carry JSON."""
+    """The encoding of WebSocket messages. The other transports use JSON."""
     transport: Transport
-    """Takes this transport, where the scheme of the address leaves a choice."""
+    """The transport to use, if the scheme of the address allows several."""
     command: Sequence[str]
-    """The child to start, with `stdio:`."""
+    """With `stdio:`, the command that starts the child process."""
     backoff: Backoff
+    """How long to wait between attempts to connect."""
     viewport: Viewport | None
+    """The size of the screen, for the agent."""
     locale: str | None
-    """Such as `de-CH`."""
+    """For the agent, for example `de-CH`."""
     time_zone: str | None
-    """Such as `Europe/Zurich`."""
+    """For the agent, for example `Europe/Zurich`."""
     theme: str | None
-    """Such as `dark`."""
+    """For the agent, for example `dark`."""
     tls: ssl.SSLContext
-    """Trusts other certificates than the system does."""
+    """A TLS context, for certificates that the system does not trust."""
     answer_timeout_s: float
-    """How long the answer to a `hello` may take."""
+    """How long to wait for the answer to a `hello`, in seconds."""
 
 
 class Access(Struct, frozen=True):
-    """How a server lets us in, and what it hears."""
+    """The encoding, the token and the TLS context of a connection."""
 
     encoding: Encoding = "json"
     token: str | None = None

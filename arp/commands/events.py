@@ -45,17 +45,24 @@ _COLOURS = {
 @click.command(context_settings=CONTEXT)
 @click.argument("session")
 @reader_options
-@click.option("--after", type=click.IntRange(0), default=0, help="Only facts behind this one.")
 @click.option(
-    "--type", "types", multiple=True, help="Only this type (tool.failed) or family. Repeatable."
+    "--after", type=click.IntRange(0), default=0, help="Only facts after this sequence number."
 )
-@click.option("--follow", "-f", is_flag=True, help="Go on with each new fact, until Ctrl-C.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    help="Only this type (tool.failed) or family (tool). Repeatable.",
+)
+@click.option("--follow", "-f", is_flag=True, help="Continue with new facts until Ctrl-C.")
 @click.option(
     "--verify",
     is_flag=True,
-    help="Compare the facts with the hashes that the ledger keeps of them.",
+    help="Compare the facts with the hashes in the ledger.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Facts as they are stored, one a line.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the stored facts, one JSON object per line."
+)
 def events(
     session: str,
     url: str,

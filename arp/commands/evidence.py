@@ -20,7 +20,7 @@ BAD = 1
 
 @click.group(context_settings=CONTEXT)
 def evidence() -> None:
-    """Make a pack that tells what a session did, check one, look at one."""
+    """Export what a session did, check an export, show what is in it."""
 
 
 @evidence.command(context_settings=CONTEXT)
@@ -31,7 +31,7 @@ def evidence() -> None:
     "-o",
     "target",
     type=click.Path(path_type=Path),
-    help="FILE.zip; with --ledger also a new directory.",
+    help="Where to write it: FILE.zip; with --ledger also a new directory.",
 )
 @click.option(
     "--as",
@@ -39,19 +39,19 @@ def evidence() -> None:
     type=click.Choice(["pack", "case", "review"]),
     default="pack",
     show_default=True,
-    help="A pack; a case for arp replay; a review to fill in, Markdown.",
+    help="A pack; a case for arp replay; a Markdown review to fill in.",
 )
 @click.option("--turn", "turn_id", help="Only what belongs to this turn.")
 @click.option("--task", "task_id", help="Only what belongs to this task.")
-@click.option("--no-outputs", is_flag=True, help="Name large outputs, take none in.")
-@click.option("--json", "as_json", is_flag=True, help="The manifest, as JSON.")
+@click.option("--no-outputs", is_flag=True, help="Only name large outputs; do not include them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
 def export(
     url: str, ledger: str | None, token: str | None, target: Path | None, **options: str | bool
 ) -> None:
     r"""Export what SESSION did.
 
-    The server makes it and notes it in its ledger. With --ledger it is made here, and the file
-    stays as it is.
+    The server makes the export and records it in its ledger. With --ledger, this command makes
+    it from the file and writes nothing to the file.
 
     \b
       arp evidence export my-session --to my-session.zip
@@ -71,15 +71,19 @@ def export(
 
 @evidence.command(context_settings=CONTEXT)
 @click.argument("pack", type=click.Path(path_type=Path))
-@click.option("--sha256", "expected", help="Of its manifest, as the ledger or the exporter told.")
+@click.option(
+    "--sha256",
+    "expected",
+    help="The SHA-256 of its manifest, from the ledger or from the exporter.",
+)
 @click.option(
     "--ledger",
     callback=ledger_location,
     help="Compare with the session in this ledger file: sqlite:PATH, or a target (app.py).",
 )
-@click.option("--json", "as_json", is_flag=True, help="What was found, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) -> None:
-    r"""Check that PACK is what was exported; name the first fact that is not.
+    r"""Check that PACK is what was exported, or name the first bad fact.
 
     \b
       arp evidence verify my-session.zip
@@ -97,17 +101,17 @@ def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) 
 
 @evidence.command(context_settings=CONTEXT)
 @click.argument("pack", type=click.Path(path_type=Path))
-@click.option("--part", help="Print this part of it, with every character visible.")
+@click.option("--part", help="Print this part, with every character visible.")
 @click.option(
     "--to",
     "-o",
     "target",
     type=click.Path(path_type=Path),
-    help="With --part: write it there, byte for byte.",
+    help="With --part: write the part to this file, byte for byte.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The manifest, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
 def show(pack: Path, part: str | None, target: Path | None, as_json: bool) -> None:
-    r"""Tell what is in PACK. It is not checked; that is what verify does.
+    r"""List what is in PACK without checking it; `verify` checks it.
 
     \b
       arp evidence show my-session.zip
@@ -117,7 +121,7 @@ def show(pack: Path, part: str | None, target: Path | None, as_json: bool) -> No
     from arp.commands.verifying import show_pack
 
     if target is not None and part is None:
-        fail("--to is where a part is written: name one with --part")
+        fail("--to writes a part to a file: name the part with --part")
     try:
         show_pack(pack, part, target, as_json=as_json)
     except LocalError as error:

@@ -21,8 +21,8 @@ def reader_options(command: F) -> F:
         click.option(
             "--ledger",
             callback=ledger_location,
-            help="Read this ledger file, not a server: sqlite:PATH, or the target that was served "
-            "(app.py).",
+            help="Read this ledger file instead of asking a server: sqlite:PATH, or the target "
+            "that was served (app.py).",
         ),
         click.option(
             "--url",

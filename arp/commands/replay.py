@@ -13,31 +13,43 @@ from arp.protocol.errors import ArpError
 
 @click.command(context_settings=CONTEXT)
 @click.argument("recorded", type=click.Path(path_type=Path))
-@click.option("--agent", help="Run the case RECORDED again with this app (app.py, app.py:NAME).")
-@click.option("--session", help="Of the ledger RECORDED (a file, or app.py); a pack has only one.")
+@click.option("--agent", help="Run the case RECORDED with this app (app.py, app.py:NAME).")
+@click.option("--session", help="The session to play, if RECORDED is a ledger (a file, or app.py).")
 @click.option(
     "--speed",
     type=click.FloatRange(0),
     default=1.0,
     show_default=True,
-    help="Times as fast as it was; 0 does not wait at all.",
+    help="2 plays twice as fast; 0 does not wait at all.",
 )
-@click.option("--serve", is_flag=True, help="Play to whoever connects: a browser, arp connect.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="With --serve; 0 picks a free one."
+    "--serve", is_flag=True, help="Play to every renderer that connects: a browser, arp connect."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The port for --serve; 0 picks a free one.",
 )
 @click.option(
     "--turn-s",
     type=click.FloatRange(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="With --agent: seconds that a turn may take.",
+    help="With --agent: the time limit of a turn, in seconds.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Messages for any renderer, one a line.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print messages for a renderer, one JSON object per line.",
+)
 def replay(
     recorded: Path, agent: str | None, session: str | None, speed: float, as_json: bool, **more: int
 ) -> None:
-    r"""Play what RECORDED holds: a pack or a ledger file on a screen, a case with an agent.
+    r"""Play a recorded session again, or run a case with an agent.
+
+    RECORDED is a pack, a ledger file, or with --agent a case.
 
     \b
       arp replay my-session.zip --speed 4

@@ -18,9 +18,13 @@ MOST = 200
 @click.command(context_settings=CONTEXT)
 @reader_options
 @click.option(
-    "--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="At most so many."
+    "--limit",
+    type=click.IntRange(1, MOST),
+    default=50,
+    show_default=True,
+    help="Most sessions to list.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_json: bool) -> None:
     r"""List sessions, newest first.
 

@@ -199,9 +199,23 @@ async def test_requests_of_the_control_plane_are_answered_with_results() -> None
                 assert result["sessionId"] == "s"
 
 
-def test_the_program_that_begins_a_turn_hears_what_it_said() -> None:
-    (block,) = blocks("python", page=CONTROL)
-    assert asyncio.run(run(block)["order"]()) == "120"
+def test_the_program_over_json_rpc_prints_the_facts_until_the_turn_ends(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    block = blocks("python", page=CONTROL)[0]
+    echo = run(blocks("python", page="examples.md")[0])["app"]
+    with serving(echo) as server:
+        socket = server.http.replace("http", "ws")
+        run(block._replace(code=block.code.replace("ws://127.0.0.1:8080", socket)))
+    types = [line.split()[1] for line in capsys.readouterr().out.splitlines()]
+    assert types[0] == "session.created"
+    assert "turn.submitted" in types
+    assert types[-1] == "turn.completed"
+
+
+def test_the_program_that_starts_a_turn_prints_its_text(capsys: pytest.CaptureFixture[str]) -> None:
+    run(blocks("python", page=CONTROL)[1])
+    assert capsys.readouterr().out == "120\n"
 
 
 # -- the shell -------------------------------------------------------------------------------------
