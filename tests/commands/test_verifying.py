@@ -41,4 +41,4 @@ def test_a_part_is_written_byte_for_byte_where_it_is_wanted(
     assert "is there already" in again.stderr
     without = CliRunner().invoke(main, ["evidence", "show", pack[0], "--to", str(target)])
     assert without.exit_code == 1
-    assert "name one with --part" in without.stderr
+    assert "name the part with --part" in without.stderr

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 import arp
 from arp import App, HubSettings, Turn, ui
@@ -216,6 +218,29 @@ def test_the_program_over_json_rpc_prints_the_facts_until_the_turn_ends(
 def test_the_program_that_starts_a_turn_prints_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     run(blocks("python", page=CONTROL)[1])
     assert capsys.readouterr().out == "120\n"
+
+
+# -- evidence --------------------------------------------------------------------------------------
+
+
+def test_the_first_commands_of_the_evidence_page_export_verify_and_play(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, *others = commands.commands(blocks("sh", page="evidence.md")[0].code)
+    printed = []
+    with serving(run(blocks("python", page="examples.md")[0])["app"]) as server:
+        monkeypatch.setenv("ARP_URL", server.http)
+        with httpx.Client() as client:
+            assert client.send(commands.request(first[1:], server.http)).status_code == 200
+        for words in others:
+            done = CliRunner().invoke(main, words[1:])
+            assert done.exit_code == 0, done.output
+            printed.append(done.stdout)
+    exported, verified, _, played = printed
+    assert "session my-session" in exported
+    assert verified.startswith("good  ")
+    assert "Hello" in played
 
 
 # -- the shell -------------------------------------------------------------------------------------
