@@ -78,7 +78,7 @@ class Player:
             given = {name: value for name, value in ids.items() if value is not None}
             self._live.session.record(fact.type, fact.payload, **given)
             if fact.type in _ENDS:
-                self._live.session.settle()
+                self._live.session.evict()
         self._live.mark()
 
     def _commit(self, fact: Fact) -> bool:

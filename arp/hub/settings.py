@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from arp.protocol.limits import Count, Limits, Seconds
 from arp.protocol.validate import explain
 from arp.redact.settings import Redaction
-from arp.session.policy import Policy
+from arp.session.turn_states import Policy
 
 RuntimeId = Annotated[
     str,

@@ -23,9 +23,8 @@ from arp.session.inputs import (
     Particulars,
     acknowledge,
     check_beginning,
+    enqueue,
     new_turn,
-    remember,
-    stand_in_line,
 )
 from arp.session.session import Session
 
@@ -56,7 +55,7 @@ def check_turning(session: Session, message: Input) -> None:
                 detail="edits",
             )
         check_beginning(session, message)
-    if session.active or (session.queue and _is_switch(message)):
+    if not session.turns.may("switch" if _is_switch(message) else "edit"):
         raise SessionBusy("a turn runs; stop it first, or edit one that is queued")
 
 
@@ -107,17 +106,17 @@ def turn_back(
     kept = survey.branches.before(target)
     gone = [turn_id for turn_id in before if turn_id not in kept]
     line = _taken_out(session)
-    session.look_at(branch)
+    session.switch_to(branch)
     thread = survey.threads.of(target)
     removed: JsonObject = {"removedTurns": gone}
     _rolled_back(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
     version = Particulars(edits=target, traceparent=traceparent, thread=thread)
     effects = new_turn(session, message, renderer, version)
     for waiting, said, particulars in line:
-        stand_in_line(session, waiting, said, particulars)
+        enqueue(session, waiting, said, particulars)
     if line:
-        session.tell_line()
-    session.tell_versions()
+        session.record_queue()
+    session.show_versions()
     return effects
 
 
@@ -159,17 +158,16 @@ def _show(session: Session, message: Input, survey: Survey, branch: Session) -> 
     target, before = _target(message, survey.branches), survey.branches.shown
     intent = {"inputId": message.id} if message.id is not None else {}
     session.record("run.status", intent, status="idle")
-    remember(session, message, None)
     if target not in before:
         shown = survey.branches.through(target)
         gone = [turn_id for turn_id in before if turn_id not in shown]
         back = [turn_id for turn_id in shown if turn_id not in before]
-        session.look_at(branch)
+        session.switch_to(branch)
         session.record("session.updated", {"branch": target})
         removed: JsonObject = {"removedTurns": gone, "restoredTurns": back}
         to = survey.begun.get(gone[0], 1) - 1 if gone else 0
         _rolled_back(session, to, "branch", removed, survey.threads.of(target))
-        session.tell_versions()
+        session.show_versions()
     return acknowledge(message, None)
 
 

@@ -43,6 +43,21 @@ class InputLog(dict[str, str | None]):
         while len(self) > REMEMBERED:
             del self[next(iter(self))]
 
+    def remember_input(self, payload: JsonObject, turn_id: str | None) -> None:
+        """Record what a fact has of an input: all of it, or its id."""
+        told = payload.get("input")
+        if told is not None:
+            self.remember_files(files_named(told["data"]))
+        input_id = told.get("id") if told is not None else payload.get("inputId")
+        if input_id is not None:
+            self.remember(input_id, turn_id)
+
+    def forget_turn(self, turn_id: str) -> None:
+        """Forget what was kept for a turn until it is over."""
+        self.renderers.pop(turn_id, None)
+        self.traceparents.pop(turn_id, None)
+        self.typed.pop(turn_id, None)
+
     def remember_files(self, sha256: Iterable[str]) -> None:
         """Record files; one that comes again counts as the newest."""
         for name in sha256:

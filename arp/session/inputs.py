@@ -224,7 +224,6 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
         raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
     recorded = session.edit_queued(turn_id, _told(message))
     _keep_typed(session, turn_id, message, recorded)
-    remember(session, message, turn_id)
     return acknowledge(message, turn_id)
 
 
@@ -281,18 +280,15 @@ def _reserved(session: Session, message: Input) -> list[Effect]:
         return _promote(session, message, named, intent)
     if action == CONTINUE:
         session.record("run.status", intent, status="queued")
-        remember(session, message, None)
-        return [*acknowledge(message, None), *session.go_on()]
+        return [*acknowledge(message, None), *session.resume_queue()]
     if action != CANCEL:
         raise InvalidMessage(f"action {action:.60}: names that begin with arp. are reserved")
     turn_id = named if isinstance(named, str) else session.running
     if turn_id is not None and (turn_id == session.running or turn_id in session.queue):
         session.in_turn("run.status", turn_id, intent, status="cancelling")
-        remember(session, message, turn_id)
         return [*acknowledge(message, turn_id), *session.cancel(turn_id)]
     if message.id is not None:
         session.record("run.status", intent, status="idle")
-        remember(session, message, None)
     return acknowledge(message, None)
 
 
@@ -301,7 +297,6 @@ def _promote(session: Session, message: Input, named: Json, intent: JsonObject) 
         raise UnknownObject(f"no turn {named!r:.80} is queued", detail=f"{named!s:.80}")
     session.promote(named)
     session.in_turn("run.status", named, intent, status="queued")
-    remember(session, message, named)
     return acknowledge(message, named)
 
 
@@ -385,7 +380,6 @@ def _answer(
     question = session.questions.get((message.surface, component.id))
     if question is not None and question.turn_id == session.running:
         session.answer_question(question, public, _told(message), _granted(question, message))
-        remember(session, message, question.turn_id)
         resolve = ResolveQuestion(question.action_id, value)
         return [*acknowledge(message, question.turn_id), resolve]
     _room(session)
@@ -430,7 +424,6 @@ def _tab(session: Session, component: Component, message: Input) -> list[Effect]
     intent = {"inputId": message.id} if message.id is not None else {}
     change = PatchChange([Update(component.id, "props.active_tab", tab)])
     session.commit(None, message.surface, [change], **intent)
-    remember(session, message, None)
     return acknowledge(message, None)
 
 
@@ -442,13 +435,13 @@ def new_turn(
     effects: list[Effect] = []
     if session.running is not None and session.rules.policy == "interrupt":
         effects.append(CancelTurn(session.running))
-    turn_id = stand_in_line(session, message, renderer, told)
+    turn_id = enqueue(session, message, renderer, told)
     if session.running is not None:
-        session.tell_line()
-    return [*acknowledge(message, turn_id), *effects, *session.go_on()]
+        session.record_queue()
+    return [*acknowledge(message, turn_id), *effects, *session.resume_queue()]
 
 
-def stand_in_line(
+def enqueue(
     session: Session, message: Input, renderer: RendererInfo, told: Particulars = NO_PARTICULARS
 ) -> str:
     """Put a turn with an input that was checked behind all others; return its name."""
@@ -458,15 +451,12 @@ def stand_in_line(
         submitted["edits"] = told.edits
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
-        session.input_log.renderers[turn_id] = renderer
     session.threads.join(turn_id, told.thread)
     if told.traceparent is not None and read_traceparent(told.traceparent) is not None:
         session.input_log.traceparents[turn_id] = told.traceparent
     ids = {**told.ids, **_trace(session, turn_id)}
     recorded = session.in_turn("turn.submitted", turn_id, submitted, **ids)
     _keep_typed(session, turn_id, message, recorded)
-    remember(session, message, turn_id)
-    session.queue.append(turn_id)
     return turn_id
 
 
@@ -494,13 +484,6 @@ def _told(message: Input) -> JsonObject:
     if message.id is not None:
         told["id"] = message.id
     return told
-
-
-def remember(session: Session, message: Input, turn_id: str | None) -> None:
-    """Record that an input took effect."""
-    session.input_log.remember_files(files_named(message.data))
-    if message.id is not None:
-        session.input_log.remember(message.id, turn_id)
 
 
 def acknowledge(message: Input, turn_id: str | None) -> list[Effect]:

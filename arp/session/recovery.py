@@ -8,26 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from arp.ledger.fact import Fact
 from arp.ledger.tracing import traceparent_of
 from arp.protocol.errors import ArpError, RemoteError, error_payload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
-from arp.protocol.messages import AgentMessage, RendererInfo
+from arp.protocol.messages import AgentMessage
 from arp.redact.redactor import Redactor
 from arp.session.branches import Survey
 from arp.session.effects import Effect
-from arp.session.input_log import files_named
 from arp.session.log import ReadOnly
-from arp.session.policy import Policy
 from arp.session.projection import At, project
-from arp.session.session import Head, Question, Session
-from arp.session.session_settings import Grant
-from arp.session.threads import THREAD
+from arp.session.session import Head, Session
+from arp.session.turn_states import Policy
 
-_CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref")
+_CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id")
 
 
 class Interrupted(RemoteError):
@@ -82,23 +77,19 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
             is good for nothing then. A `Survey` of all facts tells it.
     """
     for fact in facts:
-        payload = _payload(fact)
-        session.settings.follow(fact.type, fact.turn_id, payload, fact.sequence)
-        if fact.type == "thread.started":
-            session.threads.begin(fact.thread_id or THREAD)
-        is_shown = session.settings.shows(fact.turn_id)
-        if is_shown:
+        turn_id = fact.turn_id
+        session.follow(fact.type, turn_id, _payload(fact), _ids(fact), fact.sequence)
+        if fact.type == "turn.submitted" and (outside := traceparent_of(fact)) is not None:
+            session.input_log.traceparents[turn_id or ""] = outside
+        if session.settings.shows(turn_id):
             _show(session, fact)
-        _follow(session, fact)
-        if is_shown and fact.type in ("turn.completed", "turn.failed"):
-            session.settle()
         session.log.sequence = fact.sequence
 
 
 def end_plan(session: Session) -> None:
     """Record that a session has come to the end of the facts of which it is made."""
     session.settings.plan = None
-    session.tell_versions()
+    session.show_versions()
 
 
 def _show(session: Session, fact: Fact) -> None:
@@ -110,21 +101,8 @@ def _show(session: Session, fact: Fact) -> None:
         ):
             continue
         session.screen.apply(message, fact.sequence)
-    _ask(session.questions, fact)
-
-
-def _ask(questions: dict[tuple[str, str], Question], fact: Fact) -> None:
-    """Follow which questions are open."""
-    if fact.type == "action.required":
-        payload = _payload(fact)
-        component_id, surface = payload["component"]["id"], payload["surface"]
-        grant = Grant(payload["tool"], payload["askedBy"]) if "askedBy" in payload else None
-        asked = Question(fact.action_id or "", component_id, surface, fact.turn_id or "", grant)
-        questions[surface, component_id] = asked
-    elif fact.type == "action.resolved":
-        for place, question in list(questions.items()):
-            if question.action_id == fact.action_id:
-                del questions[place]
+    if fact.type in ("turn.completed", "turn.failed"):
+        session.evict()
 
 
 def seal(session: Session, reason: str) -> None:
@@ -140,8 +118,7 @@ def seal(session: Session, reason: str) -> None:
         for type_name, told in (("runtime.error", shown), ("turn.failed", {"status": "failed"})):
             for message in project(at, type_name, told, {"turn_id": turn_id}):
                 session.screen.apply(message, session.sequence)
-    session.running = None
-    session.queue.clear()
+    session.turns.set(None, [], is_paused=False, is_waiting=False)
     session.log.sealed = error
 
 
@@ -167,56 +144,6 @@ def recover(session: Session, fault: ArpError | None = None) -> list[Effect]:
     session.in_turn("runtime.warning", session.running, {"message": told})
     error = Interrupted("the server stopped while this turn ran; ask again to go on")
     return session.end_turn(session.running, "failed", error, reason="interrupted")
-
-
-def _follow(session: Session, fact: Fact) -> None:
-    payload, turn_id = _payload(fact), fact.turn_id or ""
-    match fact.type:
-        case "turn.submitted":
-            session.queue.append(turn_id)
-            _seen(session, payload.get("input"), turn_id)
-            _told_by(session, fact, payload, turn_id)
-        case "turn.started":
-            session.queue.remove(turn_id)
-            session.running = turn_id
-        case "turn.completed" | "turn.failed":
-            session.running = None if session.running == turn_id else session.running
-            session.input_log.renderers.pop(turn_id, None)
-            session.input_log.traceparents.pop(turn_id, None)
-            if turn_id in session.queue:
-                session.queue.remove(turn_id)
-        case "queue.changed":
-            session.queue = list(payload["queued"])
-            _seen(session, payload.get("input"), turn_id)
-        case "action.resolved":
-            _seen(session, payload.get("input"), turn_id)
-            if "grant" in payload:
-                session.settings.grants.add(msgspec.convert(payload["grant"], Grant))
-        case "output.spilled" if "file" in payload:  # what a tool wrote is no file of a user's
-            session.input_log.remember_files([payload["file"]["sha256"]])
-        case "tool.result" | "evidence.changed" if fact.output_ref is not None:
-            # The whole result of a tool, or a pack: its owner may fetch it.
-            session.input_log.remember_files([fact.output_ref])
-        case "artifact.changed" | "run.status":
-            if "inputId" in payload:
-                session.input_log.remember(payload["inputId"], fact.turn_id)
-        case _:
-            pass
-
-
-def _told_by(session: Session, fact: Fact, payload: JsonObject, turn_id: str) -> None:
-    if "renderer" in payload:
-        session.input_log.renderers[turn_id] = msgspec.convert(payload["renderer"], RendererInfo)
-    if (traceparent := traceparent_of(fact)) is not None:
-        session.input_log.traceparents[turn_id] = traceparent
-
-
-def _seen(session: Session, told: JsonObject | None, turn_id: str) -> None:
-    if told is None:
-        return
-    if told.get("id") is not None:
-        session.input_log.remember(told["id"], turn_id)
-    session.input_log.remember_files(files_named(told["data"]))
 
 
 def _payload(fact: Fact) -> JsonObject:

@@ -5,9 +5,10 @@ sequence, and the screen shows it. The driver *drains* what was recorded, makes 
 only then delivers it. What the driver must do besides (start an agent, cancel it, hand over an
 answer) comes back as effects.
 
-A turn: queued → running ⇄ waiting → completed | failed | cancelled. One turn runs at a time; the
-others wait in `queue` in the order in which they came. A question stays open until it is answered,
-or its turn ends by itself; a turn that ended by a crash leaves its questions open.
+What may happen to a turn now, `turn_states` says. Whatever a fact changes besides the screen, it
+changes in `follow`, both when it is recorded and when it is read from the log. A question stays
+open until it is answered, or its turn ends by itself; a turn that ended by a crash leaves its
+questions open.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from arp.protocol.errors import (
 )
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.limits import Limits
+from arp.protocol.messages import RendererInfo
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
@@ -38,7 +40,6 @@ from arp.session.branches import Branches
 from arp.session.effects import CancelTurn, Effect, StartTurn
 from arp.session.input_log import InputLog
 from arp.session.log import Log
-from arp.session.policy import Policy
 from arp.session.projection import At, commit_messages, stored
 from arp.session.recorded import (
     SAYING,
@@ -51,7 +52,8 @@ from arp.session.recorded import (
     Watcher,
 )
 from arp.session.session_settings import MAX_STATE_BYTES, Grant, Rules, SessionSettings
-from arp.session.threads import Threads
+from arp.session.threads import THREAD, Threads
+from arp.session.turn_states import TURN_EVENTS, Policy, TurnQueue
 from arp.session.window import Window
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.surface import Surface
@@ -92,6 +94,28 @@ class About(Struct, frozen=True):
     """Which wants a person asked."""
 
 
+TURN_FACTS = frozenset(name for events in TURN_EVENTS.values() for name in events)
+"""Facts by which a turn, or the queue, comes into another state."""
+
+INPUT_FACTS = frozenset(
+    ("turn.submitted", "queue.changed", "action.resolved", "artifact.changed", "run.status")
+)
+"""Facts that may hold an input, or the id of one."""
+
+FOLLOWED = frozenset(
+    (
+        *TURN_FACTS,
+        *INPUT_FACTS,
+        "session.updated",
+        "thread.started",
+        "output.spilled",
+        "tool.result",
+        "evidence.changed",
+    )
+)
+"""Facts that change more than the screen."""
+
+
 class Session:
     """The state machine of one session."""
 
@@ -102,11 +126,10 @@ class Session:
         "input_log",
         "log",
         "questions",
-        "queue",
-        "running",
         "screen",
         "settings",
         "threads",
+        "turns",
         "watchers",
     )
 
@@ -124,8 +147,7 @@ class Session:
         self.threads = Threads()
         redactor = redactor or known_shapes()
         self.log = Log(head.runtime_id, head.session_id, self.screen, redactor, self.threads)
-        self.running: str | None = None
-        self.queue: list[str] = []
+        self.turns = TurnQueue()
         self.questions: dict[tuple[str, str], Question] = {}
         """Open ones by surface and component id, in the order in which they were asked."""
         self.input_log = InputLog()
@@ -153,12 +175,19 @@ class Session:
         return self.log.cursor()
 
     @property
-    def active(self) -> bool:
-        """Whether a crash now would leave something to mend: a turn that runs or waits.
+    def running(self) -> str | None:
+        """The turn that runs."""
+        return self.turns.running
 
-        A line that waits for somebody to let it go on has nobody to wait for it.
-        """
-        return self.running is not None or (bool(self.queue) and not self.settings.paused)
+    @property
+    def queue(self) -> list[str]:
+        """The turns that are queued, in the order in which they will run."""
+        return self.turns.queue
+
+    @property
+    def active(self) -> bool:
+        """Whether a crash now would leave something to mend: a turn runs, or is about to."""
+        return self.turns.may("recover")
 
     @property
     def rules(self) -> Rules:
@@ -200,21 +229,86 @@ class Session:
     # -- recording -------------------------------------------------------------------------------
 
     def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
-        """Write a fact, and show it; see `Log.add`."""
-        emission = self.log.add(type_name, payload, ids)
-        self.settings.follow(type_name, None, emission.payload, emission.sequence)
-        if type_name == "thread.started":
-            self.threads.begin(ids["thread_id"])
-        return emission
+        """Write a fact, and show it; see `Log.add`. Of a turn, use `in_turn`."""
+        recorded = self.log.add(type_name, payload, ids)
+        if type_name in FOLLOWED:
+            self.follow(type_name, None, recorded.payload, ids, recorded.sequence)
+        return recorded
 
     def in_turn(
         self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json
     ) -> RecordedFact:
-        """Write a fact of a turn, and show it."""
+        """Write a fact of a turn, and show it.
+
+        Raises:
+            IllegalTransition: The turn cannot have it now; nothing is recorded.
+            ReadOnly: As `Log.add`.
+        """
+        if type_name in TURN_FACTS:
+            self.turns.check(type_name, turn_id)
         ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
-        emission = self.log.add(type_name, payload, ids)
-        self.settings.follow(type_name, turn_id, emission.payload, emission.sequence)
-        return emission
+        recorded = self.log.add(type_name, payload, ids)
+        if type_name in FOLLOWED:
+            self.follow(type_name, turn_id, recorded.payload, ids, recorded.sequence)
+        return recorded
+
+    def follow(
+        self,
+        type_name: str,
+        turn_id: str | None,
+        payload: JsonObject,
+        ids: Mapping[str, Json],
+        sequence: int,
+    ) -> None:
+        """Take over what a fact changes besides the screen: one just recorded, or of the log.
+
+        Args:
+            type_name: Of the fact; what is not among `FOLLOWED` changes nothing.
+            turn_id: Of the fact, if the fact is about its turn.
+            payload: Of the fact, as the ledger has it.
+            ids: Its other correlation ids, by field name.
+            sequence: Of the fact.
+
+        Raises:
+            Forked: It turns to another branch, and the others are not known.
+            IllegalTransition: Its turn cannot have it now.
+        """
+        seen = self.input_log
+        if type_name in TURN_FACTS:
+            self.turns.follow(type_name, turn_id, payload)
+        if type_name in INPUT_FACTS:
+            seen.remember_input(payload, turn_id)
+        match type_name:
+            case "turn.submitted" | "session.updated":
+                self.settings.follow(type_name, turn_id, payload, sequence)
+                if turn_id is not None and "renderer" in payload:
+                    seen.renderers[turn_id] = msgspec.convert(payload["renderer"], RendererInfo)
+            case "turn.completed" | "turn.failed" if turn_id is not None:
+                seen.forget_turn(turn_id)
+            case "action.required" | "action.resolved" if turn_id is not None:
+                self._follow_question(turn_id, payload, ids["action_id"])
+            case "thread.started":
+                self.threads.begin(ids.get("thread_id") or THREAD)
+            case "output.spilled" if "file" in payload:  # what a tool wrote is no file of a user's
+                seen.remember_files([payload["file"]["sha256"]])
+            case "tool.result" | "evidence.changed" if ids.get("output_ref") is not None:
+                # The whole result of a tool, or a pack: its owner may fetch it.
+                seen.remember_files([ids["output_ref"]])
+            case _:
+                pass
+
+    def _follow_question(self, turn_id: str, payload: JsonObject, action_id: str) -> None:
+        if "component" not in payload:  # it is resolved
+            for place, question in list(self.questions.items()):
+                if question.action_id == action_id:
+                    del self.questions[place]
+            if "grant" in payload:
+                self.settings.grants.add(msgspec.convert(payload["grant"], Grant))
+        elif self.settings.shows(turn_id):
+            component_id, surface = payload["component"]["id"], payload["surface"]
+            grant = Grant(payload["tool"], payload["askedBy"]) if "askedBy" in payload else None
+            asked = Question(action_id, component_id, surface, turn_id, grant)
+            self.questions[surface, component_id] = asked
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
         """Add text to a turn's output, or to its thinking; neighbouring text shares one fact."""
@@ -297,6 +391,8 @@ class Session:
             ids,
             commit_messages(at, surface, applied),
         )
+        if "inputId" in payload:
+            self.input_log.remember(payload["inputId"], turn_id)
         commit = AppliedCommit(at, surface, turn, target.tree, applied, "anew" in payload)
         for watcher in self.watchers:
             watcher.committed(commit)
@@ -328,55 +424,53 @@ class Session:
 
     def begin_next(self) -> list[Effect]:
         """Start the first queued turn, if none runs and the queue is not paused."""
-        if self.running is not None or not self.queue or self.settings.paused:
+        if not self.turns.may("start"):
             return []
-        turn_id = self.queue.pop(0)
-        self.running = turn_id
+        turn_id = self.queue[0]
         self.log.assembler.begin_turn(turn_id)
         has_waited = self.status_of(turn_id) == "queued"
         self.in_turn("turn.started", turn_id, {})
         if self.queue or has_waited:
-            self.tell_line()
+            self.record_queue()
         return [StartTurn(turn_id)]
 
     def leave(self) -> None:
         """Let no turn run any more: the session leaves the memory."""
-        self.running = None
+        self.turns.running = None
 
     def begin_recording(self) -> None:
         """Be busy for good, so that every input is refused: a recording is played."""
-        self.running = RECORDING
+        self.turns.running = RECORDING
         self.settings.rules = msgspec.structs.replace(self.rules, policy="reject")
 
-    def tell_line(self, paused: bool | None = None) -> None:
-        """Record the queue as it stands.
+    def record_queue(self, queue: list[str] | None = None, pause: bool = False) -> None:
+        """Record the queue, as it is or in another order.
 
         Args:
-            paused: Whether it waits from now on; `None`: as before.
+            queue: The order; `None`: as it is.
+            pause: It is paused from now on.
         """
-        paused = self.settings.paused if paused is None else paused
-        thread = self.threads.of(self.queue[0] if self.queue else self.running)
-        self.record("queue.changed", self._line(paused), thread_id=thread)
+        queue = self.queue if queue is None else queue
+        thread = self.threads.of(queue[0] if queue else self.running)
+        self.record("queue.changed", self._queue_payload(queue, pause), thread_id=thread)
 
-    def _line(self, paused: bool) -> JsonObject:
-        line: JsonObject = {"queued": list(self.queue)}
-        return {**line, "paused": True} if paused and self.queue else line
+    def _queue_payload(self, queue: list[str], pause: bool = False) -> JsonObject:
+        is_paused = bool(queue) and (pause or self.turns.is_paused)
+        return {"queued": list(queue), "paused": True} if is_paused else {"queued": list(queue)}
 
-    def go_on(self) -> list[Effect]:
-        """Let a line go on that waits since a turn failed."""
-        self.settings.paused = False
+    def resume_queue(self) -> list[Effect]:
+        """Start the first queued turn also if the queue is paused since a turn failed."""
+        self.turns.is_paused = False
         return self.begin_next()
 
     def promote(self, turn_id: str) -> None:
         """Put a queued turn first; another one is left where it is."""
         if turn_id in self.queue[1:]:
-            self.queue.remove(turn_id)
-            self.queue.insert(0, turn_id)
-            self.tell_line()
+            self.record_queue([turn_id, *(other for other in self.queue if other != turn_id)])
 
     def edit_queued(self, turn_id: str, told: JsonObject) -> RecordedFact:
         """Give a queued turn another input."""
-        changed: JsonObject = {**self._line(self.settings.paused), "input": told}
+        changed: JsonObject = {**self._queue_payload(self.queue), "input": told}
         return self.in_turn("queue.changed", turn_id, changed)
 
     def begin_thread(self, name: str, title: str | None = None) -> None:
@@ -390,7 +484,7 @@ class Session:
 
     # -- branches --------------------------------------------------------------------------------
 
-    def look_at(self, other: Session) -> None:
+    def switch_to(self, other: Session) -> None:
         """Go on with what another one shows and asks, while no turn runs.
 
         Args:
@@ -404,7 +498,7 @@ class Session:
         for watcher in self.watchers:
             watcher.show_on(self.screen)
 
-    def tell_versions(self) -> None:
+    def show_versions(self) -> None:
         """Show on the screen which versions of turns there are."""
         branches = self.settings.branches
         for turn in self.screen.turns.values() if branches is not None else ():
@@ -462,26 +556,21 @@ class Session:
         type_name = "turn.completed" if status == "completed" else "turn.failed"
         ids = {"status_reason": reason or status} if status != "completed" else {}
         ended: JsonObject = {"status": status, "usage": usage} if usage else {"status": status}
+        was_queued = turn_id in self.queue
         self.in_turn(type_name, turn_id, ended, status=status, **ids)
-        self.settle()
-        self.input_log.renderers.pop(turn_id, None)
-        if turn_id in self.queue:
-            self.queue.remove(turn_id)
-            self.tell_line()
-        if self.running == turn_id:
-            self.running = None
-        self.input_log.typed.pop(turn_id, None)
-        self.input_log.traceparents.pop(turn_id, None)
+        self.evict()
+        if was_queued:
+            self.record_queue()
         is_error = status == "failed" and reason != "interrupted"
-        if is_error and self.queue and self._can_be_let_on():
-            self.tell_line(paused=True)
+        if is_error and self.turns.may("pause") and self._can_be_resumed():
+            self.record_queue(pause=True)
         return self.begin_next() if goes_on else []
 
-    def _can_be_let_on(self) -> bool:
+    def _can_be_resumed(self) -> bool:
         """Return whether a renderer is there that shows a paused queue and can resume it."""
         return any(watcher.resumes_queue for watcher in self.watchers)
 
-    def settle(self) -> None:
+    def evict(self) -> None:
         """Let turns leave the memory that are over and no longer recent."""
         asking = [
             (question.turn_id, question.component_id if question.surface == "main" else "")
@@ -532,16 +621,13 @@ class Session:
         if before is not None:
             self._resolved(before, {"decision": "expired"})
         action_id = f"{turn_id}.{component.id}.{self.log.sequence + 1}"
-        grant = Grant(about.tool, about.rule) if about is not None else None
-        question = Question(action_id, component.id, surface, turn_id, grant)
-        self.questions[surface, component.id] = question
         payload = {"component": as_object(asked), "surface": surface}
         ids = {"action_id": action_id}
         if about is not None:
             payload |= {"tool": about.tool, "askedBy": about.rule}
             ids |= about.ids
         self.in_turn("action.required", turn_id, payload, **ids)
-        return question
+        return self.questions[surface, component.id]
 
     def answer_question(
         self, question: Question, answer: Json, told: JsonObject | None, grant: Grant | None = None
@@ -560,7 +646,6 @@ class Session:
         self.mark(question.component_id, question.surface, "answered", answer, question.turn_id)
         input_of = {"answer": answer, "input": told} if told is not None else {}
         if grant is not None:
-            self.settings.grants.add(grant)
             input_of["grant"] = {"tool": grant.tool, "rule": grant.rule}
         self._resolved(question, {"decision": "answered", **input_of})
 
@@ -576,7 +661,6 @@ class Session:
         self._resolved(question, {"decision": "cancelled"})
 
     def _resolved(self, question: Question, payload: JsonObject) -> None:
-        del self.questions[question.surface, question.component_id]
         payload["resumes"] = question.turn_id == self.running
         self.in_turn("action.resolved", question.turn_id, payload, action_id=question.action_id)
 

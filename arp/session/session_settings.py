@@ -9,14 +9,12 @@ from msgspec import Struct
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.session.branches import Branches, Forked, forks
-from arp.session.policy import Policy
+from arp.session.turn_states import Policy
 from arp.session.window import TITLE_CHARACTERS
 
 MAX_STATE_BYTES = 64 << 10
 """Of what an agent keeps for a session, as JSON: each change is one fact, and every restart reads
 it. What is larger is a file."""
-
-_FOLLOWED = frozenset(("queue.changed", "session.updated", "turn.started", "turn.submitted"))
 
 
 class Rules(Struct, frozen=True):
@@ -40,7 +38,7 @@ class Grant(Struct, frozen=True):
 class SessionSettings:
     """Follows the facts that say how a session stands besides its turns and surfaces."""
 
-    __slots__ = ("branches", "grants", "paused", "pinned", "plan", "rules", "state", "title")
+    __slots__ = ("branches", "grants", "pinned", "plan", "rules", "state", "title")
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -49,8 +47,6 @@ class SessionSettings:
         self.pinned = False
         self.state: JsonObject = {}
         """What the agent keeps, on the branch that shows; replaced, never changed."""
-        self.paused = False
-        """The queue is paused since a turn failed, until somebody resumes it."""
         self.grants: set[Grant] = set()
         self.branches: Branches | None = None
         """The turns of all branches; `None` while there is one."""
@@ -73,16 +69,11 @@ class SessionSettings:
         return turn_id is None or turn_id in self.plan
 
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject, place: int) -> None:
-        """Take a fact; most say nothing of it.
+        """Take over what a `turn.submitted` or `session.updated` changes.
 
         Raises:
             Forked: It turns to another branch, and the others are not known.
         """
-        if type_name not in _FOLLOWED:
-            return
-        if type_name in ("queue.changed", "turn.started"):
-            self.paused = bool(payload.get("paused", False))
-            return
         if type_name == "session.updated":
             if isinstance(title := payload.get("title"), str):
                 self.title = one_line(title)

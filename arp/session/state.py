@@ -130,7 +130,7 @@ def encode_state(session: Session) -> bytes:
         [(screen.numbers[turn.id], turn) for turn in screen.turns.values()],
         screen.errors,
         [(name, _tree_state(tree)) for name, tree in screen.surfaces.items()],
-        _settings_state(session.settings),
+        _settings_state(session),
         session.threads.kept,
     )
     return _encoder.encode(state)
@@ -158,26 +158,27 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
         raise UnreadableState(f"a session state of {found}, not of {wanted}")
     session = Session(head, rules.limits, rules.policy, redactor, rules.traced)
     session.log.sequence = state.sequence
-    session.running, session.queue = state.running, state.queue
     session.questions = {(one.surface, one.component_id): one for one in state.questions}
     _fill_seen(session.input_log, state)
     _fill_screen(session.screen, state)
     _fill_settings(session.settings, state.settings)
+    is_waiting = state.running is not None and session.status_of(state.running) == "waiting"
+    session.turns.set(state.running, state.queue, state.settings.paused, is_waiting)
     session.threads.fill(state.threads)
     return session
 
 
-def _settings_state(settings: SessionSettings) -> SettingsState:
+def _settings_state(session: Session) -> SettingsState:
+    settings, is_paused = session.settings, session.turns.is_paused
     grants = sorted(settings.grants, key=lambda grant: (grant.tool, grant.rule))
     branches = settings.branches.kept if settings.branches is not None else None
     return SettingsState(
-        settings.title, settings.pinned, grants, branches, settings.paused, settings.state
+        settings.title, settings.pinned, grants, branches, is_paused, settings.state
     )
 
 
 def _fill_settings(settings: SessionSettings, kept: SettingsState) -> None:
-    settings.title, settings.pinned = kept.title, kept.pinned
-    settings.paused, settings.state = kept.paused, kept.state
+    settings.title, settings.pinned, settings.state = kept.title, kept.pinned, kept.state
     settings.grants = set(kept.grants)
     if kept.branches is not None:
         settings.branches = Branches.of(kept.branches)

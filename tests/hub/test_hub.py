@@ -14,7 +14,7 @@ from arp.hub.hub import Hub
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import SessionNotFound
 from arp.protocol.messages import ErrorMessage, Input, InputAck
-from arp.session.policy import Policy
+from arp.session.turn_states import Policy
 from arp.store.errors import BlobNotFound
 from tests.hub.rig import BROKEN, HeldStore, Renderer, running, settled, started
 

@@ -129,7 +129,6 @@ def _submit(session: Session, turn_id: str, edits: str | None) -> None:
     """Records a turn that runs, as another version of a turn if it is one."""
     told = {"input": {"input_type": "text", "data": {"text": "x"}}}
     session.in_turn("turn.submitted", turn_id, {**told, "edits": edits} if edits else told)
-    session.running = turn_id
     session.in_turn("turn.started", turn_id, {})
 
 

@@ -125,7 +125,7 @@ def test_line_that_waits_can_be_put_in_order_changed_and_taken_out() -> None:
     }
     session.end_turn("t4", "cancelled")
     session.end_turn("t3", "cancelled")
-    assert session.settings.paused is False
+    assert session.turns.is_paused is False
     assert user(session, "five") == [StartTurn("t5")]
 
 
