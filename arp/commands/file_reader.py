@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import msgspec
 
@@ -16,9 +16,9 @@ from arp.ledger.fact import decode
 from arp.ledger.models.reading import text
 from arp.store.blobs import BlobStore
 from arp.store.errors import StoreDamaged, StoreError
-from arp.store.ledger_file import LedgerFile
 from arp.store.location import path_of
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
+from arp.store.sqlite import SqliteStore
 from arp.store.store import Page
 
 POLL_S = 0.2
@@ -36,20 +36,25 @@ class FileReader:
     """
 
     def __init__(self, location: str) -> None:
-        with _store_errors():
+        with _store_errors(), ExitStack() as opened:
             path = path_of(location)
             if path is None:
                 raise ReaderError("memory: is gone with its process; name a file or a server")
-            self._file = LedgerFile(path)
+            self._path = path
+            self._run = opened.enter_context(asyncio.Runner()).run
+            self._store = SqliteStore(path, read_only=True)
+            self._run(self._store.open())
+            self._opened = opened.pop_all()
 
     def close(self) -> None:
         """As `LedgerReader.close`."""
-        self._file.close()
+        with self._opened:
+            self._run(self._store.aclose())
 
     def sessions(self, limit: int) -> list[ListedSession]:
         """As `LedgerReader.sessions`."""
         with _store_errors():
-            metas = self._file.sessions(limit=limit)
+            metas = self._run(self._store.sessions(limit=limit))
         return [
             ListedSession(
                 meta.id,
@@ -73,17 +78,15 @@ class FileReader:
 
     def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
         """As `LedgerReader.follow`."""
-        choice, version = FactFilter.of(types), -1
+        choice = FactFilter.of(types)
         with _store_errors():
             self._meta(session_id)
             while True:
-                version, before = self._file.version(), version
-                if version == before:
-                    time.sleep(POLL_S)
-                    continue
                 for page in self._pages(session_id, after):
                     yield from (fact for _, fact in page if choice.matches(fact))
                     after = page[-1][0]
+                while not self._run(self._store.refresh()):
+                    time.sleep(POLL_S)
 
     def epoch(self, session_id: str) -> str:
         """Return the epoch of a session's log, which is in its first fact.
@@ -104,7 +107,7 @@ class FileReader:
 
     def output_reader(self, session_id: str) -> Callable[[str], bytes]:
         """Return a function that reads large outputs of a session, which lie beside the file."""
-        files = BlobStore(self._file.path.with_suffix(".blobs")).of(session_id)
+        files = BlobStore(self._path.with_suffix(".blobs")).of(session_id)
         return lambda ref: asyncio.run(files.read(ref))
 
     # -- the hashes of the chain -----------------------------------------------------------------
@@ -116,7 +119,7 @@ class FileReader:
             ReaderError: The file cannot be read.
         """
         with _store_errors():
-            return self._file.heads(session_id)
+            return self._run(self._store.heads(session_id))
 
     def checked_pages(self, session_id: str) -> Iterator[Page]:
         """Yield the facts of a session in pages, each compared with the hashes that are kept.
@@ -152,13 +155,13 @@ class FileReader:
         return KeptCheck(session_id, meta.epoch, self.heads(session_id))
 
     def _meta(self, session_id: str) -> SessionMeta:
-        meta = self._file.session(session_id)
+        meta = self._run(self._store.session(session_id))
         if meta is None:
-            raise ReaderError(f"no session {session_id!r} in {self._file.path}")
+            raise ReaderError(f"no session {session_id!r} in {self._path}")
         return meta
 
     def _pages(self, session_id: str, after: int) -> Iterator[Page]:
-        while page := self._file.read(session_id, after):
+        while page := self._run(self._store.read(session_id, after)):
             yield page
             after = page[-1][0]
 

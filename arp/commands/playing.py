@@ -20,7 +20,7 @@ from arp.evidence.pack import Pack
 from arp.ledger.fact import Fact, decode
 from arp.protocol.codec import encode_json
 from arp.session.recovery import messages_of
-from arp.store.default_ledger import ledger_to_read
+from arp.store.location import ledger_to_read
 
 
 def play(place: Path, session: str | None, speed: float, *, as_json: bool) -> int:

@@ -40,7 +40,7 @@ def ledger_location(_: click.Context, __: click.Parameter, value: str | None) ->
     """Return the location of a ledger that is named by its place or by a target; for click."""
     if value is None:
         return None
-    from arp.store.default_ledger import ledger_to_read
+    from arp.store.location import ledger_to_read
 
     return ledger_to_read(value)
 

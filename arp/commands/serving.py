@@ -29,8 +29,8 @@ from arp.server.application import Application
 from arp.server.ending import leave
 from arp.server.own_secrets import redact_logs
 from arp.server.pipes import serve_control, serve_pipes, take_stdout
-from arp.store.default_ledger import SHARED, default_ledger, ledger_of
 from arp.store.errors import StoreError, StoreLocked
+from arp.store.location import SHARED, default_ledger, ledger_of
 from arp.telemetry import settings as telemetry
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from arp.ledger.chain import Checked
 from arp.protocol.errors import UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.store.errors import StoreDamaged
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
 from arp.store.store import facts
 
 MOST_EVENTS = 1000

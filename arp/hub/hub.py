@@ -61,7 +61,7 @@ from arp.session.recovery import recover
 from arp.session.session import Session
 from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
 from arp.store.store import Store
 from arp.view.profile import DRAFT, profile_of, typed_answer
 

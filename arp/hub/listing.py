@@ -11,9 +11,8 @@ from arp.protocol.errors import InvalidMessage
 from arp.protocol.tree import Node
 from arp.session.recorded import Batch, RecordedFact, TextBatch
 from arp.session.session import Session
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import MAX_TURN_TEXT, Match, SessionMeta, TurnText, words_of
 from arp.store.store import Store
-from arp.store.turn_text import MAX_TURN_TEXT, Match, TurnText, words_of
 
 _ENDS = frozenset(("turn.completed", "turn.failed"))
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from arp.ledger.chain import Break, ChainBroken, Checked, KeptCheck
 from arp.store.errors import StoreDamaged, StoreError
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
 from arp.store.store import Store
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from arp.hub.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
 from arp.session.recorded import TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
 from arp.store.store import Append, Store
 
 logger = logging.getLogger(__name__)

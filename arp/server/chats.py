@@ -20,8 +20,7 @@ from arp.protocol.validate import explain
 from arp.server.answers import json_response
 from arp.server.state import Requester, StreamRoute, requester
 from arp.session.window import PastTurn
-from arp.store.session_meta import SessionMeta
-from arp.store.turn_text import Match
+from arp.store.session_list import Match, SessionMeta
 from arp.transport.event_stream import ReadyEvents, event, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send

@@ -23,11 +23,11 @@ All of it runs on the writer's thread; other threads may `get` from `tails`, and
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from zlib import crc32
 
 import msgspec
@@ -35,10 +35,9 @@ import msgspec
 from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
 from arp.store.schema import kept_runtime_id, open_ledger
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta, fold
 from arp.store.store import Append, one_line
 from arp.store.tails import Run, Tail, Tails
-from arp.store.turn_text import fold
 
 _MAX_KNOWN: Final = 10_000
 """Sessions whose last sequence is remembered; beyond that it is looked up again."""
@@ -95,21 +94,20 @@ SaidRow: TypeAlias = tuple[str, str, str, str]
 _heads_decoder = msgspec.json.Decoder(list[tuple[str, int, int]])
 
 
-class Model(NamedTuple):
-    """What was made of a session's facts, to be kept."""
-
-    session_id: str
-    name: str
-    sequence: int
-    """Of the last fact that it covers."""
-    data: bytes
-
-
 class Journal:
-    """The one writer of a ledger file. After any `sqlite3.Error`: `abandon`, later `reopen`."""
+    """The one writer of a ledger file. After any `sqlite3.Error`: `abandon`, later `reopen`.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: Of the ledger.
+        connect: Opens it. With `open_read_only` the journal is only read: `open`, `refresh`,
+            `abandon`.
+    """
+
+    def __init__(
+        self, path: Path, connect: Callable[[Path], sqlite3.Connection] = open_ledger
+    ) -> None:
         self.path = path
+        self._connect = connect
         self.tails = Tails()
         """What no segment has yet; other threads may `get` from it."""
         self.damaged: dict[str, int] = {}
@@ -122,6 +120,7 @@ class Journal:
         """Sessions → the hash of the last fact in their segments; `None` if it is not kept."""
         self._damaged_rows: list[int] = []
         self._next_row = 1
+        self._seen_version = 0
 
     def open(self) -> None:
         """Open the file and build the tails from what the journal holds.
@@ -147,6 +146,17 @@ class Journal:
                     "disk; stop, check the disk, and restore the ledger from a backup"
                 )
         self.tails = tails
+
+    def refresh(self) -> bool:
+        """Build the tails again if another process has written; return whether one has.
+
+        Raises:
+            sqlite3.Error, StoreUnavailable: The file cannot be read; the tails are as they were.
+        """
+        if self._version() == self._seen_version:
+            return False
+        self.tails = self._read_tails()
+        return True
 
     def abandon(self) -> None:
         """Let go of the connection. What it had not committed is gone; tails can still be read."""
@@ -233,19 +243,22 @@ class Journal:
         self.damaged.pop(session_id, None)
         return found
 
-    def save(self, model: Model) -> SequenceConflict | None:
-        """Keep a model, unless a newer one is kept; return why it is refused, or `None`.
+    def save(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
+        """Keep a model, unless a newer one is kept.
 
         Raises:
+            SequenceConflict: It covers more than the session has; nothing changed.
             sqlite3.Error: As `commit`.
         """
-        session_id, name, sequence, data = model
         last = self.last_of(session_id)
         if not 0 < sequence <= last:
-            return SequenceConflict(session_id, sequence, last)
+            raise SequenceConflict(session_id, sequence, last)
         self._db.execute(_UPSERT_MODEL, (session_id, name, sequence, crc32(data), data))
         self.unchecked_bytes += len(data)
-        return None
+
+    def _version(self) -> int:
+        """Return a number that changes when another process writes."""
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -356,19 +369,24 @@ class Journal:
                 self._damaged_rows.remove(row)
 
     def _load(self) -> Tails:
-        db = self._connection = open_ledger(self.path)
-        tails = Tails()
-        self.damaged, self._damaged_rows, self._last, self._next_row = {}, [], {}, 1
+        self._connection = self._connect(self.path)
         try:
-            for row, heads, facts, crc in db.execute(_JOURNAL):
-                self._next_row = row + 1
-                is_whole = crc32(facts, crc32(heads)) == crc
-                if not is_whole:
-                    self._damaged_rows.append(row)
-                self._load_row(tails, row, self._runs_of(row, heads, facts), is_whole)
+            return self._read_tails()
         except BaseException:
             self.abandon()
             raise
+
+    def _read_tails(self) -> Tails:
+        tails = Tails()
+        self.damaged, self._damaged_rows, self._last, self._next_row = {}, [], {}, 1
+        self._seen_version = self._version()
+        # The rows and what `last_of` looks up meanwhile are of one moment: one statement is open.
+        for row, heads, facts, crc in self._db.execute(_JOURNAL):
+            self._next_row = row + 1
+            is_whole = crc32(facts, crc32(heads)) == crc
+            if not is_whole:
+                self._damaged_rows.append(row)
+            self._load_row(tails, row, self._runs_of(row, heads, facts), is_whole)
         return tails
 
     def _load_row(self, tails: Tails, row: int, runs: list[Run], is_whole: bool) -> None:

@@ -7,9 +7,18 @@ from collections.abc import Sequence
 import msgspec
 
 from arp.store.errors import SequenceConflict, StoreClosed
-from arp.store.session_meta import SessionMeta, page_limit, split_cursor
+from arp.store.session_list import (
+    Match,
+    SearchPage,
+    SessionMeta,
+    TurnText,
+    excerpt,
+    fold,
+    missing_in,
+    page_limit,
+    split_cursor,
+)
 from arp.store.store import Append, Page, check_append, new_runtime_id, one_line, readable
-from arp.store.turn_text import Match, SearchPage, TurnText, excerpt, fold, missing_in
 
 
 class MemoryStore:
@@ -136,11 +145,6 @@ class MemoryStore:
         """As `Store.open_sessions`."""
         self._check_open()
         return sorted(meta.id for meta in self._metas.values() if meta.active)
-
-    async def chain(self, session_id: str, through: int) -> tuple[int, bytes | None]:
-        """As `Store.chain`: none is kept."""
-        self._check_open()
-        return 0, None
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
         """As `Store.heads`: none is kept."""

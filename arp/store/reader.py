@@ -1,4 +1,8 @@
-"""The reading side of a ledger file: its own connections on its own threads, beside the writer."""
+"""The reading side of a ledger file: its own connections on its own threads, beside the writer.
+
+Checkpoints (moving the write-ahead log into the file) run here too. SQLite would do one inside the
+commit that makes the log too long, and let that commit wait for it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple, TypeVar
@@ -16,10 +21,9 @@ from zlib import crc32
 import msgspec
 
 from arp.store.errors import StoreDamaged, StoreUnavailable, StoreUnreadable, sqlite_reason
-from arp.store.schema import open_reader
-from arp.store.session_meta import SessionMeta, page_limit, split_cursor
+from arp.store.schema import HEADS_SINCE, open_reader
+from arp.store.session_list import SessionMeta, excerpt, missing_in, page_limit, split_cursor
 from arp.store.store import PAGE_BYTES, Page
-from arp.store.turn_text import excerpt, missing_in
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +32,11 @@ T = TypeVar("T")
 Row = tuple[SessionMeta, int]
 """A session's row, and the last sequence that its segments hold."""
 
-_THREADS: Final = 2
-"""What is asked most is in memory; two let a long list and a resume go on side by side."""
+_THREADS: Final = 3
+"""What is asked most is in memory; a long list, a resume and a checkpoint run side by side."""
+
+_MAX_CHECKPOINT_PASSES: Final = 8
+"""The writer adds pages meanwhile; each pass is shorter than the one before, so few are enough."""
 
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """What asking again does not mend."""
@@ -44,10 +51,6 @@ _ROWS: Final = """
     SELECT meta, coalesce(
         (SELECT last FROM segment WHERE session = id ORDER BY first DESC LIMIT 1), 0)
     FROM session """
-
-_CHAIN: Final = """
-    SELECT last, head FROM segment WHERE session = ?1 AND last <= ?2 AND first <= ?2
-    ORDER BY first DESC LIMIT 1"""
 
 _HEADS_KEPT: Final = "SELECT last, head FROM segment WHERE session = ? ORDER BY first"
 
@@ -74,8 +77,12 @@ _meta_decoder = msgspec.json.Decoder(SessionMeta)
 class Reader:
     """Runs questions against the file on a few threads, each with a connection at hand."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, connect: Callable[[Path], sqlite3.Connection] = open_reader
+    ) -> None:
         self._path = path
+        self._connect = connect
+        self._is_checkpointing = False
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="arp-ledger-read")
         self._free: SimpleQueue[sqlite3.Connection | None] = SimpleQueue()
         for _ in range(_THREADS):
@@ -90,6 +97,12 @@ class Reader:
         """
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)
 
+    def checkpoint(self) -> None:
+        """Start a checkpoint, unless one is under way. Never waits; a failure is logged."""
+        if not self._is_checkpointing:
+            self._is_checkpointing = True
+            self._pool.submit(self._checkpoint)
+
     def close(self) -> None:
         """Wait for the questions under way and close the connections."""
         self._pool.shutdown(wait=True)
@@ -99,24 +112,46 @@ class Reader:
                 connection.close()
 
     def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        connection = self._free.get()
         try:
-            if connection is None:
-                connection = open_reader(self._path)
-            return question(connection)
+            with self._borrowed() as connection:
+                return question(connection)
         except sqlite3.Error as error:
             is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
             kind = StoreUnavailable if is_damaged else StoreUnreadable
-            raise self._told(kind, sqlite_reason(error)) from error
+            raise self._failure(kind, sqlite_reason(error)) from error
         except msgspec.DecodeError as error:
             reason = "a row is damaged; restore it from a backup"
-            raise self._told(StoreUnavailable, reason) from error
+            raise self._failure(StoreUnavailable, reason) from error
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[sqlite3.Connection]:
+        connection = self._free.get()
+        try:
+            if connection is None:
+                connection = self._connect(self._path)
+            yield connection
         finally:
             self._free.put(connection)
 
-    def _told(self, kind: type[StoreUnavailable], reason: str) -> StoreUnavailable:
+    def _checkpoint(self) -> None:
+        try:
+            with self._borrowed() as connection:
+                _move_log(connection)
+        except sqlite3.Error as error:
+            log.warning("ledger %s: checkpoint failed: %s", self._path, sqlite_reason(error))
+        finally:
+            self._is_checkpointing = False
+
+    def _failure(self, kind: type[StoreUnavailable], reason: str) -> StoreUnavailable:
         log.error("ledger %s cannot be read: %s", self._path, reason)
         return kind(f"the ledger cannot be read: {reason}")
+
+
+def _move_log(db: sqlite3.Connection) -> None:
+    for _ in range(_MAX_CHECKPOINT_PASSES):
+        _, pages, moved = db.execute("PRAGMA wal_checkpoint").fetchone()
+        if moved >= pages:
+            return
 
 
 def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> Page:
@@ -218,16 +253,10 @@ def active_sessions(db: sqlite3.Connection) -> list[str]:
     return [row[0] for row in db.execute("SELECT id FROM session WHERE active ORDER BY id")]
 
 
-def find_chain(db: sqlite3.Connection, session_id: str, through: int) -> tuple[int, bytes | None]:
-    """Return the newest hash that is kept at or before a sequence; `(0, None)` if none is."""
-    found = db.execute(_CHAIN, (session_id, through)).fetchone()
-    if found is None or found[1] is None:
-        return 0, None
-    return found[0], bytes.fromhex(found[1])
-
-
 def find_heads(db: sqlite3.Connection, session_id: str) -> list[tuple[int, bytes | None]]:
-    """Give the hash that is kept of the last fact of each segment; what is no hash is none."""
+    """Return the hash that is kept of the last fact of each segment; what is no hash is none."""
+    if db.execute("PRAGMA user_version").fetchone()[0] < HEADS_SINCE:
+        return []  # only of a file that is read and not written: writing brings it up to date
     return [(last, _digest(head)) for last, head in db.execute(_HEADS_KEPT, (session_id,))]
 
 

@@ -13,7 +13,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from arp.store.errors import StoreUnavailable, opening_reason
+from arp.store.errors import StoreUnavailable, opening_reason, sqlite_reason
 from arp.store.store import new_runtime_id
 
 VERSION: Final = 3
@@ -156,23 +156,44 @@ def kept_runtime_id(connection: sqlite3.Connection) -> str:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """Open a ledger for reading alone; it reads on while another connection writes."""
+    """Open a ledger that this process writes, for questions beside the writer."""
     connection = _connect(path)
     _configure(connection)
-    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA query_only = ON")  # a checkpoint is still possible
     return connection
 
 
-def open_checkpointer(path: Path) -> sqlite3.Connection:
-    """Open a ledger to move its write-ahead log into the file."""
-    connection = _connect(path)
-    _configure(connection)
+def open_read_only(path: Path) -> sqlite3.Connection:
+    """Open a ledger that another process may be writing. Nothing is written and nothing repaired.
+
+    Raises:
+        StoreUnavailable: There is no such file, it is no ledger, or of a newer version.
+    """
+    if not path.is_file():
+        raise StoreUnavailable(f"there is no ledger {path}; name its file")
+    try:
+        connection = _connect(f"{path.resolve().as_uri()}?mode=ro")
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"ledger {path}: {sqlite_reason(error)}") from error
+    try:
+        if is_new(connection, path):
+            raise StoreUnavailable(f"{path} is empty; no ledger was written there")
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreUnavailable(f"ledger {path}: {sqlite_reason(error)}") from error
+    except StoreUnavailable:
+        connection.close()
+        raise
     return connection
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(place: Path | str) -> sqlite3.Connection:
     return sqlite3.connect(
-        path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        place,
+        timeout=_BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=isinstance(place, str),
     )
 
 

@@ -6,12 +6,12 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from arp.store.checkpoint import Checkpointer
 from arp.store.directory import make_private_directory
 from arp.store.errors import (
     StoreClosed,
@@ -21,14 +21,13 @@ from arp.store.errors import (
     os_reason,
     sqlite_reason,
 )
-from arp.store.journal import Journal, Model
+from arp.store.journal import Journal
 from arp.store.lock import FileLock
 from arp.store.reader import (
     Reader,
     Row,
     Wanted,
     active_sessions,
-    find_chain,
     find_heads,
     find_model,
     find_session,
@@ -36,44 +35,73 @@ from arp.store.reader import (
     read_segments,
     search_sessions,
 )
-from arp.store.session_meta import SessionMeta
+from arp.store.schema import open_ledger, open_read_only
+from arp.store.session_list import Match, SearchPage, SessionMeta
 from arp.store.store import Append, Page, check_append, readable
-from arp.store.turn_text import Match, SearchPage
 from arp.store.writer import Writer
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class SqliteStore:
     """A `Store` in one file: neither a kill nor a power loss takes what was acknowledged.
 
+    Opened read-only it takes no lock and writes nothing, so another process may be writing the
+    file: facts and sequences are those of `open` or of the last `refresh`. A damaged file is read
+    as far as it is whole. What would write raises `StoreClosed`.
+
+    Args:
+        path: Of the file.
+        read_only: Only read it.
+
     Source: ledger.md 3.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self.path = Path(path)
+        self._read_only = read_only
         self._lock = FileLock(self.path)
-        self._journal = Journal(self.path)
+        self._journal = Journal(self.path, open_read_only if read_only else open_ledger)
         self._runtime_id = ""
         self._writer: Writer | None = None
         self._reader: Reader | None = None
-        self._checkpointer: Checkpointer | None = None
 
     async def open(self) -> None:
-        """As `Store.open`. Makes the file and its directory, for this user alone."""
+        """As `Store.open`. Makes the file and its directory, for this user alone.
+
+        A file to be read only must be there.
+        """
+        if self._read_only:
+            await asyncio.to_thread(self._explained, self._journal.open)
+            self._reader = Reader(self.path, open_read_only)
+            return
         await asyncio.to_thread(self._open_file)
-        self._reader = Reader(self.path)
-        self._checkpointer = Checkpointer(self.path)
-        self._writer = Writer(self._journal, self._checkpointer)
+        reader = self._reader = Reader(self.path)
+        self._writer = Writer(self._journal, reader.checkpoint)
         log.info("ledger %s opened", self.path)
 
     async def aclose(self) -> None:
         """As `Store.aclose`. The file is left sorted and without a write-ahead log."""
+        reader, self._reader = self._reader, None
         writer, self._writer = self._writer, None
         if writer is not None:
             await writer.aclose()
-            await asyncio.to_thread(self._close_file)
+        if reader is not None:
+            await asyncio.to_thread(self._close_file, reader)
+        if writer is not None:
             log.info("ledger %s closed", self.path)
+
+    async def refresh(self) -> bool:
+        """See what another process has written since; return whether there may be something.
+
+        Only for a store that is opened read-only.
+
+        Raises:
+            StoreUnavailable: The file cannot be read.
+        """
+        return await asyncio.to_thread(self._explained, self._journal.refresh)
 
     async def runtime_id(self) -> str:
         """As `Store.runtime_id`: it is kept in the file."""
@@ -156,19 +184,15 @@ class SqliteStore:
         """As `Store.open_sessions`."""
         return await self._open_reader.ask(active_sessions)
 
-    async def chain(self, session_id: str, through: int) -> tuple[int, bytes | None]:
-        """As `Store.chain`: one is kept of the last fact of each segment."""
-        return await self._open_reader.ask(lambda db: find_chain(db, session_id, through))
-
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """As `Store.heads`: one for each segment."""
+        """As `Store.heads`: one is kept of the last fact of each segment."""
         return await self._open_reader.ask(lambda db: find_heads(db, session_id))
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
         """As `Store.save_model`."""
         if self._writer is None:
             raise StoreClosed
-        await self._writer.save(Model(session_id, name, sequence, data))
+        await self._writer.save(session_id, name, sequence, data)
 
     async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
         """As `Store.load_model`."""
@@ -176,7 +200,7 @@ class SqliteStore:
 
     @property
     def _open_reader(self) -> Reader:
-        if self._writer is None or self._reader is None:
+        if self._reader is None:
             raise StoreClosed
         return self._reader
 
@@ -204,11 +228,20 @@ class SqliteStore:
                 raise StoreUnavailable(f"ledger {self.path}: {reason}") from error
             raise
 
-    def _close_file(self) -> None:
+    def _explained(self, action: Callable[[], T]) -> T:
+        """Return what `action` returns, with its errors as `StoreUnavailable`."""
         try:
-            for part in (self._checkpointer, self._reader):
-                if part is not None:
-                    part.close()
+            return action()
+        except sqlite3.Error as error:
+            reason = sqlite_reason(error)
+            raise StoreUnavailable(f"ledger {self.path}: {reason}") from error
+
+    def _close_file(self, reader: Reader) -> None:
+        reader.close()
+        if self._read_only:
+            self._journal.abandon()
+            return
+        try:
             self._journal.close()
         except sqlite3.Error as error:
             log.warning("ledger %s: not sorted at the end: %s", self.path, sqlite_reason(error))

@@ -10,8 +10,7 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from arp.store.errors import FactUnreadable
-from arp.store.session_meta import SessionMeta
-from arp.store.turn_text import SearchPage, TurnText
+from arp.store.session_list import SearchPage, SessionMeta, TurnText
 
 Page: TypeAlias = list[tuple[int, bytes]]
 """Facts of one session in order, without holes: sequence and encoded fact."""
@@ -121,7 +120,7 @@ class Store(Protocol):
         One call looks through a bounded number of sessions, newest update first.
 
         Args:
-            words: As `turn_text.words_of` gives them.
+            words: As `session_list.words_of` returns them.
             owner: As in `sessions`; the rest too.
             workflow: As in `sessions`.
             pinned: As in `sessions`.
@@ -142,18 +141,10 @@ class Store(Protocol):
     async def open_sessions(self) -> list[str]:
         """Return the ids of the sessions whose row says `active`, in order of id."""
 
-    async def chain(self, session_id: str, through: int) -> tuple[int, bytes | None]:
-        """Return the newest hash that is kept of the session's chain, at or before `through`.
-
-        From there the hashes of the facts behind are made with `arp.ledger.chain.links`.
-
-        Returns:
-            The sequence of a fact and its hash; `(0, None)` if none is kept: then the chain begins
-            with `genesis`.
-        """
-
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """Give every hash that is kept of the session's chain: sequences, and hashes of the facts.
+        """Return every hash that is kept of the session's chain: sequences, and hashes of facts.
+
+        The hashes of other facts are made from the one before with `arp.ledger.chain.links`.
 
         Returns:
             In order. `None` stands for a hash that should be kept and is not.

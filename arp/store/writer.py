@@ -23,9 +23,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from arp.store.checkpoint import Checkpointer
 from arp.store.errors import (
     SequenceConflict,
     StoreClosed,
@@ -33,7 +32,7 @@ from arp.store.errors import (
     StoreUnwritable,
     sqlite_reason,
 )
-from arp.store.journal import Journal, Model
+from arp.store.journal import Journal
 from arp.store.store import Append
 
 log = logging.getLogger(__name__)
@@ -59,41 +58,16 @@ RETRY_S: Final = 1.0
 
 T = TypeVar("T")
 
-Outcome: TypeAlias = Exception | bool | None
-"""Why a call was refused, or what it gives."""
+Outcome: TypeAlias = object
+"""What a call gives, or the exception that says why it was refused."""
 
 
-class AppendCall:
-    """One `append` that waits."""
+class StoreCall(NamedTuple):
+    """One call that waits: facts to append, or something else to do with the journal."""
 
-    __slots__ = ("batch", "future")
-
-    def __init__(self, batch: Sequence[Append], future: asyncio.Future[None]) -> None:
-        self.batch = batch
-        self.future = future
-
-
-class DeleteCall:
-    """One `delete` that waits."""
-
-    __slots__ = ("future", "session_id")
-
-    def __init__(self, session_id: str, future: asyncio.Future[bool]) -> None:
-        self.session_id = session_id
-        self.future = future
-
-
-class SaveCall:
-    """One `save_model` that waits."""
-
-    __slots__ = ("future", "model")
-
-    def __init__(self, model: Model, future: asyncio.Future[None]) -> None:
-        self.model = model
-        self.future = future
-
-
-Call: TypeAlias = AppendCall | DeleteCall | SaveCall
+    future: asyncio.Future[Any]
+    batch: Sequence[Append] = ()
+    action: Callable[[], object] | None = None
 
 
 class Pace:
@@ -120,19 +94,25 @@ class Pace:
 
 
 class Writer:
-    """Serves calls in the order in which they came; appends that wait share one transaction."""
+    """Serves calls in the order in which they came; appends that wait share one transaction.
+
+    Args:
+        journal: Is used by the writer's thread alone from now on.
+        checkpoint: Is called from that thread when `CHECKPOINT_BYTES` were written; never waits.
+        clock: In seconds.
+    """
 
     def __init__(
         self,
         journal: Journal,
-        checkpointer: Checkpointer,
+        checkpoint: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
-        self._checkpointer = checkpointer
+        self._checkpoint = checkpoint
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._calls: SimpleQueue[Call | None] = SimpleQueue()
+        self._calls: SimpleQueue[StoreCall | None] = SimpleQueue()
         self._refused: str | None = None
         self._retry_at = 0.0
         self._is_closing = False
@@ -140,22 +120,18 @@ class Writer:
         self._thread.start()
 
     def append(self, batch: Sequence[Append]) -> asyncio.Future[None]:
-        """Take facts; the future is done when they are durable, or says why they are not."""
-        future = self._loop.create_future()
-        self._put(AppendCall(batch, future))
+        """Append facts; the future is done when they are durable, or says why they are not."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._put(StoreCall(future, batch))
         return future
 
     def delete(self, session_id: str) -> asyncio.Future[bool]:
-        """Take a deletion; the future tells whether there was anything."""
-        future = self._loop.create_future()
-        self._put(DeleteCall(session_id, future))
-        return future
+        """Delete a session; the future has whether there was anything."""
+        return self._do(partial(self._journal.delete, session_id))
 
-    def save(self, model: Model) -> asyncio.Future[None]:
-        """Take a model; the future is done when it is kept, or return why it is not."""
-        future = self._loop.create_future()
-        self._put(SaveCall(model, future))
-        return future
+    def save(self, session_id: str, name: str, sequence: int, data: bytes) -> asyncio.Future[None]:
+        """Keep a model; the future is done when it is kept, or says why it is not."""
+        return self._do(partial(self._journal.save, session_id, name, sequence, data))
 
     async def aclose(self) -> None:
         """Serve what waits, then end the thread. The journal is left open."""
@@ -164,7 +140,12 @@ class Writer:
             self._calls.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    def _put(self, call: Call) -> None:
+    def _do(self, action: Callable[[], T]) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._put(StoreCall(future, action=action))
+        return future
+
+    def _put(self, call: StoreCall) -> None:
         if self._is_closing:
             raise StoreClosed
         self._calls.put(call)
@@ -182,7 +163,7 @@ class Writer:
             is_open = self._take_waiting(calls)
             self._serve(calls)
 
-    def _take_waiting(self, calls: list[Call]) -> bool:
+    def _take_waiting(self, calls: list[StoreCall]) -> bool:
         """Add what waits to `calls`; false when the end has come."""
         while len(calls) < _MAX_GROUP:
             try:
@@ -194,35 +175,28 @@ class Writer:
             calls.append(call)
         return True
 
-    def _serve(self, calls: list[Call]) -> None:
-        appends = [call for call in calls if isinstance(call, AppendCall)]
-        outcomes: list[tuple[Call, Outcome]] = []
+    def _serve(self, calls: list[StoreCall]) -> None:
+        appends = [call for call in calls if call.action is None]
+        outcomes: list[tuple[StoreCall, Outcome]] = []
         if appends:
-            batches = [call.batch for call in appends]
-            results = self._attempt(partial(self._journal.commit, batches))
-            outcomes += zip(appends, results or map(self._refusal, appends), strict=True)
+            results = self._attempt(lambda: self._journal.commit([one.batch for one in appends]))
+            if isinstance(results, StoreUnwritable):
+                results = [self._refusal() for _ in appends]
+            outcomes += zip(appends, results, strict=True)
         for call in calls:
-            if isinstance(call, DeleteCall):
-                found = self._attempt(partial(self._journal.delete, call.session_id))
-                outcomes.append((call, self._refusal(call) if found is None else found))
-            elif isinstance(call, SaveCall):
-                outcomes.append((call, self._save(call)))
-        self._tell(outcomes)
+            if call.action is not None:
+                outcomes.append((call, self._attempt(partial(_outcome, call.action))))
+        self._report(outcomes)
         if self._journal.unchecked_bytes >= CHECKPOINT_BYTES:
             self._journal.unchecked_bytes = 0
-            self._checkpointer.wake()
+            self._checkpoint()
 
-    def _save(self, call: SaveCall) -> Outcome:
-        refused: list[SequenceConflict | None] | None
-        refused = self._attempt(lambda: [self._journal.save(call.model)])
-        return self._refusal(call) if refused is None else refused[0]
-
-    def _attempt(self, action: Callable[[], T]) -> T | None:
-        """Return what `action` gives; `None` if the disk refuses, and `_refused` says why."""
+    def _attempt(self, action: Callable[[], T]) -> T | StoreUnwritable:
+        """Return what `action` returns, or why the disk refuses it."""
         try:
             if self._refused is not None:
                 if self._clock() < self._retry_at:
-                    return None
+                    return self._refusal()
                 self._journal.reopen()
                 self._refused = None
                 log.info("ledger %s can be written again", self._journal.path)
@@ -231,10 +205,10 @@ class Writer:
             self._refuse(sqlite_reason(error))
         except StoreError as error:
             self._refuse(str(error))
-        except Exception as error:  # whoever waits must be told, whatever it was
+        except Exception as error:  # whoever waits must get an answer, whatever it was
             log.exception("ledger %s: fault in the writer", self._journal.path)
             self._refuse(f"fault in the writer ({type(error).__name__})")
-        return None
+        return self._refusal()
 
     def _refuse(self, reason: str) -> None:
         if self._refused is None:
@@ -243,23 +217,28 @@ class Writer:
         self._retry_at = self._clock() + RETRY_S
         self._journal.abandon()
 
-    def _refusal(self, _: Call) -> StoreUnwritable:
+    def _refusal(self) -> StoreUnwritable:
         return StoreUnwritable(str(self._journal.path), self._refused or "")
 
-    def _tell(self, outcomes: list[tuple[Call, Outcome]]) -> None:
+    def _report(self, outcomes: list[tuple[StoreCall, Outcome]]) -> None:
         try:
-            self._loop.call_soon_threadsafe(_settle, outcomes)
+            self._loop.call_soon_threadsafe(_answer, outcomes)
         except RuntimeError:
-            log.debug("ledger %s: nobody waits any more, the loop is closed", self._journal.path)
+            log.debug("ledger %s: the loop is closed, nobody waits", self._journal.path)
 
 
-def _settle(outcomes: list[tuple[Call, Outcome]]) -> None:
+def _outcome(action: Callable[[], object]) -> Outcome:
+    try:
+        return action()
+    except SequenceConflict as error:
+        return error
+
+
+def _answer(outcomes: list[tuple[StoreCall, Outcome]]) -> None:
     for call, outcome in outcomes:
         if call.future.done():
             continue  # whoever waited was cancelled
         if isinstance(outcome, Exception):
             call.future.set_exception(outcome)
-        elif isinstance(call, DeleteCall):
-            call.future.set_result(bool(outcome))
         else:
-            call.future.set_result(None)
+            call.future.set_result(outcome)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.json_value import JsonObject
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Append
 

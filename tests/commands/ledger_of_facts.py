@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Append
 

@@ -9,7 +9,7 @@ from arp.hub.hub import Hub
 from arp.hub.listing import Asked
 from arp.hub.turn import Turn
 from arp.protocol.errors import InvalidMessage, SessionNotFound
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
 from tests.hub.rig import HeldStore, Renderer, running, settled
 
 ADA = Principal("ada")

@@ -12,7 +12,7 @@ import pytest
 import arp.hub.verification as verification_module
 from arp.hub.verification import Verifier
 from arp.store.errors import StoreUnreadable
-from arp.store.session_meta import SessionMeta
+from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Append
 from tests.store import tampering

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from arp.store.ledger_file import LedgerFile
+from arp.store.sqlite import SqliteStore
 from tests.server.processes import start
 from tests.server.rpc import rpc
 
@@ -28,9 +28,11 @@ async def busy(turn: Turn) -> None:
 """
 
 
-def facts(ledger: Path, type_name: str) -> list[dict[str, Any]]:
-    with LedgerFile(ledger) as file:
-        log = [json.loads(fact) for _, fact in file.read("s", 0, 10_000)]
+async def facts(ledger: Path, type_name: str) -> list[dict[str, Any]]:
+    store = SqliteStore(ledger, read_only=True)
+    await store.open()
+    log = [json.loads(fact) for _, fact in await store.read("s", 0, 10_000)]
+    await store.aclose()
     return [fact for fact in log if fact["type"] == type_name]
 
 
@@ -45,15 +47,15 @@ async def test_a_damaged_state_and_a_turn_that_a_kill_ended_are_told_once(tmp_pa
             await caller.follow("s")
             await caller.until("action.required", turnId="one")
         await server.kill()
-        assert facts(ledger, "runtime.warning") == []
+        assert await facts(ledger, "runtime.warning") == []
         server = await start(agent, ledger)
         async with rpc(server.port) as caller:
             await caller.call("agentSession/read", sessionId="s")
         assert await server.stop(15) == 0
-        (warning,) = facts(ledger, "runtime.warning")
+        (warning,) = await facts(ledger, "runtime.warning")
         assert warning["turnId"] == "one"
         assert "the server stopped while this turn ran" in warning["payload"]["message"]
-        assert facts(ledger, "snapshot.repaired") == []
+        assert await facts(ledger, "snapshot.repaired") == []
         with closing(sqlite3.connect(ledger)) as db, db:
             changed = db.execute("UPDATE model SET data = X'7B7D' WHERE name = 'live'").rowcount
         assert changed == 1
@@ -63,9 +65,9 @@ async def test_a_damaged_state_and_a_turn_that_a_kill_ended_are_told_once(tmp_pa
                 resumed = await caller.call("agentSession/thread/resume", sessionId="s")
                 assert [turn["status"] for turn in resumed["thread"]["turns"]] == ["failed"]
             assert await server.stop(15) == 0
-        (repaired,) = facts(ledger, "snapshot.repaired")
+        (repaired,) = await facts(ledger, "snapshot.repaired")
         assert repaired["payload"]["readModel"] == "live"
         assert repaired["payload"]["throughSequence"] == repaired["sequence"] - 1
-        assert len(facts(ledger, "runtime.warning")) == 1
+        assert len(await facts(ledger, "runtime.warning")) == 1
     finally:
         await server.aclose()

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from arp.store.ledger_file import LedgerFile
+from arp.store.sqlite import SqliteStore
 from tests.server.processes import start
 
 AGENT = Path(__file__).with_name("scripted.py")
@@ -26,8 +26,11 @@ async def runtimes(ledger: Path, session_id: str, *options: str) -> set[str]:
         assert await server.stop(15) == 0
     finally:
         await server.aclose()
-    with LedgerFile(ledger) as file:
-        return {json.loads(fact)["runtimeId"] for _, fact in file.read(session_id)}
+    store = SqliteStore(ledger, read_only=True)
+    await store.open()
+    named = {json.loads(fact)["runtimeId"] for _, fact in await store.read(session_id)}
+    await store.aclose()
+    return named
 
 
 @pytest.mark.timeout(90)

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from arp import connect
-from arp.store.default_ledger import SHARED
+from arp.store.location import SHARED
 from tests.commands.ledgers import written
 from tests.server.processes import START_S
 

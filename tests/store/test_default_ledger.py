@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arp.store.default_ledger import MAX_NAME, SHARED, default_ledger, ledger_of, ledger_to_read
+from arp.store.location import MAX_NAME, SHARED, default_ledger, ledger_of, ledger_to_read
 from tests.commands.ledgers import ledger
 
 OWN = Path(".arp/app.db")

@@ -71,7 +71,7 @@ async def test_a_closed_store_keeps_and_gives_nothing(
     with pytest.raises(StoreClosed):
         await store.load_model("s1", "thread")
     with pytest.raises(StoreClosed):
-        await store.chain("s1", 1)
+        await store.heads("s1")
 
 
 async def test_a_saved_model_outlives_a_crash(sqlite: SqliteStore, tmp_path: Path) -> None:
@@ -133,11 +133,8 @@ async def test_a_head_is_kept_for_each_segment(tmp_path: Path) -> None:
     assert kept == [(1, 4, hashes[3].hex()), (5, 9, hashes[8].hex())]
     store = SqliteStore(path)
     await store.open()
-    assert await store.chain("s1", 3) == (0, None)
-    assert await store.chain("s1", 4) == (4, hashes[3])
-    assert await store.chain("s1", 8) == (4, hashes[3])
-    assert await store.chain("s1", 100) == (9, hashes[8])
-    assert await store.chain("s2", 100) == (0, None)
+    assert await store.heads("s1") == [(4, hashes[3]), (9, hashes[8])]
+    assert await store.heads("s2") == []
     await store.aclose()
 
 
@@ -147,7 +144,7 @@ async def test_a_session_that_begins_again_has_a_chain_of_its_own(sqlite: Sqlite
     await sqlite.append([Append("s1", 0, facts(1, 3), meta("s1", epoch="new"))])
     await put(sqlite, 1, 1, "s2")
     await sqlite.delete("s2")  # sorts what is in the journal
-    assert await sqlite.chain("s1", 3) == (3, head(genesis("s1", "new"), facts(1, 3)))
+    assert await sqlite.heads("s1") == [(3, head(genesis("s1", "new"), facts(1, 3)))]
 
 
 async def test_a_changed_fact_does_not_fit_the_head_even_where_its_checksum_does(
@@ -166,7 +163,7 @@ async def test_a_changed_fact_does_not_fit_the_head_even_where_its_checksum_does
     await store.open()
     read = [fact for _, fact in await store.read("s1")]
     assert read[2] == b'{"sessionId":"s1","sequence":4}'
-    assert (await store.chain("s1", 5))[1] != head(genesis("s1", "e1"), read)
+    assert await store.heads("s1") != [(5, head(genesis("s1", "e1"), read))]
     await store.aclose()
 
 
@@ -189,7 +186,7 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     await store.open()
     assert await store.runtime_id() == named
     assert [fact for _, fact in await store.read("s1")] == facts(1, 6)
-    assert await store.chain("s1", 6) == (0, None)
-    assert await store.chain("s2", 2) == (2, head(genesis("s2", "e1"), facts(1, 2, "s2")))
+    assert await store.heads("s1") == [(4, None), (6, None)]
+    assert await store.heads("s2") == [(2, head(genesis("s2", "e1"), facts(1, 2, "s2")))]
     assert await store.load_model("s1", "thread") == (6, b"six")
     await store.aclose()

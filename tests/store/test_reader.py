@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import threading
 from contextlib import closing
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from arp.store import writer
 from arp.store.errors import StoreUnavailable
 from arp.store.reader import Reader, Wanted, find_session, list_sessions
 from arp.store.schema import open_ledger
@@ -82,3 +84,45 @@ async def test_who_asks_is_told_whether_to_ask_again(
         await reader.ask(refuse)
     reader.close()
     assert refused.value.retryable is retryable
+
+
+# -- checkpoints ---------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_moves_everything(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    with closing(open_ledger(path)):
+        size = path.stat().st_size
+        reader = Reader(path)
+        reader.checkpoint()
+        reader.checkpoint()
+        reader.close()
+        assert path.stat().st_size > size
+
+
+def test_a_checkpoint_that_fails_is_only_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next commit finds out by itself."""
+    (tmp_path / "directory").mkdir()
+    reader = Reader(tmp_path / "directory")
+    with caplog.at_level(logging.WARNING):
+        reader.checkpoint()
+        reader.close()
+    assert "checkpoint failed: the file cannot be opened" in caplog.text
+
+
+async def test_the_log_does_not_grow_for_ever(
+    sqlite: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "CHECKPOINT_BYTES", 100_000)
+    log = sqlite.path.with_name(sqlite.path.name + "-wal")
+    assert sqlite._reader is not None
+    large = [b'{"x":"%s"}' % (b"x" * 1000)] * 20
+    for count in range(200):
+        await sqlite.append([Append("s1", count * 20, large)])
+        await asyncio.to_thread(sqlite._reader._pool.submit(int).result)
+    assert log.stat().st_size < 4_000_000, "8 MB were written"
+    assert len(await sqlite.read("s1", limit=5000)) == 4000
+    with closing(sqlite3.connect(sqlite.path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arp.store.errors import StoreUnavailable
-from arp.store.schema import open_checkpointer, open_ledger, open_reader
+from arp.store.schema import open_ledger, open_reader
 
 
 def test_a_new_file_gets_the_tables_and_says_what_it_is(tmp_path: Path) -> None:
@@ -88,11 +88,3 @@ def test_pages_of_sessions_are_found_by_index(tmp_path: Path) -> None:
     assert [row[3] for row in plan] == [
         "SEARCH session USING INDEX session_by_owner (owner=? AND (updated_at,id)<(?,?))"
     ]
-
-
-def test_a_checkpointer_moves_the_log_into_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "l.db"
-    with closing(open_ledger(path)), closing(open_checkpointer(path)) as db:
-        busy, pages, moved = db.execute("PRAGMA wal_checkpoint").fetchone()
-        assert busy == 0
-        assert moved == pages > 0

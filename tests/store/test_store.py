@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arp.store.errors import FactUnreadable, SequenceConflict, StoreClosed
-from arp.store.session_meta import SessionMeta, page_limit, split_cursor
+from arp.store.session_list import SessionMeta, page_limit, split_cursor
 from arp.store.sqlite import SqliteStore
 from arp.store.store import PAGE_BYTES, Append, Store, check_append, pages
 from arp.store.store import facts as facts_of

@@ -12,7 +12,6 @@ from typing import cast
 import pytest
 
 from arp.store import writer as writer_module
-from arp.store.checkpoint import Checkpointer
 from arp.store.errors import SequenceConflict, StoreClosed, StoreUnavailable, StoreUnwritable
 from arp.store.journal import Journal
 from arp.store.store import Append
@@ -58,26 +57,21 @@ class FakeJournal:
             raise self.reopen_fault
 
 
-class FakeCheckpointer:
-    def __init__(self) -> None:
-        self.woken = 0
-
-    def wake(self) -> None:
-        self.woken += 1
-
-
 class Bench:
     """A writer on fakes, and a clock that stands still."""
 
     def __init__(self) -> None:
         self.journal = FakeJournal()
-        self.checkpointer = FakeCheckpointer()
+        self.checkpoints = 0
         self.now = 0.0
         self.writer = Writer(
             cast(Journal, self.journal),
-            cast(Checkpointer, self.checkpointer),
+            self.checkpoint,
             clock=lambda: self.now,
         )
+
+    def checkpoint(self) -> None:
+        self.checkpoints += 1
 
 
 BATCH = (Append("s1", 0, [b"{}"]),)
@@ -202,11 +196,11 @@ async def test_closing_serves_what_waits_and_takes_no_more(bench: Bench) -> None
 async def test_a_checkpoint_is_asked_for_when_enough_is_written(bench: Bench) -> None:
     bench.journal.unchecked_bytes = 8 * 2**20 - 1
     await bench.writer.append(BATCH)
-    assert bench.checkpointer.woken == 0
+    assert bench.checkpoints == 0
     bench.journal.unchecked_bytes = 8 * 2**20
     await bench.writer.append(BATCH)
     await bench.writer.append(BATCH)
-    assert bench.checkpointer.woken == 1
+    assert bench.checkpoints == 1
     assert bench.journal.unchecked_bytes == 0
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from arp.store.session_list import MAX_WORDS, TurnText, excerpt, fold, missing_in, words_of
 from arp.store.store import Append, Store
-from arp.store.turn_text import MAX_WORDS, TurnText, excerpt, fold, missing_in, words_of
 from tests.store.samples import facts, meta
 
 
