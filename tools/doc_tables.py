@@ -115,7 +115,7 @@ def type_text(kind: Any) -> str:
         case shapes.LiteralType():
             return ", ".join(f"`{value}`" for value in kind.values)
         case shapes.VarTupleType() | shapes.ListType():
-            return f"array of {type_text(kind.item_type)}"
+            return f"array of {type_text(kind.item_type).removeprefix('a ')}"
         case shapes.StructType() | shapes.DictType():
             return "object"
         case _:

@@ -258,7 +258,7 @@ def test_every_command_of_the_terminal_is_told_and_no_other() -> None:
 
 
 def test_every_fact_of_the_docs_is_of_the_closed_list() -> None:
-    told = in_code(section("ledger.md", "2. What happens, and its fact"))
+    told = in_code(section("ledger.md", "2. Events and their facts"))
     facts = {word for word in told if re.fullmatch(r"[a-z]+\.[a-z]+", word)} - {"protocol.md"}
     assert facts
     assert facts <= set(REQUIRED_IDS)

@@ -243,6 +243,18 @@ def test_the_first_commands_of_the_evidence_page_export_verify_and_play(
     assert "Hello" in played
 
 
+# -- facts -----------------------------------------------------------------------------------------
+
+
+def test_the_program_that_reads_facts_prints_what_the_page_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (program,) = blocks("python", page="facts.md")
+    (printed,) = blocks("text", page="facts.md")
+    run(program)
+    assert capsys.readouterr().out == printed.code
+
+
 # -- the shell -------------------------------------------------------------------------------------
 
 
