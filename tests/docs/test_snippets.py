@@ -220,6 +220,17 @@ def test_the_program_that_starts_a_turn_prints_its_text(capsys: pytest.CaptureFi
     assert capsys.readouterr().out == "120\n"
 
 
+# -- telemetry -------------------------------------------------------------------------------------
+
+
+def test_the_agent_with_a_span_of_its_own_answers() -> None:
+    (block,) = blocks("python", page="telemetry.md")
+    with serving(run(block)["app"]) as server:
+        turn, text, _ = asyncio.run(play(server.http, "look"))
+    assert turn.status == "completed"
+    assert text == "One row."
+
+
 # -- evidence --------------------------------------------------------------------------------------
 
 
