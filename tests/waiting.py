@@ -22,5 +22,5 @@ async def becomes(ready: Callable[[], bool], *, within_s: float = MOST_S) -> Non
 
 async def written(turn: Turn) -> None:
     """Waits until all that a turn has shown is durable; its open text is a fact of its own then."""
-    session, live = turn._session, turn._host._live  # type: ignore[attr-defined]
+    session, live = turn._session, turn._host.live
     await becomes(lambda: not session.has_recorded and live.stored == session.sequence)

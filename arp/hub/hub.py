@@ -19,6 +19,7 @@ from arp.access.principal import Key, Principal, keys_of
 from arp.hub.author_call import name_unawaited_calls
 from arp.hub.delivery import Viewer
 from arp.hub.directory import Directory, utc_now
+from arp.hub.files import Arrived
 from arp.hub.history import History
 from arp.hub.inbound import Inbound
 from arp.hub.listing import rename
@@ -27,7 +28,6 @@ from arp.hub.models import Models
 from arp.hub.quota import Quota
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
-from arp.hub.saved import Arrived
 from arp.hub.settings import HubSettings
 from arp.hub.states import NAME as STATE
 from arp.hub.tasks import Service
@@ -271,7 +271,7 @@ class Hub:
                 raise live.gone.result()
 
         scope = FactScope(live.session, {}, check_here, live.mark)
-        return Recorder(scope, self.runner.outputs_of(live))
+        return Recorder(scope, self.runner.files_of(live).outputs)
 
     def check_takes_input(self) -> None:
         """Refuse what would change a recording.
@@ -626,8 +626,7 @@ class Hub:
             case CancelTurn(turn_id):
                 self.runner.cancel(live, turn_id)
             case ResolveQuestion(action_id, value):
-                if live.turn is not None:
-                    live.turn.resolve(action_id, value)
+                self.runner.resolve(live, action_id, value)
             case Acknowledge(input_id, turn_id):
                 if reply is not None:
                     reply(InputAck(id=input_id, session_id=live.id, turn_id=turn_id))

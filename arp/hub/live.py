@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -24,10 +24,6 @@ from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES
 from arp.session.recorded import Batch, TextBatch
 from arp.session.session import Session
-
-if TYPE_CHECKING:
-    from arp.hub.tasks import ServerTask
-    from arp.hub.turn import Turn
 
 T = TypeVar("T")
 
@@ -70,6 +66,8 @@ class LiveSession:
     __slots__ = (
         "__weakref__",
         "_actions",
+        "_before",
+        "_cache",
         "_grown",
         "_mark",
         "_users",
@@ -81,8 +79,6 @@ class LiveSession:
         "session",
         "shares",
         "stored",
-        "task",
-        "turn",
         "unwritten",
         "used_at",
         "was_gathered",
@@ -99,9 +95,6 @@ class LiveSession:
         self.stored = stored
         """The newest of its facts that the ledger holds."""
         self.delivery = Delivery(session, settings, _weakly(self))
-        self.turn: Turn | None = None
-        self.task: ServerTask[None] | None = None
-        """The agent that works in `turn`."""
         self.shares: Sequence[Key] = ()
         """For whom it counts."""
         self.was_gathered = False
@@ -122,12 +115,22 @@ class LiveSession:
         self._mark = mark
         self._users: dict[str, User] | None = None
         """Of turns that are not over, who began each, where more than the name is known."""
+        self._before: Action | None = None
+        """Commits what its turn has pending."""
         self._actions: list[Action] = []
+        self._cache: dict[str, Any] | None = None
 
     @property
     def id(self) -> str:
         """The session's id."""
         return self.session.head.session_id
+
+    @property
+    def cache(self) -> dict[str, Any]:
+        """What its agent keeps in memory for it."""
+        if self._cache is None:
+            self._cache = {}
+        return self._cache
 
     def user_of(self, turn_id: str) -> User:
         """Return who began a turn; of one that was read from the ledger, the name alone."""
@@ -171,6 +174,11 @@ class LiveSession:
         if not self.dirty and not self.gone.done():
             self.dirty = True
             self._mark(self)
+
+    def before_write(self, action: Action) -> None:
+        """Call something once, when the next write gathers; its turn has one such thing."""
+        self._before = action
+        self.mark()
 
     def after_write(self, action: Action) -> None:
         """Call something when all that is recorded so far is durable."""
@@ -234,9 +242,9 @@ class LiveSession:
         self.dirty = False
         self.was_gathered = self.was_gathered or not self.is_provisional
         self.unwritten = 0
-        turn = self.turn
-        if turn is not None and turn.has_pending:
-            turn.flush()
+        if self._before is not None:
+            before, self._before = self._before, None
+            before()
         delivery = self.delivery
         if self.is_provisional:
             nothing = msgspec.structs.replace(delivery.cursor, seq=self.stored)

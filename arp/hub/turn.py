@@ -9,11 +9,10 @@ the agent next awaits the turn. Inside `async with turn.frame()` nothing is comm
 from __future__ import annotations
 
 import asyncio
-import copy
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -21,27 +20,22 @@ from msgspec import UNSET, UnsetType
 from arp.access.principal import User
 from arp.hub.author_call import must_await
 from arp.hub.tool import Call, ToolCall
-from arp.hub.turn_counters import TurnCounters
-from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost
+from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost, copied_json, name_of, plain_object
 from arp.protocol.blob_path import blob_path
-from arp.protocol.catalog import put_children, take_children
 from arp.protocol.components import Component
-from arp.protocol.errors import ArpError, InvalidComponent
-from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.errors import ArpError
+from arp.protocol.json_value import Json
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.record.wording import check_kind, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
-from arp.session.session import About, Question
-from arp.surface.change import Change, PatchChange, RenderChange
+from arp.surface.change import PatchChange, RenderChange
 from arp.surface.degrade import how_shown
 from arp.view.profile import fits_in, shown_as, supported
 
 if TYPE_CHECKING:
     from arp.record.recorder import Recorder
-
-T = TypeVar("T", bound=msgspec.Struct)
 
 Shown: TypeAlias = Component | str
 """What `Turn.show` takes; a text stands for a component that shows it."""
@@ -58,20 +52,12 @@ class Confirming(TypedDict, total=False):
 class Turn:
     """One turn of an agent: what the user said, and everything that the agent may do about it."""
 
-    def __init__(self, host: TurnHost, turn_id: str) -> None:
-        self.id = turn_id
+    def __init__(self, host: TurnHost) -> None:
+        self.id = host.turn_id
         self._host = host
         self._session = host.session
-        self._changed = host.changed
-        self._pending: dict[str, list[Change]] = {}
-        self._failed: ArpError | None = None
-        self._frames = 0
-        self._counters = TurnCounters()
         self._tool: str | None = None
         """The last tool that ran: what is shown before the agent speaks again came of it."""
-        self._waiting: dict[str, asyncio.Future[Json]] = {}
-        self._state: JsonObject | None = None
-        """What the agent keeps; `None` if it did not ask for it."""
 
     # -- what the user said ------------------------------------------------------------------------
 
@@ -150,25 +136,17 @@ class Turn:
         A state that has more than `MAX_STATE_BYTES` as JSON, holds a secret or is no JSON is not
         recorded, and fails the turn.
         """
-        if self._state is None:
-            self._state = copy.deepcopy(self._session.settings.state)
-        return self._state
+        return self._host.state
 
     @property
     def cache(self) -> dict[str, Any]:
         """A place for any objects of the agent's own, per session, in memory only."""
-        return self._host.cache
+        return self._host.live.cache
 
     @property
     def record(self) -> Recorder:
         """Records what ARP does not see by itself: tasks, processes, models, costs, permissions."""
-        # Only now, so that importing `Turn` stays quick; a hub has them loaded before any turn.
-        from arp.record.recorder import Recorder
-        from arp.record.scope import FactScope
-
-        ids = {"thread_id": self.thread_id, "turn_id": self.id}
-        scope = FactScope(self._session, ids, self._before_fact, self._changed)
-        return Recorder(scope, self._host.outputs)
+        return self._host.recorder()
 
     @must_await("turn.read_file")
     async def read_file(self, ref: FileRef) -> bytes:
@@ -178,7 +156,7 @@ class Turn:
             UnknownObject: There is no such file (any more).
         """
         check_kind(ref, FileRef, "ref")
-        return await self._host.read_file(ref.sha256)
+        return await self._host.files.read(ref.sha256)
 
     @must_await("turn.save_file")
     async def save_file(
@@ -200,12 +178,17 @@ class Turn:
         """
         self._session.check_running(self.id)
         name, mime = well_formed(name), well_formed(mime)
-        ref = await self._host.save_file(name, content, mime)
+        ref = await self._host.files.save(name, content, mime)
         self._session.check_running(self.id)
-        told = {"bytes": ref.size, "sha256": ref.sha256, "mime": ref.mime, "file": _plain(ref)}
+        told = {
+            "bytes": ref.size,
+            "sha256": ref.sha256,
+            "mime": ref.mime,
+            "file": plain_object(ref),
+        }
         self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
         self._session.input_log.remember_files([ref.sha256])
-        self._changed()
+        self._host.changed()
         return ref
 
     def file_url(self, ref: FileRef) -> str:
@@ -252,8 +235,8 @@ class Turn:
             ResourceLimit: More than `MAX_USAGE_BYTES`; nothing is recorded.
             TypeError: It cannot be written as JSON; nothing is recorded.
         """
-        self._session.check_running(self.id)
-        self._counters.add(used)
+        self._host.check_running()
+        self._host.add_usage(used)
 
     # -- saying and showing ----------------------------------------------------------------------
 
@@ -262,12 +245,13 @@ class Turn:
 
         Cancel: Safe; a text of up to `MAX_UNWRITTEN` characters is said, of a longer one a part.
         """
-        if self._pending or self._failed is not None or self._frames:
-            if self._frames:
+        host = self._host
+        if host.pending or host.refused is not None or host.frames:
+            if host.frames:
                 spoken = {"content": well_formed(text), "format": "markdown"}
                 self.show(Component("", "text", spoken))
                 return
-            self._settle()
+            host.settle()
         session = self._session
         if session.running != self.id:
             await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
@@ -283,8 +267,8 @@ class Turn:
             return
         self._tool = None
         session.log.say(self.id, text, SAYING)
-        if self._host.text_added(size):
-            await self._host.room()
+        if host.text_added(size):
+            await host.room()
 
     def think(self, text: str) -> None:
         """Add to the turn's thinking, which only renderers that ask for it show."""
@@ -292,7 +276,7 @@ class Turn:
         text = well_formed(text)
         if text:
             self._session.log.say(self.id, text, THINKING)
-            self._changed()
+            self._host.changed()
 
     def show(
         self, *components: Shown | Iterable[Shown], surface: str = "main", tool: str | None = None
@@ -314,9 +298,10 @@ class Turn:
                 written as JSON.
         """
         self._session.check_running(self.id)
-        named = [self._named(one, "turn.show") for one in _each(components)]
+        host = self._host
+        named = [host.named(one, "turn.show") for one in _each(components)]
         tool = self._tool if tool is None else well_formed(tool) or self._tool
-        self._gather(surface, RenderChange(named, tool))
+        host.gather(surface, RenderChange(named, tool))
         return named[-1].id if named else ""
 
     def patch(self, target: str, path: str, value: Json, *, surface: str = "main") -> None:
@@ -336,7 +321,7 @@ class Turn:
         surface: str = "main",
     ) -> str:
         """Put a component behind another (`None`: first), or last; into the group `parent`."""
-        named = self._named(component, "turn.insert")
+        named = self._host.named(component, "turn.insert")
         self._change(surface, Insert(named, after, parent))
         return named.id
 
@@ -346,7 +331,7 @@ class Turn:
 
     def replace(self, target: str, component: Component, *, surface: str = "main") -> str:
         """Put another component in the place of one."""
-        named = self._named(component, "turn.replace")
+        named = self._host.named(component, "turn.replace")
         self._change(surface, Replace(target, named))
         return named.id
 
@@ -357,16 +342,13 @@ class Turn:
     @asynccontextmanager
     async def frame(self) -> AsyncIterator[None]:
         """Make one commit of everything inside; if the inside raises, none of it is shown."""
-        self._settle()
-        self._frames += 1
+        self._host.begin_frame()
         try:
             yield
         except BaseException:
-            self._pending.clear()
+            self._host.drop_frame()
             raise
-        finally:
-            self._frames -= 1
-        self._settle()
+        self._host.end_frame()
 
     # -- tools and questions ---------------------------------------------------------------------
 
@@ -382,28 +364,33 @@ class Turn:
             Whatever the inside raises, after the tool is shown as failed: with the message of a
             `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its class alone.
         """
-        self._settle()
-        self._session.check_running(self.id)
-        name = self._tool = _name(name, "name")
-        named = Call(name, self._counters.next_tool(), self.record, self._changed)
-        call = ToolCall(self._session, self.id, named, self._ask)
+        host = self._host
+        host.settle()
+        host.check_running()
+        name = self._tool = name_of(name, "name")
+        named = Call(name, host.next_tool(), self.record, host.changed)
+        call = ToolCall(self._session, self.id, named, host.ask)
         call.start({} if args is None else args)
-        self._changed()
+        host.changed()
+        error: str | None = None
         try:
-            with self._host.span_of_tool(call.call_id):
+            with host.spans.of_tool(self._session, self.id, call.call_id):
                 yield call
             await call.settle()
-            self._settle()
+            host.settle()
         except asyncio.CancelledError:
-            self._end_tool(call, "cancelled")
+            error = "cancelled"
             raise
-        except ArpError as error:
-            self._end_tool(call, error.message)
+        except ArpError as failed:
+            error = failed.message
             raise
-        except BaseException as error:
-            self._end_tool(call, type(error).__name__)
+        except BaseException as failed:
+            error = type(failed).__name__
             raise
-        self._end_tool(call, None)
+        finally:
+            if self._session.running == self.id:
+                call.end(error)
+                host.changed()
 
     @must_await("turn.ask")
     async def ask(self, component: Component, *, surface: str = "main") -> Json:
@@ -421,44 +408,7 @@ class Turn:
             that was accepted before the cancel came is returned; the cancel then comes at the next
             await.
         """
-        return await self._ask(component, None, surface)
-
-    async def _ask(self, component: Component, about: About | None, surface: str = "main") -> Json:
-        self._settle()
-        self._session.check_running(self.id)
-        named = self._named(component, "turn.ask")
-        question = self._session.ask(self.id, named, _name(surface, "surface"), about)
-        self._changed()
-        try:
-            return await self._answer_to(question)
-        finally:
-            self._waiting.pop(question.action_id, None)
-
-    async def _answer_to(self, question: Question) -> Json:
-        requests = _running_task().cancelling()
-        future = asyncio.get_running_loop().create_future()
-        self._waiting[question.action_id] = future
-        try:
-            return await future
-        except asyncio.CancelledError:
-            if self._session.running != self.id or self._host.is_stopping:
-                raise  # the question closes with the turn, or stays open for the next server
-            if self._session.is_open(question):
-                self.flush()
-                self._session.cancel_question(question)
-                self._changed()
-                raise
-        # Every renderer shows the answer as accepted, so it counts: the cancel came after it.
-        answer = await self._host.unless_gone(self._waiting_for(question.action_id))
-        asyncio.get_running_loop().call_soon(_cancel_again, _running_task(), requests)
-        return answer
-
-    def _waiting_for(self, action_id: str) -> asyncio.Future[Json]:
-        """Return the future of an answer; a new one where a cancel has ended the first."""
-        future = self._waiting[action_id]
-        if future.cancelled():
-            future = self._waiting[action_id] = asyncio.get_running_loop().create_future()
-        return future
+        return await self._host.ask(component, None, surface)
 
     @must_await("turn.confirm")
     async def confirm(
@@ -479,7 +429,7 @@ class Turn:
         A renderer that acknowledges what it has drawn may say that it could not draw it so:
         `fallback` or `failed`.
         """
-        self._settle()
+        self._host.settle()
         tree = self._session.tree(surface)
         if tree is None or component_id not in tree.nodes:
             return {}
@@ -488,7 +438,7 @@ class Turn:
             tree.component(tree.root_of(component_id).id),
         )
         out: dict[str, str] = {}
-        for viewer in self._host.viewers:
+        for viewer in self._host.live.viewers.values():
             kind = how_shown(component, supported(viewer.profile))[component_id]
             if not fits_in(root, viewer.profile):
                 (whole,) = shown_as(root, viewer.profile)[:1]
@@ -499,152 +449,9 @@ class Turn:
             out[viewer.id] = kind
         return out
 
-    # -- for the hub -----------------------------------------------------------------------------
-
-    @property
-    def used(self) -> JsonObject | None:
-        """What the agent recorded by `usage`."""
-        return self._counters.usage or None
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether something waits to be committed."""
-        return bool(self._pending)
-
-    def flush(self) -> None:
-        """Commit what is pending; a refusal is kept for the agent's next await."""
-        if self._frames or not self._pending:
-            return
-        pending, self._pending = self._pending, {}
-        for surface, changes in pending.items():
-            try:
-                self._session.commit(self.id, surface, changes)
-            except ArpError as error:
-                self._failed = self._failed or error
-
-    def finish(self) -> None:
-        """Commit the rest, and record the state; raise what was refused."""
-        self._frames = 0
-        self._settle()
-        self.record_state()
-
-    def record_state(self) -> None:
-        """Record what the agent keeps, if the turn changed it. Called again, do nothing.
-
-        Raises:
-            ArpError, TypeError, ValueError: It cannot be recorded, and stays what it was.
-        """
-        state, self._state = self._state, None
-        if state is None:
-            return
-        try:
-            plain_state = plain(state)
-        except TypeError as error:
-            what = f"turn.state: {error}; keep live objects in turn.cache"
-            raise TypeError(what) from None
-        except ValueError as error:
-            raise ValueError(f"turn.state: {error}") from None
-        self._session.update_state(self.id, plain_state)
-        self._changed()
-
-    def resolve(self, action_id: str, value: Json) -> None:
-        """Hand an answer to the `ask` that waits for it."""
-        if action_id in self._waiting and not (future := self._waiting_for(action_id)).done():
-            future.set_result(value)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether the agent waits for an answer."""
-        return bool(self._waiting)
-
-    # -- inside ----------------------------------------------------------------------------------
-
-    def _settle(self) -> None:
-        if not self._frames:
-            self.flush()
-            if self._session.has_recorded:
-                self._changed()
-        error, self._failed = self._failed, None
-        if error is not None:
-            raise error
-
-    def _before_fact(self) -> None:
-        self.flush()
-        self._session.check_running(self.id)
-
-    def _gather(self, surface: str, change: Change) -> None:
-        changes = self._pending.setdefault(_name(surface, "surface"), [])
-        last = changes[-1] if changes else None
-        match last, change:
-            case RenderChange(), RenderChange() if last.tool_name == change.tool_name:
-                changes[-1] = RenderChange([*last.components, *change.components], last.tool_name)
-            case PatchChange(), PatchChange():
-                last.ops.extend(change.ops)
-            case _:
-                changes.append(change)
-        self._changed()
-
     def _change(self, surface: str, op: PatchOp) -> None:
         self._session.check_running(self.id)
-        self._gather(surface, PatchChange([_copied(op)]))
-
-    def _named(self, component: Component, where: str) -> Component:
-        """Return a copy that shares nothing with the author's, in which everything has an id."""
-        if not isinstance(component, Component):
-            what = type(component).__name__
-            raise InvalidComponent(f"{where}: expected a component, got {what}; ui.text(…) is one")
-        copied = _copied(component)
-        try:
-            return self._with_ids(copied)
-        except (KeyError, TypeError, AttributeError, RecursionError):
-            what = f"the children of {copied.type!r:.60} do not fit it"
-            raise InvalidComponent(f"{where}: {what}; ui.group(…) makes one that does") from None
-
-    def _with_ids(self, component: Component) -> Component:
-        own, children = take_children(component.type, component.props)
-        props = component.props
-        if children:
-            named = [self._with_ids(msgspec.convert(child, Component)) for child in children]
-            props = put_children(component.type, own, [_plain(child) for child in named])
-        name = component.id or f"{self.id}-{self._counters.next_component()}"
-        return msgspec.structs.replace(component, id=name, props=props)
-
-    def _end_tool(self, call: ToolCall, error: str | None) -> None:
-        if self._session.running == self.id:
-            call.end(error)
-            self._changed()
-
-
-def _name(text: str, what: str) -> str:
-    """Return a name as a plain text; one that is empty names nothing."""
-    formed = well_formed(text)
-    if not formed:
-        raise ValueError(f"{what}: expected a name, got an empty text")
-    return formed
-
-
-def _running_task() -> asyncio.Task[Any]:
-    """Return the current task. A variable with it would keep its traceback, and so a session."""
-    task = asyncio.current_task()
-    assert task is not None
-    return task
-
-
-def _cancel_again(task: asyncio.Task[Any], requests: int) -> None:
-    """Repeat a cancel that an `ask` did not pass on, unless the timeout that sent it is over.
-
-    Args:
-        task: Whose `ask` got the cancel.
-        requests: How many cancels the task had before it.
-    """
-    if task.cancelling() > requests:
-        task.uncancel()
-        task.cancel()
-
-
-def _copied(value: T) -> T:
-    """Return a deep copy as plain values; refuse at once what cannot be written as JSON."""
-    return msgspec.json.decode(encoded(value), type=type(value))
+        self._host.gather(surface, PatchChange([copied_json(op)]))
 
 
 def _each(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:
@@ -654,8 +461,3 @@ def _each(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:
         several: Iterable[Any] = [given] if is_one or not isinstance(given, Iterable) else given
         for one in several:
             yield Component("", "text", {"content": one}) if isinstance(one, str) else one
-
-
-def _plain(value: msgspec.Struct) -> JsonObject:
-    plain: JsonObject = msgspec.to_builtins(value)
-    return plain

@@ -1,80 +1,408 @@
-"""What the hub does for one turn: the author's `Turn` asks for it, the runner gives it."""
+"""What is behind an author's `Turn`: what it has pending, asked and counted, and where it runs.
+
+Theory of operation. Changes gather as *pending*. They are committed when the agent next awaits
+anything of the turn, or when the writer comes by: what happens between two awaits is one commit. A
+commit that is refused changes nothing; the refusal is raised where the agent next awaits the turn.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+import copy
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from arp.access.principal import User
-from arp.hub.delivery import Viewer
-from arp.protocol.messages import FileRef
-from arp.record.outputs import OutputStore
-from arp.session.session import Session
+from arp.hub.files import SessionFiles
+from arp.hub.live import LiveSession
+from arp.hub.spans import Spans
+from arp.protocol.catalog import put_children, take_children
+from arp.protocol.components import Component
+from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
+from arp.protocol.json_value import Json, JsonObject
+from arp.record.wording import encoded, plain, well_formed
+from arp.session.session import About, Question
+from arp.surface.change import Change, PatchChange, RenderChange
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from arp.hub.tasks import ServerTask
+    from arp.record.recorder import Recorder
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_UNWRITTEN = 16 << 10
 """Characters that a turn may send before it waits for the ledger to take them."""
 
+MAX_USAGE_BYTES = 4 << 10
+"""As JSON; a few numbers and a name are a hundredth of it."""
 
-class TurnHost(Protocol):
-    """Where a turn runs."""
 
-    @property
-    def session(self) -> Session:
-        """The session that the turn belongs to."""
-        ...
+class TurnHost:
+    """One turn that runs in a session."""
+
+    __slots__ = (
+        "_components",
+        "_on_question",
+        "_state",
+        "_tools",
+        "_waiting",
+        "changed",
+        "files",
+        "frames",
+        "is_over",
+        "is_stopping",
+        "live",
+        "pending",
+        "refused",
+        "room",
+        "session",
+        "spans",
+        "task",
+        "turn_id",
+        "usage",
+    )
+
+    def __init__(
+        self,
+        live: LiveSession,
+        turn_id: str,
+        files: SessionFiles,
+        spans: Spans,
+        room: Callable[[], Awaitable[None]],
+        on_question: Callable[[], None],
+    ) -> None:
+        """See the class.
+
+        Args:
+            live: The session.
+            turn_id: Of the turn.
+            files: Those of the session.
+            spans: In which its code runs.
+            room: Waits until what is recorded now is on its way to the disk.
+            on_question: Is called when the turn begins to wait for an answer.
+        """
+        self.live = live
+        self.turn_id = turn_id
+        self.files = files
+        self.spans = spans
+        self.room = room
+        self.session = live.session
+        self.changed = live.mark
+        """To be called after every change: what was recorded is written and delivered."""
+        self.task: ServerTask[None] | None = None
+        """Runs the agent."""
+        self.is_stopping = False
+        """The turn was asked to stop, or the server stops. The agent may cancel its own task too,
+        as a timeout does, so that its task was cancelled does not say it."""
+        self.is_over = False
+        """It has ended; its agent may still clean up."""
+        self.pending: dict[str, list[Change]] = {}
+        """Changes that are not committed, by surface."""
+        self.frames = 0
+        """How many `turn.frame` are open: nothing is committed inside."""
+        self.refused: ArpError | None = None
+        """Why a commit was refused; for the agent's next await."""
+        self.usage: JsonObject = {}
+        """What the agent recorded by `usage`; never changed in place."""
+        self._on_question = on_question
+        self._waiting: dict[str, asyncio.Future[Json]] = {}
+        """Answers that the agent waits for, by question."""
+        self._state: JsonObject | None = None
+        """What the agent keeps; `None` if it did not ask for it."""
+        self._components = 0
+        self._tools = 0
 
     @property
     def user(self) -> User:
         """Who began the turn."""
-        ...
+        return self.live.user_of(self.turn_id)
 
     @property
-    def cache(self) -> dict[str, Any]:
-        """The agent's objects for this session, in memory."""
-        ...
+    def is_waiting(self) -> bool:
+        """Whether the agent waits for an answer."""
+        return bool(self._waiting)
 
-    @property
-    def viewers(self) -> Iterable[Viewer]:
-        """The renderers that are attached now."""
-        ...
+    # -- what is pending -------------------------------------------------------------------------
 
-    @property
-    def outputs(self) -> OutputStore:
-        """Where large outputs are kept."""
-        ...
+    def check_running(self) -> None:
+        """As `Session.check_running`."""
+        self.session.check_running(self.turn_id)
 
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the turn was stopped, or the server stops."""
-        ...
+    def gather(self, surface: str, change: Change) -> None:
+        """Add a change to what is pending."""
+        is_first = not self.pending
+        changes = self.pending.setdefault(name_of(surface, "surface"), [])
+        last = changes[-1] if changes else None
+        match last, change:
+            case RenderChange(), RenderChange() if last.tool_name == change.tool_name:
+                changes[-1] = RenderChange([*last.components, *change.components], last.tool_name)
+            case PatchChange(), PatchChange():
+                last.ops.extend(change.ops)
+            case _:
+                changes.append(change)
+        if is_first:
+            self.live.before_write(self.flush)
+        else:
+            self.changed()
 
-    def changed(self) -> None:
-        """Have what was recorded written and delivered. To be called after every change."""
+    def flush(self) -> None:
+        """Commit what is pending; a refusal is kept for the agent's next await."""
+        if self.frames or not self.pending:
+            return
+        pending, self.pending = self.pending, {}
+        for surface, changes in pending.items():
+            try:
+                self.session.commit(self.turn_id, surface, changes)
+            except ArpError as error:
+                self.refused = self.refused or error
+
+    def settle(self) -> None:
+        """Commit what is pending, and raise what was refused."""
+        if not self.frames:
+            self.flush()
+            if self.session.has_recorded:
+                self.changed()
+        error, self.refused = self.refused, None
+        if error is not None:
+            raise error
+
+    def begin_frame(self) -> None:
+        """Commit nothing until the frame ends."""
+        self.settle()
+        self.frames += 1
+
+    def drop_frame(self) -> None:
+        """End a frame that raised: nothing of it is shown."""
+        self.pending.clear()
+        self.frames -= 1
+
+    def end_frame(self) -> None:
+        """End a frame, and commit what is pending; raise what was refused."""
+        self.frames -= 1
+        self.settle()
+
+    def finish(self) -> None:
+        """Commit the rest, and record the state; raise what was refused."""
+        self.frames = 0
+        self.settle()
+        self.record_state()
 
     def text_added(self, size: int) -> bool:
-        """As `changed`, behind so many characters of text; return whether to wait for `room`."""
-        ...
+        """Have so many characters of text written; return whether to wait for `room`."""
+        live = self.live
+        if not live.dirty:
+            live.mark()
+        live.unwritten += size
+        return live.unwritten > MAX_UNWRITTEN
 
-    async def room(self) -> None:
-        """Wait until what is recorded now is on its way to the disk."""
+    # -- what the agent keeps and counts ---------------------------------------------------------
 
-    async def unless_gone(self, future: asyncio.Future[T]) -> T:
-        """Wait for a future; raise the reason if the session leaves the hub before."""
-        ...
+    @property
+    def state(self) -> JsonObject:
+        """What the agent keeps for the session, as it may change it."""
+        if self._state is None:
+            self._state = copy.deepcopy(self.session.settings.state)
+        return self._state
 
-    async def read_file(self, sha256: str) -> bytes:
-        """Return the content of a file of the session."""
-        ...
+    def record_state(self) -> None:
+        """Record what the agent keeps, if the turn changed it. Called again, do nothing.
 
-    async def save_file(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
-        """Keep a file of the agent."""
-        ...
+        Raises:
+            ArpError, TypeError, ValueError: It cannot be recorded, and stays what it was.
+        """
+        state, self._state = self._state, None
+        if state is None:
+            return
+        try:
+            plain_state = plain(state)
+        except TypeError as error:
+            what = f"turn.state: {error}; keep live objects in turn.cache"
+            raise TypeError(what) from None
+        except ValueError as error:
+            raise ValueError(f"turn.state: {error}") from None
+        self.session.update_state(self.turn_id, plain_state)
+        self.changed()
 
-    def span_of_tool(self, call_id: str) -> AbstractContextManager[None]:
-        """Run the code of a tool in its span."""
-        ...
+    def add_usage(self, used: JsonObject) -> None:
+        """Add numbers to what the turn took; anything else takes its place.
+
+        Raises:
+            ResourceLimit: All of it would be more than `MAX_USAGE_BYTES`; nothing changed.
+            TypeError, ValueError: It cannot be written as JSON; nothing changed.
+        """
+        used = plain(used)
+        summed = {name: _sum(self.usage.get(name), one) for name, one in used.items()}
+        usage = plain(self.usage | summed)
+        size = len(msgspec.json.encode(usage))
+        if size > MAX_USAGE_BYTES:
+            raise ResourceLimit(f"usage: {size} bytes; at most {MAX_USAGE_BYTES}")
+        self.usage = usage
+
+    def recorder(self) -> Recorder:
+        """Return what records facts of the turn."""
+        # Only now, so that importing `Turn` stays quick; a hub has them loaded before any turn.
+        from arp.record.recorder import Recorder
+        from arp.record.scope import FactScope
+
+        ids = {"thread_id": self.session.threads.of(self.turn_id), "turn_id": self.turn_id}
+        scope = FactScope(self.session, ids, self._before_fact, self.changed)
+        return Recorder(scope, self.files.outputs)
+
+    def _before_fact(self) -> None:
+        self.flush()
+        self.check_running()
+
+    # -- components and tools --------------------------------------------------------------------
+
+    def next_tool(self) -> int:
+        """Return the number of the next tool call; 1 is the first."""
+        self._tools += 1
+        return self._tools
+
+    def named(self, component: Component, where: str) -> Component:
+        """Return a copy that shares nothing with the author's, in which everything has an id."""
+        if not isinstance(component, Component):
+            what = type(component).__name__
+            raise InvalidComponent(f"{where}: expected a component, got {what}; ui.text(…) is one")
+        copied = copied_json(component)
+        try:
+            return self._with_ids(copied)
+        except (KeyError, TypeError, AttributeError, RecursionError):
+            what = f"the children of {copied.type!r:.60} do not fit it"
+            raise InvalidComponent(f"{where}: {what}; ui.group(…) makes one that does") from None
+
+    def _with_ids(self, component: Component) -> Component:
+        own, children = take_children(component.type, component.props)
+        props = component.props
+        if children:
+            named = [self._with_ids(msgspec.convert(child, Component)) for child in children]
+            props = put_children(component.type, own, [plain_object(child) for child in named])
+        name = component.id
+        if not name:
+            self._components += 1
+            name = f"{self.turn_id}-{self._components}"
+        return msgspec.structs.replace(component, id=name, props=props)
+
+    # -- questions -------------------------------------------------------------------------------
+
+    async def ask(self, component: Component, about: About | None, surface: str = "main") -> Json:
+        """As `Turn.ask`; `about` is the use of a tool that it is about."""
+        self.settle()
+        self.check_running()
+        named = self.named(component, "turn.ask")
+        question = self.session.ask(self.turn_id, named, name_of(surface, "surface"), about)
+        self.changed()
+        try:
+            return await self._answer_to(question)
+        finally:
+            self._waiting.pop(question.action_id, None)
+
+    async def _answer_to(self, question: Question) -> Json:
+        requests = _running_task().cancelling()
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[question.action_id] = future
+        self._on_question()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self.session.running != self.turn_id or self.is_stopping:
+                raise  # the question closes with the turn, or stays open for the next server
+            if self.session.is_open(question):
+                self.flush()
+                self.session.cancel_question(question)
+                self.changed()
+                raise
+        # Every renderer shows the answer as accepted, so it counts: the cancel came after it.
+        answer = await self.live.unless_gone(self._waiting_for(question.action_id))
+        asyncio.get_running_loop().call_soon(_cancel_again, _running_task(), requests)
+        return answer
+
+    def _waiting_for(self, action_id: str) -> asyncio.Future[Json]:
+        """Return the future of an answer; a new one where a cancel has ended the first."""
+        future = self._waiting[action_id]
+        if future.cancelled():
+            future = self._waiting[action_id] = asyncio.get_running_loop().create_future()
+        return future
+
+    def resolve(self, action_id: str, value: Json) -> None:
+        """Hand an answer to the `ask` that waits for it."""
+        if action_id in self._waiting and not (future := self._waiting_for(action_id)).done():
+            future.set_result(value)
+
+    # -- its end ---------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Ask the agent to stop."""
+        self.is_stopping = True
+        if self.task is not None:
+            self.task.stop()
+
+    def end(self) -> JsonObject | None:
+        """Commit what is pending and record the state; return the usage, if there is any.
+
+        The state of a turn that fails or is cancelled is recorded too, unless it cannot be.
+        """
+        self.flush()
+        try:
+            self.record_state()
+        except Exception as error:  # noqa: BLE001 - the turn ends by something else already
+            logger.warning("turn.state of turn %s is not recorded: %s", self.turn_id, error)
+        self.is_over = True
+        return self.usage or None
+
+
+def name_of(text: str, what: str) -> str:
+    """Return a name as a plain text.
+
+    Raises:
+        ValueError: It is empty, which names nothing.
+    """
+    formed = well_formed(text)
+    if not formed:
+        raise ValueError(f"{what}: expected a name, got an empty text")
+    return formed
+
+
+def copied_json(value: T) -> T:
+    """Return a deep copy as plain values; refuse at once what cannot be written as JSON."""
+    return msgspec.json.decode(encoded(value), type=type(value))
+
+
+def plain_object(value: msgspec.Struct) -> JsonObject:
+    """Return a message as plain JSON."""
+    plain: JsonObject = msgspec.to_builtins(value)
+    return plain
+
+
+def _sum(before: Json, more: Json) -> Json:
+    if _is_number(before) and _is_number(more):
+        return before + more
+    return more
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _running_task() -> asyncio.Task[Any]:
+    """Return the current task. A variable with it would keep its traceback, and so a session."""
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+def _cancel_again(task: asyncio.Task[Any], requests: int) -> None:
+    """Repeat a cancel that an `ask` did not pass on, unless the timeout that sent it is over.
+
+    Args:
+        task: Whose `ask` got the cancel.
+        requests: How many cancels the task had before it.
+    """
+    if task.cancelling() > requests:
+        task.uncancel()
+        task.cancel()

@@ -195,7 +195,7 @@ class ServerState:
     def hurry(self) -> None:
         """Let `aclose` interrupt turns at once; may be called from a signal handler."""
         if self.running is not None:
-            self.running.runner.hurry = True
+            self.running.runner.hurry()
 
     # -- connections -----------------------------------------------------------------------------
 

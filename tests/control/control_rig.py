@@ -83,7 +83,7 @@ async def facts(control: Control, session_id: str = "s") -> list[tuple[int, byte
 def gate(hub: Hub, session_id: str = "s") -> asyncio.Event:
     """Return the event for which a turn with the input `wait` waits."""
     live = hub.sessions[session_id]
-    event: asyncio.Event = hub.runner.cache_of(live).setdefault("gate", asyncio.Event())
+    event: asyncio.Event = live.cache.setdefault("gate", asyncio.Event())
     return event
 
 

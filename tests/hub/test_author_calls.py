@@ -45,7 +45,7 @@ async def done(turn: Turn, made: Any) -> None:
             pass
     elif inspect.isawaitable(made):
         task = asyncio.ensure_future(made)
-        await becomes(lambda: task.done() or turn.is_waiting)
+        await becomes(lambda: task.done() or turn._host.is_waiting)
         if not task.done():  # a question, which nobody answers
             task.cancel()
             await asyncio.wait([task])

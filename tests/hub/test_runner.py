@@ -220,20 +220,17 @@ async def test_cancel_reaches_an_agent_that_was_cancelled_by_itself_before() -> 
         over.set()
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-async def test_cancel_ends_a_turn_in_which_nobody_works(is_known: bool) -> None:
+async def test_cancel_ends_a_turn_in_which_nobody_works() -> None:
     """However it came about that no agent is there to end it."""
     async with running(forever) as hub:
         renderer = await Renderer(hub).join()
         await renderer.say("go")
         await renderer.box.has("delta")
         live = hub.sessions["s"]
-        task, live.task = live.task, None
-        live.turn = live.turn if is_known else None
+        host = hub.runner._turns.pop(live)
         await renderer.cancel()
         assert await renderer.ended("t1") == "cancelled"
-        assert task is not None
-        task.cancel()
+        host.stop()
         await renderer.say("again")
         await renderer.box.has("turn", turn_id="t2", status="running")
 
@@ -391,6 +388,32 @@ async def test_stop_lets_a_turn_finish_that_soon_will() -> None:
     assert [fact.type for fact in facts][-1] == "turn.completed"
     assert renderer.screen.text("t1") == "nearly done"
     assert renderer.box.closed == (1012, "restarting")
+
+
+@pytest.mark.parametrize("calm", ["asks", "ends", "hurry"])
+async def test_stop_waits_no_longer_than_for_the_last_turn_that_works(calm: str) -> None:
+    """It is told at once that an agent has ended or waits for an answer, or that it is to hurry."""
+    stopping = asyncio.Event()
+
+    async def agent(turn: Turn) -> None:
+        await turn.say("working")
+        await stopping.wait()
+        if calm == "asks":
+            await turn.confirm("Sure?")
+        if calm == "hurry":
+            await forever(turn)
+
+    hub = await started(agent, settings=HubSettings(stop_grace_s=1000))
+    renderer = await Renderer(hub).join()
+    await renderer.say("go")
+    await renderer.box.has("delta")
+    closing = asyncio.ensure_future(hub.aclose())
+    await asyncio.sleep(0)
+    stopping.set()
+    if calm == "hurry":
+        hub.runner.hurry()
+    async with asyncio.timeout(10):
+        await closing
 
 
 async def test_stop_interrupts_what_takes_longer_and_says_so() -> None:

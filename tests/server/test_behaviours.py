@@ -41,7 +41,7 @@ async def release(server: Serving, name: str = "gate", session_id: str = "s") ->
     def open_gate() -> None:
         hub = server.application.state.running
         assert hub is not None
-        hub.runner.cache_of(hub.sessions[session_id])[name].set()
+        hub.sessions[session_id].cache[name].set()
 
     server.call(open_gate)
 

@@ -103,7 +103,7 @@ async def test_lost_stream_is_followed_again_from_the_beginning(
     await becomes(lambda: not live.viewers)
     running = live.session.running
     async with client.stream("GET", "/_api/runs/stream/lost.t1") as again:
-        server.call(lambda: hub.runner.cache_of(live)["go"].set())
+        server.call(lambda: live.cache["go"].set())
         told = await events(again)
     assert running == "t1"
     assert told[0] == ("run_id", {"run_id": "lost.t1"})

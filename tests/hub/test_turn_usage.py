@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from arp import Turn
-from arp.hub.turn_counters import TurnCounters
 from arp.protocol.errors import ResourceLimit
 from tests.hub.rig import Renderer, played, running
 
@@ -62,20 +61,26 @@ async def test_usage_is_there_for_who_comes_later() -> None:
     assert second.screen.turns["t1"].usage == {"input_tokens": 7}
 
 
-def test_too_much_usage_is_refused_and_changes_nothing() -> None:
+async def test_too_much_usage_is_refused_and_changes_nothing() -> None:
     """It goes out with a commit."""
-    counters = TurnCounters()
-    counters.add({"tokens": 1})
-    with pytest.raises(ResourceLimit, match="usage: 5022 bytes; at most 4096"):
-        counters.add({"note": "x" * 5000})
-    with pytest.raises(TypeError):
-        counters.add({"note": object()})
-    assert counters.usage == {"tokens": 1}
+
+    async def agent(turn: Turn) -> None:
+        turn.usage(tokens=1)
+        with pytest.raises(ResourceLimit, match="usage: 5022 bytes; at most 4096"):
+            turn.usage(note="x" * 5000)
+        with pytest.raises(TypeError):
+            turn.usage(note=object())
+
+    renderer = await played(agent)
+    assert renderer.screen.turns["t1"].usage == {"tokens": 1}
 
 
-def test_number_after_a_text_and_a_truth_value_take_the_place_of_it() -> None:
+async def test_number_after_a_text_and_a_truth_value_take_the_place_of_it() -> None:
     """Only numbers add up."""
-    counters = TurnCounters()
-    counters.add({"a": "one", "b": True, "c": 1})
-    counters.add({"a": 2, "b": 3, "c": 1.5})
-    assert counters.usage == {"a": 2, "b": 3, "c": 2.5}
+
+    async def agent(turn: Turn) -> None:
+        turn.usage(a="one", b=True, c=1)
+        turn.usage(a=2, b=3, c=1.5)
+
+    renderer = await played(agent)
+    assert renderer.screen.turns["t1"].usage == {"a": 2, "b": 3, "c": 2.5}

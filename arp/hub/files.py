@@ -1,0 +1,109 @@
+"""Files of a session: how an agent, a tool and an upload keep them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from arp.hub.settings import HubSettings
+from arp.protocol.errors import ArpError
+from arp.protocol.messages import FileRef
+
+if TYPE_CHECKING:
+    from arp.record.outputs import OutputStore
+    from arp.store.blobs import Files
+
+READ_BYTES = 256 << 10
+
+_MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
+
+
+class Arrived(Protocol):
+    """A file that came with an input and is no session's yet."""
+
+    @property
+    def ref(self) -> FileRef:
+        """What the input says of it."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Return its bytes, from the first on each time."""
+
+
+class SessionFiles:
+    """The files of one session in memory."""
+
+    __slots__ = ("_files", "_gone", "_settings")
+
+    def __init__(self, files: Files, settings: HubSettings, gone: asyncio.Future[ArpError]) -> None:
+        """See the class.
+
+        Args:
+            files: Where they are kept.
+            settings: How large they may be.
+            gone: Is done when the session has left the memory: then nothing goes there any more.
+        """
+        self._files = files
+        self._settings = settings
+        self._gone = gone
+
+    async def read(self, sha256: str) -> bytes:
+        """Return the content of a file.
+
+        Raises:
+            UnknownObject: There is no such file (any more).
+        """
+        return await self._files.read(sha256)
+
+    async def save(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
+        """Keep bytes, or a copy of a file.
+
+        Raises:
+            ResourceLimit: More than `max_upload_bytes`; nothing is kept.
+            OSError: The file cannot be read; nothing is kept.
+            TypeError: It is neither bytes nor a path.
+        """
+        # Only now, so that importing `Turn` stays quick.
+        from mimetypes import guess_type
+        from pathlib import PurePath
+
+        shown = PurePath(name.replace("\\", "/")).name or "file"
+        most = self._settings.limits.max_upload_bytes
+        if isinstance(content, bytes | bytearray | memoryview):
+            blob = await self._open().put(_whole(bytes(content)), max_bytes=most)
+        elif isinstance(content, os.PathLike):
+            file = await asyncio.to_thread(open, content, "rb")
+            try:
+                blob = await self._open().put(_chunks(file), max_bytes=most)
+            finally:
+                await asyncio.to_thread(file.close)
+        else:
+            raise TypeError(f"expected bytes or a pathlib.Path, got {type(content).__name__}")
+        kind = mime if _MIME.fullmatch(mime) else guess_type(shown)[0]
+        return FileRef(blob.id, shown, blob.size, kind or "application/octet-stream", blob.sha256)
+
+    @property
+    def outputs(self) -> OutputStore:
+        """Where large outputs of tools and processes are kept."""
+        from arp.record.outputs import OutputStore
+
+        return OutputStore(self._keep, self.read, asyncio.to_thread)
+
+    async def _keep(self, stream: AsyncIterator[bytes]) -> str:
+        return (await self._open().put(stream, max_bytes=self._settings.max_output_bytes)).sha256
+
+    def _open(self) -> Files:
+        if self._gone.done():
+            raise self._gone.result()
+        return self._files
+
+
+async def _whole(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    while chunk := await asyncio.to_thread(file.read, READ_BYTES):
+        yield chunk
