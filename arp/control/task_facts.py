@@ -157,7 +157,9 @@ class TaskRecorder:
         """Of the attempt that runs, or of the last one."""
         last = known.task.attempts[-1].run_id if known.task.attempts else None
         run_id = running.run_id if running is not None else last
-        self.task: work.Task = self._recorder.known_task(known.task.task_id, known.attempts, run_id)
+        self.task: work.RecordedTask = self._recorder.known_task(
+            known.task.task_id, known.attempts, run_id
+        )
 
     def status(self, status: str, reason: str | None, run_id: str | None) -> None:
         """Record a new status; `run_id` is the id of the attempt that `running` starts."""

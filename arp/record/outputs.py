@@ -36,7 +36,7 @@ class OutputStore(Struct, frozen=True):
     aside: Aside
 
 
-class Kept(Struct, frozen=True):
+class KeptOutput(Struct, frozen=True):
     """What the ledger has of an output."""
 
     preview: str
@@ -55,7 +55,7 @@ class Outputs:
         self.store = store
         self._scope = scope
 
-    async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
+    async def keep(self, data: bytes | str, mime: str | None = None) -> KeptOutput:
         """Keep an output whole but for the secrets in it, if it is more than a preview.
 
         What cannot be kept is cut to its preview, and the ledger says so: an agent need not fail
@@ -69,7 +69,9 @@ class Outputs:
         """
         whole = data if isinstance(data, bytes) else well_formed(data).encode()
         if preview_of(whole).encode() == whole:
-            return Kept(preview_of(whole), len(whole))  # the fact that it stands in is cleaned
+            return KeptOutput(
+                preview_of(whole), len(whole)
+            )  # the fact that it stands in is cleaned
         whole, found = await self._cleaned(whole)
         preview = preview_of(whole)
         ref: str | None = None
@@ -83,7 +85,7 @@ class Outputs:
             payload = {"bytes": len(whole), "sha256": ref, "preview": preview, "mime": mime}
             self._scope("output.spilled", payload, output_ref=ref)
         self.redacted(found)
-        return Kept(preview, len(whole), ref)
+        return KeptOutput(preview, len(whole), ref)
 
     async def _cleaned(self, data: bytes) -> tuple[bytes, Found]:
         if b"\0" in data[:8192]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from arp.ledger.payload_fields import Stream
 from arp.protocol.json_value import Json
-from arp.record.outputs import IN_A_THREAD, Cleaned, Kept, Outputs, OutputStore, preview_of
+from arp.record.outputs import IN_A_THREAD, Cleaned, KeptOutput, Outputs, OutputStore, preview_of
 from arp.record.scope import FactScope
 from arp.record.wording import PREVIEW_CHARACTERS, well_formed
 from arp.record.work import Entity
@@ -33,7 +33,7 @@ class _Flow(Struct):
     """The end of what was recorded."""
 
 
-class Process(Entity):
+class RecordedProcess(Entity):
     """A process."""
 
     __slots__ = ("_flows", "_is_watched", "_outputs", "id")
@@ -53,11 +53,11 @@ class Process(Entity):
         self._is_watched = False
         """What is held is recorded before the turn ends."""
         line: Json = command if isinstance(command, str) else list(command)
-        self._tell("started", command=line, cwd=cwd, pid=pid)
+        self._record("started", command=line, cwd=cwd, pid=pid)
 
     async def output(
         self, data: bytes | str, stream: Stream = "stdout", mime: str | None = None
-    ) -> Kept:
+    ) -> KeptOutput:
         """Record what the process wrote; much of it is kept beside the ledger.
 
         It may come in pieces; the end of one may be recorded with the next.
@@ -86,7 +86,7 @@ class Process(Entity):
             self._is_watched = True
             self._scope.before_end(self._let_go_all)
         if not out and whole:
-            return Kept("", 0)
+            return KeptOutput("", 0)
         kept = await self._keep(out.encode("utf-8", "surrogateescape"), stream, mime)
         self._outputs.redacted(found)
         return kept
@@ -104,7 +104,7 @@ class Process(Entity):
         await self._outputs.store.aside(work)
         return grown[0]
 
-    async def _keep(self, data: bytes, stream: Stream, mime: str | None) -> Kept:
+    async def _keep(self, data: bytes, stream: Stream, mime: str | None) -> KeptOutput:
         kept = await self._outputs.keep(data, mime)
         payload = {"stream": stream, "preview": kept.preview, "bytes": kept.bytes}
         self.record("process.output", payload, output_ref=kept.output_ref)
@@ -125,30 +125,30 @@ class Process(Entity):
         flow.recorded = (flow.recorded + out)[-GROWN_CONTEXT:]
         for start in range(0, len(out), PREVIEW_CHARACTERS):
             part = out[start : start + PREVIEW_CHARACTERS].encode("utf-8", "surrogateescape")
-            self._tell("output", stream=stream, preview=preview_of(part), bytes=len(part))
+            self._record("output", stream=stream, preview=preview_of(part), bytes=len(part))
         self._outputs.redacted(found)
 
     def input(self, data: bytes | str, *, secret: bool = False) -> None:
         """Record what the process was given; of a secret only its size."""
         whole = data if isinstance(data, bytes) else well_formed(data).encode()
         preview = None if secret else self._scope.clean(preview_of(whole, MARGIN))[0]
-        self._tell("input", bytes=len(whole), preview=preview and preview[:PREVIEW_CHARACTERS])
+        self._record("input", bytes=len(whole), preview=preview and preview[:PREVIEW_CHARACTERS])
 
     def completed(self, exit_code: int, duration_ms: float | None = None) -> None:
         """Record that it ended by itself, as it should."""
         self._let_go_all()
-        self._tell("completed", exitCode=exit_code, durationMs=duration_ms)
+        self._record("completed", exitCode=exit_code, durationMs=duration_ms)
 
     def failed(
         self, reason: str, *, exit_code: int | None = None, duration_ms: float | None = None
     ) -> None:
         """Record that it could not start, or ended by itself as it should not."""
         self._let_go_all()
-        self._tell("failed", reason=reason, exitCode=exit_code, durationMs=duration_ms)
+        self._record("failed", reason=reason, exitCode=exit_code, durationMs=duration_ms)
 
     def terminated(
         self, signal: str, reason: str | None = None, duration_ms: float | None = None
     ) -> None:
         """Record that it was ended from outside, by which signal and why."""
         self._let_go_all()
-        self._tell("terminated", signal=signal, reason=reason, durationMs=duration_ms)
+        self._record("terminated", signal=signal, reason=reason, durationMs=duration_ms)

@@ -12,12 +12,19 @@ from collections.abc import Mapping, Sequence
 
 from arp.ledger.payload_fields import Candidate
 from arp.protocol.json_value import Json
-from arp.record.outputs import Kept, Outputs, OutputStore
-from arp.record.permissions import Permission
-from arp.record.processes import Process
+from arp.record.outputs import KeptOutput, Outputs, OutputStore
+from arp.record.processes import RecordedProcess
 from arp.record.scope import UNAVAILABLE, FactScope
 from arp.record.wording import check_kind
-from arp.record.work import Compaction, Hook, Job, ModelRequest, Subagent, Task
+from arp.record.work import (
+    Hook,
+    ModelRequest,
+    RecordedCompaction,
+    RecordedJob,
+    RecordedPermission,
+    RecordedSubagent,
+    RecordedTask,
+)
 
 
 class Recorder:
@@ -60,7 +67,7 @@ class Recorder:
         task_id: str | None = None,
         depends_on: Sequence[str] = (),
         detail: Json = None,
-    ) -> Task:
+    ) -> RecordedTask:
         """Record a new task, which may outlive the turn.
 
         Args:
@@ -69,9 +76,9 @@ class Recorder:
             depends_on: Ids of tasks that must be completed before.
             detail: What else is known.
         """
-        return Task.create(self._scope, objective, task_id, depends_on, detail)
+        return RecordedTask.create(self._scope, objective, task_id, depends_on, detail)
 
-    def known_task(self, task_id: str, attempts: int, run_id: str | None = None) -> Task:
+    def known_task(self, task_id: str, attempts: int, run_id: str | None = None) -> RecordedTask:
         """Return a task that was recorded before.
 
         Args:
@@ -79,14 +86,14 @@ class Recorder:
             attempts: How many there were so far: the next one gets the number after.
             run_id: Of the attempt that runs, or ran last.
         """
-        return Task(self._scope, task_id, attempts, run_id)
+        return RecordedTask(self._scope, task_id, attempts, run_id)
 
     def subagent(
         self,
         name: str | None = None,
         objective: str | None = None,
         subagent_id: str | None = None,
-    ) -> Subagent:
+    ) -> RecordedSubagent:
         """Record that another agent works for this one.
 
         Args:
@@ -95,11 +102,11 @@ class Recorder:
             subagent_id: `None` makes one.
         """
         subagent_id = subagent_id or self._scope.new_id("subagent")
-        return Subagent(self._scope, subagent_id, name, objective)
+        return RecordedSubagent(self._scope, subagent_id, name, objective)
 
     def job(
         self, name: str | None = None, total: int | None = None, job_id: str | None = None
-    ) -> Job:
+    ) -> RecordedJob:
         """Record work in the background.
 
         Args:
@@ -107,11 +114,11 @@ class Recorder:
             total: How many items it has.
             job_id: `None` makes one.
         """
-        return Job(self._scope, job_id or self._scope.new_id("job"), name, total)
+        return RecordedJob(self._scope, job_id or self._scope.new_id("job"), name, total)
 
     def process(
         self, command: str | Sequence[str], *, cwd: str | None = None, pid: int | None = None
-    ) -> Process:
+    ) -> RecordedProcess:
         """Record that a process was started.
 
         Args:
@@ -119,7 +126,7 @@ class Recorder:
             cwd: Its working directory.
             pid: The number that the system gave it.
         """
-        return Process(self._scope, self._outputs.store, command, cwd, pid)
+        return RecordedProcess(self._scope, self._outputs.store, command, cwd, pid)
 
     # -- models ----------------------------------------------------------------------------------
 
@@ -158,20 +165,22 @@ class Recorder:
         none = {"step_id": UNAVAILABLE, "tool_call_id": UNAVAILABLE}
         self._scope("tool.catalog.resolved", {"tools": list(names)}, **none)
 
-    def compaction(self, reason: str | None = None, tokens: int | None = None) -> Compaction:
+    def compaction(
+        self, reason: str | None = None, tokens: int | None = None
+    ) -> RecordedCompaction:
         """Record that a model's context is made smaller; `tokens` is its size before."""
-        return Compaction(self._scope, reason, tokens)
+        return RecordedCompaction(self._scope, reason, tokens)
 
     # -- who decides -----------------------------------------------------------------------------
 
-    def permission(self, tool: str, request_id: str | None = None) -> Permission:
+    def permission(self, tool: str, request_id: str | None = None) -> RecordedPermission:
         """Return what records whether a tool may be used; `await tool.approve(…)` asks a person.
 
         Args:
             tool: Its name.
             request_id: `None` makes one.
         """
-        return Permission(self._scope, tool, request_id)
+        return RecordedPermission(self._scope, tool, request_id)
 
     def hook(self, name: str, event: str | None = None) -> Hook:
         """Record that a hook runs.
@@ -184,7 +193,7 @@ class Recorder:
 
     # -- what lasts ------------------------------------------------------------------------------
 
-    async def keep(self, data: bytes | str, mime: str | None = None) -> Kept:
+    async def keep(self, data: bytes | str, mime: str | None = None) -> KeptOutput:
         """Keep an output whole, if it is more than a preview; see `Outputs.keep`."""
         return await self._outputs.keep(data, mime)
 
@@ -203,7 +212,7 @@ class Recorder:
         *,
         mime: str | None = None,
         sha256: str | None = None,
-        kept: Kept | None = None,
+        kept: KeptOutput | None = None,
     ) -> None:
         """Record that a file is new or was changed.
 
@@ -215,7 +224,7 @@ class Recorder:
             kept: As `keep` returned it, where the bytes lie beside the ledger.
         """
         if kept is not None:
-            check_kind(kept, Kept, "kept")
+            check_kind(kept, KeptOutput, "kept")
         ref = kept.output_ref if kept is not None else None
         size = kept.bytes if kept is not None else None
         payload = {"name": name, "mime": mime, "sha256": sha256 or ref, "bytes": size}

@@ -1,4 +1,4 @@
-"""What has a beginning and an end: tasks, attempts, jobs, subagents, hooks, requests to models.
+"""What several facts are about: tasks, attempts, jobs, subagents, hooks, models, permissions.
 
 Each is an object whose facts carry one id. What happens in between is recorded with `record`:
 `task.record("task.progress", {"done": 3})`.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
-from arp.ledger.payload_fields import Delivery, Verdict
+from arp.ledger.payload_fields import Authority, AuthorityKind, Delivery, Verdict
 from arp.protocol.errors import ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.scope import FactScope
@@ -39,7 +39,7 @@ class Entity:
         """Record a fact of any type about it; see `Recorder`."""
         self._scope(type_name, payload, **ids)
 
-    def _tell(self, what: str, **payload: Json) -> None:
+    def _record(self, what: str, **payload: Json) -> None:
         """Record a fact of its family."""
         self.record(f"{self._family}.{what}", {**self._fields, **payload})
 
@@ -68,17 +68,18 @@ class Work(Entity):
             self._end("completed")
             return
         with suppress(SurfaceDestroyed):  # the turn is over: what was raised says more
-            self._fail(reason_of(error))
+            self.failed(reason_of(error))
 
-    def _fail(self, reason: str) -> None:
+    def failed(self, reason: str) -> None:
+        """Record that it failed or is given up, and why."""
         self._end("failed", reason=reason)
 
     def _end(self, how: str, **payload: Json) -> None:
         self._ended = True
-        self._tell(how, **payload)
+        self._record(how, **payload)
 
 
-class Attempt(Work):
+class RecordedAttempt(Work):
     """One attempt at a task, or at an item of a job: `with task.attempt():`."""
 
     __slots__ = ("number", "run_id")
@@ -91,7 +92,7 @@ class Attempt(Work):
         """From 1."""
         self.run_id = run_id
         """Of a task; an item of a job has none of its own."""
-        self._tell("started")
+        self._record("started")
 
     def completed(self, outputs: Sequence[Json] = ()) -> None:
         """Record that it did what it should."""
@@ -102,7 +103,7 @@ class Attempt(Work):
         self._end("failed", reason=reason, retryable=retryable)
 
 
-class Task(Work):
+class RecordedTask(Work):
     """A piece of work, which may outlive the turn. Each try is an attempt of the same task.
 
     Args:
@@ -137,7 +138,7 @@ class Task(Work):
         """Record a new task; see `Recorder.task`."""
         task = cls(scope, task_id or scope.new_id("task"))
         depends = list(depends_on) or None
-        task._tell("created", objective=objective, dependsOn=depends, detail=detail)
+        task._record("created", objective=objective, dependsOn=depends, detail=detail)
         return task
 
     def record(
@@ -146,7 +147,7 @@ class Task(Work):
         """Record a fact of any type about it, and about the attempt that runs."""
         super().record(type_name, payload, **{"run_id": self.run_id, **ids})
 
-    def subtask(self, objective: str, *, depends_on: Sequence[str] = ()) -> Task:
+    def subtask(self, objective: str, *, depends_on: Sequence[str] = ()) -> RecordedTask:
         """Record a task that is a part of this one.
 
         Args:
@@ -155,20 +156,22 @@ class Task(Work):
         """
         root = self._scope.ids.get("root_task_id", self.id)
         inner = self._scope.within(parent_task_id=self.id, root_task_id=root)
-        return Task.create(inner, objective, depends_on=depends_on)
+        return RecordedTask.create(inner, objective, depends_on=depends_on)
 
-    def attempt(self, run_id: str | None = None) -> Attempt:
+    def attempt(self, run_id: str | None = None) -> RecordedAttempt:
         """Begin an attempt.
 
         Args:
             run_id: Of the run; `None` makes one.
         """
         run = run_id or f"{self.id}.{self.attempts + 1}"
-        begun = Attempt(self._scope.within(run_id=run), "task.attempt", self.attempts + 1, run)
+        begun = RecordedAttempt(
+            self._scope.within(run_id=run), "task.attempt", self.attempts + 1, run
+        )
         self.attempts, self.run_id = begun.number, run
         return begun
 
-    def retry(self, reason: str | None = None, run_id: str | None = None) -> Attempt:
+    def retry(self, reason: str | None = None, run_id: str | None = None) -> RecordedAttempt:
         """Begin another attempt after one that failed.
 
         Args:
@@ -197,12 +200,8 @@ class Task(Work):
             delivery=delivery,
         )
 
-    def failed(self, reason: str) -> None:
-        """Record that it is given up."""
-        self._end("failed", reason=reason)
 
-
-class Subagent(Work):
+class RecordedSubagent(Work):
     """An agent that works for this one."""
 
     __slots__ = ("id",)
@@ -212,18 +211,14 @@ class Subagent(Work):
     ) -> None:
         super().__init__(scope.within(subagent_id=subagent_id), "subagent")
         self.id = subagent_id
-        self._tell("spawned", name=name, objective=objective)
+        self._record("spawned", name=name, objective=objective)
 
     def completed(self, outputs: Sequence[Json] = ()) -> None:
         """Record that it did what it should."""
         self._end("completed", outputs=list(outputs) or None)
 
-    def failed(self, reason: str) -> None:
-        """Record that it did not."""
-        self._end("failed", reason=reason)
 
-
-class Job(Entity):
+class RecordedJob(Entity):
     """Work in the background, item by item."""
 
     __slots__ = ("_attempts", "id")
@@ -232,20 +227,20 @@ class Job(Entity):
         super().__init__(scope.within(job_id=job_id), "job")
         self.id = job_id
         self._attempts: dict[str, int] = {}
-        self._tell("created", name=name, total=total)
+        self._record("created", name=name, total=total)
 
-    def item(self, item_id: str) -> Attempt:
+    def item(self, item_id: str) -> RecordedAttempt:
         """Begin an item, or one that failed once more: `with job.item("a"):`."""
         number = self._attempts[item_id] = self._attempts.get(item_id, 0) + 1
-        return Attempt(self._scope.within(job_item_id=item_id), "job.item", number)
+        return RecordedAttempt(self._scope.within(job_item_id=item_id), "job.item", number)
 
     def completed(self, done: int, failed: int | None = None) -> None:
         """Record that no item is left: so many are done, so many failed."""
-        self._tell("completed", done=done, failed=failed)
+        self._record("completed", done=done, failed=failed)
 
     def failed(self, reason: str) -> None:
         """Record that it is given up."""
-        self._tell("failed", reason=reason)
+        self._record("failed", reason=reason)
 
 
 class Hook(Work):
@@ -255,7 +250,7 @@ class Hook(Work):
 
     def __init__(self, scope: FactScope, name: str, event: str | None) -> None:
         super().__init__(scope.within(request_id=scope.new_id("hook")), "hook", {"hook": name})
-        self._tell("started", event=event)
+        self._record("started", event=event)
 
     def completed(self, decision: Verdict | None = None, duration_ms: float | None = None) -> None:
         """Record that it ran, and what it decided if that was asked of it."""
@@ -266,7 +261,7 @@ class Hook(Work):
         self._end("failed", reason=reason, durationMs=duration_ms)
 
 
-class Compaction(Work):
+class RecordedCompaction(Work):
     """A model's context that is made smaller."""
 
     __slots__ = ("_tokens",)
@@ -275,7 +270,7 @@ class Compaction(Work):
         inner = scope.within(request_id=scope.new_id("compaction"))
         super().__init__(inner, "context.compaction")
         self._tokens = tokens
-        self._tell("started", reason=reason, tokensBefore=tokens)
+        self._record("started", reason=reason, tokensBefore=tokens)
 
     def completed(
         self,
@@ -298,10 +293,6 @@ class Compaction(Work):
             throughSequence=through_sequence,
         )
 
-    def failed(self, reason: str) -> None:
-        """Record that the context is as large as before."""
-        self._end("failed", reason=reason)
-
 
 class ModelRequest(Work):
     """One request to a model."""
@@ -311,7 +302,7 @@ class ModelRequest(Work):
     def __init__(self, scope: FactScope, model: str, provider: str | None) -> None:
         self.id = scope.new_id("model")
         super().__init__(scope.within(model_request_id=self.id), "model", {"model": model})
-        self._tell("requested", provider=provider)
+        self._record("requested", provider=provider)
 
     def completed(self, usage: JsonObject | None = None, finish_reason: str | None = None) -> None:
         """Record that the model is done; `usage` in its own words."""
@@ -320,9 +311,6 @@ class ModelRequest(Work):
     def failed(self, error: str, *, retryable: bool | None = None) -> None:
         """Record that it gave nothing, or not all; `error` is for people."""
         self._end("failed", error=error, retryable=retryable)
-
-    def _fail(self, reason: str) -> None:
-        self.failed(reason)
 
     def cost(
         self,
@@ -356,6 +344,51 @@ class ModelRequest(Work):
                 "currency": currency,
             },
         )
+
+
+class RecordedPermission(Entity):
+    """One use of a tool that needs a permission: what rules and people say."""
+
+    __slots__ = ("request_id",)
+
+    def __init__(self, scope: FactScope, tool: str, request_id: str | None) -> None:
+        super().__init__(scope, "permission", {"tool": tool})
+        self.request_id = request_id
+        """Joins its facts; made with the first of them."""
+
+    def evaluated(self, decision: Verdict, kind: AuthorityKind, name: str) -> None:
+        """Record what a rule, mode, hook or host policy says: `allow`, `deny` or `ask`.
+
+        Args:
+            decision: What it says.
+            kind: What says so.
+            name: Its name.
+        """
+        self._record("evaluated", decision=decision, decidedBy=Authority(kind, name))
+
+    def requested(self, reason: str | None = None) -> None:
+        """Record that somebody is asked."""
+        self._record("requested", reason=reason)
+
+    def allowed(self) -> None:
+        """Record that it was given."""
+        self._record("resolved", decision="allow")
+
+    def denied(self, kind: AuthorityKind, name: str) -> None:
+        """Record that it was not, and which rule, mode, hook, host policy or person denied it."""
+        self._record("resolved", decision="deny", deniedBy=Authority(kind, name))
+
+    def unanswered(self, decision: Literal["cancelled", "expired"]) -> None:
+        """Record that nobody answered, which is no approval."""
+        self._record("resolved", decision=decision)
+
+    def record(
+        self, type_name: str, payload: Mapping[str, Json] | None = None, **ids: Json
+    ) -> None:
+        """Record a fact of any type about it."""
+        if self.request_id is None:
+            self.request_id = self._scope.new_id("permission")
+        super().record(type_name, payload, **{"request_id": self.request_id, **ids})
 
 
 def reason_of(error: BaseException) -> str:

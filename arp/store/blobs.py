@@ -178,7 +178,7 @@ class StoredFiles:
 
     async def put(self, stream: AsyncIterator[bytes], *, max_bytes: int) -> Blob:
         """As `Files.put`."""
-        upload = await self._on_disk(lambda: _Upload(self._making, self.directory))
+        upload = await self._on_disk(lambda: _NewBlob(self._making, self.directory))
         try:
             async with aclosing(_gather(stream, max_bytes)) as chunks:
                 async for chunk in chunks:
@@ -272,7 +272,7 @@ class MemoryFiles:
         _check_id(blob_id)
 
 
-class _Upload:
+class _NewBlob:
     """A file that is written under a name of its own and gets its true name when it is whole."""
 
     def __init__(self, making: Path, target: Path) -> None:

@@ -38,7 +38,7 @@ from arp.store.reader import (
 from arp.store.schema import open_ledger, open_read_only
 from arp.store.session_list import Match, SearchPage, SessionMeta
 from arp.store.store import Append, Page, check_append, readable
-from arp.store.writer import Writer
+from arp.store.writer import LedgerWriter
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class SqliteStore:
         self._lock = FileLock(self.path)
         self._journal = Journal(self.path, open_read_only if read_only else open_ledger)
         self._runtime_id = ""
-        self._writer: Writer | None = None
+        self._writer: LedgerWriter | None = None
         self._reader: Reader | None = None
 
     async def open(self) -> None:
@@ -79,7 +79,7 @@ class SqliteStore:
             return
         await asyncio.to_thread(self._open_file)
         reader = self._reader = Reader(self.path)
-        self._writer = Writer(self._journal, reader.checkpoint)
+        self._writer = LedgerWriter(self._journal, reader.checkpoint)
         log.info("ledger %s opened", self.path)
 
     async def aclose(self) -> None:

@@ -93,7 +93,7 @@ class Pace:
             self._sleep(-self._credits / COMMITS_PER_S)
 
 
-class Writer:
+class LedgerWriter:
     """Serves calls in the order in which they came; appends that wait share one transaction.
 
     Args:

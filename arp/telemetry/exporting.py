@@ -40,7 +40,7 @@ from opentelemetry.trace import (
 
 from arp.ledger.tracing import Trace
 from arp.telemetry.conventions import METRICS
-from arp.telemetry.fold import Figure, Measured, Span
+from arp.telemetry.fold import Figure, Measured, MeasuredSpan
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Sink:
     def take(self, measured: Iterable[Measured]) -> None:
         """Take spans and figures in the order in which they ended."""
         for one in measured:
-            if isinstance(one, Span):
+            if isinstance(one, MeasuredSpan):
                 self._span(one)
             else:
                 self._figure(one)
@@ -127,7 +127,7 @@ class Sink:
             self._sampled[trace.trace_id] = known
         return known
 
-    def _span(self, span: Span) -> None:
+    def _span(self, span: MeasuredSpan) -> None:
         if span.parent_id is None:
             above = _caller(span.trace)
         else:

@@ -29,7 +29,7 @@ Attributes: TypeAlias = dict[str, str | int | float | bool | Sequence[str]]
 SpanKind: TypeAlias = Literal["internal", "client", "server"]
 
 
-class Span(Struct, frozen=True, kw_only=True):
+class MeasuredSpan(Struct, frozen=True, kw_only=True):
     """Something that took a while and is over."""
 
     name: str
@@ -56,7 +56,7 @@ class Figure(Struct, frozen=True):
     attributes: Attributes
 
 
-Measured: TypeAlias = Span | Figure
+Measured: TypeAlias = MeasuredSpan | Figure
 
 
 class OpenTurn(Struct):
@@ -170,7 +170,7 @@ class SpanFold:
         failed = fact.status_reason or "failed" if fact.type == "turn.failed" else None
         error = None if failed == "cancelled" else failed
         status = str(fact.payload.get("status") or fact.status or "completed")
-        yield Span(
+        yield MeasuredSpan(
             name=f"invoke_agent {self._agent[c.AGENT]}",
             kind="server" if turn.trace.caller else "internal",
             trace=turn.trace,
@@ -256,7 +256,7 @@ class SpanFold:
         took = payload.get("durationMs")
         error = None if state in ("exported", "not_applicable") else state
         names: Attributes = {c.SEQUENCE: fact.sequence, c.EVIDENCE: fact.evidence_id or c.UNKNOWN}
-        yield Span(
+        yield MeasuredSpan(
             name=f"export {kind}",
             trace=trace,
             span_id=hex_id(16, trace.trace_id, fact.event_id),
@@ -322,7 +322,7 @@ _USED: Final = (
 def _closed(
     family: str, one: Open, trace: Trace, at: int, more: Attributes, error: str | None
 ) -> Iterator[Measured]:
-    yield Span(
+    yield MeasuredSpan(
         name=one.name,
         kind=_FAMILIES[family].kind,
         trace=trace,

@@ -39,7 +39,7 @@ MOST_EVICTED = 50_000
 """Evicted sessions of which it is remembered how far they were sent."""
 
 
-class Sink(Protocol):
+class SpanSink(Protocol):
     """Where what is measured goes."""
 
     def take(self, measured: Iterable[Measured]) -> None:
@@ -52,12 +52,12 @@ class Sink(Protocol):
         """Send what is left. May wait."""
 
 
-class _Head(Struct):
+class _FactHead(Struct):
     type: str
     turn_id: str | None = msgspec.field(name="turnId", default=None)
 
 
-_head_decoder = msgspec.json.Decoder(_Head)
+_head_decoder = msgspec.json.Decoder(_FactHead)
 
 
 class _Followed:
@@ -84,7 +84,7 @@ class Follower:
         began_ns: What was over before this is not sent; since 1970, UTC.
     """
 
-    def __init__(self, hub: Hub, sink: Sink, began_ns: int) -> None:
+    def __init__(self, hub: Hub, sink: SpanSink, began_ns: int) -> None:
         self._hub = hub
         self._sink = sink
         hub.runner.spans.is_sampled = sink.is_sampled

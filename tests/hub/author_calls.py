@@ -14,24 +14,32 @@ from arp import Turn, ui
 from arp.hub.tool import ToolCall
 from arp.ledger.payload_fields import Delivery
 from arp.protocol.messages import FileRef
-from arp.record.permissions import Permission
-from arp.record.processes import Process
+from arp.record.processes import RecordedProcess
 from arp.record.recorder import Recorder
-from arp.record.work import Attempt, Compaction, Hook, Job, ModelRequest, Subagent, Task
+from arp.record.work import (
+    Hook,
+    ModelRequest,
+    RecordedAttempt,
+    RecordedCompaction,
+    RecordedJob,
+    RecordedPermission,
+    RecordedSubagent,
+    RecordedTask,
+)
 
 SHA256 = "0" * 64
 
 MAKERS: Final[dict[type, Callable[[Turn], Any]]] = {
     Turn: lambda turn: turn,
     Recorder: lambda turn: turn.record,
-    Task: lambda turn: turn.record.task("x"),
-    Attempt: lambda turn: turn.record.task("x").attempt(),
-    Subagent: lambda turn: turn.record.subagent(),
-    Job: lambda turn: turn.record.job(),
-    Process: lambda turn: turn.record.process("ls"),
+    RecordedTask: lambda turn: turn.record.task("x"),
+    RecordedAttempt: lambda turn: turn.record.task("x").attempt(),
+    RecordedSubagent: lambda turn: turn.record.subagent(),
+    RecordedJob: lambda turn: turn.record.job(),
+    RecordedProcess: lambda turn: turn.record.process("ls"),
     ModelRequest: lambda turn: turn.record.model("m"),
-    Compaction: lambda turn: turn.record.compaction(),
-    Permission: lambda turn: turn.record.permission("x"),
+    RecordedCompaction: lambda turn: turn.record.compaction(),
+    RecordedPermission: lambda turn: turn.record.permission("x"),
     Hook: lambda turn: turn.record.hook("x"),
 }
 """What an author has in hand, besides a `ToolCall`."""
@@ -44,7 +52,7 @@ FOR_THE_HUB: Final = {
     (ToolCall, "start"),
     (ToolCall, "end"),
     (ToolCall, "settle"),
-    (Task, "create"),
+    (RecordedTask, "create"),
 }
 """Methods that no author calls."""
 

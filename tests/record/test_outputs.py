@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from arp.protocol.errors import ResourceLimit
-from arp.record.outputs import Kept
+from arp.record.outputs import KeptOutput
 from tests.record.rig import Recording
 
 LARGE = "é" * 2_001
@@ -18,7 +18,7 @@ async def test_a_large_output_is_kept_beside_the_ledger() -> None:
     """ledger.md 6: a large result leaves a preview and an `outputRef`."""
     recording = Recording()
     kept = await recording.record.keep(LARGE, "text/plain")
-    assert kept == Kept("é" * 2_000, 4_002, REF)
+    assert kept == KeptOutput("é" * 2_000, 4_002, REF)
     assert recording.kept == {REF: LARGE.encode()}
     assert await recording.record.read(REF) == LARGE.encode()
     payload = {"bytes": 4_002, "sha256": REF, "preview": "é" * 2_000, "mime": "text/plain"}
@@ -44,7 +44,7 @@ async def test_bytes_that_are_no_text_are_kept_whole_however_few() -> None:
 
 async def test_half_a_character_is_kept_as_the_sign_for_it() -> None:
     recording = Recording()
-    assert await recording.record.keep("a\ud800") == Kept("a\ufffd", 4)
+    assert await recording.record.keep("a\ud800") == KeptOutput("a\ufffd", 4)
 
 
 @pytest.mark.parametrize("size", [3_000, 300_000])
@@ -78,6 +78,6 @@ async def test_secret_at_the_end_of_what_a_process_was_given_is_not_cut_in_half(
 async def test_what_cannot_be_kept_is_cut_and_the_ledger_says_so() -> None:
     recording = Recording()
     recording.refusal = ResourceLimit("the disk is full")
-    assert await recording.record.keep(LARGE) == Kept("é" * 2_000, 4_002, None)
+    assert await recording.record.keep(LARGE) == KeptOutput("é" * 2_000, 4_002, None)
     payload = {"bytes": 4_002, "keptBytes": 4_000, "reason": "the disk is full"}
     assert recording.told() == [("output.truncated", payload, {})]

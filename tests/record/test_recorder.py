@@ -8,7 +8,7 @@ import pytest
 
 from arp.ledger.fact_types import ProfileViolation
 from arp.ledger.payload_fields import Benchmark, BenchmarkRefs, Candidate, Comparison
-from arp.record.outputs import Kept
+from arp.record.outputs import KeptOutput
 from tests.record.rig import Recording
 
 SHA = "0" * 64
@@ -154,7 +154,7 @@ def test_of_several_candidates_somebody_decides() -> None:
 
 def test_a_file_says_where_its_bytes_are() -> None:
     recording = Recording()
-    recording.record.file("report", "r.md", mime="text/markdown", kept=Kept("#", 9_000, SHA))
+    recording.record.file("report", "r.md", mime="text/markdown", kept=KeptOutput("#", 9_000, SHA))
     recording.record.file("report", "r.md", sha256=SHA)
     whole = {"name": "r.md", "mime": "text/markdown", "sha256": SHA, "bytes": 9_000}
     ids = {"artifact_id": "report"}

@@ -15,7 +15,7 @@ from arp.store import writer as writer_module
 from arp.store.errors import SequenceConflict, StoreClosed, StoreUnavailable, StoreUnwritable
 from arp.store.journal import Journal
 from arp.store.store import Append
-from arp.store.writer import Pace, Writer
+from arp.store.writer import LedgerWriter, Pace
 
 
 class FakeJournal:
@@ -64,7 +64,7 @@ class Bench:
         self.journal = FakeJournal()
         self.checkpoints = 0
         self.now = 0.0
-        self.writer = Writer(
+        self.writer = LedgerWriter(
             cast(Journal, self.journal),
             self.checkpoint,
             clock=lambda: self.now,

@@ -7,7 +7,7 @@ from typing import Any
 
 from arp.ledger.fact import SCHEMA_VERSION, Fact, decode, encode
 from arp.ledger.fact_types import check
-from arp.telemetry.fold import Figure, Measured, Span, SpanFold
+from arp.telemetry.fold import Figure, Measured, MeasuredSpan, SpanFold
 
 BEGAN = datetime(2026, 1, 2, 3, 0, 0, tzinfo=UTC)
 
@@ -52,11 +52,11 @@ class Story:
         self.tell("turn.failed", IN_TURN | {"status": status, "status_reason": reason})
 
     @property
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[MeasuredSpan]:
         """Given out so far."""
-        return [one for one in self.given if isinstance(one, Span)]
+        return [one for one in self.given if isinstance(one, MeasuredSpan)]
 
-    def span(self, name: str) -> Span:
+    def span(self, name: str) -> MeasuredSpan:
         """The one of that name."""
         (found,) = [one for one in self.spans if one.name == name]
         return found

@@ -11,19 +11,19 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from arp.ledger.tracing import Caller, Trace
 from arp.telemetry.conventions import METRICS
-from arp.telemetry.fold import Attributes, Figure, Span
+from arp.telemetry.fold import Attributes, Figure, MeasuredSpan
 from tests.telemetry.rig import Exported
 
 TURN = Trace("0" * 31 + "1", "0" * 15 + "2")
 
 
-def span(**changed: Any) -> Span:
+def span(**changed: Any) -> MeasuredSpan:
     given: dict[str, Any] = {"name": "work", "trace": TURN, "span_id": TURN.span_id}
     given |= {"parent_id": None, "start_ns": 1000, "end_ns": 3000, "attributes": {"a": 1}}
-    return Span(**{**given, **changed})
+    return MeasuredSpan(**{**given, **changed})
 
 
-def exported(*measured: Span | Figure) -> list[ReadableSpan]:
+def exported(*measured: MeasuredSpan | Figure) -> list[ReadableSpan]:
     out = Exported()
     out.sink().take(measured)
     return out.spans

@@ -15,7 +15,7 @@ from arp.hub.turn import Turn
 from arp.ledger.tracing import Trace
 from arp.store.memory import MemoryStore
 from arp.telemetry import follower as module
-from arp.telemetry.fold import Measured, Span
+from arp.telemetry.fold import Measured, MeasuredSpan
 from arp.telemetry.follower import Follower
 from tests.control.control_rig import controlled, facts, gate, said
 from tests.hub.rig import HeldStore
@@ -208,7 +208,7 @@ async def test_a_round_that_failed_is_logged_and_the_next_goes_on(
     class Fragile:
         def take(self, measured: Iterable[Measured]) -> None:
             for one in measured:
-                taken.append(one.name if isinstance(one, Span) else one.metric)
+                taken.append(one.name if isinstance(one, MeasuredSpan) else one.metric)
                 if len(taken) == 1:
                     raise RuntimeError("once")
 
