@@ -26,7 +26,7 @@ from arp.protocol.errors import InvalidComponent, LocalError
 from arp.protocol.json_value import JsonObject, kind_of
 from arp.protocol.plain_values import component_to_plain, to_plain
 from arp.protocol.sources import SOURCES, Source, as_markdown
-from arp.protocol.validate import check_component, explain
+from arp.protocol.validate import check_component, explain, fits
 
 Cell: TypeAlias = str | int | float | bool | Decimal | date | None
 Rows: TypeAlias = Iterable[Iterable[Any] | Mapping[str, Any]]
@@ -523,11 +523,8 @@ def sources(
     if not isinstance(listed, list):
         raise InvalidComponent(f"ui.sources: expected sources, got {kind_of(listed)}")
     for number, given in enumerate(listed):
-        try:
-            msgspec.convert(given, Source)
-        except msgspec.ValidationError as error:
-            where = f"ui.sources: sources[{number}]"
-            raise InvalidComponent(explain(error, Source, where)) from None
+        if not fits(given, Source):
+            raise InvalidComponent(explain(given, Source, f"ui.sources: sources[{number}]"))
     instead = fallback if fallback is not None else markdown(as_markdown(listed))
     return custom(SOURCES, {"sources": listed}, fallback=instead, id=id)
 
@@ -566,11 +563,8 @@ def _part(
 ) -> JsonObject:
     where = f"ui.{name}"
     plain = _plain(values, where, keep)
-    try:
-        msgspec.convert(plain, kind)
-    except msgspec.ValidationError as error:
-        path = explain(error, kind, "").lstrip(".: ")
-        raise InvalidComponent(f"{where}: {path}") from None
+    if not fits(plain, kind):
+        raise InvalidComponent(f"{where}: {explain(plain, kind, '').lstrip('.: ')}")
     return plain
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arp.protocol.limits import Count, Seconds
-from arp.protocol.validate import explain
+from arp.protocol.validate import explain, fits
 
 
 class Bounds(Struct, frozen=True):
@@ -47,10 +47,9 @@ class Bounds(Struct, frozen=True):
     def __post_init__(self) -> None:
         """Refuse impossible values where they are written."""
         for name, kind in _kinds().items():
-            try:
-                msgspec.convert(getattr(self, name), kind)
-            except msgspec.ValidationError as error:
-                raise ValueError(explain(error, kind, f"Bounds.{name}")) from None
+            value = getattr(self, name)
+            if not fits(value, kind):
+                raise ValueError(explain(value, kind, f"Bounds.{name}"))
 
 
 @cache

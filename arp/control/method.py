@@ -126,6 +126,6 @@ def read_params(name: str, shape: type[P], params: JsonObject) -> P:
     shape.check_names(name, params)
     try:
         return msgspec.convert(params, shape)
-    except msgspec.ValidationError as error:
-        detail = explain(error, shape, "params")
+    except msgspec.ValidationError:
+        detail = explain(params, shape, "params")
         raise InvalidMessage(f"{name}: {detail}", detail=detail.partition(":")[0]) from None

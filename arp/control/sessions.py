@@ -42,7 +42,9 @@ class ListSessions(Params, frozen=True, kw_only=True):
     """Asks for a page of sessions, newest update first."""
 
     workflow: Id | None = None
-    before: Annotated[str, Meta(max_length=1024)] | None = None
+    before: Annotated[str, Meta(max_length=1024, description="at most 1024 characters")] | None = (
+        None
+    )
     """The `next` of the page before."""
     limit: Annotated[int, Meta(ge=1, le=200, description="1 to 200")] = 50
 

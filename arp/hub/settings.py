@@ -44,7 +44,7 @@ class HubSettings(Struct, frozen=True):
     """An idle session without renderers is evicted from memory after this time."""
     cancel_grace_s: Seconds = 5.0
     """How long a cancelled agent may clean up before the server ends its turn."""
-    blocked_loop_s: Annotated[float, Meta(ge=0.1, le=3600)] = 1.0
+    blocked_loop_s: Annotated[float, Meta(ge=0.1, le=3600, description="0.1…3600")] = 1.0
     """If an agent blocks the event loop, and so every session, for this time, the log names it."""
     stop_grace_s: Seconds = 6.0
     """How long running turns may continue when the server stops; the rest are interrupted."""
@@ -62,7 +62,7 @@ class HubSettings(Struct, frozen=True):
     """Size of all files in one user's sessions; an upload beyond it gets RESOURCE_LIMIT."""
     high_water_bytes: Annotated[int, Meta(ge=1024, description="a number from 1024")] = 256 << 10
     """Bytes that may wait for one renderer; beyond it, it is lagging and gets a catch-up later."""
-    stall_s: Annotated[float, Meta(ge=1, le=3600)] = 30.0
+    stall_s: Annotated[float, Meta(ge=1, le=3600, description="1…3600")] = 30.0
     """Under `arp serve`, a connection is closed if its other end reads nothing for this long while
     data waits for it. A renderer that was only offline reconnects and resumes. At least 1."""
     models_in_memory: Count = 64
@@ -85,8 +85,8 @@ class HubSettings(Struct, frozen=True):
                 raise ValueError(f"HubSettings.{name}: expected {kind.__name__}(…), got a dict")
             try:
                 msgspec.convert(value, kind)
-            except msgspec.ValidationError as error:
-                raise ValueError(explain(error, kind, f"HubSettings.{name}")) from None
+            except msgspec.ValidationError:
+                raise ValueError(explain(value, kind, f"HubSettings.{name}")) from None
 
 
 @cache

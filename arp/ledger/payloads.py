@@ -242,6 +242,6 @@ def _check_together(fact_type: str, payload: JsonObject) -> None:
 def _check_shape(fact_type: str, where: str, value: Json, shape: Any) -> None:
     try:
         msgspec.convert(value, shape)
-    except msgspec.ValidationError as error:
-        told = explain(error, shape, where)
+    except msgspec.ValidationError:
+        told = explain(value, shape, where)
         raise ProfileViolation(f"profile validation failed: {fact_type}: {told}") from None

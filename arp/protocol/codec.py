@@ -170,8 +170,8 @@ class Decoder(Generic[M]):
             return Refused(InvalidMessage(wrong), message_id, of_unknown_type=True)
         try:
             return msgspec.convert(plain, struct)  # type: ignore[return-value]  # one of the union
-        except msgspec.ValidationError as error:
-            return Refused(InvalidMessage(explain(error, struct, where), detail=name), message_id)
+        except msgspec.ValidationError:
+            return Refused(InvalidMessage(explain(plain, struct, where), detail=name), message_id)
 
 
 _BROKEN = (

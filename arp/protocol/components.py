@@ -147,14 +147,7 @@ def as_object(component: Component) -> JsonObject:
 
 def from_object(plain: JsonObject) -> Component:
     """Do the inverse of `as_object`, for objects that have been validated."""
-    fallback = plain.get("fallback")
-    return Component(
-        plain["id"],
-        plain["type"],
-        plain["props"],
-        plain.get("version", 1),
-        from_object(fallback) if fallback is not None else None,
-    )
+    return msgspec.convert(plain, Component)
 
 
 class _Props(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -54,24 +54,30 @@ def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
     level = [value]
     while True:
         kinds = set(map(type, level))
-        if not kinds <= _KINDS:
-            return False
-        if int in kinds:
-            whole = [one for one in level if type(one) is int]
-            if max(whole) > MAX_INTEGER or min(whole) < -MAX_INTEGER - 1:
-                return False
-        if float in kinds and not all(math.isfinite(one) for one in level if type(one) is float):
+        if not kinds <= _KINDS or not _numbers_fit(level, kinds):
             return False
         if kinds <= _SCALARS:
             return True
         if depth <= 0:
             return False
         depth -= 1
-        objects = [one for one in level if type(one) is dict]
-        if not set(map(type, chain.from_iterable(objects))) <= _TEXT:
+        below: list[Json] = []
+        if dict in kinds:
+            objects = [one for one in level if type(one) is dict]
+            if not set(map(type, chain.from_iterable(objects))) <= _TEXT:
+                return False
+            below += chain.from_iterable(map(dict.values, objects))
+        if list in kinds:
+            below += chain.from_iterable(one for one in level if type(one) is list)
+        level = below
+
+
+def _numbers_fit(values: list[Json], kinds: set[type]) -> bool:
+    if int in kinds:
+        whole = [one for one in values if type(one) is int]
+        if max(whole) > MAX_INTEGER or min(whole) < -MAX_INTEGER - 1:
             return False
-        arrays = [one for one in level if type(one) is list]
-        level = [*chain.from_iterable(arrays), *chain.from_iterable(map(dict.values, objects))]
+    return float not in kinds or all(map(math.isfinite, (f for f in values if type(f) is float)))
 
 
 def kind_of(value: Any) -> str:

@@ -1,16 +1,28 @@
-"""The six patch ops, as values.
+"""The six patch ops, as values, and the paths that they name.
 
-Source: protocol.md 4. What they do to a tree is in `tree`.
+Source: protocol.md 4. What they do to a tree is in `tree`, what may stand at a path in `validate`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
 from arp.protocol.components import Component
+from arp.protocol.errors import InvalidPatch
 from arp.protocol.json_value import Json
+
+Segments: TypeAlias = tuple[str | int, ...]
+"""A path below `props`: names, and indexes of arrays."""
+
+MAX_SEGMENTS = 16
+MAX_SEGMENT_LENGTH = 64
+MAX_INDEX_DIGITS = 9
+
+_FORBIDDEN_SEGMENTS = frozenset(("constructor", "prototype"))
+_INDEX = re.compile(r"[0-9]+")
 
 
 class Update(Struct, frozen=True, tag_field="op", tag="update"):
@@ -73,3 +85,40 @@ OP_NAMES = {
     Reorder: "reorder",
 }
 """For error messages."""
+
+
+def parse_path(path: str) -> Segments:
+    """Split the path of a patch into names and indexes, without the leading `props`.
+
+    Raises:
+        InvalidPatch: It does not begin with `props`, names nothing in it, is too long, or has a
+            segment that is empty, begins with `_`, is `constructor` or `prototype`, or is an index
+            in another form than `0`, `1`, `2` …
+
+    Source: protocol.md 4.
+    """
+    shown = f"path {path!r:.80}"
+    root, *names = path.split(".", MAX_SEGMENTS + 1)
+    if root != "props":
+        raise InvalidPatch(f'{shown}: begins with "props", then a dot')
+    if not names:
+        raise InvalidPatch(f'{shown}: names no property; write "props.NAME", or use replace')
+    if len(names) > MAX_SEGMENTS:
+        raise InvalidPatch(f"{shown}: more than {MAX_SEGMENTS} segments")
+    return tuple(_segment(name, shown) for name in names)
+
+
+def _segment(name: str, shown: str) -> str | int:
+    if not name:
+        raise InvalidPatch(f"{shown}: has an empty segment")
+    if len(name) > MAX_SEGMENT_LENGTH:
+        raise InvalidPatch(f"{shown}: a segment has more than {MAX_SEGMENT_LENGTH} characters")
+    if name.startswith("_") or name in _FORBIDDEN_SEGMENTS:
+        raise InvalidPatch(f'{shown}: the segment "{name}" is not allowed')
+    if _INDEX.fullmatch(name) is None:
+        return name
+    if name[0] == "0" and name != "0":
+        raise InvalidPatch(f'{shown}: the index "{name}" begins with 0; write "{int(name)}"')
+    if len(name) > MAX_INDEX_DIGITS:
+        raise InvalidPatch(f'{shown}: the index "{name}" is too large')
+    return int(name)

@@ -34,8 +34,7 @@ from arp.protocol.components import Component, as_object
 from arp.protocol.errors import InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject, kind_of
 from arp.protocol.mark import END, Behind, Mark
-from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.protocol.validate import parse_path
+from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update, parse_path
 
 MAX_DEPTH = 3
 """Levels of nesting, protocol.md 3."""

@@ -1,22 +1,24 @@
 """The border that components and patch values pass on the agent side: nothing unvalidated gets in.
 
 `check_component` looks at a whole component, `check_property` and `check_appended` at one value
-that a patch puts somewhere; the cost of those two follows the value. Every refusal names the path.
+that a patch puts somewhere; the cost of those two follows the value. msgspec decides what fits a
+type. Only after it has refused a value does `explain` look for the place and the words, so that
+every refusal names the path, what was wrong and what would fit.
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from arp.protocol.catalog import CATALOG, ComponentSpec, is_custom
-from arp.protocol.components import CHILD, Component, as_object
+from arp.protocol.components import CHILD, Component, as_object, from_object
 from arp.protocol.errors import (
     ComponentUnsupported,
     InvalidComponent,
@@ -24,20 +26,20 @@ from arp.protocol.errors import (
     InvalidPatch,
     ResourceLimit,
 )
-from arp.protocol.json_value import Json, JsonObject, check_plain_json, is_plain_json, kind_of
+from arp.protocol.json_value import Json, JsonObject, check_plain_json, kind_of
 from arp.protocol.limits import Limits
+from arp.protocol.patch import Segments
 
 MAX_LEVELS = Limits().max_component_depth
 MAX_FALLBACKS = 4
 """Longest chain of components' own fallbacks; the longest chain of the catalog has three types."""
 MAX_ID_LENGTH = 128
-MAX_SEGMENTS = 16
-MAX_SEGMENT_LENGTH = 64
-MAX_INDEX_DIGITS = 9
 
-_KEYS = ("id", "type", "props", "version", "fallback")
-_FORBIDDEN_SEGMENTS = frozenset(("constructor", "prototype"))
-_INDEX = re.compile(r"[0-9]+")
+_CACHED = 4096
+"""All paths of the catalog are a few hundred; the rest are paths that lead nowhere."""
+
+_SHOWN = 60
+"""How many characters of a foreign name or value a message repeats."""
 
 
 def check_component(
@@ -90,14 +92,14 @@ def check_property(type_name: str, segments: Sequence[str | int], value: Json, w
             fit.
     """
     spec = CATALOG.get(type_name)
-    _check_plain_value(value, where)
+    _check_plain(value, where, InvalidPatch)
     if spec is None:
         return value
-    annotation = _patched_type(spec, segments, where)
+    kind = _patched_type(spec, segments, where)
     emptied = value is None or value == []
     if emptied and type_name == "code-block" and tuple(segments) in (("code",), ("tabs",)):
         raise InvalidPatch(f"{where}: a code-block needs code or tabs; use replace instead")
-    return _fitting(annotation, value, where)
+    return _fitting(kind, value, where)
 
 
 def check_appended(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:
@@ -107,11 +109,11 @@ def check_appended(type_name: str, segments: Sequence[str | int], value: Json, w
     new items.
     """
     spec = CATALOG.get(type_name)
-    _check_plain_value(value, where)
-    annotation = Any if spec is None else _patched_type(spec, segments, where)
+    _check_plain(value, where, InvalidPatch)
+    kind = Any if spec is None else _patched_type(spec, segments, where)
     wanted = []
-    for option in options(annotation):
-        if option in (str, Any) and not bounds(annotation):
+    for option in options(kind):
+        if option in (str, Any) and not bounds(kind):
             wanted.append("string")
             if isinstance(value, str):
                 return value
@@ -124,41 +126,14 @@ def check_appended(type_name: str, segments: Sequence[str | int], value: Json, w
     raise InvalidPatch(f"{where}: expected {' or '.join(wanted)}, got {kind_of(value)}")
 
 
-def parse_path(path: str) -> Segments:
-    """Split the path of a patch into names and indexes, without the leading `props`.
+class _Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What every component has, before its type is looked at."""
 
-    Raises:
-        InvalidPatch: It does not begin with `props`, names nothing in it, is too long, or has a
-            segment that is empty, begins with `_`, is `constructor` or `prototype`, or is an index
-            in another form than `0`, `1`, `2` …
-
-    Source: protocol.md 4.
-    """
-    shown = f"path {path!r:.80}"
-    root, *names = path.split(".", MAX_SEGMENTS + 1)
-    if root != "props":
-        raise InvalidPatch(f'{shown}: begins with "props", then a dot')
-    if not names:
-        raise InvalidPatch(f'{shown}: names no property; write "props.NAME", or use replace')
-    if len(names) > MAX_SEGMENTS:
-        raise InvalidPatch(f"{shown}: more than {MAX_SEGMENTS} segments")
-    return tuple(_segment(name, shown) for name in names)
-
-
-def _segment(name: str, shown: str) -> str | int:
-    if not name:
-        raise InvalidPatch(f"{shown}: has an empty segment")
-    if len(name) > MAX_SEGMENT_LENGTH:
-        raise InvalidPatch(f"{shown}: a segment has more than {MAX_SEGMENT_LENGTH} characters")
-    if name.startswith("_") or name in _FORBIDDEN_SEGMENTS:
-        raise InvalidPatch(f'{shown}: the segment "{name}" is not allowed')
-    if _INDEX.fullmatch(name) is None:
-        return name
-    if name[0] == "0" and name != "0":
-        raise InvalidPatch(f'{shown}: the index "{name}" begins with 0; write "{int(name)}"')
-    if len(name) > MAX_INDEX_DIGITS:
-        raise InvalidPatch(f'{shown}: the index "{name}" is too large')
-    return int(name)
+    id: str
+    type: str
+    props: JsonObject
+    version: Annotated[int, msgspec.Meta(ge=1, description="a whole number from 1")] = 1
+    fallback: Json = None
 
 
 class _Check:
@@ -167,40 +142,56 @@ class _Check:
     def __init__(self, empty_ids: bool) -> None:
         self._empty_ids = empty_ids
         self._seen: set[str] = set()
-        self.rewrote = False
-        """Whether an alias was found, so that what holds it must be written anew."""
 
     def component(
         self, value: Any, where: str, levels: int, fallbacks: int, *, plain: bool = False
     ) -> Component:
-        component = value if type(value) is Component else _component_of(value, where)
-        _check_frame(component, where)
-        self._check_id(component.id, where)
+        made = _made(value, where)
+        self._check_id(made.id, where)
         if levels <= 0:
             raise ResourceLimit(f"{where}: nested deeper than {MAX_LEVELS} levels")
-        spec = _spec(component, where)
-        props = component.props
+        spec = _spec(made, where)
+        props, fallback = made.props, made.fallback
         if not plain:
-            _check_plain(props, f"{where}.props")
+            _check_plain(props, f"{where}.props", InvalidComponent)
         if spec is not None:
             props = self._props(spec, props, f"{where}.props", levels)
-        fallback = component.fallback
         if fallback is not None:
-            fallback = self._fallback(fallback, f"{where}.fallback", levels, fallbacks)
-        if props is component.props and fallback is component.fallback:
-            return component
-        return Component(component.id, component.type, props, component.version, fallback)
+            if fallbacks <= 0:
+                told = f"{where}.fallback: more than {MAX_FALLBACKS} fallbacks in a row"
+                raise ResourceLimit(told)
+            # No patch names what is in a fallback, so its ids are its own and may be empty.
+            alone = _Check(empty_ids=True)
+            fallback = alone.component(fallback, f"{where}.fallback", levels, fallbacks - 1)
+        if props is made.props and fallback is made.fallback:
+            return made
+        return Component(made.id, made.type, props, made.version, fallback)
 
-    def children(self, annotation: Any, value: Json, where: str, levels: int) -> Json:
-        """Check every component that stands directly in a value, which fits its type."""
+    def children(self, kind: Any, value: Json, where: str, levels: int) -> Json:
+        """Check every component that stands directly in a value, which fits its type.
 
-        def visit(child: Json, place: str) -> Json:
-            before, self.rewrote = self.rewrote, False
-            checked = self.component(child, place, levels, MAX_FALLBACKS, plain=True)
-            rewrote, self.rewrote = self.rewrote, self.rewrote or before
-            return as_object(checked) if rewrote else child
-
-        return map_children(annotation, value, where, visit)
+        Returns:
+            `value` itself, unless an alias was found below; then what holds it is copied.
+        """
+        if not _holds_children(kind):
+            return value
+        if is_child(kind):
+            checked = self.component(value, where, levels, MAX_FALLBACKS, plain=True)
+            is_same = checked.props is value["props"] and value.get("fallback") is None
+            return value if is_same or checked == from_object(value) else as_object(checked)
+        item = item_type(kind)
+        if item is not None and isinstance(value, list):
+            items = [
+                self.children(item, one, f"{where}[{index}]", levels)
+                for index, one in enumerate(value)
+            ]
+            return value if all(map(_is_same, items, value)) else items
+        for struct in _structs(kind):
+            for name, hint in child_fields(struct).items():
+                new = self.children(hint, value[name], f"{where}.{name}", levels)
+                if new is not value[name]:
+                    value = {**value, name: new}
+        return value
 
     def _check_id(self, component_id: str, where: str) -> None:
         if component_id == "" and self._empty_ids:
@@ -220,50 +211,30 @@ class _Check:
 
     def _props(self, spec: ComponentSpec, props: JsonObject, where: str, levels: int) -> JsonObject:
         if spec.name == "text" and "text" in props:
-            props = _without_alias(props, where)
-            self.rewrote = True
-        try:
-            msgspec.convert(props, spec.props)
-        except msgspec.ValidationError as error:
-            raise InvalidComponent(explain(error, spec.props, where)) from None
+            if "content" in props:
+                told = "is another name of content; give one of them"
+                raise InvalidComponent(f"{where}.text: {told}")
+            props = {"content" if name == "text" else name: one for name, one in props.items()}
+        if not fits(props, spec.props):
+            raise InvalidComponent(explain(props, spec.props, where))
         if spec.slots is None:
             return props
         checked: JsonObject = self.children(spec.props, props, where, levels - 1)
         return checked
 
-    def _fallback(self, fallback: Component, where: str, levels: int, fallbacks: int) -> Component:
-        """Check a fallback by itself: no patch names what is in it, so ids may be empty."""
-        if fallbacks <= 0:
-            raise ResourceLimit(f"{where}: more than {MAX_FALLBACKS} fallbacks in a row")
-        alone = _Check(empty_ids=True)
-        checked = alone.component(fallback, where, levels, fallbacks - 1)
-        self.rewrote = self.rewrote or alone.rewrote
-        return checked
 
-
-def _component_of(value: Json, where: str) -> Component:
-    """Return the plain object of the wire as a `Component` whose fields are not checked yet."""
-    if type(value) is not dict:
-        raise InvalidComponent(f"{where}: expected object, got {kind_of(value)}")
-    for key in value:
-        if key not in _KEYS:
-            raise InvalidComponent(f"{where}.{key!s:.60}: unknown{nearest(str(key), _KEYS)}")
-    for key in ("id", "type", "props"):
-        if key not in value:
-            raise InvalidComponent(f"{where}.{key}: missing")
-    version, fallback = value.get("version", 1), value.get("fallback")
-    return Component(value["id"], value["type"], value["props"], version, fallback)
-
-
-def _check_frame(component: Component, where: str) -> None:
-    if type(component.id) is not str:
-        raise InvalidComponent(f"{where}.id: expected string, got {kind_of(component.id)}")
-    if type(component.type) is not str:
-        raise InvalidComponent(f"{where}.type: expected string, got {kind_of(component.type)}")
-    if type(component.props) is not dict:
-        raise InvalidComponent(f"{where}.props: expected object, got {kind_of(component.props)}")
-    if type(component.version) is not int or component.version < 1:
-        raise InvalidComponent(f"{where}.version: expected a whole number from 1")
+def _made(value: Any, where: str) -> Component:
+    """Return a component, or the plain object of one, as a `Component` with fields that fit."""
+    if isinstance(value, Component):
+        try:
+            msgspec.convert(value, _Given, from_attributes=True)
+        except msgspec.ValidationError:
+            value = msgspec.structs.asdict(value)
+        else:
+            return value
+    elif fits(value, _Given):
+        return Component(**value)
+    raise InvalidComponent(explain(value, _Given, where))
 
 
 def _spec(component: Component, where: str) -> ComponentSpec | None:
@@ -285,215 +256,268 @@ def _spec(component: Component, where: str) -> ComponentSpec | None:
     return spec
 
 
-def _without_alias(props: JsonObject, where: str) -> JsonObject:
-    if "content" in props:
-        raise InvalidComponent(f"{where}.text: is another name of content; give one of them")
-    return {"content": props["text"], **{k: v for k, v in props.items() if k != "text"}}
+def _check_plain(
+    value: Json, where: str, refusal: type[InvalidComponent] | type[InvalidPatch]
+) -> None:
+    try:
+        check_plain_json(value, where)
+    except InvalidMessage as error:
+        raise refusal(error.message) from None
 
 
-def _check_plain(props: JsonObject, where: str) -> None:
-    if not is_plain_json(props):
-        try:
-            check_plain_json(props, where)
-        except InvalidMessage as error:
-            raise InvalidComponent(error.message) from None
+def _fitting(kind: Any, value: Json, where: str) -> Json:
+    """Return a value that fits a type, with every component in it checked."""
+    if not fits(value, kind):
+        raise InvalidPatch(explain(value, kind, where))
+    return _Check(False).children(kind, value, where, MAX_LEVELS - 1)
 
 
-def _check_plain_value(value: Json, where: str) -> None:
-    if not is_plain_json(value):
-        try:
-            check_plain_json(value, where)
-        except InvalidMessage as error:
-            raise InvalidPatch(error.message) from None
+# -- what can stand at a path ----------------------------------------------------------------------
+# The walk is over types, never over values, so its cost does not depend on any component.
 
 
 def _patched_type(spec: ComponentSpec, segments: Sequence[str | int], where: str) -> Any:
-    try:
-        return type_at(spec.props, normalised(segments))
-    except NoSuchProp as stop:
-        name = segments[stop.at]
-        if stop.in_child:
-            raise InvalidPatch(f"{where}: a component stands there; patch it by its id") from None
-        if spec.name == "text" and name == "text":
-            raise InvalidPatch(f"{where}: is another name of props.content; patch that") from None
-        hint = nearest(str(name), stop.known)
-        raise InvalidPatch(f'{where}: {spec.name} has no "{name}" there{hint}') from None
+    # All items of an array are of one type: so each path of the catalog is kept once.
+    path = tuple(0 if isinstance(segment, int) else segment for segment in segments)
+    found = type_at(spec.props, path)
+    if found is not None:
+        return found
+    end = next(end for end in range(len(path)) if type_at(spec.props, path[: end + 1]) is None)
+    holder, name = type_at(spec.props, path[:end]), segments[end]
+    if is_child(holder):
+        raise InvalidPatch(f"{where}: a component stands there; patch it by its id")
+    if spec.name == "text" and name == "text":
+        raise InvalidPatch(f"{where}: is another name of props.content; patch that")
+    hint = nearest(str(name), names_in(holder))
+    raise InvalidPatch(f'{where}: {spec.name} has no "{name}" there{hint}')
 
 
-def _fitting(annotation: Any, value: Json, where: str) -> Json:
-    """Return a value that fits a type, with every component in it checked."""
+@lru_cache(maxsize=_CACHED)
+def type_at(kind: Any, path: Segments) -> Any | None:
+    """Return the type of what stands at a path below a type; `None` if nothing can stand there.
+
+    A path ends at a component, which has an id of its own. Every index in it is 0.
+    """
+    if not path:
+        return kind
+    holder, last = type_at(kind, path[:-1]), path[-1]
+    if holder is None or is_child(holder):
+        return None
+    for option in options(holder):
+        if option is Any:
+            return Any
+        below = item_type(option) if isinstance(last, int) else _fields(option).get(last)
+        if below is not None:
+            return below
+    return None
+
+
+@lru_cache(maxsize=_CACHED)
+def options(kind: Any) -> tuple[Any, ...]:
+    """Return the members of a union, bounds stripped; a type that is no union gives itself."""
+    if get_origin(kind) is Annotated:
+        return options(get_args(kind)[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        return tuple(inner for member in get_args(kind) for inner in options(member))
+    return (kind,)
+
+
+@lru_cache(maxsize=_CACHED)
+def bounds(kind: Any) -> tuple[msgspec.Meta, ...]:
+    """Return the bounds that stand on a type or on the members of a union."""
+    if get_origin(kind) is Annotated:
+        inner, *marks = get_args(kind)
+        return (*(mark for mark in marks if isinstance(mark, msgspec.Meta)), *bounds(inner))
+    if get_origin(kind) in (Union, types.UnionType):
+        return tuple(mark for member in get_args(kind) for mark in bounds(member))
+    return ()
+
+
+def is_child(kind: Any) -> bool:
+    """Return whether a whole component stands there."""
+    return CHILD in bounds(kind)
+
+
+def item_type(kind: Any) -> Any | None:
+    """Return the type of the items if an array can stand there, else `None`."""
+    return next((get_args(one)[0] for one in options(kind) if get_origin(one) in _ARRAYS), None)
+
+
+def names_in(kind: Any) -> tuple[str, ...]:
+    """Return the keys that an object there may have."""
+    return tuple(name for struct in _structs(kind) for name in struct.__struct_encode_fields__)
+
+
+@lru_cache(maxsize=_CACHED)
+def child_fields(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the fields of a Struct below which components can stand, with their types."""
+    return {name: hint for name, hint in _fields(struct).items() if _holds_children(hint)}
+
+
+@lru_cache(maxsize=_CACHED)
+def _holds_children(kind: Any) -> bool:
+    item = item_type(kind)
+    return (
+        is_child(kind)
+        or (item is not None and _holds_children(item))
+        or any(child_fields(struct) for struct in _structs(kind))
+    )
+
+
+def _structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
+    return (one for one in options(kind) if _is_struct(one))
+
+
+@lru_cache(maxsize=_CACHED)
+def _fields(kind: Any) -> Mapping[str, Any]:
+    """Return the fields of a Struct by their names on the wire; none of any other type."""
+    if not _is_struct(kind):
+        return {}
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.encode_name: hints[field.name] for field in msgspec.structs.fields(kind)}
+
+
+def _is_struct(option: Any) -> bool:
+    return isinstance(option, type) and issubclass(option, msgspec.Struct)
+
+
+def _is_same(new: Json, old: Json) -> bool:
+    return new is old
+
+
+# -- why a value does not fit ----------------------------------------------------------------------
+
+_ARRAYS = (tuple, list)
+
+_KINDS = {bool: "boolean", int: "number", float: "number", str: "string", type(None): "null"}
+_ORDER = ("boolean", "number", "string", "array", "object", "null")
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Return whether a value can be converted to a type."""
     try:
-        msgspec.convert({"value": value}, _holder(annotation))
-    except msgspec.ValidationError as error:
-        raise InvalidPatch(explain(error, _holder(annotation), where, "value")) from None
-    return _Check(False).children(annotation, value, where, MAX_LEVELS - 1)
+        if _is_struct(kind):
+            msgspec.convert(value, kind)
+        else:
+            msgspec.convert({"value": value}, _holder(kind))
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=1024)
-def _holder(annotation: Any) -> type[msgspec.Struct]:
+def _holder(kind: Any) -> type[msgspec.Struct]:
     """Return a Struct around a type: msgspec remembers of Structs alone how to check them."""
-    return msgspec.defstruct("Holder", [("value", annotation)], frozen=True)
+    return msgspec.defstruct("Holder", [("value", kind)], frozen=True)
 
 
-_PLACE = re.compile(r"(.*) - at `\$([^`]*)`", re.DOTALL)
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
-_MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
-_WRONG_KIND = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
-_NO_SUCH_WORD = re.compile(r"Invalid enum value (.*)", re.DOTALL)
-_KINDS = {"int": "number", "float": "number", "str": "string", "bool": "boolean"}
-_SHOWN = 60
-"""How many characters of a foreign name or value a message repeats."""
-
-
-def explain(error: msgspec.ValidationError, root: Any, where: str, cut: str = "") -> str:
-    """Translates a refusal of `msgspec.convert(value, root)`.
+def explain(value: Any, kind: Any, where: str) -> str:
+    """Return why a value does not fit a type.
 
     Args:
-        error: What `convert` raised.
-        root: The type that the value did not fit.
+        value: What `msgspec.convert` refuses.
+        kind: The type.
         where: How the sender knows the value: `components[0].props`, say.
-        cut: The field of `root` that `where` stands for; empty for `root` as a whole.
 
     Returns:
         For instance `components[0].props.rows[3]: expected array, got number`.
     """
-    found = _PLACE.fullmatch(str(error))
-    reason, path = found.groups() if found else (str(error), "")
-    place = where + (path.removeprefix(f".{cut}") if cut else path)
-    annotation = _annotation(root, path)
-    if missing := _MISSING.fullmatch(reason):
-        return f"{place}.{missing[1]}: missing"
-    if unknown := _UNKNOWN.fullmatch(reason):
-        hint = nearest(unknown[1], names_in(annotation))
-        return f"{place}.{unknown[1]:.{_SHOWN}}: unknown{hint}"
-    if kinds := _WRONG_KIND.fullmatch(reason):
-        return f"{place}: {_wrong_kind(kinds[1], kinds[2])}"
-    if word := _NO_SUCH_WORD.fullmatch(reason):
-        return f"{place}: {word[1]:.{_SHOWN}} is not one of {', '.join(_words(annotation))}"
-    if reason.startswith("Expected `") and (wanted := dict.fromkeys(_bounds(annotation))):
-        return f"{place}: expected {' or '.join(wanted)}"
-    return f"{place}: {reason}"
+    for option in options(kind):
+        if isinstance(value, _ARRAYS) and get_origin(option) in _ARRAYS and not fits(value, option):
+            index = _first_misfit(value, option)
+            return explain(value[index], get_args(option)[0], f"{where}[{index}]")
+        if isinstance(value, dict) and get_origin(option) is dict:
+            for name, one in value.items():
+                if type(name) is not str:
+                    return f"{where}: object key {name!r:.{_SHOWN}} is not a string"
+                for part, inner in zip((name, one), get_args(option), strict=True):
+                    if not fits(part, inner):
+                        return explain(part, inner, f"{where}.{name:.{_SHOWN}}")
+    structs = list(_structs(kind))
+    if structs and isinstance(value, dict):
+        return _explain_object(value, structs, where)
+    return f"{where}: {_reason(value, kind)}"
 
 
-def _annotation(root: Any, path: str) -> Any:
-    steps = tuple(0 if index else name for name, index in _STEP.findall(path))
+def _first_misfit(items: Sequence[Any], kind: Any) -> int:
+    """Return the index of the first item that does not fit; by halves, since arrays may be long."""
+    low, high = 0, len(items)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(items[low:middle], kind):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _explain_object(value: JsonObject, structs: list[type[msgspec.Struct]], where: str) -> str:
+    struct = structs[0]
+    tag = struct.__struct_config__.tag_field
+    if len(structs) > 1 and tag is not None:
+        by_tag = {one.__struct_config__.tag: one for one in structs}
+        if tag not in value:
+            return f"{where}.{tag}: missing"
+        if value[tag] not in list(by_tag):
+            return f"{where}.{tag}: {_no_word(value[tag], by_tag)}"
+        struct = by_tag[value[tag]]
+    known = _fields(struct)
+    for name, one in value.items():
+        if name in known:
+            if not fits(one, known[name]):
+                return explain(one, known[name], f"{where}.{name}")
+        elif struct.__struct_config__.forbid_unknown_fields and name != tag:
+            return f"{where}.{name!s:.{_SHOWN}}: unknown{nearest(str(name), known)}"
+    for field in msgspec.structs.fields(struct):
+        if field.required and field.encode_name not in value:
+            return f"{where}.{field.encode_name}: missing"
     try:
-        return type_at(root, steps)
-    except NoSuchProp:
-        return Any
+        msgspec.convert(value, struct)
+    except msgspec.ValidationError as error:
+        return f"{where}: {error.__cause__ or error}"  # a rule across fields, in its own words
+    return f"{where}: does not fit"
 
 
-def _wrong_kind(expected: str, got: str) -> str:
-    if got == "float" and "int" in expected.split(" | "):
+def _reason(value: Any, kind: Any) -> str:
+    """Return why a value does not fit that holds no other one to blame."""
+    got = kind_of(value)
+    words = [word for option in options(kind) for word in _words(option)]
+    taken = {name for option in options(kind) for name in _kinds(option)}
+    if got not in taken:
+        *most, last = [name for name in _ORDER if name in taken] or ["another kind of value"]
+        return f"expected {', '.join(most)}{' or ' if most else ''}{last}, got {got}"
+    if words:
+        return _no_word(value, words)
+    if isinstance(value, float) and float not in options(kind):
         return "expected whole number, got fraction"
-    kinds = list(dict.fromkeys(_KINDS.get(name, name) for name in expected.split(" | ")))
-    wanted = f"{', '.join(kinds[:-1])} or {kinds[-1]}" if len(kinds) > 1 else kinds[0]
-    return f"expected {wanted}, got {_KINDS.get(got, got)}"
+    wanted = dict.fromkeys(mark.description for mark in bounds(kind) if mark.description)
+    return f"expected {' or '.join(wanted)}" if wanted else f"{value!r:.{_SHOWN}} does not fit"
 
 
-def _words(annotation: Any) -> list[str]:
-    return [
-        str(word)
-        for option in options(annotation)
-        if get_origin(option) is Literal
-        for word in get_args(option)
-    ]
+def _no_word(value: Any, words: Iterable[Any]) -> str:
+    return f"{value!r:.{_SHOWN}} is not one of {', '.join(map(str, words))}"
 
 
-def _bounds(annotation: Any) -> list[str]:
-    return [mark.description for mark in bounds(annotation) if mark.description]
-
-
-Segments: TypeAlias = tuple[str | int, ...]
-
-_CACHED = 4096
-"""All paths of the catalog are a few hundred; the rest are paths that lead nowhere."""
-
-
-class NoSuchProp(Exception):
-    """A path leads nowhere; an outcome of the walk, which its callers put into words."""
-
-    def __init__(self, at: int, known: tuple[str, ...], *, in_child: bool) -> None:
-        super().__init__(at, known)
-        self.at = at
-        """The number of the segment that does not fit."""
-        self.known = known
-        """The names that would have fitted there."""
-        self.in_child = in_child
-        """Whether a component of its own stands there, with an id of its own."""
-
-
-@lru_cache(maxsize=_CACHED)
-def type_at(root: Any, segments: Segments) -> Any:
-    """Return the annotation of what stands at a path below a type.
-
-    Args:
-        root: A Struct type or another annotation.
-        segments: Names and indexes; use `normalised` so that equal walks are kept once.
-
-    Raises:
-        NoSuchProp: Nothing can stand there.
-    """
-    here = root
-    for number, segment in enumerate(segments):
-        if is_child(here):
-            raise NoSuchProp(number, (), in_child=True)
-        below = [_below(option, segment) for option in options(here)]
-        found = [annotation for annotation in below if annotation is not None]
-        if not found:
-            raise NoSuchProp(number, names_in(here), in_child=False)
-        here = found[0]
-    return here
-
-
-def normalised(segments: Sequence[str | int]) -> Segments:
-    """Return a path with every index as 0: all items of an array are of one type."""
-    return tuple(0 if isinstance(segment, int) else segment for segment in segments)
-
-
-@lru_cache(maxsize=_CACHED)
-def options(annotation: Any) -> tuple[Any, ...]:
-    """Return the members of a union, bounds stripped; a type that is no union gives itself."""
-    if get_origin(annotation) is Annotated:
-        return options(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, types.UnionType):
-        return tuple(inner for member in get_args(annotation) for inner in options(member))
-    return (annotation,)
-
-
-@lru_cache(maxsize=_CACHED)
-def bounds(annotation: Any) -> tuple[msgspec.Meta, ...]:
-    """Return the bounds that stand on a type or on the members of a union."""
-    if get_origin(annotation) is Annotated:
-        inner, *marks = get_args(annotation)
-        return (*(mark for mark in marks if isinstance(mark, msgspec.Meta)), *bounds(inner))
-    if get_origin(annotation) in (Union, types.UnionType):
-        return tuple(mark for member in get_args(annotation) for mark in bounds(member))
+def _words(option: Any) -> tuple[Any, ...]:
+    """Return the values of a closed list."""
+    if get_origin(option) is Literal:
+        return get_args(option)
+    if isinstance(option, type) and issubclass(option, Enum):
+        return tuple(one.value for one in option)
     return ()
 
 
-def is_child(annotation: Any) -> bool:
-    """Return whether a whole component stands there."""
-    return any(mark is CHILD for mark in bounds(annotation))
-
-
-def item_type(annotation: Any) -> Any | None:
-    """Return the type of the items if an array can stand there, else `None`."""
-    for option in options(annotation):
-        if get_origin(option) is tuple:
-            return get_args(option)[0]
-    return None
-
-
-def names_in(annotation: Any) -> tuple[str, ...]:
-    """Return the keys that an object there may have."""
-    return tuple(
-        name
-        for option in options(annotation)
-        if _is_struct(option)
-        for name in option.__struct_encode_fields__
-    )
+def _kinds(option: Any) -> Iterable[str]:
+    """Return the kinds of JSON values that a type takes."""
+    if words := _words(option):
+        return map(kind_of, words)
+    if option is Any:
+        return _ORDER
+    if get_origin(option) in _ARRAYS:
+        return ("array",)
+    if get_origin(option) is dict or _is_struct(option):
+        return ("object",)
+    return (_KINDS[option],) if option in _KINDS else ()
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -503,75 +527,3 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; known are {', '.join(names)}" if names else ""
-
-
-def map_children(
-    annotation: Any, value: Json, where: str, visit: Callable[[Json, str], Json]
-) -> Json:
-    """Put `visit(child, where)` in the place of every component that stands directly in a value.
-
-    Args:
-        annotation: The type of `value`, which fits it.
-        value: Not changed; where a visit gives another object, its holders are copied.
-        where: The path of `value`, for `visit`.
-        visit: Not called for components inside of components.
-
-    Returns:
-        `value` itself if every visit gave back what it got.
-    """
-    if is_child(annotation):
-        return visit(value, where)
-    inner = item_type(annotation)
-    if inner is not None and isinstance(value, list):
-        items = [
-            map_children(inner, item, f"{where}[{index}]", visit)
-            for index, item in enumerate(value)
-        ]
-        return value if all(map(_same, items, value)) else items
-    for option in options(annotation):
-        if _is_struct(option):
-            changed = {
-                name: new
-                for name, hint in child_fields(option).items()
-                if (new := map_children(hint, value[name], f"{where}.{name}", visit))
-                is not value[name]
-            }
-            return {**value, **changed} if changed else value
-    return value
-
-
-@lru_cache(maxsize=_CACHED)
-def child_fields(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the fields of a Struct below which components can stand, with their types."""
-    return {name: hint for name, hint in _hints(struct).items() if _holds_children(hint)}
-
-
-def _holds_children(annotation: Any) -> bool:
-    if is_child(annotation):
-        return True
-    inner = item_type(annotation)
-    return (inner is not None and _holds_children(inner)) or any(
-        _is_struct(option) and bool(child_fields(option)) for option in options(annotation)
-    )
-
-
-def _below(option: Any, segment: str | int) -> Any | None:
-    if option is Any:
-        return Any
-    if isinstance(segment, int):
-        return item_type(option)
-    return _hints(option).get(segment) if _is_struct(option) else None
-
-
-@lru_cache(maxsize=_CACHED)
-def _hints(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
-    hints = get_type_hints(struct, include_extras=True)
-    return {field.encode_name: hints[field.name] for field in msgspec.structs.fields(struct)}
-
-
-def _is_struct(option: Any) -> bool:
-    return isinstance(option, type) and issubclass(option, msgspec.Struct)
-
-
-def _same(new: Json, old: Json) -> bool:
-    return new is old

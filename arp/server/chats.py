@@ -114,8 +114,9 @@ async def _change(request: Request) -> Response:
     body = await asker.state.intake.body(request, MAX_CHANGE_BYTES)
     try:
         change = _change_decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise InvalidMessage(explain(error, Change, "body")) from None
+    except msgspec.ValidationError:
+        told = explain(msgspec.json.decode(body), Change, "body")
+        raise InvalidMessage(told) from None
     except (msgspec.DecodeError, RecursionError):
         raise InvalidMessage("body: expected a JSON object") from None
     session_id, hub = request.path_params["session_id"], await asker.hub()

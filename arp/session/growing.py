@@ -16,9 +16,8 @@ import msgspec
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidPatch
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
+from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update, parse_path
 from arp.protocol.tree import Node, Tree
-from arp.protocol.validate import parse_path
 from arp.redact.redactor import Found, Redactor
 from arp.redact.stream import GROWN_CONTEXT, grow, let_go
 from arp.session.redacted import add_found

@@ -20,7 +20,7 @@ from arp.protocol.errors import InvalidMessage, ResourceLimit, SessionBusy, Unkn
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, CONTINUE, PROMOTE, FileRef, Input, RendererInfo, Viewport
 from arp.protocol.patch import Update
-from arp.protocol.validate import explain
+from arp.protocol.validate import explain, fits
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
 from arp.session.input_log import files_named
 from arp.session.recorded import RecordedFact
@@ -256,11 +256,9 @@ def _check_shape(message: Input) -> None:
 
 
 def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
-    try:
-        msgspec.convert(data, shape)
-    except msgspec.ValidationError as error:
+    if not fits(data, shape):
         hint = "; files come by POST as multipart/form-data" if shape is _Files else ""
-        raise InvalidMessage(explain(error, shape, "data") + hint, detail="data") from None
+        raise InvalidMessage(explain(data, shape, "data") + hint, detail="data")
 
 
 def _check_files(session: Session, message: Input) -> None:

@@ -161,9 +161,9 @@ def _select(field: Field, value: Json) -> Json:
 def _file(field: Field, value: Json) -> Json:
     try:
         ref = msgspec.convert(value, FileRef)
-    except msgspec.ValidationError as error:
+    except msgspec.ValidationError:
         where = f"fields.{field.name}"
-        raise InvalidAnswer(explain(error, FileRef, where), detail=where) from None
+        raise InvalidAnswer(explain(value, FileRef, where), detail=where) from None
     return msgspec.to_builtins(ref)
 
 

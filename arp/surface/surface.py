@@ -14,9 +14,9 @@ from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json
 from arp.protocol.limits import Limits
-from arp.protocol.patch import OP_NAMES, Append, Insert, PatchOp, Replace, Update
+from arp.protocol.patch import OP_NAMES, Append, Insert, PatchOp, Replace, Update, parse_path
 from arp.protocol.tree import MAX_DEPTH, Node, Tree, levels_of
-from arp.protocol.validate import check_appended, check_component, check_property, parse_path
+from arp.protocol.validate import check_appended, check_component, check_property
 from arp.surface.change import Change, PatchChange, RenderChange
 
 SLACK = 16

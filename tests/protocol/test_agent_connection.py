@@ -147,7 +147,7 @@ def test_any_bytes_end_in_events_or_a_coded_rejection(
             "components: expected at most 512 names",
         ),
         ({"features": ["batch"] * 513}, "features: expected at most 512 names"),
-        ({"components": ["c" * 129]}, "components[0]: Expected `str` of length <= 128"),
+        ({"components": ["c" * 129]}, "components[0]: expected at most 128 characters"),
     ],
 )
 def test_renderer_names_a_bounded_number_of_components_and_features(

@@ -1,15 +1,27 @@
-"""Nothing unvalidated passes the border of the agent side (protocol.md 3 and 4)."""
+"""What passes the border on the agent side, and how the rest is refused (protocol.md 3 and 4)."""
 
 from __future__ import annotations
 
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.catalog import CATALOG
-from arp.protocol.components import Component
+from arp.protocol.components import (
+    ChartProps,
+    CodeBlockProps,
+    Component,
+    FormProps,
+    GroupProps,
+    ImageProps,
+    SplitProps,
+    TableProps,
+    TabsProps,
+)
 from arp.protocol.errors import (
     ArpError,
     ComponentUnsupported,
@@ -17,8 +29,21 @@ from arp.protocol.errors import (
     InvalidPatch,
     ResourceLimit,
 )
-from arp.protocol.json_value import JsonObject
-from arp.protocol.validate import check_appended, check_component, check_property, parse_path
+from arp.protocol.json_value import JsonObject, kind_of
+from arp.protocol.patch import PatchOp, parse_path
+from arp.protocol.validate import (
+    bounds,
+    check_appended,
+    check_component,
+    check_property,
+    explain,
+    fits,
+    item_type,
+    names_in,
+    nearest,
+    options,
+    type_at,
+)
 
 
 def text(component_id: str = "t", content: str = "x") -> JsonObject:
@@ -82,8 +107,8 @@ def test_the_path_of_a_refusal_is_the_path_of_the_wire() -> None:
         ({**text(), "type": None}, "components[0].type: expected string, got null"),
         ({**text(), "props": []}, "components[0].props: expected object, got array"),
         ({**text(), "version": 0}, "components[0].version: expected a whole number from 1"),
-        ({**text(), "version": True}, "components[0].version: expected a whole number from 1"),
-        ({**text(), "version": "1"}, "components[0].version: expected a whole number from 1"),
+        ({**text(), "version": True}, "components[0].version: expected number, got boolean"),
+        ({**text(), "version": "1"}, "components[0].version: expected number, got string"),
         ({**text(), "fallback": 1}, "components[0].fallback: expected object, got number"),
         (
             {**text(), "fallback": {**text(), "props": {}}},
@@ -452,3 +477,219 @@ def test_any_text_is_a_path_or_is_refused(path: str) -> None:
         return
     assert 0 < len(segments) <= 16
     assert not any(str(segment).startswith("_") for segment in segments)
+
+
+def refusal(value: Any, root: Any, where: str = "components[0].props") -> str:
+    assert not fits(value, root)
+    return explain(value, root, where)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"headers": [], "rows": [[], [], [], 1]},
+            "components[0].props.rows[3]: expected array, got number",
+        ),
+        ({"rows": []}, "components[0].props.headers: missing"),
+        ([], "components[0].props: expected object, got array"),
+        (
+            {"headers": [], "rows": [[[]]]},
+            "components[0].props.rows[0][0]: expected boolean, number, string or null, got array",
+        ),
+        (
+            {"headers": [], "rows": [], "sortable": None},
+            "components[0].props.sortable: expected boolean, got null",
+        ),
+        (
+            {"headers": [], "rows": [], "titel": "t"},
+            'components[0].props.titel: unknown; did you mean "title"?',
+        ),
+        (
+            {"headers": [], "rows": [], "tabs": [{"name": "n", "headers": []}]},
+            "components[0].props.tabs[0].rows: missing",
+        ),
+    ],
+)
+def test_what_was_wrong_and_where(value: Any, message: str) -> None:
+    assert refusal(value, TableProps) == message
+
+
+def test_a_rule_across_props_is_told_in_its_own_words() -> None:
+    assert refusal({}, CodeBlockProps, "c") == "c: needs code or tabs"
+
+
+def test_a_bound_is_told_by_its_description() -> None:
+    value = {"src": "https://a", "alt": "", "width": 0}
+    assert refusal(value, ImageProps, "c") == "c.width: expected a size in 1…10000"
+
+
+def test_a_word_of_a_closed_list_is_told_with_the_list() -> None:
+    value = {"type": "donut", "labels": [], "datasets": []}
+    assert refusal(value, ChartProps, "c") == (
+        "c.type: 'donut' is not one of line, bar, pie, scatter, area"
+    )
+
+
+def test_a_hostile_name_or_word_does_not_fill_the_message() -> None:
+    value: dict[str, Any] = {"type": "x" * 10_000 + " - at `$.labels", "labels": [], "datasets": []}
+    assert refusal(value, ChartProps, "c") == (
+        f"c.type: '{'x' * 59} is not one of line, bar, pie, scatter, area"
+    )
+    unknown = refusal({"headers": [], "rows": [], "y" * 10_000: 1}, TableProps, "c")
+    assert unknown.startswith(f"c.{'y' * 60}: unknown")
+
+
+def test_a_fraction_where_a_whole_number_belongs_is_called_one() -> None:
+    value: dict[str, Any] = {"headers": [], "rows": [], "highlight": [0.5]}
+    assert refusal(value, TableProps, "c") == (
+        "c.highlight[0]: expected whole number, got fraction"
+    )
+
+
+def test_an_array_is_looked_at_by_halves_and_the_first_that_does_not_fit_is_named() -> None:
+    for wrong in range(20):
+        items: list[Any] = [*range(wrong), "a", *range(wrong, 20), "b"]
+        assert refusal(items, list[int], "w") == f"w[{wrong}]: expected number, got string"
+
+
+def test_a_value_of_a_free_name_is_refused_by_its_name() -> None:
+    assert refusal({"a": {"b": "x"}}, dict[str, dict[str, int]], "c") == (
+        "c.a.b: expected number, got string"
+    )
+    assert refusal({3: 1}, dict[str, int], "c") == "c: object key 3 is not a string"
+
+
+def test_one_of_several_objects_is_told_apart_by_its_tag() -> None:
+    known = "update, append, insert, remove, replace, reorder"
+    assert refusal({"op": "move"}, PatchOp, "ops[0]") == f"ops[0].op: 'move' is not one of {known}"
+    assert refusal({}, PatchOp, "ops[0]") == "ops[0].op: missing"
+    assert refusal({"op": "remove"}, PatchOp, "ops[0]") == "ops[0].target: missing"
+    assert refusal({"op": []}, PatchOp, "o") == f"o.op: [] is not one of {known}"
+
+
+def test_what_no_rule_has_words_for_is_shown() -> None:
+    bound = Annotated[int, msgspec.Meta(ge=1)]
+    assert refusal(0, bound, "c") == "c: 0 does not fit"
+    assert refusal("x", bytearray | None, "c") == "c: expected null, got string"
+    assert refusal(1, Level, "c") == "c: expected string, got number"
+    assert refusal("c", Level, "c") == "c: 'c' is not one of a, b"
+
+
+class Level(StrEnum):
+    LOW = "a"
+    HIGH = "b"
+
+
+def test_kinds_are_named_as_json_names_them() -> None:
+    values: list[Any] = [None, True, 1, 1.5, "a", [], {}, b""]
+    assert [kind_of(value) for value in values] == [
+        "null",
+        "boolean",
+        "number",
+        "number",
+        "string",
+        "array",
+        "object",
+        "bytes",
+    ]
+
+
+class _Renamed(msgspec.Struct, rename="camel"):
+    first_bad: Annotated[int, msgspec.Meta(ge=1, description="a whole number from 1")]
+
+
+def test_a_field_is_found_by_its_name_in_the_message() -> None:
+    told = refusal({"firstBad": 0}, _Renamed, "payload")
+    assert told == "payload.firstBad: expected a whole number from 1"
+
+
+def test_a_path_through_arrays_and_objects_ends_at_the_type_there() -> None:
+    assert options(type_at(TableProps, ("rows", 0, 0))) == (str, int, float, bool, type(None))
+    assert options(type_at(ChartProps, ("datasets", 0, "label"))) == (str,)
+    assert options(type_at(FormProps, ("fields", 0, "validation", "min_length")))[0] is int
+
+
+def test_anything_can_stand_below_a_prop_of_any_json() -> None:
+    assert type_at(FormProps, ("answer", "a", 0, "b")) is Any
+
+
+@pytest.mark.parametrize(
+    "path", [("headings",), ("rows", "a"), ("title", 0), ("tabs", 0, "nam"), ("tabs", 0, "nam", 0)]
+)
+def test_a_path_that_leads_nowhere_has_no_type(path: tuple[str | int, ...]) -> None:
+    assert type_at(TableProps, path) is None
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        (GroupProps, ("children", 0, "props")),
+        (TabsProps, ("tabs", 0, "component", "id")),
+        (SplitProps, ("left", "props", "content")),
+    ],
+)
+def test_a_path_ends_at_a_component_with_an_id_of_its_own(
+    root: Any, path: tuple[str | int, ...]
+) -> None:
+    assert type_at(root, path) is None
+
+
+def test_bounds_are_found_through_unions() -> None:
+    (mark,) = bounds(type_at(ImageProps, ("width",)))
+    assert mark.description == "a size in 1…10000"
+    assert bounds(type_at(ImageProps, ("alt",))) == ()
+
+
+def test_only_arrays_have_items() -> None:
+    assert item_type(type_at(TableProps, ("headers",))) is str
+    assert item_type(type_at(TableProps, ("title",))) is None
+
+
+def test_names_are_those_of_objects() -> None:
+    assert names_in(type_at(ChartProps, ("datasets", 0))) == ("data", "label", "color")
+    assert names_in(str) == ()
+
+
+def test_the_nearest_name_is_meant_else_all_are_told() -> None:
+    assert nearest("hedaers", ["headers", "rows"]) == '; did you mean "headers"?'
+    assert nearest("zzz", ["headers", "rows"]) == "; known are headers, rows"
+    assert nearest("zzz", []) == ""
+
+
+def nested(component_id: str, **props: Any) -> dict[str, Any]:
+    return {"id": component_id, "type": "text", "props": props}
+
+
+@pytest.mark.parametrize(
+    ("kind", "props", "where"),
+    [
+        ("group", {"children": [nested("a", content="a"), nested("b")]}, "children[1]"),
+        (
+            "tabs",
+            {"tabs": [{"label": "1", "component": nested("a")}]},
+            "tabs[0].component",
+        ),
+        ("split", {"left": nested("a", content="a"), "right": nested("b")}, "right"),
+    ],
+)
+def test_children_are_checked_where_they_stand(
+    kind: str, props: dict[str, Any], where: str
+) -> None:
+    assert refused({"id": "l", "type": kind, "props": props}) == (
+        f"components[0].props.{where}.props.content: missing"
+    )
+
+
+def test_a_child_with_an_alias_is_written_anew_and_its_holders_alone_are_copied() -> None:
+    first = {"label": "1", "component": nested("a", text="x")}
+    second = {"label": "2", "component": nested("b", content="y")}
+    value = {"tabs": [first, second], "active_tab": 1}
+    checked = check_component({"id": "t", "type": "tabs", "props": value})
+    assert checked.props == {
+        "tabs": [{"label": "1", "component": nested("a", content="x")}, second],
+        "active_tab": 1,
+    }
+    assert checked.props["tabs"][1] is second
+    assert value == {"tabs": [first, second], "active_tab": 1}
+    assert first == {"label": "1", "component": nested("a", text="x")}
