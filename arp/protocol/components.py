@@ -125,14 +125,14 @@ class Component(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     id: str
-    """Unique in its surface, over all levels; empty until the turn that shows it gives it one."""
+    """Unique in its surface, over all levels; empty until a turn shows the component."""
     type: str
-    """A name of the catalog, or `x-{vendor}-{name}`, or `s-{name}`."""
+    """A name of the catalog, `x-{vendor}-{name}`, or `s-{name}`."""
     props: JsonObject
-    """Plain JSON; the children of a layout component stand in it as plain objects."""
+    """Plain JSON; contains the children of a layout component as plain objects."""
     version: int = 1
     fallback: Component | None = None
-    """Shown instead, before the catalog's chain, where the type is not known."""
+    """Shown by renderers that do not know the type, instead of the fallback chain."""
 
 
 def as_object(component: Component) -> JsonObject:
@@ -162,15 +162,16 @@ Status: TypeAlias = Literal["success", "error", "warning", "info"]
 
 
 class TextProps(_Props, frozen=True):
-    """`text`: what every renderer can show, and the end of every chain."""
+    """`text`: text as Markdown or plain text. Every renderer shows it."""
 
     content: str
-    """Its alias `text` is read as `content` where a component comes in."""
+    """An incoming component may name it `text`."""
     format: Literal["plain", "markdown"] = "plain"
+    """How to read `content`."""
 
 
 class MarkdownProps(_Props, frozen=True):
-    """`markdown`: CommonMark with tables; raw HTML in it is shown, never run."""
+    """`markdown`: CommonMark with tables. Raw HTML is shown as text."""
 
     content: str
 
@@ -181,15 +182,19 @@ class Section(_Props, frozen=True):
     label: str
     content: str
     style: Literal["default", "code", "error", "success"] = "default"
+    """How to show `content`."""
 
 
 class StatusCardProps(_Props, frozen=True):
-    """`status-card`: how something went."""
+    """`status-card`: the result of an action."""
 
     status: Status
     title: str
+    """The result in a few words."""
     message: str | None = None
+    """More about it."""
     sections: tuple[Section, ...] = ()
+    """Details with a label."""
 
 
 class TableTab(_Props, frozen=True):
@@ -210,13 +215,17 @@ class TableProps(_Props, frozen=True):
     headers: tuple[str, ...]
     rows: tuple[Row, ...]
     title: str | None = None
+    """Shown above the table."""
     tabs: tuple[TableTab, ...] = ()
+    """More tables in the same place."""
     highlight: tuple[Count, ...] = ()
-    """Numbers of rows, from 0."""
+    """Numbers of rows to highlight, from 0."""
     searchable: bool = False
+    """Whether a renderer may offer a search."""
     sortable: bool = False
+    """Whether a renderer may sort by a column."""
     selectable: Selectable = "none"
-    """Whether one of its own rows, or some, can be selected: an input, as `choices` are."""
+    """How many rows the user can select. With `one` or `many` it is an input component."""
     state: QuestionState | None = None
     answer: Json = None
 
@@ -230,12 +239,16 @@ class CodeTab(_Props, frozen=True):
 
 
 class CodeBlockProps(_Props, frozen=True):
-    """`code-block`: code, or tabs of code."""
+    """`code-block`: code, or several files in tabs."""
 
     title: str | None = None
+    """Shown above the code."""
     language: Language | None = None
+    """For syntax highlighting."""
     code: str | None = None
+    """Required if there are no `tabs`."""
     tabs: tuple[CodeTab, ...] = ()
+    """Several files in the same place."""
 
     def __post_init__(self) -> None:
         """Refuse a block with nothing in it."""
@@ -244,13 +257,17 @@ class CodeBlockProps(_Props, frozen=True):
 
 
 class DiffProps(_Props, frozen=True):
-    """`diff`: two whole texts; the renderer finds the difference."""
+    """`diff`: the difference of two texts, which the renderer computes."""
 
     before: str
+    """The old text."""
     after: str
+    """The new text."""
     title: str | None = None
     before_label: str | None = None
+    """Name of the old text."""
     after_label: str | None = None
+    """Name of the new text."""
     language: Language | None = None
 
 
@@ -263,7 +280,7 @@ class Item(_Props, frozen=True):
 
 
 class KeyValueProps(_Props, frozen=True):
-    """`key-value`: facts by name."""
+    """`key-value`: values with their names."""
 
     items: tuple[Item, ...]
     title: str | None = None
@@ -275,10 +292,11 @@ class Step(_Props, frozen=True):
     name: str
     status: Literal["done", "active", "pending", "failed"]
     detail: str | None = None
+    """More about the step."""
 
 
 class ProgressProps(_Props, frozen=True):
-    """`progress`: steps and how far each is."""
+    """`progress`: steps with their status."""
 
     steps: tuple[Step, ...]
     title: str | None = None
@@ -288,34 +306,44 @@ class Dataset(_Props, frozen=True):
     """One series of a chart; `None` is a gap."""
 
     data: tuple[Number | None, ...]
+    """One value for each label; `null` is a gap."""
     label: str = ""
+    """Name of the series."""
     color: Color | None = None
 
 
 class ChartProps(_Props, frozen=True):
-    """`chart`: series over labels; a scatter has its x values as labels."""
+    """`chart`: series of values; a scatter chart has its x values as labels."""
 
     type: Literal["line", "bar", "pie", "scatter", "area"]
     labels: tuple[str | int | float, ...]
+    """Names of the values; in a scatter chart their x values."""
     datasets: tuple[Dataset, ...]
+    """The series."""
     title: str | None = None
+    """Shown above the chart."""
     height: Size | None = None
+    """In CSS pixels."""
     x_title: str | None = None
-    """What the labels are."""
+    """What the labels are, such as Month."""
     y_title: str | None = None
-    """What the values are."""
+    """What the values are, such as Sales."""
     unit: str | None = None
-    """What the values are counted in: %, USD, °C."""
+    """Unit of the values, such as %, USD or °C."""
 
 
 class ImageProps(_Props, frozen=True):
-    """`image`: `alt` says what it shows."""
+    """`image`: an image and a description of it."""
 
     src: ImageSource
     alt: str
+    """What the image shows, in words."""
     width: Size | None = None
+    """In CSS pixels."""
     height: Size | None = None
+    """In CSS pixels."""
     caption: str | None = None
+    """Shown below the image."""
 
 
 class Card(_Props, frozen=True):
@@ -327,11 +355,13 @@ class Card(_Props, frozen=True):
     brand: str | None = None
     description: str | None = None
     badge: str | None = None
+    """A short mark, such as new."""
     url: Link | None = None
+    """Where a click leads."""
 
 
 class ProductCardsProps(_Props, frozen=True):
-    """`product-cards`: things to look at side by side."""
+    """`product-cards`: cards to compare side by side."""
 
     cards: tuple[Card, ...]
     title: str | None = None
@@ -348,37 +378,45 @@ _WITH_LENGTH = ("text", "textarea", "email", "password")
 
 
 class FieldOption(_Props, frozen=True):
-    """One choice of a `select`; without `value`, its label is the value."""
+    """One option of a `select`; without `value`, its label is the value."""
 
     label: str
     value: Scalar | None = None
 
 
 class Validation(_Props, frozen=True):
-    """What a field's answer must keep to. No patterns: a pattern can take forever."""
+    """Rules for the answer. No patterns, because a pattern can take forever."""
 
     min: Number | IsoDate | None = None
-    """Of a `number` a number, of a `date` a date."""
+    """A number for a `number`, a date for a `date`."""
     max: Number | IsoDate | None = None
+    """As `min`."""
     min_length: Count | None = None
+    """In characters."""
     max_length: Count | None = None
+    """In characters."""
     message: str | None = None
-    """Told instead of our words when the answer does not keep to it."""
+    """Shown instead of the server's own message if the answer breaks a rule."""
 
 
 class Field(_Props, frozen=True):
     """One field of a form."""
 
     name: FieldName
+    """Key of the value in the answer."""
     label: str | None = None
+    """By default the name."""
     field_type: FieldType = "text"
     value: Cell = None
-    """What stands in the field before the user writes."""
+    """Initial value."""
     options: tuple[str | FieldOption, ...] = ()
+    """Only for a `select`, which needs them."""
     required: bool = False
-    """Of a checkbox: it must be ticked."""
+    """A required checkbox must be ticked."""
     placeholder: str | None = None
+    """An example of a value."""
     validation: Validation | None = None
+    """Rules for the value."""
 
     def __post_init__(self) -> None:
         """Refuse what would be ignored: options or bounds that its kind does not have."""
@@ -404,13 +442,16 @@ def _check_bounds(field_type: FieldType, validation: Validation) -> None:
 
 
 class FormProps(_Props, frozen=True):
-    """`form`: fields that are sent together as `form_submit`."""
+    """`form`: fields that are submitted together."""
 
     fields: tuple[Field, ...]
     title: str | None = None
     description: str | None = None
+    """Shown above the fields."""
     submit_label: str | None = None
+    """Text of the button."""
     submit_action: ActionName | None = None
+    """Sent as `action` with the answer."""
     state: QuestionState | None = None
     answer: Json = None
 
@@ -423,47 +464,61 @@ class FormProps(_Props, frozen=True):
 
 
 class ConfirmProps(_Props, frozen=True):
-    """`confirm`: yes or no, sent as the action `confirm` or `deny`."""
+    """`confirm`: a yes-or-no question."""
 
     title: str
+    """The question."""
     message: str | None = None
+    """More about it."""
     confirm_label: str | None = None
+    """Text of the button for yes."""
     deny_label: str | None = None
+    """Text of the button for no."""
     destructive: bool = False
+    """Whether a yes deletes or overwrites something."""
     state: QuestionState | None = None
     answer: Json = None
 
 
 class Option(_Props, frozen=True):
-    """One of the choices; without `value`, its label is the value."""
+    """One option; without `value`, its label is the value."""
 
     label: str
     value: Scalar | None = None
+    """By default the label."""
     description: str | None = None
     icon: Icon | None = None
     disabled: bool = False
+    """Whether it cannot be selected."""
 
 
 class ChoicesProps(_Props, frozen=True):
-    """`choices`: one of several, or some of them, sent as `selection`."""
+    """`choices`: options, of which the user selects one or several."""
 
     options: tuple[str | Option, ...]
     title: str | None = None
+    """The question."""
     style: Literal["buttons", "list", "cards"] = "buttons"
+    """How to show the options."""
     multi_select: bool = False
+    """Whether the user can select several."""
     state: QuestionState | None = None
     answer: Json = None
 
 
 class TextInputProps(_Props, frozen=True):
-    """`text-input`: free text, sent as `text`."""
+    """`text-input`: a question with a free text as its answer."""
 
     label: str | None = None
+    """The question."""
     placeholder: str | None = None
+    """An example of an answer."""
     max_length: Count | None = None
     """In characters."""
     multiline: bool = False
+    """Whether the answer can have several lines."""
     submit_label: str | None = None
+    """Text of the button."""
     state: QuestionState | None = None
     answer: Json = None
 
@@ -489,10 +544,11 @@ class GroupProps(_Props, frozen=True):
     children: tuple[Child, ...]
     direction: Direction = "vertical"
     gap: Literal["none", "small", "medium", "large"] = "medium"
+    """Space between the children."""
 
 
 class Tab(_Props, frozen=True):
-    """One tab and the component behind it."""
+    """One tab with its component."""
 
     label: str
     component: Child
@@ -500,17 +556,18 @@ class Tab(_Props, frozen=True):
 
 
 class TabsProps(_Props, frozen=True):
-    """`tabs`: one component at a time; a change is told as the action `tab_change`."""
+    """`tabs`: several components, of which one is visible."""
 
     tabs: tuple[Tab, ...]
     active_tab: Count = 0
-    """The number of the tab that is open, from 0."""
+    """Number of the open tab, from 0."""
 
 
 class SplitProps(_Props, frozen=True):
-    """`split`: two components that share a place."""
+    """`split`: two components side by side, or one above the other."""
 
     left: Child
     right: Child
     direction: Direction = "horizontal"
     ratio: Ratio = "1:1"
+    """Sizes of the two components."""

@@ -90,38 +90,38 @@ class InvalidComponent(LocalError):
 
 
 class InvalidPatch(LocalError):
-    """A patch op names a wrong target, path or value; the whole commit is refused."""
+    """A patch op has a wrong target, path or value; the whole commit is refused."""
 
     code = ErrorCode.INVALID_PATCH
 
 
 class ComponentUnsupported(LocalError):
-    """A component type that is unknown and has no fallback."""
+    """An unknown component type without a fallback."""
 
     code = ErrorCode.COMPONENT_UNSUPPORTED
 
 
 class ResourceLimit(LocalError):
-    """A limit of the protocol (protocol.md 4) is exceeded."""
+    """A limit of the protocol is exceeded (protocol.md 4)."""
 
     code = ErrorCode.RESOURCE_LIMIT
 
 
 class SessionBusy(LocalError):
-    """A turn is running and the session's policy is to refuse another."""
+    """A turn is running, and the policy of the session refuses another one."""
 
     code = ErrorCode.BUSY
     retryable = True
 
 
 class SurfaceDestroyed(LocalError):
-    """The surface or the turn that it belonged to is over."""
+    """The surface, or the turn to which it belonged, has ended."""
 
     code = ErrorCode.SURFACE_DESTROYED
 
 
 class InvalidMessage(RemoteError):
-    """A message that cannot be read, or that says what it may not."""
+    """A message that cannot be read or is not allowed."""
 
     code = ErrorCode.INVALID_MESSAGE
 
@@ -133,13 +133,13 @@ class InvalidAnswer(RemoteError):
 
 
 class UnknownObject(RemoteError):
-    """A component, surface or turn that does not exist (any more)."""
+    """A component, surface or turn that does not exist, or exists no more."""
 
     code = ErrorCode.INVALID_OBJECT
 
 
 class SessionNotFound(RemoteError):
-    """No such session, or not one of yours: the same answer for both."""
+    """The session does not exist, or belongs to another user."""
 
     code = ErrorCode.SESSION_NOT_FOUND
 
@@ -151,32 +151,32 @@ class Unauthenticated(RemoteError):
 
 
 class PermissionDenied(RemoteError):
-    """Known, but not allowed."""
+    """The user is known, but this is not allowed."""
 
     code = ErrorCode.PERMISSION_DENIED
 
 
 class RateLimited(RemoteError):
-    """Too many, too fast."""
+    """Too many requests at once."""
 
     code = ErrorCode.RATE_LIMITED
     retryable = True
 
 
 class VersionMismatch(RemoteError):
-    """A protocol version that is not spoken here."""
+    """A protocol version that is not supported."""
 
     code = ErrorCode.VERSION_MISMATCH
 
 
 class AgentFailed(RemoteError):
-    """The agent's own code raised; the log has the traceback, the wire has not."""
+    """The agent's own code raised. The log has the traceback, the message has not."""
 
     code = ErrorCode.AGENT_FAILED
 
 
 class InternalError(RemoteError):
-    """A fault of ours; the log has it, the wire has not."""
+    """An error of the server. The log has the reason, the message has not."""
 
     code = ErrorCode.INTERNAL
 

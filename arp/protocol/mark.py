@@ -24,9 +24,9 @@ class Behind(Struct, frozen=True, omit_defaults=True):
     """A place among the output of a turn."""
 
     component: str | None = None
-    """The root component or text part behind which something stands; `None` = before all."""
+    """The root component or text part before this place; `None` = before all."""
     characters: int | None = None
-    """Unicode characters of that text part that stand before it; `None` = all of them."""
+    """Unicode characters of that text part before this place; `None` = all of them."""
 
 
 END = Behind("")

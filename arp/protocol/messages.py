@@ -109,13 +109,13 @@ class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
 
 
 class Ping(_Versioned, frozen=True, kw_only=True, tag="ping"):
-    """Asks for a sign of life, to a peer with the feature `ping`; never a fact."""
+    """Ask whether the peer, which has the feature `ping`, still answers. Never a fact."""
 
     id: Identifier
 
 
 class Pong(_Versioned, frozen=True, kw_only=True, tag="pong"):
-    """The answer to the `ping` with this id, sent at once; never a fact."""
+    """The answer to the `ping` with this id, sent at once. Never a fact."""
 
     id: Identifier
 
@@ -124,27 +124,27 @@ class Pong(_Versioned, frozen=True, kw_only=True, tag="pong"):
 
 
 class Command(Struct, frozen=True, omit_defaults=True):
-    """What a user may give as a text that begins with a slash and its name."""
+    """A command of the app: a text that begins with a slash and its name."""
 
     name: str
     description: str = ""
     hint: str = ""
-    """What may stand behind the name."""
+    """The arguments that it accepts."""
 
 
 class Workflow(Struct, frozen=True, omit_defaults=True):
-    """One agent of an app, as lists show it."""
+    """One agent of an app."""
 
     name: str
-    """What a renderer's `hello` gives as `workflow`."""
+    """The `workflow` of a renderer's `hello`."""
     title: str
     description: str = ""
     suggestions: tuple[str, ...] = ()
-    """What a user may say first."""
+    """Inputs to offer the user."""
 
 
 class AgentCapabilities(Struct, frozen=True):
-    """What the agent side may send, in its `hello`."""
+    """What the agent side supports."""
 
     components: list[str]
     versions: dict[str, int] = {}
@@ -153,9 +153,9 @@ class AgentCapabilities(Struct, frozen=True):
     encodings: list[str] = []
     commands: list[Command] = []
     title: str = ""
-    """What the app calls itself."""
+    """The title of the app."""
     workflows: list[Workflow] = []
-    """Its agents; a session that names none gets the first."""
+    """The agents of the app; a session that names none gets the first one."""
 
 
 class AgentHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
@@ -165,19 +165,19 @@ class AgentHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
 
 
 class SessionReady(_Versioned, frozen=True, kw_only=True, tag="session"):
-    """The answer to a renderer's `hello`; the missed messages or a snapshot follow."""
+    """The answer to a renderer's `hello`. The missed messages or a snapshot follow."""
 
     session_id: str
     epoch: str
     seq: int
     resume: Literal["new", "replay", "snapshot"]
     workflow: str | None = None
-    """The name of its agent."""
+    """The name of the session's agent."""
     state: Json | UnsetType = UNSET
     older: int | None = None
-    """With a snapshot: how many turns came before the first that it tells; `None` = not said."""
+    """With a snapshot: how many turns come before its first turn; `None` = not known."""
     gaps: dict[str, int] = {}
-    """With a snapshot: how many turns are left out before others that it tells, by their ids."""
+    """With a snapshot: the id of a turn → how many turns are left out before it."""
 
 
 class _InSession(_Versioned, frozen=True, kw_only=True):
@@ -188,25 +188,25 @@ class _InSession(_Versioned, frozen=True, kw_only=True):
 
 
 class DeltaPayload(Struct, frozen=True, omit_defaults=True):
-    """Text, and where it goes."""
+    """A piece of text."""
 
     delta: str
     target: str | None = None
-    """A component whose text it extends; `None` = the turn's open text part."""
+    """The component whose text it extends; `None` = the open text part of the turn."""
     kind: str | None = None
-    """`thinking`, or nothing."""
+    """`thinking` for reasoning."""
 
 
 class Delta(_InSession, frozen=True, kw_only=True, tag="delta"):
-    """Text to append; takes effect on arrival."""
+    """Append text. Takes effect on arrival."""
 
     payload: DeltaPayload
     behind: Behind | None = None
-    """Of thinking that begins: as in `ToolStart`."""
+    """Where reasoning begins; as in `ToolStart`."""
 
 
 class ToolStartPayload(Struct, frozen=True):
-    """A tool begins."""
+    """The tool and its arguments."""
 
     tool: str
     args: str
@@ -215,15 +215,15 @@ class ToolStartPayload(Struct, frozen=True):
 
 
 class ToolStart(_InSession, frozen=True, kw_only=True, tag="tool_start"):
-    """A tool begins; takes effect on arrival."""
+    """A tool begins. Takes effect on arrival."""
 
     payload: ToolStartPayload
     behind: Behind | None = None
-    """Where it stands among the turn's output, if told later; `None` = behind what shows."""
+    """In a catch-up: its place in the output of the turn; `None` = after all that is shown."""
 
 
 class ToolProgressPayload(Struct, frozen=True, omit_defaults=True):
-    """How far a tool is."""
+    """What a tool is doing."""
 
     call_id: str
     text: str = ""
@@ -234,59 +234,60 @@ class ToolProgressPayload(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolProgress(_InSession, frozen=True, kw_only=True, tag="tool_progress"):
-    """How far a tool is, to renderers with the feature `tool-detail`; replaces the one before."""
+    """What a tool is doing (feature `tool-detail`). Replaces the one before."""
 
     payload: ToolProgressPayload
 
 
 class ToolEndPayload(Struct, frozen=True, omit_defaults=True):
-    """A tool is done. The last three fields go to renderers with the feature `tool-detail`."""
+    """How a tool ended. The last three fields need the feature `tool-detail`."""
 
     tool: str
     ok: bool
     call_id: str = ""
     error: str | None = None
     result: str | None = None
-    """At most 2 KiB of what the tool returned, a text or JSON; cut off with `…` at its end."""
+    """At most 2 KiB of what the tool returned, a text or JSON; ends with `…` if it is cut off."""
     result_ref: str | None = None
-    """Where the whole result is, an address below that of the server; `None` = there is no more."""
+    """Address of the whole result, relative to the server; `None` = `result` is all."""
     duration_ms: int | None = None
     """How long the tool ran."""
 
 
 class ToolEnd(_InSession, frozen=True, kw_only=True, tag="tool_end"):
-    """A tool is done; takes effect on arrival."""
+    """A tool ended. Takes effect on arrival."""
 
     payload: ToolEndPayload
 
 
 class Render(_InSession, frozen=True, kw_only=True, tag="render"):
-    """Components to show at the next commit."""
+    """Show components with the next commit."""
 
     components: list[Component]
     tool_name: str | None = None
     replace: bool = False
-    """Sets the whole tree of the surface."""
+    """Whether everything is removed from the surface first."""
 
 
 class Patch(_InSession, frozen=True, kw_only=True, tag="patch"):
-    """Changes of components, to show at the next commit."""
+    """Change components with the next commit."""
 
     ops: list[PatchOp]
 
 
 class Commit(_InSession, frozen=True, kw_only=True, tag="commit"):
-    """Applies every render and patch since the last one, all at once."""
+    """Apply every `render` and `patch` since the last commit, all at once."""
 
     final: bool = field(default_factory=lambda: False)
-    """Also ends the turn's output."""
+    """Whether the turn ends."""
     usage: JsonObject | None = None
+    """What the turn used, in the agent's words."""
     at: str | None = None
-    """When the turn ended, RFC 3339."""
+    """When the turn ended (RFC 3339)."""
 
 
 class ErrorMessage(_Versioned, frozen=True, kw_only=True, tag="error"):
-    """Something went wrong; takes effect on arrival."""
+    """An error. Takes effect on arrival."""
 
     payload: ErrorPayload
     session_id: str | None = None
@@ -306,7 +307,7 @@ class InputAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
 
 
 class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
-    """An accepted input, told to every renderer of the session."""
+    """An accepted input, for every renderer of the session."""
 
     input_type: str
     data: JsonObject
@@ -315,15 +316,16 @@ class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
     behind: Behind | None = None
     """As in `ToolStart`."""
     versions: list[str] | None = None
-    """Of what began a turn: the turns between which branches choose here, if there are several."""
+    """The turns that are versions of this one, if there are several; only on the input that began
+    the turn."""
     edited: bool = field(default_factory=lambda: False)
-    """It takes the place of what began its turn."""
+    """Whether it replaces the input that began its turn."""
     at: str | None = None
-    """When it was taken, RFC 3339."""
+    """When it was accepted (RFC 3339)."""
 
 
 class Permission(Struct, frozen=True, omit_defaults=True):
-    """A tool waits for leave: what no component can say of itself."""
+    """A tool waits for permission. Only the server sets this."""
 
     component: str
     """The `confirm` that asks."""
@@ -331,19 +333,19 @@ class Permission(Struct, frozen=True, omit_defaults=True):
     call_id: str = ""
     surface: str = "main"
     scopes: list[str] = []
-    """Grants that may be given: `once`, `session`."""
+    """The possible grants: `once`, `session`."""
 
 
 class TurnMessage(_InSession, frozen=True, kw_only=True, tag="turn"):
-    """What the agent is doing."""
+    """The status of a turn."""
 
     status: TurnStatus
     position: int | None = None
-    """1 = next, while queued."""
+    """Position in the queue; 1 = next."""
     permission: Permission | None = None
-    """Why it waits, if a tool wants leave."""
+    """The permission that a tool waits for."""
     paused: bool = False
-    """Of a queued one: the queue is paused until somebody resumes it."""
+    """Whether the queue is paused until somebody resumes it."""
 
 
 AgentMessage: TypeAlias = (
@@ -368,7 +370,7 @@ AgentMessage: TypeAlias = (
 
 
 class RendererCapabilities(Struct, frozen=True):
-    """What a renderer shows by itself."""
+    """What a renderer supports."""
 
     components: Annotated[dict[Named, int], _FEW] | Annotated[list[Named], _FEW] = field(
         default_factory=lambda: ["text"]
@@ -385,7 +387,7 @@ class RendererCapabilities(Struct, frozen=True):
 
 
 class Resume(Struct, frozen=True):
-    """The last place that a renderer applied."""
+    """The last position that a renderer applied."""
 
     epoch: str
     seq: Sequence
@@ -399,7 +401,7 @@ class Viewport(Struct, frozen=True):
 
 
 class RendererInfo(Struct, frozen=True, omit_defaults=True):
-    """What a renderer tells of the place where it shows things; `None`: it did not say."""
+    """What a renderer sent about itself; `None` = not sent."""
 
     locale: Preference | None = None
     """For instance `de-CH` (BCP 47)."""
@@ -408,16 +410,16 @@ class RendererInfo(Struct, frozen=True, omit_defaults=True):
     theme: Preference | None = None
     """For instance `dark`."""
     viewport: Viewport | None = None
-    """As it was last told, by `hello` or `resize`."""
+    """As last sent, by `hello` or `resize`."""
 
 
 class RendererHello(_Versioned, frozen=True, kw_only=True, tag="hello"):
-    """What a renderer is, and which session it wants."""
+    """What a renderer supports, and which session it joins."""
 
     capabilities: RendererCapabilities = field(default_factory=RendererCapabilities)
     session_id: Identifier | None = None
     workflow: Name | None = None
-    """The agent of a session that is made; one that there is keeps its own."""
+    """The agent of a new session; an existing session keeps its own."""
     resume: Resume | None = None
     viewport: Viewport | None = None
     locale: Preference | None = None
@@ -442,11 +444,11 @@ class Input(_Versioned, frozen=True, kw_only=True, tag="input"):
     id: Identifier | None = None
     """Idempotency key: the same id twice is one input."""
     edits: Name | None = None
-    """The turn in whose place it says something else."""
+    """The turn whose input it replaces."""
 
 
 class RendererAck(_Versioned, frozen=True, kw_only=True, tag="ack"):
-    """How far a renderer has displayed (feature `frame-ack`)."""
+    """The last commit that a renderer has drawn (feature `frame-ack`)."""
 
     seq: Sequence
     presented: dict[str, Presented] = {}
@@ -456,7 +458,7 @@ RendererMessage: TypeAlias = RendererHello | Input | RendererAck | Ping | Pong
 
 
 class FileRef(Struct, frozen=True):
-    """An uploaded file, as it stands in `data.files`."""
+    """An uploaded or saved file, as in `data.files`."""
 
     id: str
     name: str

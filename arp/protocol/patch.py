@@ -26,49 +26,49 @@ _INDEX = re.compile(r"[0-9]+")
 
 
 class Update(Struct, frozen=True, tag_field="op", tag="update"):
-    """Sets a property."""
+    """Set a property."""
 
     target: str
     path: str
-    """Dotted, begins with `props`; numbers index arrays."""
+    """With dots; begins with `props`; numbers are indices of arrays."""
     value: Json
 
 
 class Append(Struct, frozen=True, tag_field="op", tag="append", omit_defaults=True):
-    """Extends a string, or an array by the items of an array."""
+    """Extend a string, or an array by the items of an array."""
 
     target: str
     path: str
     value: Json
     offset: int | None = None
-    """The length before, so that a mismatch is noticed."""
+    """The length before, to detect a mismatch."""
 
 
 class Insert(Struct, frozen=True, tag_field="op", tag="insert", omit_defaults=True):
-    """Adds a component behind another one of the same list."""
+    """Insert a component after another one of the same list."""
 
     component: Component
     after: str | UnsetType | None = UNSET
     """`None` = first, absent = last."""
     parent: str | None = None
-    """A `group`; `None` = the turn's output."""
+    """The id of a `group`; `None` = the output of the turn."""
 
 
 class Remove(Struct, frozen=True, tag_field="op", tag="remove"):
-    """Takes a component away, with its children."""
+    """Remove a component with its children."""
 
     target: str
 
 
 class Replace(Struct, frozen=True, tag_field="op", tag="replace"):
-    """Puts another component in the place of one."""
+    """Replace a component."""
 
     target: str
     component: Component
 
 
 class Reorder(Struct, frozen=True, tag_field="op", tag="reorder"):
-    """Moves a component within its list; `after: null` = first."""
+    """Move a component within its list; `after: null` = first."""
 
     target: str
     after: str | None = None

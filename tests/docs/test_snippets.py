@@ -29,10 +29,18 @@ from tests.server.rpc import rpc
 from tests.serving import serving
 
 ADDRESS = "http://127.0.0.1:8080"
+SOCKET = "ws://127.0.0.1:8080/_arp/v1"
 AGENTS = blocks("python", page="agents.md")
 SHELL = blocks("sh")
 CONTROL = "control-plane.md"
 MESSAGES = [block for block in blocks("json") if block.page != CONTROL]
+
+
+def echo() -> App:
+    names: dict[str, Any] = {}
+    exec((ROOT / "examples/echo/app.py").read_text(), names)
+    app: App = names["app"]
+    return app
 
 
 def run(block: Block, **names: Any) -> dict[str, Any]:
@@ -102,6 +110,16 @@ def test_a_wrong_prop_is_refused_in_the_words_of_the_page() -> None:
     with pytest.raises(InvalidComponent) as refused:
         ui.chart("bar", labels=["a", "b", "c"], datasets=[{"label": "S", "data": [1, 2, "x"]}])
     assert f"`{refused.value}`" in " ".join(text_of("agents.md").split())
+
+
+def test_the_components_page_begins_with_a_whole_app() -> None:
+    """Its other blocks are each one component, which the generator evaluates."""
+    block = blocks("python", page="components.md")[0]
+    with serving(run(block)["app"]) as server:
+        turn, _, shown = asyncio.run(play(server.http, "hello"))
+    assert turn.status == "completed"
+    assert [component.type for component in shown] == ["table", "chart", "choices", "status-card"]
+    assert shown[-1].props["title"] == "No data for Bergen"
 
 
 # -- server and client -----------------------------------------------------------------------------
@@ -186,6 +204,15 @@ def _is_message(decoder: Decoder[Any], line: str) -> bool:
     with contextlib.suppress(InvalidMessage):
         return len(decoder.decode(line.encode())) == 1
     return False
+
+
+def test_the_renderer_of_the_protocol_s_page_prints_the_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (block,) = blocks("python", page="protocol.md")
+    with serving(echo()) as server:
+        run(block._replace(code=block.code.replace(SOCKET, server.ws)))
+    assert capsys.readouterr().out == "Hello, every screen! \n"
 
 
 # -- the control plane -----------------------------------------------------------------------------
@@ -278,15 +305,13 @@ def test_commands_can_be_typed_as_they_stand(block: Block) -> None:
 
 
 def test_what_curl_asks_in_the_docs_of_the_server_is_answered() -> None:
-    names: dict[str, Any] = {}
-    exec((ROOT / "examples/echo/app.py").read_text(), names)
     asked = [
         words[1:]
         for block in blocks("sh", page="server.md")
         for words in commands.commands(block.code)
         if words[0] == "curl"
     ]
-    with serving(names["app"]) as server, httpx.Client() as client:
+    with serving(echo()) as server, httpx.Client() as client:
         answers = [client.send(commands.request(words, server.http)) for words in asked]
     assert [answer.status_code for answer in answers] == [200, 200, 200]
     assert answers[0].json()["text"] == "Hello, server! "

@@ -5,25 +5,25 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-/** What a user may give as a text that begins with a slash and its name. */
+/** A command of the app: a text that begins with a slash and its name. */
 export interface Command {
   name: string;
   description?: string;
-  /** What may stand behind the name. */
+  /** The arguments that it accepts. */
   hint?: string;
 }
 
-/** One agent of an app, as lists show it. */
+/** One agent of an app. */
 export interface Workflow {
-  /** What a renderer's `hello` gives as `workflow`. */
+  /** The `workflow` of a renderer's `hello`. */
   name: string;
   title: string;
   description?: string;
-  /** What a user may say first. */
+  /** Inputs to offer the user. */
   suggestions?: string[];
 }
 
-/** What the agent side may send, in its `hello`. */
+/** What the agent side supports. */
 export interface AgentCapabilities {
   components: string[];
   versions?: { [key: string]: number };
@@ -31,9 +31,9 @@ export interface AgentCapabilities {
   limits?: JsonObject;
   encodings?: string[];
   commands?: Command[];
-  /** What the app calls itself. */
+  /** The title of the app. */
   title?: string;
-  /** Its agents; a session that names none gets the first. */
+  /** The agents of the app; a session that names none gets the first one. */
   workflows?: Workflow[];
 }
 
@@ -44,7 +44,7 @@ export interface AgentHello {
   capabilities: AgentCapabilities;
 }
 
-/** The answer to a renderer's `hello`; the missed messages or a snapshot follow. */
+/** The answer to a renderer's `hello`. The missed messages or a snapshot follow. */
 export interface SessionReady {
   type: "session";
   v?: number;
@@ -52,33 +52,33 @@ export interface SessionReady {
   epoch: string;
   seq: number;
   resume: "new" | "replay" | "snapshot";
-  /** The name of its agent. */
+  /** The name of the session's agent. */
   workflow?: string | null;
   state?: Json;
-  /** With a snapshot: how many turns came before the first that it tells; `null` = not said. */
+  /** With a snapshot: how many turns come before its first turn; `null` = not known. */
   older?: number | null;
-  /** With a snapshot: how many turns are left out before others that it tells, by their ids. */
+  /** With a snapshot: the id of a turn → how many turns are left out before it. */
   gaps?: { [key: string]: number };
 }
 
-/** Text, and where it goes. */
+/** A piece of text. */
 export interface DeltaPayload {
   delta: string;
-  /** A component whose text it extends; `null` = the turn's open text part. */
+  /** The component whose text it extends; `null` = the open text part of the turn. */
   target?: string | null;
-  /** `thinking`, or nothing. */
+  /** `thinking` for reasoning. */
   kind?: string | null;
 }
 
 /** A place among the output of a turn. */
 export interface Behind {
-  /** The root component or text part behind which something stands; `null` = before all. */
+  /** The root component or text part before this place; `null` = before all. */
   component?: string | null;
-  /** Unicode characters of that text part that stand before it; `null` = all of them. */
+  /** Unicode characters of that text part before this place; `null` = all of them. */
   characters?: number | null;
 }
 
-/** Text to append; takes effect on arrival. */
+/** Append text. Takes effect on arrival. */
 export interface Delta {
   type: "delta";
   v?: number;
@@ -87,11 +87,11 @@ export interface Delta {
   turn_id?: string | null;
   surface?: string;
   payload: DeltaPayload;
-  /** Of thinking that begins: as in `ToolStart`. */
+  /** Where reasoning begins; as in `ToolStart`. */
   behind?: Behind | null;
 }
 
-/** A tool begins. */
+/** The tool and its arguments. */
 export interface ToolStartPayload {
   tool: string;
   /** JSON, as a string. */
@@ -99,7 +99,7 @@ export interface ToolStartPayload {
   call_id?: string;
 }
 
-/** A tool begins; takes effect on arrival. */
+/** A tool begins. Takes effect on arrival. */
 export interface ToolStart {
   type: "tool_start";
   v?: number;
@@ -108,11 +108,11 @@ export interface ToolStart {
   turn_id?: string | null;
   surface?: string;
   payload: ToolStartPayload;
-  /** Where it stands among the turn's output, if told later; `null` = behind what shows. */
+  /** In a catch-up: its place in the output of the turn; `null` = after all that is shown. */
   behind?: Behind | null;
 }
 
-/** How far a tool is. */
+/** What a tool is doing. */
 export interface ToolProgressPayload {
   call_id: string;
   text?: string;
@@ -122,7 +122,7 @@ export interface ToolProgressPayload {
   total?: number | null;
 }
 
-/** How far a tool is, to renderers with the feature `tool-detail`; replaces the one before. */
+/** What a tool is doing (feature `tool-detail`). Replaces the one before. */
 export interface ToolProgress {
   type: "tool_progress";
   v?: number;
@@ -133,21 +133,21 @@ export interface ToolProgress {
   payload: ToolProgressPayload;
 }
 
-/** A tool is done. The last three fields go to renderers with the feature `tool-detail`. */
+/** How a tool ended. The last three fields need the feature `tool-detail`. */
 export interface ToolEndPayload {
   tool: string;
   ok: boolean;
   call_id?: string;
   error?: string | null;
-  /** At most 2 KiB of what the tool returned, a text or JSON; cut off with `…` at its end. */
+  /** At most 2 KiB of what the tool returned, a text or JSON; ends with `…` if it is cut off. */
   result?: string | null;
-  /** Where the whole result is, an address below that of the server; `null` = there is no more. */
+  /** Address of the whole result, relative to the server; `null` = `result` is all. */
   result_ref?: string | null;
   /** How long the tool ran. */
   duration_ms?: number | null;
 }
 
-/** A tool is done; takes effect on arrival. */
+/** A tool ended. Takes effect on arrival. */
 export interface ToolEnd {
   type: "tool_end";
   v?: number;
@@ -160,18 +160,18 @@ export interface ToolEnd {
 
 /** One component as it stands on the wire. */
 export interface Component {
-  /** Unique in its surface, over all levels; empty until the turn that shows it gives it one. */
+  /** Unique in its surface, over all levels; empty until a turn shows the component. */
   id: string;
-  /** A name of the catalog, or `x-{vendor}-{name}`, or `s-{name}`. */
+  /** A name of the catalog, `x-{vendor}-{name}`, or `s-{name}`. */
   type: string;
-  /** Plain JSON; the children of a layout component stand in it as plain objects. */
+  /** Plain JSON; contains the children of a layout component as plain objects. */
   props: JsonObject;
   version?: number;
-  /** Shown instead, before the catalog's chain, where the type is not known. */
+  /** Shown by renderers that do not know the type, instead of the fallback chain. */
   fallback?: Component | null;
 }
 
-/** Components to show at the next commit. */
+/** Show components with the next commit. */
 export interface Render {
   type: "render";
   v?: number;
@@ -181,60 +181,60 @@ export interface Render {
   surface?: string;
   components: Component[];
   tool_name?: string | null;
-  /** Sets the whole tree of the surface. */
+  /** Whether everything is removed from the surface first. */
   replace?: boolean;
 }
 
-/** Sets a property. */
+/** Set a property. */
 export interface Update {
   op: "update";
   target: string;
-  /** Dotted, begins with `props`; numbers index arrays. */
+  /** With dots; begins with `props`; numbers are indices of arrays. */
   path: string;
   value: Json;
 }
 
-/** Extends a string, or an array by the items of an array. */
+/** Extend a string, or an array by the items of an array. */
 export interface Append {
   op: "append";
   target: string;
   path: string;
   value: Json;
-  /** The length before, so that a mismatch is noticed. */
+  /** The length before, to detect a mismatch. */
   offset?: number | null;
 }
 
-/** Adds a component behind another one of the same list. */
+/** Insert a component after another one of the same list. */
 export interface Insert {
   op: "insert";
   component: Component;
   /** `null` = first, absent = last. */
   after?: string | null;
-  /** A `group`; `null` = the turn's output. */
+  /** The id of a `group`; `null` = the output of the turn. */
   parent?: string | null;
 }
 
-/** Takes a component away, with its children. */
+/** Remove a component with its children. */
 export interface Remove {
   op: "remove";
   target: string;
 }
 
-/** Puts another component in the place of one. */
+/** Replace a component. */
 export interface Replace {
   op: "replace";
   target: string;
   component: Component;
 }
 
-/** Moves a component within its list; `after: null` = first. */
+/** Move a component within its list; `after: null` = first. */
 export interface Reorder {
   op: "reorder";
   target: string;
   after?: string | null;
 }
 
-/** Changes of components, to show at the next commit. */
+/** Change components with the next commit. */
 export interface Patch {
   type: "patch";
   v?: number;
@@ -245,7 +245,7 @@ export interface Patch {
   ops: (Update | Append | Insert | Remove | Replace | Reorder)[];
 }
 
-/** Applies every render and patch since the last one, all at once. */
+/** Apply every `render` and `patch` since the last commit, all at once. */
 export interface Commit {
   type: "commit";
   v?: number;
@@ -253,10 +253,11 @@ export interface Commit {
   seq?: number | null;
   turn_id?: string | null;
   surface?: string;
-  /** Also ends the turn's output. */
+  /** Whether the turn ends. */
   final?: boolean;
+  /** What the turn used, in the agent's words. */
   usage?: JsonObject | null;
-  /** When the turn ended, RFC 3339. */
+  /** When the turn ended (RFC 3339). */
   at?: string | null;
 }
 
@@ -273,7 +274,7 @@ export interface ErrorPayload {
   debug?: string | null;
 }
 
-/** Something went wrong; takes effect on arrival. */
+/** An error. Takes effect on arrival. */
 export interface ErrorMessage {
   type: "error";
   v?: number;
@@ -295,7 +296,7 @@ export interface InputAck {
   serial?: number | null;
 }
 
-/** An accepted input, told to every renderer of the session. */
+/** An accepted input, for every renderer of the session. */
 export interface InputEcho {
   type: "input";
   v?: number;
@@ -309,26 +310,26 @@ export interface InputEcho {
   id?: string | null;
   /** As in `ToolStart`. */
   behind?: Behind | null;
-  /** Of what began a turn: the turns between which branches choose here, if there are several. */
+  /** The turns that are versions of this one, if there are several; only on the input that began the turn. */
   versions?: string[] | null;
-  /** It takes the place of what began its turn. */
+  /** Whether it replaces the input that began its turn. */
   edited?: boolean;
-  /** When it was taken, RFC 3339. */
+  /** When it was accepted (RFC 3339). */
   at?: string | null;
 }
 
-/** A tool waits for leave: what no component can say of itself. */
+/** A tool waits for permission. Only the server sets this. */
 export interface Permission {
   /** The `confirm` that asks. */
   component: string;
   tool: string;
   call_id?: string;
   surface?: string;
-  /** Grants that may be given: `once`, `session`. */
+  /** The possible grants: `once`, `session`. */
   scopes?: string[];
 }
 
-/** What the agent is doing. */
+/** The status of a turn. */
 export interface TurnMessage {
   type: "turn";
   v?: number;
@@ -337,22 +338,22 @@ export interface TurnMessage {
   turn_id?: string | null;
   surface?: string;
   status: "cancelled" | "completed" | "failed" | "queued" | "running" | "waiting";
-  /** 1 = next, while queued. */
+  /** Position in the queue; 1 = next. */
   position?: number | null;
-  /** Why it waits, if a tool wants leave. */
+  /** The permission that a tool waits for. */
   permission?: Permission | null;
-  /** Of a queued one: the queue is paused until somebody resumes it. */
+  /** Whether the queue is paused until somebody resumes it. */
   paused?: boolean;
 }
 
-/** Asks for a sign of life, to a peer with the feature `ping`; never a fact. */
+/** Ask whether the peer, which has the feature `ping`, still answers. Never a fact. */
 export interface Ping {
   type: "ping";
   v?: number;
   id: string;
 }
 
-/** The answer to the `ping` with this id, sent at once; never a fact. */
+/** The answer to the `ping` with this id, sent at once. Never a fact. */
 export interface Pong {
   type: "pong";
   v?: number;
@@ -366,7 +367,7 @@ export interface RendererLimits {
   max_table_rows?: number | null;
 }
 
-/** What a renderer shows by itself. */
+/** What a renderer supports. */
 export interface RendererCapabilities {
   /** Names with versions, or names alone (version 1). */
   components?: { [key: string]: number } | string[];
@@ -374,7 +375,7 @@ export interface RendererCapabilities {
   limits?: RendererLimits;
 }
 
-/** The last place that a renderer applied. */
+/** The last position that a renderer applied. */
 export interface Resume {
   epoch: string;
   seq: number;
@@ -386,13 +387,13 @@ export interface Viewport {
   height: number;
 }
 
-/** What a renderer is, and which session it wants. */
+/** What a renderer supports, and which session it joins. */
 export interface RendererHello {
   type: "hello";
   v?: number;
   capabilities?: RendererCapabilities;
   session_id?: string | null;
-  /** The agent of a session that is made; one that there is keeps its own. */
+  /** The agent of a new session; an existing session keeps its own. */
   workflow?: string | null;
   resume?: Resume | null;
   viewport?: Viewport | null;
@@ -413,11 +414,11 @@ export interface Input {
   surface?: string;
   /** Idempotency key: the same id twice is one input. */
   id?: string | null;
-  /** The turn in whose place it says something else. */
+  /** The turn whose input it replaces. */
   edits?: string | null;
 }
 
-/** How far a renderer has displayed (feature `frame-ack`). */
+/** The last commit that a renderer has drawn (feature `frame-ack`). */
 export interface RendererAck {
   type: "ack";
   v?: number;
@@ -425,7 +426,7 @@ export interface RendererAck {
   presented?: { [key: string]: "failed" | "fallback" | "native" };
 }
 
-/** An uploaded file, as it stands in `data.files`. */
+/** An uploaded or saved file, as in `data.files`. */
 export interface FileRef {
   id: string;
   name: string;
@@ -434,14 +435,15 @@ export interface FileRef {
   sha256: string;
 }
 
-/** `text`: what every renderer can show, and the end of every chain. */
+/** `text`: text as Markdown or plain text. Every renderer shows it. */
 export interface TextProps {
-  /** Its alias `text` is read as `content` where a component comes in. */
+  /** An incoming component may name it `text`. */
   content: string;
+  /** How to read `content`. */
   format?: "markdown" | "plain";
 }
 
-/** `markdown`: CommonMark with tables; raw HTML in it is shown, never run. */
+/** `markdown`: CommonMark with tables. Raw HTML is shown as text. */
 export interface MarkdownProps {
   content: string;
 }
@@ -450,14 +452,18 @@ export interface MarkdownProps {
 export interface Section {
   label: string;
   content: string;
+  /** How to show `content`. */
   style?: "code" | "default" | "error" | "success";
 }
 
-/** `status-card`: how something went. */
+/** `status-card`: the result of an action. */
 export interface StatusCardProps {
   status: "error" | "info" | "success" | "warning";
+  /** The result in a few words. */
   title: string;
+  /** More about it. */
   message?: string | null;
+  /** Details with a label. */
   sections?: Section[];
 }
 
@@ -473,13 +479,17 @@ export interface TableTab {
 export interface TableProps {
   headers: string[];
   rows: ((string | number | boolean | null)[])[];
+  /** Shown above the table. */
   title?: string | null;
+  /** More tables in the same place. */
   tabs?: TableTab[];
-  /** Numbers of rows, from 0. */
+  /** Numbers of rows to highlight, from 0. */
   highlight?: number[];
+  /** Whether a renderer may offer a search. */
   searchable?: boolean;
+  /** Whether a renderer may sort by a column. */
   sortable?: boolean;
-  /** Whether one of its own rows, or some, can be selected: an input, as `choices` are. */
+  /** How many rows the user can select. With `one` or `many` it is an input component. */
   selectable?: "many" | "none" | "one";
   state?: "answered" | "cancelled" | "expired" | "open" | null;
   answer?: Json;
@@ -492,20 +502,28 @@ export interface CodeTab {
   language?: string | null;
 }
 
-/** `code-block`: code, or tabs of code. */
+/** `code-block`: code, or several files in tabs. */
 export interface CodeBlockProps {
+  /** Shown above the code. */
   title?: string | null;
+  /** For syntax highlighting. */
   language?: string | null;
+  /** Required if there are no `tabs`. */
   code?: string | null;
+  /** Several files in the same place. */
   tabs?: CodeTab[];
 }
 
-/** `diff`: two whole texts; the renderer finds the difference. */
+/** `diff`: the difference of two texts, which the renderer computes. */
 export interface DiffProps {
+  /** The old text. */
   before: string;
+  /** The new text. */
   after: string;
   title?: string | null;
+  /** Name of the old text. */
   before_label?: string | null;
+  /** Name of the new text. */
   after_label?: string | null;
   language?: string | null;
 }
@@ -517,7 +535,7 @@ export interface Item {
   style?: "default" | "error" | "muted" | "success" | "warning";
 }
 
-/** `key-value`: facts by name. */
+/** `key-value`: values with their names. */
 export interface KeyValueProps {
   items: Item[];
   title?: string | null;
@@ -527,10 +545,11 @@ export interface KeyValueProps {
 export interface Step {
   name: string;
   status: "active" | "done" | "failed" | "pending";
+  /** More about the step. */
   detail?: string | null;
 }
 
-/** `progress`: steps and how far each is. */
+/** `progress`: steps with their status. */
 export interface ProgressProps {
   steps: Step[];
   title?: string | null;
@@ -538,32 +557,42 @@ export interface ProgressProps {
 
 /** One series of a chart; `null` is a gap. */
 export interface Dataset {
+  /** One value for each label; `null` is a gap. */
   data: (number | null)[];
+  /** Name of the series. */
   label?: string;
   color?: string | null;
 }
 
-/** `chart`: series over labels; a scatter has its x values as labels. */
+/** `chart`: series of values; a scatter chart has its x values as labels. */
 export interface ChartProps {
   type: "area" | "bar" | "line" | "pie" | "scatter";
+  /** Names of the values; in a scatter chart their x values. */
   labels: (string | number)[];
+  /** The series. */
   datasets: Dataset[];
+  /** Shown above the chart. */
   title?: string | null;
+  /** In CSS pixels. */
   height?: number | null;
-  /** What the labels are. */
+  /** What the labels are, such as Month. */
   x_title?: string | null;
-  /** What the values are. */
+  /** What the values are, such as Sales. */
   y_title?: string | null;
-  /** What the values are counted in: %, USD, °C. */
+  /** Unit of the values, such as %, USD or °C. */
   unit?: string | null;
 }
 
-/** `image`: `alt` says what it shows. */
+/** `image`: an image and a description of it. */
 export interface ImageProps {
   src: string;
+  /** What the image shows, in words. */
   alt: string;
+  /** In CSS pixels. */
   width?: number | null;
+  /** In CSS pixels. */
   height?: number | null;
+  /** Shown below the image. */
   caption?: string | null;
 }
 
@@ -574,95 +603,122 @@ export interface Card {
   image?: string | null;
   brand?: string | null;
   description?: string | null;
+  /** A short mark, such as new. */
   badge?: string | null;
+  /** Where a click leads. */
   url?: string | null;
 }
 
-/** `product-cards`: things to look at side by side. */
+/** `product-cards`: cards to compare side by side. */
 export interface ProductCardsProps {
   cards: Card[];
   title?: string | null;
 }
 
-/** One choice of a `select`; without `value`, its label is the value. */
+/** One option of a `select`; without `value`, its label is the value. */
 export interface FieldOption {
   label: string;
   value?: string | number | null;
 }
 
-/** What a field's answer must keep to. No patterns: a pattern can take forever. */
+/** Rules for the answer. No patterns, because a pattern can take forever. */
 export interface Validation {
-  /** Of a `number` a number, of a `date` a date. */
+  /** A number for a `number`, a date for a `date`. */
   min?: number | string | null;
+  /** As `min`. */
   max?: number | string | null;
+  /** In characters. */
   min_length?: number | null;
+  /** In characters. */
   max_length?: number | null;
-  /** Told instead of our words when the answer does not keep to it. */
+  /** Shown instead of the server's own message if the answer breaks a rule. */
   message?: string | null;
 }
 
 /** One field of a form. */
 export interface Field {
+  /** Key of the value in the answer. */
   name: string;
+  /** By default the name. */
   label?: string | null;
   field_type?: "checkbox" | "date" | "email" | "file" | "number" | "password" | "select" | "text" | "textarea";
-  /** What stands in the field before the user writes. */
+  /** Initial value. */
   value?: string | number | boolean | null;
+  /** Only for a `select`, which needs them. */
   options?: (string | FieldOption)[];
-  /** Of a checkbox: it must be ticked. */
+  /** A required checkbox must be ticked. */
   required?: boolean;
+  /** An example of a value. */
   placeholder?: string | null;
+  /** Rules for the value. */
   validation?: Validation | null;
 }
 
-/** `form`: fields that are sent together as `form_submit`. */
+/** `form`: fields that are submitted together. */
 export interface FormProps {
   fields: Field[];
   title?: string | null;
+  /** Shown above the fields. */
   description?: string | null;
+  /** Text of the button. */
   submit_label?: string | null;
+  /** Sent as `action` with the answer. */
   submit_action?: string | null;
   state?: "answered" | "cancelled" | "expired" | "open" | null;
   answer?: Json;
 }
 
-/** `confirm`: yes or no, sent as the action `confirm` or `deny`. */
+/** `confirm`: a yes-or-no question. */
 export interface ConfirmProps {
+  /** The question. */
   title: string;
+  /** More about it. */
   message?: string | null;
+  /** Text of the button for yes. */
   confirm_label?: string | null;
+  /** Text of the button for no. */
   deny_label?: string | null;
+  /** Whether a yes deletes or overwrites something. */
   destructive?: boolean;
   state?: "answered" | "cancelled" | "expired" | "open" | null;
   answer?: Json;
 }
 
-/** One of the choices; without `value`, its label is the value. */
+/** One option; without `value`, its label is the value. */
 export interface Option {
   label: string;
+  /** By default the label. */
   value?: string | number | null;
   description?: string | null;
   icon?: string | null;
+  /** Whether it cannot be selected. */
   disabled?: boolean;
 }
 
-/** `choices`: one of several, or some of them, sent as `selection`. */
+/** `choices`: options, of which the user selects one or several. */
 export interface ChoicesProps {
   options: (string | Option)[];
+  /** The question. */
   title?: string | null;
+  /** How to show the options. */
   style?: "buttons" | "cards" | "list";
+  /** Whether the user can select several. */
   multi_select?: boolean;
   state?: "answered" | "cancelled" | "expired" | "open" | null;
   answer?: Json;
 }
 
-/** `text-input`: free text, sent as `text`. */
+/** `text-input`: a question with a free text as its answer. */
 export interface TextInputProps {
+  /** The question. */
   label?: string | null;
+  /** An example of an answer. */
   placeholder?: string | null;
   /** In characters. */
   max_length?: number | null;
+  /** Whether the answer can have several lines. */
   multiline?: boolean;
+  /** Text of the button. */
   submit_label?: string | null;
   state?: "answered" | "cancelled" | "expired" | "open" | null;
   answer?: Json;
@@ -672,28 +728,30 @@ export interface TextInputProps {
 export interface GroupProps {
   children: Component[];
   direction?: "horizontal" | "vertical";
+  /** Space between the children. */
   gap?: "large" | "medium" | "none" | "small";
 }
 
-/** One tab and the component behind it. */
+/** One tab with its component. */
 export interface Tab {
   label: string;
   component: Component;
   icon?: string | null;
 }
 
-/** `tabs`: one component at a time; a change is told as the action `tab_change`. */
+/** `tabs`: several components, of which one is visible. */
 export interface TabsProps {
   tabs: Tab[];
-  /** The number of the tab that is open, from 0. */
+  /** Number of the open tab, from 0. */
   active_tab?: number;
 }
 
-/** `split`: two components that share a place. */
+/** `split`: two components side by side, or one above the other. */
 export interface SplitProps {
   left: Component;
   right: Component;
   direction?: "horizontal" | "vertical";
+  /** Sizes of the two components. */
   ratio?: string;
 }
 
