@@ -78,7 +78,7 @@ def props(name: str) -> str:
         for row in _props(shapes.type_info(CATALOG[name].props), "")
         if row.name not in ("state", "answer")
     ]
-    return table(["prop", "type", "default", ""], rows)
+    return table(["prop", "type", "default", "meaning"], rows)
 
 
 def _props(kind: Any, path: str) -> Iterator[Row]:
@@ -151,9 +151,9 @@ def fields(place: str) -> str:
             [f"`{field.name}`", _shown_default(field.default), notes.get(field.name, "")]
             for field in msgspec.structs.fields(cls)
         ]
-        return table(["name", "default", ""], rows)
+        return table(["name", "default", "meaning"], rows)
     rows = [[f"`{name}`", notes.get(name, "")] for name in cls.__annotations__]
-    return table(["name", ""], rows)
+    return table(["name", "meaning"], rows)
 
 
 def find(place: str) -> Any:
@@ -238,4 +238,4 @@ def flags(name: str) -> str:
             rows.append([f"`{parameter.make_metavar(context)}`", ""])
         elif record is not None and "--help" not in record[0]:
             rows.append([f"`{record[0]}`", record[1]])
-    return table(["flag", ""], rows)
+    return table(["flag", "meaning"], rows)
