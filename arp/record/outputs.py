@@ -23,7 +23,7 @@ Cleaned: TypeAlias = tuple[str, Found]
 
 
 Aside: TypeAlias = Callable[[Callable[[], Cleaned]], Awaitable[Cleaned]]
-"""Call what takes long without keeping others waiting."""
+"""Run something slow without blocking the loop."""
 
 
 class OutputStore(Struct, frozen=True):
@@ -43,11 +43,11 @@ class KeptOutput(Struct, frozen=True):
     bytes: int
     """Of the whole."""
     output_ref: str | None = None
-    """Where the whole is; `None`: the preview is the whole, or the rest could not be kept."""
+    """Where the whole is; `None`: the preview is the whole, or the whole could not be stored."""
 
 
 class Outputs:
-    """Keeps outputs on a store, and records it with the ids of a scope."""
+    """Stores outputs, and records facts about them with the ids of a scope."""
 
     __slots__ = ("_scope", "store")
 
@@ -71,7 +71,7 @@ class Outputs:
         if preview_of(whole).encode() == whole:
             return KeptOutput(
                 preview_of(whole), len(whole)
-            )  # the fact that it stands in is cleaned
+            )  # secrets are taken out when its fact is recorded
         whole, found = await self._cleaned(whole)
         preview = preview_of(whole)
         ref: str | None = None
@@ -109,7 +109,7 @@ def preview_of(data: bytes, margin: int = 0) -> str:
 
     Args:
         data: All of it.
-        margin: Characters more, for who looks through it before it is cut.
+        margin: Characters more, to look through before it is cut.
     """
     most = PREVIEW_CHARACTERS + margin
     return data[: 4 * most].decode("utf-8", "replace")[:most]

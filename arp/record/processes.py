@@ -21,7 +21,7 @@ from arp.record.work import Entity
 from arp.redact.stream import GROWN_CONTEXT, Grown
 
 MARGIN = 4_096
-"""Characters behind a preview that are looked at with it: half a secret does not look like one."""
+"""Characters after a preview that are checked with it: half a secret does not look like one."""
 
 
 class _Flow(Struct):
@@ -70,7 +70,7 @@ class RecordedProcess(Entity):
         if stream not in get_args(Stream):
             return await self._keep(whole, stream, mime)  # which says what is wrong
         if b"\0" in whole[:8192]:  # no text
-            self._let_go(stream)
+            self._release(stream)
             return await self._keep(whole, stream, mime)
         flow = self._flows.setdefault(stream, _Flow())
         piece = whole.decode("utf-8", "surrogateescape")
@@ -84,7 +84,7 @@ class RecordedProcess(Entity):
         flow.recorded = (flow.recorded + out)[-GROWN_CONTEXT:]
         if flow.held and not self._is_watched:
             self._is_watched = True
-            self._scope.before_end(self._let_go_all)
+            self._scope.before_end(self._release_all)
         if not out and whole:
             return KeptOutput("", 0)
         kept = await self._keep(out.encode("utf-8", "surrogateescape"), stream, mime)
@@ -110,13 +110,13 @@ class RecordedProcess(Entity):
         self.record("process.output", payload, output_ref=kept.output_ref)
         return kept
 
-    def _let_go_all(self) -> None:
+    def _release_all(self) -> None:
         """Record what is held: the process writes no more, or nothing more may be recorded."""
         self._is_watched = False
         for stream in self._flows:
-            self._let_go(stream)
+            self._release(stream)
 
-    def _let_go(self, stream: Stream) -> None:
+    def _release(self, stream: Stream) -> None:
         flow = self._flows.get(stream)
         if flow is None or not flow.held:
             return
@@ -136,19 +136,19 @@ class RecordedProcess(Entity):
 
     def completed(self, exit_code: int, duration_ms: float | None = None) -> None:
         """Record that it ended by itself, as it should."""
-        self._let_go_all()
+        self._release_all()
         self._record("completed", exitCode=exit_code, durationMs=duration_ms)
 
     def failed(
         self, reason: str, *, exit_code: int | None = None, duration_ms: float | None = None
     ) -> None:
         """Record that it could not start, or ended by itself as it should not."""
-        self._let_go_all()
+        self._release_all()
         self._record("failed", reason=reason, exitCode=exit_code, durationMs=duration_ms)
 
     def terminated(
         self, signal: str, reason: str | None = None, duration_ms: float | None = None
     ) -> None:
         """Record that it was ended from outside, by which signal and why."""
-        self._let_go_all()
+        self._release_all()
         self._record("terminated", signal=signal, reason=reason, durationMs=duration_ms)

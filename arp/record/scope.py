@@ -2,7 +2,7 @@
 
 Theory of operation. A fact that is refused when the writer encodes it would cost the session its
 place in the memory. So whatever comes from outside is made plain JSON and checked here, at the line
-of whoever made the mistake; nothing is recorded then.
+of the author who made the mistake; nothing is recorded then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from arp.session.session import Session
 from arp.session.threads import THREAD
 
 UNAVAILABLE: Final = "unavailable"
-"""Stands for a correlation that there is none of (ledger.md 1)."""
+"""The value of a correlation that does not exist (ledger.md 1)."""
 
 OWN: Final = frozenset(
     (
@@ -45,7 +45,7 @@ OWN: Final = frozenset(
         "runtime.error",
     )
 )
-"""What the session records itself: they say how it stands, and show on screens."""
+"""What the session records itself: its state is made of them, and screens show them."""
 
 
 OWN_FIELDS: Final = {
@@ -142,10 +142,10 @@ class FactScope:
         return FactScope(self._session, joined, self._before, self._after)
 
     def new_id(self, kind: str) -> str:
-        """Return an id that no other fact of the session has brought into being.
+        """Return an id that no fact of the session carries yet.
 
-        It holds the sequence of the next fact, which is the one that brings it into being: whoever
-        asks for an id records that fact before anything else.
+        It holds the sequence of the next fact, which is the first to carry it: the caller
+        records that fact before anything else.
         """
         self._before()
         return f"{kind}-{self._session.sequence + 1}"

@@ -282,7 +282,7 @@ class RecordedCompaction(Work):
 
         Args:
             tokens_after: Its size.
-            summary: What takes the place of what was left out.
+            summary: Replaces what was left out.
             through_sequence: The last fact that the summary covers.
         """
         self._end(
@@ -328,7 +328,7 @@ class ModelRequest(Work):
             output_tokens: What it wrote.
             cached_input_tokens: Of the input tokens, those that came from a cache.
             amount: Money; `None` where the price is not known.
-            currency: ISO 4217; stands there exactly if there is an amount.
+            currency: ISO 4217; given exactly if there is an amount.
 
         Raises:
             ProfileViolation: An amount without a currency, or a currency without an amount.
@@ -367,7 +367,7 @@ class RecordedPermission(Entity):
         self._record("evaluated", decision=decision, decidedBy=Authority(kind, name))
 
     def requested(self, reason: str | None = None) -> None:
-        """Record that somebody is asked."""
+        """Record that a person is asked."""
         self._record("requested", reason=reason)
 
     def allowed(self) -> None:
@@ -379,7 +379,7 @@ class RecordedPermission(Entity):
         self._record("resolved", decision="deny", deniedBy=Authority(kind, name))
 
     def unanswered(self, decision: Literal["cancelled", "expired"]) -> None:
-        """Record that nobody answered, which is no approval."""
+        """Record that there was no answer, which is no approval."""
         self._record("resolved", decision=decision)
 
     def record(

@@ -33,7 +33,7 @@ T = TypeVar("T")
 _ID: Final = re.compile(r"[0-9a-f]{64}")
 
 _CHUNK_BYTES: Final = 256 * 2**10
-"""Gathered before a thread is asked to write: one change of threads for four network reads."""
+"""Gathered before a thread writes: one change of threads for four network reads."""
 
 _UNFINISHED: Final = ".unfinished-"
 
@@ -57,11 +57,11 @@ class Files(Protocol):
         """Store what comes until the stream ends; it is durable when this returns.
 
         Raises:
-            ResourceLimit: More than `max_bytes` came; nothing is kept.
+            ResourceLimit: More than `max_bytes` came; nothing is stored.
             StoreUnwritable: The disk refuses, or the session is removed meanwhile; nothing is
-                kept. What `stream` raises comes through, with nothing kept either.
+                stored. What `stream` raises is passed on, with nothing stored either.
 
-        Cancel: Safe; nothing is kept.
+        Cancel: Safe; nothing is stored.
         """
 
     async def read(self, blob_id: str) -> bytes:
@@ -73,10 +73,10 @@ class Files(Protocol):
         """
 
     def path(self, blob_id: str) -> Path | None:
-        """Return where a blob stands on the disk, if it is there; it need not exist.
+        """Return the path of a blob on the disk, if it is there; it need not exist.
 
         Returns:
-            `None` where blobs are in no file: then `read` gives them.
+            `None` where blobs are in no file: then `read` returns them.
 
         Raises:
             BlobNotFound: It is no id at all.
@@ -87,12 +87,12 @@ class Blobs(Protocol):
     """Where the blobs of all sessions live: what one session holds, it holds alone."""
 
     def of(self, session_id: str) -> Files:
-        """Return the place of a session; one that holds nothing yet takes no room."""
+        """Return the blobs of a session; a session without any needs no space."""
 
     def removing(self, session_id: str) -> AbstractAsyncContextManager[None]:
-        """Take all that a session holds out of reach, for a block that removes the session.
+        """Hide all blobs of a session, for a block that removes the session.
 
-        It is gone for good when the block ends, and there again if the block fails.
+        They are deleted when the block ends, and there again if the block fails.
 
         Raises:
             StoreUnwritable: The disk refuses; nothing has changed.
@@ -133,7 +133,7 @@ class BlobStore:
 
     @asynccontextmanager
     async def removing(self, session_id: str) -> AsyncIterator[None]:
-        """As `Blobs.removing`; what a process leaves that is killed meanwhile, `sweep` removes."""
+        """As `Blobs.removing`; `sweep` removes what a killed process left."""
         place = self._place(session_id)
         away = self.directory / f"{_UNFINISHED}{secrets.token_hex(8)}"
         if not await _on_disk(place, partial(_rename, place, away)):
@@ -148,7 +148,7 @@ class BlobStore:
 
     @contextmanager
     def aside(self) -> Iterator[Path]:
-        """As `Blobs.aside`; what a killed process leaves in it is removed by `sweep`."""
+        """As `Blobs.aside`; `sweep` removes what a killed process left in it."""
         try:
             make_private_directory(self.directory)
             directory = tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.directory)
@@ -163,7 +163,7 @@ class BlobStore:
         return await _on_disk(self.directory, lambda: sum(map(_size_of, places)))
 
     def _place(self, session_id: str) -> Path:
-        # Sessions are called what people like; a digest is a name that every disk takes.
+        # A session id may hold any printable character; every file system accepts a digest.
         return self.directory / sha256(session_id.encode()).hexdigest()
 
 
@@ -197,7 +197,7 @@ class StoredFiles:
         return _checked(blob_id, data)
 
     def path(self, blob_id: str) -> Path:
-        """Return where a blob stands, for who streams it; it need not exist.
+        """Return the path of a blob, for streaming; it need not exist.
 
         Raises:
             BlobNotFound: The id is not 64 lower-case hex digits, so it can name no file.
@@ -317,7 +317,7 @@ async def _on_disk(directory: Path, action: Callable[[], T]) -> T:
 
 
 def _rename(old: Path, new: Path) -> bool:
-    """Rename a directory; say whether there was one."""
+    """Rename a directory; return whether there was one."""
     try:
         old.rename(new)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Directories that hold what people said: private, and still there after a power loss."""
+"""Directories for private data: only for this user, and still there after a power loss."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """What a store refuses, and how it says so.
 
 StoreError(ArpError)
-├── SequenceConflict    somebody else wrote first; nothing of the call was stored
+├── SequenceConflict    another writer was first; nothing of the call was stored
 ├── StoreUnwritable     the disk refuses; reading goes on, writing comes back by itself
 ├── StoreDamaged        what is on the disk is not what was written; other sessions go on
-│   └── FactUnreadable      one fact is what was written, and nobody can read it
+│   └── FactUnreadable      one fact is what was written, and is not readable
 ├── StoreLocked         another process has the file
 ├── StoreUnavailable    no such kind of store, or a file that is not ours to write
 │   └── StoreUnreadable     the disk does not answer a question; the next one may go through
@@ -27,7 +27,7 @@ class StoreError(ArpError):
 
 
 class SequenceConflict(StoreError):
-    """The session does not stand where the caller thinks. Nothing of the call was stored."""
+    """The session is not at the sequence that the caller expects; nothing was stored."""
 
     def __init__(self, session_id: str, expected: int, actual: int) -> None:
         super().__init__(
@@ -51,7 +51,7 @@ class StoreUnwritable(StoreError):
         )
         self.place = place
         self.reason = reason
-        """For the operator: it may name files, so it never stands in `message`."""
+        """For the operator: it may name files, so it is never in `message`."""
 
     def __str__(self) -> str:
         return f"ledger {self.place} cannot be written: {self.reason}"
@@ -71,11 +71,11 @@ class StoreDamaged(StoreError):
 
 
 class FactUnreadable(StoreDamaged):
-    """A fact cannot be read: it is no JSON, no fact, or makes no sense behind those before it."""
+    """A fact cannot be read: it is no JSON, no fact, or does not follow from those before it."""
 
     def __init__(self, session_id: str, sequence: int, reason: str) -> None:
-        told = f"session {session_id}: fact {sequence} cannot be read ({reason})"
-        ArpError.__init__(self, f"{told}; those before it can", detail=session_id)
+        problem = f"session {session_id}: fact {sequence} cannot be read ({reason})"
+        ArpError.__init__(self, f"{problem}; those before it can", detail=session_id)
         self.after = sequence - 1
         self.sequence = sequence
 
@@ -122,27 +122,27 @@ _REASONS = {
 
 
 def sqlite_reason(error: sqlite3.Error) -> str:
-    """What an error of SQLite means for the operator, and SQLite's own words behind it."""
+    """Return what an error of SQLite means for the operator, then SQLite's own words."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return f"{_REASONS.get(code, 'SQLite refuses')} ({error})"
 
 
-_LITTLE_BYTES = 1 << 20
-"""SQLite wants less to open a file. It calls a full disk an I/O error where it maps memory."""
+_OPENING_BYTES = 1 << 20
+"""More than SQLite needs to open a file. It calls a full disk an I/O error where it maps memory."""
 
 
 def opening_reason(error: sqlite3.Error, path: Path) -> str:
-    """As `sqlite_reason`, for a ledger that could not be opened: nothing goes on by itself then."""
+    """Return the same for a ledger that could not be opened: nothing is tried again by itself."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (
-        code == sqlite3.SQLITE_IOERR and shutil.disk_usage(path.parent).free < _LITTLE_BYTES
+        code == sqlite3.SQLITE_IOERR and shutil.disk_usage(path.parent).free < _OPENING_BYTES
     ):
         return f"the disk is full; free some space and start again ({error})"
     return sqlite_reason(error)
 
 
 def os_reason(error: OSError) -> str:
-    """What kept the ledger from being opened, in brackets, and what the operator can do."""
+    """Return why the ledger could not be opened, in brackets, and what the operator can do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"({error.strerror}); free some space and start again"
     return (

@@ -1,6 +1,6 @@
 """The writing side of a ledger file: facts are appended fast and sorted later.
 
-Theory of operation. A fact has two homes in the file, one after the other.
+Theory of operation. A fact has two places in the file, one after the other.
 
 1. Every transaction puts all facts that it brings, of whatever sessions, into **one row** at the
    end of `journal`: one statement, a few neighbouring pages, one sync. Callers wait for that alone.
@@ -10,12 +10,12 @@ Theory of operation. A fact has two homes in the file, one after the other.
    needs any more.
 
 So a session's facts are: its segments, then its tail. A journal row is only ever read when a file
-is opened, to build the tails again. Facts that stand in both then (a row goes when the *last* of
-its sessions is sorted) are told apart by their sequence.
+is opened, to build the tails again. Facts that are in both then (a row is deleted when the *last*
+of its sessions is sorted) are recognised by their sequence.
 
 Why not simply a row per fact, ordered by session and sequence: 100 facts of 100 sessions are 100
 pages of 4 KiB then, for 30 KiB of facts; README.md has the figures. And at each step of a statement
-Python gives the interpreter lock away and may wait 5 ms to get it back, so few steps count.
+Python releases the interpreter lock and may wait 5 ms to get it back, so few steps matter.
 
 All of it runs on the writer's thread; other threads may `get` from `tails`, and nothing else.
 """
@@ -34,7 +34,7 @@ import msgspec
 
 from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
-from arp.store.schema import kept_runtime_id, open_ledger
+from arp.store.schema import open_ledger, stored_runtime_id
 from arp.store.session_list import SessionMeta, fold
 from arp.store.store import Append, one_line
 from arp.store.tails import Run, Tail, Tails
@@ -65,7 +65,7 @@ _UPSERT_SESSIONS: Final = """
            json_extract(value, '$[6]')
     FROM json_each(?1)"""
 
-_REPLACE_SAID: Final = (
+_REPLACE_TEXT: Final = (
     "INSERT OR REPLACE INTO said (session, turn, text, folded) VALUES (?, ?, ?, ?)"
 )
 
@@ -88,8 +88,8 @@ _UPSERT_MODEL: Final = """
     SET sequence = excluded.sequence, crc = excluded.crc, data = excluded.data
     WHERE excluded.sequence >= model.sequence"""
 
-SaidRow: TypeAlias = tuple[str, str, str, str]
-"""A session, a turn, what it said, and the same folded."""
+TextRow: TypeAlias = tuple[str, str, str, str]
+"""A session, a turn, its text, and the same folded."""
 
 _heads_decoder = msgspec.json.Decoder(list[tuple[str, int, int]])
 
@@ -109,15 +109,15 @@ class Journal:
         self.path = path
         self._connect = connect
         self.tails = Tails()
-        """What no segment has yet; other threads may `get` from it."""
+        """What is not in a segment yet; other threads may `get` from it."""
         self.damaged: dict[str, int] = {}
         """Sessions with facts that do not pass their checksum → their last good sequence."""
         self.unchecked_bytes = 0
-        """Written since somebody last set this to 0: how far the write-ahead log has grown."""
+        """Written since this was last set to 0: how far the write-ahead log has grown."""
         self._connection: sqlite3.Connection | None = None
         self._last: dict[str, int] = {}
         self._chain: dict[str, bytes | None] = {}
-        """Sessions → the hash of the last fact in their segments; `None` if it is not kept."""
+        """Sessions → the hash of the last fact in their segments; `None` if it is not stored."""
         self._damaged_rows: list[int] = []
         self._next_row = 1
         self._seen_version = 0
@@ -126,7 +126,7 @@ class Journal:
         """Open the file and build the tails from what the journal holds.
 
         Raises:
-            StoreUnavailable: As `open_ledger`, or the journal cannot be made sense of.
+            StoreUnavailable: As `open_ledger`, or a row of the journal is damaged.
         """
         self.tails = self._load()
 
@@ -134,7 +134,7 @@ class Journal:
         """Open the file again after a failure and make sure that nothing acknowledged is gone.
 
         Raises:
-            StoreUnavailable: The file cannot be opened, or lost what it had promised. Reads go on
+            StoreUnavailable: The file cannot be opened, or acknowledged facts are gone. Reads go on
                 from what is still in memory.
         """
         tails = self._load()
@@ -159,7 +159,7 @@ class Journal:
         return True
 
     def abandon(self) -> None:
-        """Let go of the connection. What it had not committed is gone; tails can still be read."""
+        """Drop the connection. What it had not committed is gone; tails can still be read."""
         connection, self._connection = self._connection, None
         self._last, self._chain = {}, {}
         if connection is not None:
@@ -172,7 +172,7 @@ class Journal:
         Raises:
             sqlite3.Error: As `commit`.
         """
-        return kept_runtime_id(self._db)
+        return stored_runtime_id(self._db)
 
     def close(self) -> None:
         """Sort what is left, so that a file at rest has segments alone, and close it.
@@ -190,7 +190,7 @@ class Journal:
             self.abandon()
 
     def last_of(self, session_id: str) -> int:
-        """The sequence of the session's newest fact; 0 if it has none."""
+        """Return the sequence of the session's newest fact; 0 if it has none."""
         last = self._last.get(session_id)
         if last is None:
             row = self._db.execute(_LAST_SEGMENT, (session_id,)).fetchone()
@@ -208,7 +208,7 @@ class Journal:
         """
         runs: list[Run] = []
         metas: list[SessionMeta] = []
-        said: list[SaidRow] = []
+        texts: list[TextRow] = []
         outcomes: list[Exception | None] = []
         for batch in calls:
             try:
@@ -217,9 +217,9 @@ class Journal:
                 outcomes.append(error)
             else:
                 metas += [append.meta for append in batch if append.meta is not None]
-                said += [row for append in batch for row in _said_rows(append)]
+                texts += [row for append in batch for row in _text_rows(append)]
                 outcomes.append(None)
-        self._write(runs, metas, said)
+        self._write(runs, metas, texts)
         return outcomes
 
     def delete(self, session_id: str) -> bool:
@@ -244,7 +244,7 @@ class Journal:
         return found
 
     def save(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
-        """Keep a model, unless a newer one is kept.
+        """Store a model, unless a newer one is stored.
 
         Raises:
             SequenceConflict: It covers more than the session has; nothing changed.
@@ -280,7 +280,7 @@ class Journal:
             raise
 
     def _accept(self, batch: Sequence[Append]) -> list[Run]:
-        """Move `_last` on and return the runs of the batch, or leave all as it is and raise."""
+        """Advance `_last` and return the runs of the batch, or change nothing and raise."""
         runs: list[Run] = []
         known, damaged = self._last, self.damaged
         for count, append in enumerate(batch):
@@ -299,14 +299,14 @@ class Journal:
                 known[session_id] = last + len(facts)
         return runs
 
-    def _write(self, runs: list[Run], metas: list[SessionMeta], said: list[SaidRow]) -> None:
-        if not runs and not metas and not said:
+    def _write(self, runs: list[Run], metas: list[SessionMeta], texts: list[TextRow]) -> None:
+        if not runs and not metas and not texts:
             return
         due = self.tails.due()
         runs, heads, body = _journal_row(runs)
         row = self._next_row
         record = (row, heads, body, crc32(body, crc32(heads)))
-        if runs and not metas and not said and not due:
+        if runs and not metas and not texts and not due:
             self._db.execute(_INSERT_JOURNAL, record)
         else:
             with self._transaction():
@@ -314,12 +314,12 @@ class Journal:
                     self._db.execute(_INSERT_JOURNAL, record)
                 if metas:
                     self._db.execute(_UPSERT_SESSIONS, (_session_rows(metas),))
-                if said:
-                    self._db.executemany(_REPLACE_SAID, said)
+                if texts:
+                    self._db.executemany(_REPLACE_TEXT, texts)
                 if due:
                     self._write_segments(due)
         self._next_row = row + 1
-        self.unchecked_bytes += len(body) + 2 * sum(len(row[2]) for row in said)
+        self.unchecked_bytes += len(body) + 2 * sum(len(row[2]) for row in texts)
         self.tails.remove(due)
         self.tails.add(runs, row)
         if len(self._last) > _MAX_KNOWN:
@@ -341,7 +341,7 @@ class Journal:
         self.unchecked_bytes += offset
 
     def _linked(self, session_id: str, tail: Tail) -> str | None:
-        """Go on with a session's chain over a tail; return the hash of its last fact, in hex."""
+        """Continue a session's chain over a tail; return the hash of its last fact, in hex."""
         if session_id in self._chain:
             before = self._chain[session_id]
         elif tail.first == 1:
@@ -356,7 +356,7 @@ class Journal:
         return None if after is None else after.hex()
 
     def _clear_damage(self, session_id: str) -> None:
-        """Take the session out of the damaged rows, so that it may begin anew."""
+        """Remove the session from the damaged rows, so that it can begin again."""
         for row in tuple(self._damaged_rows):
             select = "SELECT heads FROM journal WHERE id = ?"
             heads = _heads_decoder.decode(self._db.execute(select, (row,)).fetchone()[0])
@@ -429,7 +429,7 @@ def _session_rows(metas: list[SessionMeta]) -> str:
     return _json([(m.id, m.owner, m.workflow, m.updated_at, m.active, m, m.pinned) for m in metas])
 
 
-def _said_rows(append: Append) -> list[SaidRow]:
+def _text_rows(append: Append) -> list[TextRow]:
     return [(append.session_id, one.turn_id, one.text, fold(one.text)) for one in append.texts]
 
 

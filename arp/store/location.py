@@ -35,7 +35,7 @@ SHARED: Final = DIRECTORY / "ledger.db"
 """The file that all targets shared before each had its own."""
 
 MAX_NAME: Final = 80
-"""Characters of a name; file systems take 255 bytes, and `.blobs` or `.db-wal` stands behind it."""
+"""Characters of a name; file systems allow 255 bytes, and `.blobs` or `.db-wal` follows it."""
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 _OBJECT: Final = re.compile(r"(?P<place>.{2,}):(?P<name>[^\W\d]\w*)", re.DOTALL)
@@ -132,7 +132,7 @@ def default_ledger(target: str, agents: Iterable[str]) -> Path:
 
 
 def ledger_to_read(location: str) -> str:
-    """Return the location of a ledger that somebody wants to read, by its place or its target.
+    """Return the location of a ledger to read, named by its place or its target.
 
     What ends in `.py` or `.py:NAME` is a target, and so is the name of a module that has a ledger
     here. The target need not be loaded: while it has no file of its own, `.arp/ledger.db` is meant
@@ -162,10 +162,10 @@ def _hash(text: str) -> str:
 
 
 def _has_sessions_of(path: Path, agents: Iterable[str]) -> bool:
-    """Tell whether a ledger file has a session of one of these agents.
+    """Return whether a ledger file has a session of one of these agents.
 
     Yes for a file that cannot be read: sessions of the app may be in it, so the server opens it
-    and says what is wrong with it, rather than to begin a new file in silence.
+    and reports what is wrong with it, instead of beginning a new file silently.
     """
     try:
         if not path.stat().st_size:  # a server that was killed as it started

@@ -1,11 +1,11 @@
-"""One writer per ledger: locks that the system takes away from a dead process by itself.
+"""One writer per ledger: locks that the system releases when their process dies.
 
 Theory of operation. Two locks are taken, one after the other.
 
 1. `<file>.lock`, beside the file that the path leads to (links are followed). It holds the process
-   id of its owner, so that whoever is refused can be told. It is not enough: it can be removed, and
-   a second name of the same file has another one.
-2. One byte of the database itself, far behind everything that SQLite locks or writes. It is a lock
+   id of its owner, for the message to a process that is refused. It is not enough: it can be
+   removed, and a second name of the same file has another one.
+2. One byte of the database itself, far beyond everything that SQLite locks or writes. It is a lock
    of the open file, not of the process (`F_OFD_SETLK`), because a process loses its ordinary locks
    on a file as soon as it closes any descriptor of it, and SQLite opens and closes several. `flock`
    will not do: over NFS and on macOS it collides with SQLite's own locks.
@@ -32,7 +32,7 @@ from arp.store.errors import StoreLocked, StoreUnavailable, os_reason
 _FAR_AWAY: Final = 2**30
 """Windows locks bytes, and locked bytes cannot be read: so not those with the process id."""
 
-_FAR_BEHIND: Final = 2**62
+_BEYOND_FILE: Final = 2**62
 """No database is that long, and SQLite locks bytes at 2^30 alone."""
 
 _TAKEN: Final = (errno.EAGAIN, errno.EACCES)
@@ -72,7 +72,7 @@ class FileLock:
             raise
 
     def release(self) -> None:
-        """Return the lock back. Harmless when repeated; SQLite must have closed the file before."""
+        """Release the lock. Harmless when repeated; SQLite must have closed the file before."""
         database, self._database_fd = self._database_fd, None
         if database is not None:
             os.close(database)
@@ -127,7 +127,7 @@ class FileLock:
         except OSError as error:
             raise self._unavailable("write", self._path, error) from error
         try:
-            is_safe = _lock_far_behind(fd)
+            is_safe = _lock_beyond_file(fd)
         except OSError as error:
             if error.errno not in _TAKEN:
                 raise self._unavailable("lock", self._path, error) from error
@@ -150,9 +150,9 @@ class FileLock:
 
 
 def _holder_of(path: Path) -> str:
-    """Return the process that holds the lock of a database, where /proc tells; else nothing."""
+    """Return the process that holds the lock of a database, as /proc shows it, or `""`."""
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it is somebody else's, or has just ended
+        with suppress(OSError):  # it belongs to another user, or has just ended
             for link in (process / "fd").iterdir():
                 with suppress(OSError):
                     is_ours = os.path.samestat(os.stat(link), os.stat(path))
@@ -181,14 +181,14 @@ else:
 if sys.platform == "linux":
     import struct
 
-    def _lock_far_behind(fd: int) -> bool:
+    def _lock_beyond_file(fd: int) -> bool:
         """Lock a byte of an open file; return whether the system has such locks.
 
         Raises:
             OSError: Another process has it.
         """
         # struct flock with 64-bit offsets: type, whence, start, length, and a pid that must be 0.
-        request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, _FAR_BEHIND, 1, 0)
+        request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, _BEYOND_FILE, 1, 0)
         try:
             fcntl.fcntl(fd, fcntl.F_OFD_SETLK, request)
         except OSError as error:
@@ -199,5 +199,5 @@ if sys.platform == "linux":
 
 else:
 
-    def _lock_far_behind(fd: int) -> bool:
+    def _lock_beyond_file(fd: int) -> bool:
         return False

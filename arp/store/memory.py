@@ -147,7 +147,7 @@ class MemoryStore:
         return sorted(meta.id for meta in self._metas.values() if meta.active)
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """As `Store.heads`: none is kept."""
+        """As `Store.heads`: none is stored."""
         self._check_open()
         return []
 

@@ -33,13 +33,13 @@ Row = tuple[SessionMeta, int]
 """A session's row, and the last sequence that its segments hold."""
 
 _THREADS: Final = 3
-"""What is asked most is in memory; a long list, a resume and a checkpoint run side by side."""
+"""Most reads are answered from memory; a long list, a resume and a checkpoint run side by side."""
 
 _MAX_CHECKPOINT_PASSES: Final = 8
 """The writer adds pages meanwhile; each pass is shorter than the one before, so few are enough."""
 
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""What asking again does not mend."""
+"""Errors that do not go away by asking again."""
 
 _SEGMENTS: Final = """
     SELECT first, last, crc, CAST(facts AS BLOB) FROM segment
@@ -52,21 +52,21 @@ _ROWS: Final = """
         (SELECT last FROM segment WHERE session = id ORDER BY first DESC LIMIT 1), 0)
     FROM session """
 
-_HEADS_KEPT: Final = "SELECT last, head FROM segment WHERE session = ? ORDER BY first"
+_HEADS: Final = "SELECT last, head FROM segment WHERE session = ? ORDER BY first"
 
-_SAID: Final = """
+_TURN_TEXTS: Final = """
     SELECT turn, text FROM (
         SELECT turn, text, folded FROM said WHERE session = ?1 ORDER BY rowid DESC LIMIT ?2)
     WHERE instr(folded, ?3) LIMIT 1"""
 
-MOST_SEARCHED: Final = 500
+MAX_SEARCHED: Final = 500
 """Sessions that one search looks through."""
 
-MOST_TURNS_SEARCHED: Final = 2000
+MAX_TURNS_SEARCHED: Final = 2000
 """The newest turns of a session that a search looks through."""
 
 SEARCH_S: Final = 0.25
-"""A search stops behind the session that takes it over this; who asks may go on."""
+"""A search ends with the session that exceeds this; the caller may continue it."""
 
 _MODEL: Final = """
     SELECT sequence, crc, CAST(data AS BLOB) FROM model WHERE session = ? AND name = ?"""
@@ -89,11 +89,11 @@ class Reader:
             self._free.put(None)
 
     async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what `question` says, without holding up the loop.
+        """Return what `question` returns, without blocking the loop.
 
         Raises:
             StoreUnreadable: The file cannot be read now.
-            StoreUnavailable: It is damaged. What the question raises comes through.
+            StoreUnavailable: It is damaged. Errors of the question itself are passed on.
         """
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)
 
@@ -155,7 +155,7 @@ def _move_log(db: sqlite3.Connection) -> None:
 
 
 def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> Page:
-    """Return up to `limit` facts after `after` that stand in segments, in order, without holes.
+    """Return up to `limit` facts after `after` that are in segments, in order, without holes.
 
     A page ends with the segment that makes it larger than `PAGE_BYTES`.
 
@@ -180,7 +180,7 @@ def read_segments(db: sqlite3.Connection, session_id: str, after: int, limit: in
 
 
 class Wanted(NamedTuple):
-    """Which sessions are asked for; `None` means any."""
+    """Which sessions to return; `None` means any."""
 
     owner: str | None = None
     workflow: str | None = None
@@ -196,10 +196,10 @@ def list_sessions(db: sqlite3.Connection, wanted: Wanted, limit: int) -> list[Ro
 def search_sessions(
     db: sqlite3.Connection, words: Sequence[str], wanted: Wanted, limit: int
 ) -> tuple[list[tuple[Row, str | None, str]], str | None]:
-    """Return rows with a turn and an excerpt each, and where the search goes on, if it does."""
+    """Return rows with a turn and an excerpt each, and where the search continues, if it does."""
     until, found, last = time.monotonic() + SEARCH_S, list[tuple[Row, str | None, str]](), None
     examined = 0
-    for row in _rows(db, wanted, MOST_SEARCHED):
+    for row in _rows(db, wanted, MAX_SEARCHED):
         examined += 1
         last = row[0].cursor
         place = _found_in(db, row[0], words)
@@ -207,16 +207,16 @@ def search_sessions(
             found.append((row, *place))
         if len(found) == page_limit(limit) or time.monotonic() > until:
             return found, last
-    return found, last if examined == MOST_SEARCHED else None
+    return found, last if examined == MAX_SEARCHED else None
 
 
 def _found_in(
     db: sqlite3.Connection, meta: SessionMeta, words: Sequence[str]
 ) -> tuple[str | None, str] | None:
-    """Return where a session has the first word that its title has not; `None` if it lacks one."""
+    """Return where the first word is that the title has not; `None` if a word is missing."""
     place: tuple[str | None, str] = (None, "")
     for word in reversed(missing_in(meta.title, words)):
-        row = db.execute(_SAID, (meta.id, MOST_TURNS_SEARCHED, word)).fetchone()
+        row = db.execute(_TURN_TEXTS, (meta.id, MAX_TURNS_SEARCHED, word)).fetchone()
         if row is None:
             return None
         place = row[0], excerpt(row[1], word)
@@ -254,17 +254,17 @@ def active_sessions(db: sqlite3.Connection) -> list[str]:
 
 
 def find_heads(db: sqlite3.Connection, session_id: str) -> list[tuple[int, bytes | None]]:
-    """Return the hash that is kept of the last fact of each segment; what is no hash is none."""
+    """Return the stored hash of the last fact of each segment."""
     if db.execute("PRAGMA user_version").fetchone()[0] < HEADS_SINCE:
         return []  # only of a file that is read and not written: writing brings it up to date
-    return [(last, _digest(head)) for last, head in db.execute(_HEADS_KEPT, (session_id,))]
+    return [(last, _digest(head)) for last, head in db.execute(_HEADS, (session_id,))]
 
 
 def _digest(head: object) -> bytes | None:
     try:
         return bytes.fromhex(head) if isinstance(head, str) else None
     except ValueError:
-        return b""  # somebody wrote over it: it is the hash of nothing
+        return b""  # it was overwritten: no fact has this hash
 
 
 def find_model(db: sqlite3.Connection, session_id: str, name: str) -> tuple[int, bytes] | None:

@@ -1,10 +1,10 @@
 """The tables of a ledger file, and how a connection to one is made.
 
-`journal` takes what is written: one row per transaction, at the end of the table, whatever sessions
-it is about. `segment` takes it later, sorted: one row per run of facts of one session, with the
-hash of the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of
-their facts, `said` what turns said, to be searched, `ledger` what the whole file is called. Why
-there are two homes for facts is told in `journal.py`.
+`journal` gets what is written: one row per transaction, at the end of the table, with facts of any
+sessions. `segment` gets it later, sorted: one row per run of facts of one session, with the hash of
+the last (`arp.ledger.chain`). `session` is the list of sessions, `model` what was made of their
+facts, `said` the texts of turns for the search, `ledger` the name of the whole file. `journal.py`
+says why facts have two places.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from arp.store.errors import StoreUnavailable, opening_reason, sqlite_reason
 from arp.store.store import new_runtime_id
 
 VERSION: Final = 3
-"""Of the tables below; stands in `PRAGMA user_version`."""
+"""Of the tables below; the value of `PRAGMA user_version`."""
 
 HEADS_SINCE: Final = 2
 """The version from which on `segment` has the hashes of chains."""
 
 APPLICATION_ID: Final = 0x41525031
-"""`ARP1` in `PRAGMA application_id`: tells a ledger from any other SQLite file."""
+"""`ARP1` in `PRAGMA application_id`: marks a ledger among other SQLite files."""
 
 _BUSY_TIMEOUT_S: Final = 5.0
 """How long another program (a backup, a shell) may hold the file before a write fails."""
 
 _BACKSTOP_PAGES: Final = 16_384
-"""64 MiB of write-ahead log: only if the checkpointer does not keep up, the writer does it."""
+"""64 MiB of write-ahead log: a commit makes a checkpoint only if the reader is too slow."""
 
 _MODEL: Final = """CREATE TABLE model (
         session TEXT NOT NULL,
@@ -40,7 +40,7 @@ _MODEL: Final = """CREATE TABLE model (
         PRIMARY KEY (session, name)
     )"""
 
-_SAID: Final = """CREATE TABLE said (
+_TURN_TEXTS: Final = """CREATE TABLE said (
         session TEXT NOT NULL,
         turn TEXT NOT NULL,
         text TEXT NOT NULL,
@@ -63,7 +63,7 @@ _TABLES: Final = (
         last INTEGER NOT NULL,
         crc INTEGER NOT NULL,   -- CRC-32 of facts
         facts BLOB NOT NULL,    -- one JSON object a line
-        head TEXT,              -- hex: the chain's hash of the last fact; NULL = not kept
+        head TEXT,              -- hex: the chain's hash of the last fact; NULL = not stored
         PRIMARY KEY (session, first)
     )""",
     """CREATE TABLE session (
@@ -79,7 +79,7 @@ _TABLES: Final = (
     "CREATE INDEX session_active ON session (id) WHERE active",
     _PINNED,
     _MODEL,
-    _SAID,
+    _TURN_TEXTS,
 )
 
 _LEDGER: Final = """CREATE TABLE IF NOT EXISTS ledger (
@@ -89,12 +89,12 @@ _LEDGER: Final = """CREATE TABLE IF NOT EXISTS ledger (
 
 _CHANGES: Final = {
     2: ("ALTER TABLE segment ADD COLUMN head TEXT", _MODEL),
-    3: ("ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0", _PINNED, _SAID),
+    3: ("ALTER TABLE session ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0", _PINNED, _TURN_TEXTS),
 }
-"""Version → what makes a file of the version before one of it.
+"""Version → the statements that bring a file of the version before up to it.
 
-Of sessions that version 1 began to sort no heads are kept: their chain is made from the first fact.
-What was said before version 3 is not searched, titles are.
+Sessions that version 1 began to sort have no heads: their chain is made from the first fact.
+Of turns before version 3 only the titles of their sessions are searched.
 """
 
 
@@ -114,7 +114,7 @@ def open_ledger(path: Path) -> sqlite3.Connection:
     """Open a ledger for writing, make the tables if it is new, and bring an old one up to date.
 
     Every commit is synced to the disk before it returns. Statements commit by themselves unless
-    they stand between BEGIN and COMMIT.
+    they are between BEGIN and COMMIT.
 
     Raises:
         StoreUnavailable: The file is not a ledger, or of a newer version, or cannot be opened.
@@ -140,10 +140,10 @@ def open_ledger(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def kept_runtime_id(connection: sqlite3.Connection) -> str:
+def stored_runtime_id(connection: sqlite3.Connection) -> str:
     """Return the name of the runtime that a ledger belongs to; it is made with the first call.
 
-    Its table is no part of `VERSION`: a program that does not know it goes on without it.
+    Its table is no part of `VERSION`: a program that does not know it works without it.
     """
     find = "SELECT value FROM ledger WHERE name = 'runtimeId'"
     connection.execute(_LEDGER)

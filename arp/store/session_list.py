@@ -1,7 +1,7 @@
 """The list of sessions: its rows, its pages, and the texts of turns that a search looks through.
 
-Those texts are made from the facts and stored beside them: whoever has the facts can make them
-again. A search compares *folded* text: case does not count, and every character keeps its place.
+Those texts are made from the facts and stored beside them, so they can be made again. A search
+compares *folded* text: case does not count, and every character keeps its place.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import msgspec
 
 MAX_PAGE = 1000
-"""Most rows of one `sessions` call: a page that a person can still be shown at once."""
+"""Most rows of one `sessions` call: as many as a person can be shown at once."""
 
 MAX_TURN_TEXT = 32 << 10
-"""Characters that are kept of one turn: ten pages."""
+"""Characters that are stored of one turn: ten pages."""
 
 MAX_WORDS = 8
-"""Of one search; more are passed over."""
+"""Of one search; more are ignored."""
 
 MAX_WORD = 64
 """Characters of a word that count."""
@@ -43,26 +43,26 @@ class SessionMeta(msgspec.Struct, frozen=True):
     last_sequence: int = 0
     """Filled in by the store from the facts; what a caller writes here is not looked at."""
     active: bool = False
-    """A turn runs or waits, or an action is pending: to be looked after when a crash is over."""
+    """A turn runs or waits, or an action is pending: it needs recovery after a crash."""
     pinned: bool = False
-    """Its owner wants it at hand."""
+    """Its owner pinned it."""
     is_named: bool = False
-    """`title` is what its owner called it, not the beginning of what was said."""
+    """`title` was given by its owner; it is not the beginning of the first input."""
 
     @property
     def cursor(self) -> str:
-        """What `sessions(before=…)` takes to go on behind this row."""
+        """The argument of `sessions(before=…)` for the page after this row."""
         return f"{self.updated_at}~{self.id}"
 
 
 def split_cursor(before: str) -> tuple[str, str]:
-    """Take a cursor apart into update time and id; never fails, since it comes from the wire."""
+    """Split a cursor into update time and id; never fails, since it comes from the wire."""
     updated_at, _, session_id = before.partition("~")
     return updated_at, session_id
 
 
 def page_limit(limit: int) -> int:
-    """Bring a page size into 1 … `MAX_PAGE`."""
+    """Return a page size within 1 … `MAX_PAGE`."""
     return max(1, min(limit, MAX_PAGE))
 
 
@@ -74,13 +74,13 @@ class TurnText(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A session in which everything was found that was looked for."""
+    """A session in which all words were found."""
 
     meta: SessionMeta
     turn_id: str | None = None
-    """Where the first word stands that is not in the title."""
+    """The turn with the first word that is not in the title."""
     excerpt: str = ""
-    """What stands around it."""
+    """The text around that word."""
 
 
 class SearchPage(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ class SearchPage(msgspec.Struct, frozen=True):
 
     matches: list[Match]
     next: str | None
-    """Where the search goes on; `None`: everything was looked through."""
+    """Where the search continues; `None`: everything was searched."""
 
 
 def fold(text: str) -> str:
@@ -110,7 +110,7 @@ def missing_in(title: str, words: Sequence[str]) -> list[str]:
 
 
 def excerpt(text: str, word: str) -> str:
-    """Return what stands around a folded word, on one line; empty if it is not there."""
+    """Return the text around a folded word, on one line; empty if it is not there."""
     at = fold(text).find(word)
     if at < 0:
         return ""

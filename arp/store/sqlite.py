@@ -1,4 +1,4 @@
-"""The store in a SQLite file: what the loop sees of the writer, the reader and the lock."""
+"""The store in a SQLite file: puts together the writer, the reader and the lock."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class SqliteStore:
-    """A `Store` in one file: neither a kill nor a power loss takes what was acknowledged.
+    """A `Store` in one file: what was acknowledged survives a kill and a power loss.
 
     Opened read-only it takes no lock and writes nothing, so another process may be writing the
     file: facts and sequences are those of `open` or of the last `refresh`. A damaged file is read
@@ -104,7 +104,7 @@ class SqliteStore:
         return await asyncio.to_thread(self._explained, self._journal.refresh)
 
     async def runtime_id(self) -> str:
-        """As `Store.runtime_id`: it is kept in the file."""
+        """As `Store.runtime_id`: it is stored in the file."""
         if self._writer is None:
             raise StoreClosed
         return self._runtime_id
@@ -185,7 +185,7 @@ class SqliteStore:
         return await self._open_reader.ask(active_sessions)
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """As `Store.heads`: one is kept of the last fact of each segment."""
+        """As `Store.heads`: that of the last fact of each segment."""
         return await self._open_reader.ask(lambda db: find_heads(db, session_id))
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:

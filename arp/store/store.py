@@ -1,4 +1,4 @@
-"""The interface that every store keeps, and what is appended to it."""
+"""The interface of every store, and what is appended to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE_BYTES: Final = 4 * 2**20
 
 
 class Append(msgspec.Struct, frozen=True):
-    """Facts of one session that belong behind the last one stored."""
+    """Facts of one session that follow the last one stored."""
 
     session_id: str
     """Printable and not empty."""
@@ -34,7 +34,7 @@ class Append(msgspec.Struct, frozen=True):
     meta: SessionMeta | None = None
     """The session's new row, or `None` to leave it as it is."""
     texts: Sequence[TurnText] = ()
-    """What turns that have ended said; of one that is there already the newer stays."""
+    """The texts of turns that ended; a newer text of the same turn replaces the older."""
 
 
 class Store(Protocol):
@@ -54,7 +54,7 @@ class Store(Protocol):
     async def runtime_id(self) -> str:
         """Return the name of the runtime that this ledger belongs to.
 
-        It is made when the ledger is, or when a version that knows it first opens one of before.
+        It is made with the ledger, or when an older ledger is opened for the first time.
         """
         ...
 
@@ -64,12 +64,12 @@ class Store(Protocol):
         Line breaks between the tokens of a fact become spaces; nothing else is changed.
 
         Raises:
-            SequenceConflict: A session does not stand at its `expected_sequence`.
+            SequenceConflict: A session is not at its `expected_sequence`.
             StoreUnwritable: The disk refuses; until it is back, calls fail at once and reads go on.
             StoreDamaged: A session of the batch is damaged.
             ValueError: As `check_append`.
 
-        Cancel: The facts may still be stored. Read where the session stands before appending again.
+        Cancel: The facts may still be stored. Read the last sequence before appending again.
         """
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
@@ -115,9 +115,9 @@ class Store(Protocol):
         before: str | None = None,
         limit: int = 50,
     ) -> SearchPage:
-        """Return the sessions that have each word in their title or in what was said in them.
+        """Return the sessions that have each word in their title or in the texts of their turns.
 
-        One call looks through a bounded number of sessions, newest update first.
+        One call searches a bounded number of sessions, newest update first.
 
         Args:
             words: As `session_list.words_of` returns them.
@@ -142,38 +142,38 @@ class Store(Protocol):
         """Return the ids of the sessions whose row says `active`, in order of id."""
 
     async def heads(self, session_id: str) -> list[tuple[int, bytes | None]]:
-        """Return every hash that is kept of the session's chain: sequences, and hashes of facts.
+        """Return every stored hash of the session's chain: sequences, and hashes of facts.
 
         The hashes of other facts are made from the one before with `arp.ledger.chain.links`.
 
         Returns:
-            In order. `None` stands for a hash that should be kept and is not.
+            In order. `None`: the hash should be stored and is not.
         """
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
-        """Keep what was made of a session's facts, durably, in the place of what was kept before.
+        """Store what was made of a session's facts, durably, in the place of the one before.
 
-        One that covers less than the one that is kept changes nothing. It goes with the session.
+        One that covers less than the stored one changes nothing. It is deleted with the session.
 
         Args:
             session_id: Of a session that has facts.
-            name: Of the kind of model; one is kept of each.
+            name: Of the kind of model; one of each is stored.
             sequence: Of the last fact that it covers.
-            data: As `load_model` gives it back.
+            data: As `load_model` returns it.
 
         Raises:
-            SequenceConflict: It covers more than the session has; nothing is kept.
-            StoreUnwritable: The disk refuses; what was kept before is still there.
+            SequenceConflict: It covers more than the session has; nothing changes.
+            StoreUnwritable: The disk refuses; the one before is still there.
 
-        Cancel: It may still be kept.
+        Cancel: It may still be stored.
         """
 
     async def load_model(self, session_id: str, name: str) -> tuple[int, bytes] | None:
         """Return the sequence that a model covers and its data, as they were saved together.
 
         Returns:
-            `None` if none is kept. The data is empty if it is damaged: then it is to be made again
-            from the facts and saved.
+            `None` if there is none. The data is empty if it is damaged: make it again from the
+            facts, and save it.
         """
 
 
@@ -221,7 +221,7 @@ def new_runtime_id() -> str:
 
 
 def check_append(append: Append) -> None:
-    """Refuse what not every store could keep, and what nobody could read again.
+    """Refuse what some store could not hold, or could not return.
 
     Raises:
         ValueError: A fact that is no JSON object, a session id that is empty or not printable, a
@@ -251,7 +251,7 @@ def check_append(append: Append) -> None:
 
 
 class _Object(msgspec.Struct, gc=False):
-    """Any JSON object; what is in it is looked through and not kept."""
+    """Any JSON object; its content is checked and dropped."""
 
 
 _object_decoder = msgspec.json.Decoder(_Object)
@@ -278,5 +278,5 @@ def readable(session_id: str, found: Page) -> Page:
 
 
 def one_line(facts: list[bytes]) -> list[bytes]:
-    """Return the facts without line breaks, which in JSON can only stand between tokens."""
+    """Return the facts without line breaks, which in JSON are only between tokens."""
     return [fact.replace(b"\n", b" ") if b"\n" in fact else fact for fact in facts]

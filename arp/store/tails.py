@@ -1,8 +1,8 @@
 """What is in the journal and not yet in a segment, kept in memory by session.
 
-A tail only grows, and leaves only when its segment is committed. So another thread may look one up
-(`Tails.get`) and slice its `facts` without a lock; whoever takes the tail first and asks the file
-then misses nothing.
+A tail only grows, and is removed only when its segment is committed. So another thread may look one
+up (`Tails.get`) and slice its `facts` without a lock; reading the tail first and the file then
+misses nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Tail:
         self.first = first
         """Sequence of `facts[0]`."""
         self.row = row
-        """The journal row that holds `facts[0]`; the later ones stand in later rows."""
+        """The journal row that holds `facts[0]`; the later facts are in later rows."""
         self.start = start
         """Bytes that had gone into the journal before that row."""
         self.size = 0
@@ -57,7 +57,7 @@ class Tails:
         return self.by_session.get(session_id)
 
     def add(self, runs: list[Run], row: int) -> None:
-        """Take facts that are durable now, in journal row `row`, behind what the tails have."""
+        """Append facts that are durable now, in journal row `row`, to the tails."""
         by_session, start, written = self.by_session, self._written, 0
         for session_id, first, facts in runs:
             tail = by_session.get(session_id)
@@ -77,7 +77,7 @@ class Tails:
         self._written += written
 
     def due(self) -> dict[str, Tail]:
-        """Choose what should be sorted now: full tails, and the oldest of a journal too long."""
+        """Return what should be sorted now: full tails, and the oldest of a journal too long."""
         chosen = {session_id: self.by_session[session_id] for session_id in self._full}
         oldest = next(iter(self.by_session.values()), None)
         if oldest is not None and self._written - oldest.start > JOURNAL_BYTES:
@@ -90,12 +90,12 @@ class Tails:
         return chosen
 
     def oldest_row_without(self, chosen: dict[str, Tail], default: int) -> int:
-        """The first journal row that is still needed when `chosen` is sorted; `default` if none."""
+        """Return the first journal row that is needed once `chosen` is sorted, or `default`."""
         rows = (tail.row for key, tail in self.by_session.items() if key not in chosen)
         return next(rows, default)
 
     def remove(self, chosen: dict[str, Tail]) -> None:
-        """Let go of tails whose segments are committed."""
+        """Remove tails whose segments are committed."""
         for session_id in chosen:
             del self.by_session[session_id]
             self._full.pop(session_id, None)

@@ -1,14 +1,14 @@
-"""The thread that writes a ledger: what waits goes into one transaction, and that is synced.
+"""The thread that writes a ledger: all waiting calls share one transaction, which is synced.
 
-Theory of operation. Calls come in by a queue. The thread takes all that wait, has the `Journal`
-commit them together, and tells the loop once. While it syncs, the next calls gather: that is the
-group commit.
+Theory of operation. Calls come in by a queue. The thread takes all that wait, lets the `Journal`
+commit them together, and reports to the loop once. While it syncs, the next calls gather: that is
+the group commit.
 
 Under load a `Pace` holds it back a little: a sync costs the same for one fact as for a hundred
 (about 130 µs of CPU), so 60 of them a second, with what gathers in 17 ms each, are far cheaper than
-1,300. One who writes now and then never waits for it.
+1,300. An occasional writer never waits for it.
 
-When the disk refuses, what waits is refused with it, and so is what follows, at once, until a delay
+When the disk refuses, all waiting calls are refused, and so are later ones, at once, until a delay
 is over. Then the next call makes the thread open the file again and check it before it writes. A
 sync that failed is never tried again and believed.
 """
@@ -59,7 +59,7 @@ RETRY_S: Final = 1.0
 T = TypeVar("T")
 
 Outcome: TypeAlias = object
-"""What a call gives, or the exception that says why it was refused."""
+"""The result of a call, or the exception that says why it was refused."""
 
 
 class StoreCall(NamedTuple):
@@ -71,7 +71,7 @@ class StoreCall(NamedTuple):
 
 
 class Pace:
-    """Lets `_BURST` pass, then `COMMITS_PER_S`: the rest of the time is for gathering."""
+    """Lets `_BURST` pass, then `COMMITS_PER_S`: the pauses gather calls."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Pace:
         self._counted_at = clock()
 
     def wait(self) -> None:
-        """Sleeps until one more transaction is due."""
+        """Sleep until one more transaction is due."""
         now = self._clock()
         earned = (now - self._counted_at) * COMMITS_PER_S
         self._credits = min(self._credits + earned, _BURST) - 1
@@ -205,7 +205,7 @@ class LedgerWriter:
             self._refuse(sqlite_reason(error))
         except StoreError as error:
             self._refuse(str(error))
-        except Exception as error:  # whoever waits must get an answer, whatever it was
+        except Exception as error:  # every caller must get an answer, whatever it was
             log.exception("ledger %s: fault in the writer", self._journal.path)
             self._refuse(f"fault in the writer ({type(error).__name__})")
         return self._refusal()

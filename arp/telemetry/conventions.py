@@ -70,7 +70,7 @@ METRICS: Final[dict[str, Metric]] = {
     "gen_ai.execute_tool.duration": Metric("s", "A tool call.", _SECONDS),
     "arp.turn.queue_wait": Metric("s", "From the submission of a turn to its start.", _WAITS),
     "arp.turn.time_to_first_text": Metric("s", "From a turn's start to its first text.", _SECONDS),
-    "arp.permission.wait": Metric("s", "From asking for leave to the decision.", _WAITS),
+    "arp.permission.wait": Metric("s", "From asking for permission to the decision.", _WAITS),
     "arp.question.wait": Metric("s", "From a question to its answer.", _WAITS),
     "arp.process.duration": Metric("s", "A process, from start to end.", _SECONDS),
     "arp.cost": Metric("1", "Money spent, in arp.currency."),

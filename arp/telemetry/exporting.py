@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 SCOPE = "arp"
 
 SERVICE = "arp"
-"""What a service is called that nobody named."""
+"""The name of a service without one."""
 
 CLOSE_S = 2.0
 """How long the last spans may take when the server stops, which it does in ten seconds."""
@@ -91,8 +91,8 @@ class Sink:
     """Hands spans and figures to the SDK, under ids and times of the facts; waits for no network.
 
     Args:
-        processors: Take the spans; shut down with the sink.
-        readers: Take the figures; shut down with the sink.
+        processors: Receive the spans; shut down with the sink.
+        readers: Receive the figures; shut down with the sink.
     """
 
     def __init__(self, processors: list[SpanProcessor], readers: list[MetricReader]) -> None:
@@ -150,8 +150,8 @@ class Sink:
     def close(self) -> None:
         """Send what is left, for `CLOSE_S` at most. It waits for the network: not in the loop.
 
-        The SDK tries again for as long as half a minute and cannot be told otherwise; so it closes
-        in threads that nobody has to wait for.
+        The SDK tries again for as long as half a minute and cannot be configured otherwise; so it
+        closes in threads that nothing waits for.
         """
         until = time.monotonic() + CLOSE_S
         closing = [

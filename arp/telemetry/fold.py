@@ -2,7 +2,7 @@
 
 Theory of operation. What begins is kept open under its id until a fact ends it; then it is returned
 as a span. A turn that ends closes what is still open in it, as interrupted. No text is in any
-attribute, neither what anybody said nor what a tool was called with or returned: names, ids,
+attribute, neither inputs and outputs nor the arguments and results of tools: names, ids,
 numbers and kinds of errors alone.
 """
 
@@ -103,7 +103,7 @@ class Family(Struct, frozen=True):
 
 
 class SpanFold:
-    """Takes the facts of one session, in order.
+    """Makes spans and figures from the facts of one session, in order.
 
     Args:
         session_id: Of the session.
@@ -126,7 +126,7 @@ class SpanFold:
         return turn is not None and not turn.has_text
 
     def fold(self, fact: Fact) -> Iterator[Measured]:
-        """Take the next fact; return what is over with it."""
+        """Apply the next fact; return what it ends."""
         rule = _RULES.get(fact.type)
         at = nanoseconds(fact.timestamp) if rule is not None else None
         if rule is not None and at is not None:
@@ -420,5 +420,5 @@ def nanoseconds(timestamp: str) -> int | None:
 
 
 def seconds(start_ns: int, end_ns: int) -> float:
-    """Return the time between two moments; a clock that was set back gives 0."""
+    """Return the time between two moments; 0 if the clock was set back."""
     return max(0, end_ns - start_ns) / 1e9

@@ -1,4 +1,4 @@
-"""Follows the log of every session in memory, behind its commits.
+"""Follows the log of every session in memory, after its commits.
 
 Theory of operation. Once in `ROUND_S` the follower looks how far each log is durable, and reads
 what is new from the store. Nothing waits for it, and no write knows of it: it costs the hub one
@@ -80,7 +80,7 @@ class Follower:
 
     Args:
         hub: A started one.
-        sink: Takes what is measured, in the loop's thread.
+        sink: Receives what is measured, in the loop's thread.
         began_ns: What was over before this is not sent; since 1970, UTC.
     """
 

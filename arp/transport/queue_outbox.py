@@ -9,7 +9,7 @@ from arp.hub.outbox import LOW_WATER_BYTES, Drained
 
 
 class QueueOutbox:
-    """Keeps frames until `take` asks for them."""
+    """Holds frames until `take` returns them."""
 
     def __init__(self) -> None:
         self.buffered = 0

@@ -4,7 +4,7 @@ Theory of operation. When the input ends, turns may still finish, and what they 
 so `echo '{…}' | arp serve app.py --stdio` answers. Then the output gets a moment for the rest:
 a parent that does not read cannot keep the process alive.
 
-A read from a silent pipe cannot be interrupted, nor a write to one that nobody reads. So both run
+A read from a silent pipe cannot be interrupted, nor a write to one without a reader. So both run
 in daemon threads: the exit of the process waits for asyncio's own threads, but not for those.
 
 Source: protocol.md 6.
@@ -41,7 +41,7 @@ async def serve_stdio(
     make_peer: Callable[[QueueOutbox], Conversation],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Talk to whoever is at the other end of the pipes, until it closes one of them.
+    """Talk to the process at the other end of the pipes, until it closes one of them.
 
     Args:
         stdin: Where lines come from.
@@ -103,7 +103,7 @@ async def lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[bytes]:
 
 
 async def _write(descriptor: int, outbox: QueueOutbox) -> None:
-    """Write frames until the outbox is closed, or nobody is there to read them."""
+    """Write frames until the outbox is closed, or the reader is gone."""
     calls = BlockingCalls("arp-stdout")
     with suppress(OSError):
         while (frame := await outbox.take()) is not None:
@@ -139,15 +139,15 @@ class BlockingCalls:
             try:
                 value = function()
             except Exception as error:  # noqa: BLE001  # passed on to the caller
-                _tell(loop, future, future.set_exception, error)
+                _report(loop, future, future.set_exception, error)
             else:
-                _tell(loop, future, future.set_result, value)
+                _report(loop, future, future.set_result, value)
 
         self._calls.put(call)
         return await future
 
     def end(self) -> None:
-        """End the thread behind the calls that are under way."""
+        """End the thread after the calls that wait."""
         self._calls.put(None)
 
     def _work(self) -> None:
@@ -155,15 +155,15 @@ class BlockingCalls:
             call()
 
 
-def _tell(
+def _report(
     loop: asyncio.AbstractEventLoop,
     future: asyncio.Future[Any],
-    settle: Callable[[Any], None],
+    set_outcome: Callable[[Any], None],
     outcome: object,
 ) -> None:
-    def tell() -> None:
+    def report() -> None:
         if not future.done():
-            settle(outcome)
+            set_outcome(outcome)
 
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-        loop.call_soon_threadsafe(tell)
+    with suppress(RuntimeError):  # the loop is closed: nothing waits any more
+        loop.call_soon_threadsafe(report)

@@ -4,8 +4,8 @@ Theory of operation. Sending must cost no more than the socket does. Under our o
 bytes for the transport; what it does not take at once waits here, and is sent in pieces of a
 bounded size, each when the one before was taken. Under another ASGI server a send is run to its end
 at once, without a task, as long as the transport takes frames at once. The first send that has to
-wait is finished by a task, and later frames queue behind it. The viewer is notified when the queue
-is short again.
+wait is finished by a task, and later frames wait in the queue. The viewer is notified when the
+queue is short again.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class SocketOutbox:
             wire.when_writable = self._feed
 
     def send(self, frames: list[bytes]) -> None:
-        """Send frames now, or queue them behind what waits."""
+        """Send frames now, or append them to the queue."""
         if self._closed:
             return
         wire = self._wire
@@ -127,7 +127,7 @@ class SocketOutbox:
             return
         if not backlog and self._empty is not None and not self._empty.done():
             self._empty.set_result(None)
-        self._tell()
+        self._notify()
 
     # -- without: events of ASGI -------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class SocketOutbox:
                 frame = self._backlog.next()
                 await self._send(self._event(frame))
                 self.buffered -= len(frame)
-                self._tell()
+                self._notify()
         except Exception as error:  # noqa: BLE001
             logger.debug("sending ended: %r", error)
             self._closed = True
@@ -176,14 +176,14 @@ class SocketOutbox:
         finally:
             self._task = None
         self.buffered = 0
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self.viewer is not None and self.buffered < LOW_WATER_BYTES:
             self.viewer.drained()
 
     def close(self, code: int, reason: str) -> None:
-        """Close the WebSocket behind what waits."""
+        """Close the WebSocket when the queue is sent."""
         if self._closing is None:
             self._closed = True
             closing = self._close(code, reason)

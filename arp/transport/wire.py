@@ -1,7 +1,7 @@
 """WebSocket frames as bytes, encoded once for all sockets that get the same.
 
-A server's data frames carry no mask, so the bytes on the wire are the same for every renderer of an
-audience. Source: RFC 6455, 5.2.
+A server's data frames carry no mask, so the bytes on the wire are the same for every renderer of a
+group. Source: RFC 6455, 5.2.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _long = Struct(">BBQ").pack
 
 
 class Wire(Protocol):
-    """A socket that takes encoded frames; a server may offer it in `scope["extensions"]`."""
+    """A socket that accepts encoded frames; a server may offer it in `scope["extensions"]`."""
 
     def can_write(self) -> bool:
         """Return whether bytes may be written now, without waiting."""
 
     def write(self, data: bytes) -> None:
-        """Send bytes behind what was sent before."""
+        """Send bytes after those that were sent before."""
 
     when_writable: Callable[[], None]
     """Is called when bytes may be written again."""
@@ -51,9 +51,9 @@ EXTENSION = "arp.wire"
 
 
 def one_piece(frames: Sequence[bytes], opcode: int) -> bytes | None:
-    """Return messages as they stand on the wire; `None` if they are too many for one piece.
+    """Return messages as they are on the wire; `None` if they are too many for one piece.
 
-    `Frames` remember the bytes, so that all sockets of an audience send the same.
+    `Frames` remember the bytes, so that all sockets of a group send the same.
     """
     if not isinstance(frames, Frames):
         return _join(frames, opcode) if sum(map(len, frames)) <= PIECE_BYTES else None
@@ -114,7 +114,7 @@ class Backlog:
         return frame
 
     def take(self) -> bytes:
-        """Return the next piece, as it stands on the wire."""
+        """Return the next piece, as it is on the wire."""
         if not self._place and (ahead := self._take_first()):
             self.size -= len(ahead)
             return _join([ahead], self._opcode)

@@ -135,7 +135,7 @@ def test_locks_of_sqlite_do_not_get_in_the_way_and_stay(tmp_path: Path) -> None:
 def test_file_with_several_names_is_refused_where_only_names_are_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arp.store.lock._lock_far_behind", lambda _: False)
+    monkeypatch.setattr("arp.store.lock._lock_beyond_file", lambda _: False)
     path = tmp_path / "ledger.db"
     path.touch()
     (tmp_path / "other.db").hardlink_to(path)
