@@ -15,17 +15,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Unpack
 
-from arp.client.backoff import Backoff
 from arp.client.callbacks import Callbacks, Caller
 from arp.client.dial import dialer
 from arp.client.driver import Driver
 from arp.client.errors import ClientClosed, ServerUnreachable
 from arp.client.events import Audience, Connected, Disconnected, Event, EventStream
 from arp.client.inputs import Inputs, most_bytes
-from arp.client.options import ANSWER_TIMEOUT_S, Options, check_names, renderer_hello
-from arp.client.turns import latest_turn, when_over
+from arp.client.options import ANSWER_TIMEOUT_S, Backoff, Options, check_names, renderer_hello
 from arp.client.uploads import FileSource, Upload, Uploads, read_files
-from arp.client.watch import Watch
+from arp.client.watch import Watch, latest_turn, when_over
 from arp.protocol.errors import ArpError, InternalError, error_payload
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import CANCEL, AgentHello, Input, InputAck, InputType

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from arp.client.address import Address, Kind, parse_address
 from arp.client.errors import InvalidAddress, LinkLost
 from arp.client.link import Link
-from arp.client.options import Access, Options, access
+from arp.client.options import Access, Address, Kind, Options, access, parse_address
 
 
 class Dialer:

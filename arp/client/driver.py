@@ -17,11 +17,10 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from arp.client.backoff import Backoff
 from arp.client.errors import LinkLost, lost_by_refusal
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.link import Link
-from arp.client.outbox import Outbox
+from arp.client.options import Backoff
 from arp.protocol.capabilities import PING
 from arp.protocol.codec import recode
 from arp.protocol.errors import ArpError
@@ -268,3 +267,44 @@ class Driver:
         for frame in self.connection.resend():
             self._outbox.put(frame)
         self._listen(Connected(message.session_id, message.resume), 0)
+
+
+class Outbox:
+    """A queue with one reader.
+
+    Whoever makes the inputs bounds their number; of acknowledgements it keeps the newest.
+    """
+
+    def __init__(self) -> None:
+        self._frames: list[bytes] = []
+        self._ack: bytes | None = None
+        self._news = asyncio.Event()
+
+    def put(self, frame: bytes) -> None:
+        """Add a frame at the end."""
+        self._frames.append(frame)
+        self._news.set()
+
+    def put_ack(self, frame: bytes) -> None:
+        """Add an acknowledgement in place of one that has not left yet."""
+        self._ack = frame
+        self._news.set()
+
+    def clear(self) -> None:
+        """Forget everything: it was for another connection."""
+        self._frames.clear()
+        self._ack = None
+        self._news.clear()
+
+    async def take(self) -> list[bytes]:
+        """Return all that waits, the acknowledgement last, as soon as there is anything.
+
+        Cancel: safe; nothing is taken.
+        """
+        await self._news.wait()
+        self._news.clear()
+        frames, self._frames = self._frames, []
+        if self._ack is not None:
+            frames.append(self._ack)
+            self._ack = None
+        return frames

@@ -16,9 +16,9 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from arp.client.backoff import Backoff
 from arp.client.dial import Dialer
 from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
+from arp.client.options import Backoff
 from arp.protocol.codec import encode_json
 from arp.protocol.errors import ArpError, ResourceLimit, error_payload
 from arp.protocol.messages import ErrorMessage, Input

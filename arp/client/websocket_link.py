@@ -18,10 +18,9 @@ from websockets.exceptions import (
 )
 from websockets.typing import Subprotocol
 
-from arp.client.address import Address
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status, printable
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
-from arp.client.options import Access
+from arp.client.options import Access, Address
 
 SUBPROTOCOL = "arp.session.v1."
 

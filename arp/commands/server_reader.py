@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
-from arp.client.sse import EventTooLong, SseParser
+from arp.client.sse_link import EventTooLong, SseParser
 from arp.commands.output import printable
 from arp.commands.reader import ListedSession, ReaderError
 from arp.evidence.pack_writer import UNFINISHED, PackUnwritable

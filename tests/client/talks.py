@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from arp.client.backoff import Backoff
 from arp.client.events import EventStream
+from arp.client.options import Backoff
 from arp.protocol.messages import Commit
 from tests.client import agent_messages as say
 from tests.client.agent_messages import STORY

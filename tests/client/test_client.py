@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from arp.client.backoff import Backoff
 from arp.client.callbacks import Callbacks
 from arp.client.client import ArpClient, connect
 from arp.client.errors import (
@@ -19,6 +18,7 @@ from arp.client.errors import (
     ServerUnreachable,
 )
 from arp.client.events import Connected, Disconnected, Skipped
+from arp.client.options import Backoff
 from arp.protocol.errors import (
     InternalError,
     InvalidMessage,

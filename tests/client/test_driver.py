@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.client.backoff import Backoff
-from arp.client.driver import Driver
+from arp.client.driver import Driver, Outbox
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.events import Connected, Disconnected, Event
-from arp.client.options import renderer_hello
+from arp.client.options import Backoff, renderer_hello
 from arp.protocol.messages import Commit, Delta, ErrorMessage, Patch, RendererCapabilities
 from arp.protocol.renderer_connection import RendererConnection
 from tests.client import agent_messages as say
@@ -450,3 +449,48 @@ async def test_answer_from_beside_the_link_is_json_whatever_the_encoding(encodin
     assert rig.connection.unacknowledged == {}
     rig.driver.receive_json(b"<html>")
     assert len(rig.events) == (2 if encoding == "json" else 1)
+
+
+async def taken(outbox: Outbox) -> list[bytes]:
+    return await asyncio.wait_for(outbox.take(), 5)
+
+
+async def test_frames_leave_in_order_and_the_newest_ack_last() -> None:
+    outbox = Outbox()
+    outbox.put_ack(b"ack 1")
+    outbox.put(b"a")
+    outbox.put_ack(b"ack 2")
+    outbox.put(b"b")
+    assert await taken(outbox) == [b"a", b"b", b"ack 2"]
+    outbox.put(b"c")
+    assert await taken(outbox) == [b"c"]
+
+
+async def test_taker_waits_for_something_to_take() -> None:
+    outbox = Outbox()
+    waiting = asyncio.ensure_future(outbox.take())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    outbox.put(b"a")
+    assert await asyncio.wait_for(waiting, 30) == [b"a"]
+
+
+async def test_cleared_outbox_holds_nothing() -> None:
+    outbox = Outbox()
+    outbox.put(b"a")
+    outbox.put_ack(b"ack")
+    outbox.clear()
+    waiting = asyncio.ensure_future(outbox.take())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()
+
+
+async def test_cancelled_take_takes_nothing() -> None:
+    outbox = Outbox()
+    waiting = asyncio.ensure_future(outbox.take())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    outbox.put(b"a")
+    await asyncio.wait([waiting])
+    assert await taken(outbox) == [b"a"]

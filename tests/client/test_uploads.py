@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from arp.client.backoff import Backoff
 from arp.client.dial import dialer
 from arp.client.errors import LinkLost, ServerRefused, UploadUnavailable
+from arp.client.options import Backoff
 from arp.client.uploads import File, Upload, Uploads, read_files
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.messages import Input

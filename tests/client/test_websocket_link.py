@@ -9,9 +9,8 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from arp.client.address import parse_address
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.options import Access
+from arp.client.options import Access, parse_address
 from arp.client.websocket_link import _not_opened, open_websocket
 from arp.protocol.errors import PermissionDenied, Unauthenticated
 from tests.client.loopback import Peer, websocket_server
