@@ -19,6 +19,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from arp.control.context import ControlContext
 from arp.control.facts import feed
@@ -147,8 +148,10 @@ class ExportJob(Struct, frozen=True):
     """The last fact to take into account."""
     directory: Path
     """Where the export is written."""
-    heads: Kept = ()
+    heads: Kept
     """The hashes of the session's chain that the ledger keeps."""
+    state: ExportState
+    """The result, as far as it is known before."""
 
 
 class ExportResult(Struct, frozen=True):
@@ -156,11 +159,7 @@ class ExportResult(Struct, frozen=True):
 
     path: Path
     correlation: CorrelationIds
-    sha256: str
-    gaps: list[str] = []
-    verification: Verification | None = None
-    manifest: Manifest | None = None
-    document: str | None = None
+    state: ExportState
 
 
 MakeExport = Callable[[ExportJob], Awaitable[ExportResult]]
@@ -168,6 +167,8 @@ MakeExport = Callable[[ExportJob], Awaitable[ExportResult]]
 
 class Exports:
     """Exports of sessions that belong to one principal. An answer means that facts are durable.
+
+    Each method raises what `export` raises.
 
     Source: ledger.md 5, export_evidence, export_replay, export_review.
 
@@ -182,32 +183,20 @@ class Exports:
 
     @method("evidence/export")
     async def evidence(self, request: ExportEvidence) -> ExportState:
-        """Make a pack of evidence, a zip, and check it.
-
-        Raises:
-            SessionNotFound, ArpError: As `export`.
-        """
+        """Make a pack of evidence, a zip, and check it."""
         scope = Scope(request.thread_id, request.turn_id, request.task_id)
         make = partial(self.make_pack, outputs=request.outputs)
         return await self.export(request, "evidence", make, scope)
 
     @method("replay/export")
     async def replay(self, request: ExportReplay) -> ExportState:
-        """Make a case: the inputs, and the results that they must have again.
-
-        Raises:
-            SessionNotFound, ArpError: As `export`.
-        """
-        return await self.export(request, "replay", self._make_case)
+        """Make a case: the inputs, and the results that they must have again."""
+        return await self.export(request, "replay", self._make_document)
 
     @method("review/export")
     async def review(self, request: ExportReview) -> ExportState:
-        """Make a review in Markdown, filled from the facts.
-
-        Raises:
-            SessionNotFound, ArpError: As `export`.
-        """
-        return await self.export(request, "review", self._make_review)
+        """Make a review in Markdown, filled from the facts."""
+        return await self.export(request, "review", self._make_document)
 
     async def export(
         self, request: ScopeParams, kind: ExportKind, make: MakeExport, scope: Scope | None = None
@@ -251,32 +240,20 @@ class Exports:
             sequence=0,
         )
         with self._context.hub.blobs.aside() as directory:
-            job = ExportJob(order, live.stored, directory, heads)
+            job = ExportJob(order, live.stored, directory, heads, state)
             try:
                 async with self._context.plane.exporting:
-                    result = await make(job)
+                    made = await make(job)
             except (NothingToExport, ChainBroken) as error:
                 why = "unsupported" if isinstance(error, ChainBroken) else error.state
-                refused = msgspec.structs.replace(state, state=why, reason=error.message)
-                return await self._record(live, refused, {})
+                return await self._record(live, replace(state, state=why, reason=error.message), {})
             except PackUnwritable as error:
                 logger.error("export of session %s: %s", live.id, error)
                 raise InternalError("the export cannot be written; the log has why") from None
-            file = await self._store_file(live, result.path)
-        exported = msgspec.structs.replace(
-            state,
-            sha256=result.sha256,
-            gaps=result.gaps,
-            verification=result.verification,
-            file=file,
-        )
-        recorded = await self._record(live, exported, fact_ids(order.scope, result.correlation))
-        return msgspec.structs.replace(
-            recorded,
-            manifest=result.manifest,
-            document=result.document,
-            runtime_correlation=result.correlation.document(),
-        )
+            file = await self._store_file(live, made.path)
+        correlation = made.correlation
+        exported = replace(made.state, file=file, runtime_correlation=correlation.document())
+        return await self._record(live, exported, fact_ids(order.scope, correlation))
 
     async def _existing(self, live: LiveSession, evidence_id: str | None) -> ExportState | None:
         """Return the export of that id, as the ledger has it."""
@@ -313,7 +290,7 @@ class Exports:
         record("evidence.changed", payload, evidence_id=state.evidence_id)
         sequence = live.session.sequence
         await live.written()
-        return msgspec.structs.replace(state, sequence=sequence)
+        return replace(state, sequence=sequence)
 
     # -- the three kinds -------------------------------------------------------------------------
 
@@ -335,29 +312,34 @@ class Exports:
             await self._feed(job, export.take)
             read = self._output_reader(job.order.session_id) if outputs else None
             pack = await asyncio.to_thread(export.finish, read)
-        return ExportResult(
-            target,
-            export.spine,
-            pack.sha256,
-            [gap.sentence for gap in pack.manifest.gaps],
-            await asyncio.to_thread(_verified, target),
-            pack.manifest,
+        state = replace(
+            job.state,
+            sha256=pack.sha256,
+            gaps=[gap.sentence for gap in pack.manifest.gaps],
+            verification=await asyncio.to_thread(_verified, target),
+            manifest=pack.manifest,
         )
+        return ExportResult(target, export.spine, state)
 
     def _output_reader(self, session_id: str) -> Callable[[str], bytes]:
         """Return a function that reads large outputs from a thread."""
         loop, files = asyncio.get_running_loop(), self._context.hub.blobs.of(session_id)
         return lambda ref: asyncio.run_coroutine_threadsafe(files.read(ref), loop).result()
 
-    async def _make_case(self, job: ExportJob) -> ExportResult:
-        export = CaseExport(job.order.scope, await self._range(job))
+    async def _make_document(self, job: ExportJob) -> ExportResult:
+        order, found, is_case = job.order, await self._range(job), job.order.kind == "replay"
+        export = CaseExport(order.scope, found) if is_case else ReviewExport(order, found)
         await self._feed(job, export.take)
-        return await _write_document(job.directory / CASE, export)
-
-    async def _make_review(self, job: ExportJob) -> ExportResult:
-        export = ReviewExport(job.order, await self._range(job))
-        await self._feed(job, export.take)
-        return await _write_document(job.directory / REVIEW, export)
+        data = await asyncio.to_thread(export.finish)
+        target = job.directory / (CASE if is_case else REVIEW)
+        await asyncio.to_thread(write_new, target, data)
+        state = replace(
+            job.state,
+            sha256=sha256(data).hexdigest(),
+            gaps=export.gaps,
+            document=data.decode() if len(data) <= MOST_DOCUMENT else None,
+        )
+        return ExportResult(target, export.spine, state)
 
     async def _range(self, job: ExportJob) -> Range | None:
         """Return which facts an export is about; `None` means all.
@@ -429,11 +411,3 @@ def _verified(path: Path) -> Verification:
     with Pack(path) as pack:
         report = check_pack(pack)
     return Verification("failed" if report.broken else "passed", report.first_bad)
-
-
-async def _write_document(target: Path, export: CaseExport | ReviewExport) -> ExportResult:
-    data = await asyncio.to_thread(export.finish)
-    await asyncio.to_thread(write_new, target, data)
-    document = data.decode() if len(data) <= MOST_DOCUMENT else None
-    digest = sha256(data).hexdigest()
-    return ExportResult(target, export.spine, digest, export.gaps, document=document)

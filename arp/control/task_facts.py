@@ -11,6 +11,8 @@ from contextlib import aclosing
 import msgspec
 from msgspec import Struct
 
+from arp.control.context import ControlContext
+from arp.hub.live import LiveSession
 from arp.ledger.fact import Fact, decode
 from arp.ledger.models.read_model import ReadModel
 from arp.ledger.models.tasks import ENDED, RULES, Attempt, Task, Tasks
@@ -18,8 +20,6 @@ from arp.ledger.payload_fields import Delivery
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json
 from arp.record import work
-from arp.record.recorder import Recorder
-from arp.session.threads import THREAD
 from arp.store.store import Store, facts
 
 JOINING = ("job_id", "job_item_id", "parent_task_id", "root_task_id")
@@ -110,21 +110,21 @@ async def _facts_of(store: Store, session_id: str, task_id: str, last: int) -> l
     return [one for one in decoded if one.task_id == task_id and one.type in RULES]
 
 
-def check_edges(model: ReadModel, task_id: str, before: Iterable[str]) -> None:
-    """Refuse edges from unknown tasks, and edges that make a circle.
+def check_edges(
+    model: ReadModel, task_id: str, depends_on: Iterable[str], parent_id: str | None
+) -> str | None:
+    """Refuse edges of a task from unknown tasks, and edges that make a circle.
 
-    Args:
-        model: Of the session.
-        task_id: The task that is to come after `before`.
-        before: Ids of tasks.
+    Returns:
+        The root of the tasks above, as far as it is known.
 
     Raises:
-        UnknownObject: One of them is not known.
+        UnknownObject: One of the other tasks is not known.
         InvalidMessage: It would come before itself.
     """
     known = model.state.tasks.tasks
     seen: set[str] = set()
-    queue = list(before)
+    queue = [*depends_on, *([parent_id] if parent_id else [])]
     for one in queue:
         if known.get(one) is None and one != task_id:
             raise UnknownObject(f"no task {one!r:.80} in this session", detail=one)
@@ -137,20 +137,20 @@ def check_edges(model: ReadModel, task_id: str, before: Iterable[str]) -> None:
             seen.add(one)
             queue += task.edges.depends_on
             queue += [task.edges.parent_task_id] if task.edges.parent_task_id else []
+    parent = known.get(parent_id)
+    return (parent.edges.root_task_id or parent_id) if parent is not None else None
 
 
 class TaskRecorder:
     """Records facts of one task, and those of the item of a job that it stands for."""
 
     def __init__(
-        self,
-        recorder: Recorder,
-        known: KnownTask,
-        turn_id: str | None = None,
-        thread_id: str = THREAD,
+        self, context: ControlContext, live: LiveSession, known: KnownTask, turn_id: str | None
     ) -> None:
-        scope = {"thread_id": thread_id, "turn_id": turn_id} if turn_id is not None else {}
-        self._recorder = recorder.within(**known.ids, **scope)
+        scope = {}
+        if turn_id is not None:
+            scope = {"thread_id": live.session.threads.of(turn_id), "turn_id": turn_id}
+        self._recorder = context.hub.recorder(live).within(**known.ids, **scope)
         self._known = known
         running = known.running
         self._number = (running.attempt if running is not None else None) or known.attempts
@@ -210,10 +210,6 @@ class TaskRecorder:
         self.task.completed(
             outputs, artifacts=artifacts, evidence_refs=evidence_refs, delivery=delivery
         )
-
-    def cancel(self, reason: str | None) -> None:
-        """Record the request that the task stop."""
-        self.task.record("task.cancel_requested", {"reason": reason})
 
     def cancelled(self, reason: str | None) -> None:
         """Record that it stopped."""

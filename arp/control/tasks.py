@@ -19,7 +19,6 @@ from arp.control.method import Id, Reason, SessionParams, TurnId, method
 from arp.control.task_facts import KnownTask, TaskRecorder, check_edges, find_task
 from arp.control.turns import DONE, StartTurn, TurnInput, Turns
 from arp.hub.live import LiveSession
-from arp.ledger.models.read_model import ReadModel
 from arp.ledger.models.tasks import ENDED
 from arp.ledger.payload_fields import Count, Delivery, Share
 from arp.protocol.errors import InvalidMessage, UnknownObject
@@ -168,24 +167,6 @@ class TaskPage(Struct, frozen=True, rename="camel"):
 # -- methods ---------------------------------------------------------------------------------------
 
 
-class LockedTasks(Struct, frozen=True):
-    """The tasks of a session, under the lock that lets one call change them at a time."""
-
-    live: LiveSession
-    model: ReadModel
-    known: KnownTask | None
-
-    def task(self, task_id: str) -> KnownTask:
-        """Return the task of the request.
-
-        Raises:
-            UnknownObject: There is none.
-        """
-        if self.known is None:
-            raise UnknownObject(f"no task {task_id!r:.80} in this session", detail=task_id)
-        return self.known
-
-
 class TaskMethods:
     """Tasks of sessions that belong to one principal. An answer means that facts are durable."""
 
@@ -200,18 +181,19 @@ class TaskMethods:
             UnknownObject: It is to come after an unknown task.
             InvalidMessage: It would come before itself.
         """
-        async with self._locked(request.session_id, request.task_id) as locked:
-            if locked.known is not None:
-                return await self._state(locked, locked.known.task.task_id, repeated=True)
-            parent = [request.parent_task_id] if request.parent_task_id else []
-            check_edges(locked.model, request.task_id or "", [*request.depends_on, *parent])
+        async with self._locked(request.session_id, request.task_id) as (live, known):
+            if known is not None:
+                return await self._state(live, known.task.task_id, repeated=True)
+            model = await self._context.model(live.id)
+            parent_id = request.parent_task_id
+            root_id = check_edges(model, request.task_id or "", request.depends_on, parent_id)
             ids = {
-                "parent_task_id": request.parent_task_id,
-                "root_task_id": _root(locked.model, request.parent_task_id),
+                "parent_task_id": parent_id,
+                "root_task_id": root_id,
                 "job_id": request.job_id,
                 "job_item_id": request.job_item_id,
             }
-            recorder = self._context.hub.recorder(locked.live)
+            recorder = self._context.hub.recorder(live)
             task = recorder.within(**{name: one for name, one in ids.items() if one}).task(
                 request.objective,
                 task_id=request.task_id,
@@ -219,7 +201,7 @@ class TaskMethods:
                 detail=request.detail,
             )
             task.record("task.accepted")
-            return await self._state(locked, task.id)
+            return await self._state(live, task.id)
 
     @method("task/update")
     async def update(self, request: UpdateTask) -> TaskState:
@@ -228,17 +210,16 @@ class TaskMethods:
         Raises:
             InvalidMessage: It has ended, or a reason is missing; nothing has changed.
         """
-        async with self._locked(request.session_id, request.task_id) as locked:
-            known = locked.task(request.task_id)
+        async with self._task(request) as (live, known):
             if known.task.status in ENDED and request.status != "archived":
                 if request.status == known.task.status:
-                    return await self._state(locked, request.task_id, repeated=True)
+                    return await self._state(live, request.task_id, repeated=True)
                 raise InvalidMessage(
                     f"task {request.task_id} is {known.task.status}; task/retry begins it again",
                     detail="taskId",
                 )
-            self._update(self._recorder(locked, known), request)
-            return await self._state(locked, request.task_id)
+            self._update(self._recorder(live, known), request)
+            return await self._state(live, request.task_id)
 
     @staticmethod
     def _update(record: TaskRecorder, request: UpdateTask) -> None:
@@ -263,10 +244,9 @@ class TaskMethods:
 
         Source: ledger.md 5: a retry is a new run, history stays.
         """
-        async with self._locked(request.session_id, request.task_id) as locked:
-            known = locked.task(request.task_id)
+        async with self._task(request) as (live, known):
             if known.has_run(request.run_id):
-                return await self._state(locked, request.task_id, repeated=True)
+                return await self._state(live, request.task_id, repeated=True)
             _check_retry(known)
             run_id = request.run_id or f"{request.task_id}.{known.attempts + 1}"
             effects: list[Effect] = []
@@ -279,10 +259,10 @@ class TaskMethods:
                     task_id=request.task_id,
                     run_id=run_id,
                 )
-                turn_id, _, effects = Turns(self._context).submit(locked.live, turn)
-            self._recorder(locked, known, turn_id).retry(run_id, request.reason)
-            self._context.carry_out(locked.live, effects)
-            return await self._state(locked, request.task_id, turn_id=turn_id)
+                turn_id, _, effects = Turns(self._context).submit(live, turn)
+            self._recorder(live, known, turn_id).retry(run_id, request.reason)
+            self._context.carry_out(live, effects)
+            return await self._state(live, request.task_id, turn_id=turn_id)
 
     @method("task/complete")
     async def complete(self, request: CompleteTask) -> TaskState:
@@ -291,15 +271,14 @@ class TaskMethods:
         Raises:
             InvalidMessage: It has ended otherwise; nothing has changed.
         """
-        async with self._locked(request.session_id, request.task_id) as locked:
-            known = locked.task(request.task_id)
+        async with self._task(request) as (live, known):
             if known.task.status == "completed":
-                return await self._state(locked, request.task_id, repeated=True)
+                return await self._state(live, request.task_id, repeated=True)
             _check_open(known)
-            self._recorder(locked, known).complete(
+            self._recorder(live, known).complete(
                 request.outputs, request.artifacts, request.evidence_refs, request.delivery
             )
-            return await self._state(locked, request.task_id)
+            return await self._state(live, request.task_id)
 
     @method("task/cancel")
     async def cancel(self, request: CancelTask) -> TaskState:
@@ -308,21 +287,20 @@ class TaskMethods:
         Raises:
             InvalidMessage: It has ended otherwise; nothing has changed.
         """
-        async with self._locked(request.session_id, request.task_id) as locked:
-            known = locked.task(request.task_id)
+        async with self._task(request) as (live, known):
             if known.task.status == "cancelled":
-                return await self._state(locked, request.task_id, repeated=True)
+                return await self._state(live, request.task_id, repeated=True)
             _check_open(known)
-            self._recorder(locked, known).cancel(request.reason)
+            payload = {"reason": request.reason}
+            self._recorder(live, known).task.record("task.cancel_requested", payload)
             attempt = known.running
             turn_id = attempt.turn_id if attempt is not None else None
-            self._context.carry_out(locked.live, Turns.stop(locked.live, turn_id))
-        await Turns.wait_until_over(self._context, locked.live, turn_id)
-        async with self._locked(request.session_id, request.task_id) as locked:
-            known = locked.task(request.task_id)
+            self._context.carry_out(live, Turns.stop(live, turn_id))
+        await Turns.wait_until_over(self._context, live, turn_id)
+        async with self._task(request) as (live, known):
             if known.task.status not in ENDED:
-                self._recorder(locked, known).cancelled(request.reason)
-            return await self._state(locked, request.task_id)
+                self._recorder(live, known).cancelled(request.reason)
+            return await self._state(live, request.task_id)
 
     @method("task/get")
     async def get(self, request: TaskParams) -> TaskState:
@@ -359,56 +337,59 @@ class TaskMethods:
             UnknownObject: One of the other tasks is not known.
             InvalidMessage: It would come before itself. Nothing has changed in each case.
         """
-        async with self._locked(request.session_id, request.task_id) as locked:
-            known = locked.task(request.task_id)
-            parent = [request.parent_task_id] if request.parent_task_id else []
-            check_edges(locked.model, request.task_id, [*(request.depends_on or ()), *parent])
-            record = self._recorder(locked, known)
+        async with self._task(request) as (live, known):
+            model, parent_id = await self._context.model(live.id), request.parent_task_id
+            root_id = check_edges(model, request.task_id, request.depends_on or (), parent_id)
+            record = self._recorder(live, known)
             if request.depends_on is not None:
                 payload = {"dependsOn": list(request.depends_on)}
                 record.task.record("task.dependency.updated", payload)
-            if request.parent_task_id is not None:
-                record.part_of(request.parent_task_id, _root(locked.model, request.parent_task_id))
-            return await self._state(locked, request.task_id)
+            if parent_id is not None:
+                record.part_of(parent_id, root_id)
+            return await self._state(live, request.task_id)
 
     # -- inside ----------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _locked(self, session_id: str, task_id: str | None) -> AsyncIterator[LockedTasks]:
+    async def _locked(
+        self, session_id: str, task_id: str | None
+    ) -> AsyncIterator[tuple[LiveSession, KnownTask | None]]:
+        """Hold the session's lock, so that one call at a time changes its tasks."""
         live = await self._context.to_change(session_id)
         async with self._context.plane.lock(session_id):
             await live.written()
             model = await self._context.model(session_id)
             store = self._context.hub.store
-            known = await find_task(store, model, task_id) if task_id is not None else None
-            yield LockedTasks(live, model, known)
+            yield live, await find_task(store, model, task_id) if task_id is not None else None
+
+    @asynccontextmanager
+    async def _task(self, request: TaskParams) -> AsyncIterator[tuple[LiveSession, KnownTask]]:
+        """As `_locked`, for a task that must be there."""
+        async with self._locked(request.session_id, request.task_id) as (live, known):
+            if known is None:
+                raise UnknownObject(
+                    f"no task {request.task_id!r:.80} in this session", detail=request.task_id
+                )
+            yield live, known
 
     def _recorder(
-        self, locked: LockedTasks, known: KnownTask, turn_id: str | None = None
+        self, live: LiveSession, known: KnownTask, turn_id: str | None = None
     ) -> TaskRecorder:
-        thread_id = locked.live.session.threads.of(turn_id)
-        return TaskRecorder(self._context.hub.recorder(locked.live), known, turn_id, thread_id)
+        return TaskRecorder(self._context, live, known, turn_id)
 
     async def _state(
         self,
-        locked: LockedTasks,
+        live: LiveSession,
         task_id: str,
         *,
         repeated: bool = False,
         turn_id: str | None = None,
     ) -> TaskState:
-        await locked.live.written()
-        model = await self._context.model(locked.live.id)
+        await live.written()
+        model = await self._context.model(live.id)
         known = await find_task(self._context.hub.store, model, task_id)
         assert known is not None
-        task = to_builtins(known.task)
-        return TaskState(locked.live.id, known.sequence, task, repeated, turn_id)
-
-
-def _root(model: ReadModel, parent_id: str | None) -> str | None:
-    """Return the root of the tasks above, as far as it is known."""
-    parent = model.state.tasks.tasks.get(parent_id)
-    return (parent.edges.root_task_id or parent_id) if parent is not None else None
+        return TaskState(live.id, known.sequence, to_builtins(known.task), repeated, turn_id)
 
 
 def _check_open(known: KnownTask) -> None:

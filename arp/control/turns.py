@@ -175,9 +175,7 @@ class Turns:
                     )
             turn_id, repeated, effects = self.submit(live, request)
             if not repeated and not exists:
-                recorder = self._context.hub.recorder(live)
-                thread_id = live.session.threads.of(turn_id)
-                TaskRecorder(recorder, known, turn_id, thread_id).begin(run_id)
+                TaskRecorder(self._context, live, known, turn_id).begin(run_id)
             self._context.carry_out(live, effects)
             return turn_id, repeated
 
