@@ -17,10 +17,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from arp import ui
-from arp.access.bounds import Bounds
 from arp.access.incoming import IncomingConnection
 from arp.access.principal import User
-from arp.access.settings import Access
+from arp.access.settings import Access, Bounds
 from arp.app import App, serve
 from arp.hub.settings import HubSettings
 from arp.protocol.components import Component

@@ -15,8 +15,10 @@ from arp import __version__
 from arp.commands.events import events
 from arp.commands.evidence import evidence
 from arp.commands.output import CONTEXT, fail
+from arp.commands.reader import ReaderError
 from arp.commands.replay import replay
 from arp.commands.sessions import sessions
+from arp.protocol.errors import LocalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +51,8 @@ class _Commands(click.Group):
             fail(f"{text}. See {place} --help.", error.exit_code)
         except click.ClickException as error:
             fail(error.format_message(), error.exit_code)
+        except (ReaderError, LocalError) as error:
+            fail(str(error))
         except click.Abort:
             code = INTERRUPTED
         raise SystemExit(code if isinstance(code, int) else 0)

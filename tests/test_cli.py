@@ -421,7 +421,7 @@ def test_the_runtime_is_named_by_file_environment_and_flag(
 def test_a_name_of_a_runtime_that_is_none_is_refused(run: Run, name: str) -> None:
     result = run("app.py", "--runtime-id", name)
     assert result.exit_code != 0
-    assert "--runtime-id: expected a name of up to 128 characters" in result.stderr
+    assert "--runtime-id: expected 1 to 128 printable ASCII characters" in result.stderr
 
 
 @pytest.mark.parametrize(

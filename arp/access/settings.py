@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_network
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
-from arp.access.bounds import Bounds
 from arp.access.incoming import IncomingConnection
 from arp.access.principal import User
+from arp.protocol.limits import Count, Seconds
+from arp.protocol.validate import bounds, check_fields
 
 Answer: TypeAlias = User | str | None
 """A user, a user's name, or `None` to refuse."""
@@ -19,32 +20,80 @@ Answer: TypeAlias = User | str | None
 Authenticate: TypeAlias = Callable[[IncomingConnection], Awaitable[Answer] | Answer]
 """Tells who is at the other end of a connection."""
 
-Token: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]+\Z", max_length=4096)]
+Token: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\s\x00-\x1f\x7f]+\Z",
+        max_length=4096,
+        description="a text without spaces and control characters",
+    ),
+]
 """A text that headers, shells and addresses carry unchanged."""
 
 HostName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])\Z")
+    str,
+    Meta(
+        pattern=r"^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\])\Z",
+        description="a host name without scheme and port, as agents.example.org",
+    ),
 ]
 """A name as in `Host`, without a port; an IPv6 address in brackets."""
 
 Origin: TypeAlias = Annotated[
     str,
-    Meta(pattern=r"^(?:null|[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%\[\]:-]+/?)\Z"),
+    Meta(
+        pattern=r"^(?:null|[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%\[\]:-]+/?)\Z",
+        description="an origin without a path, as https://example.org",
+    ),
 ]
 """As browsers send it: scheme, host, and port where it is not the usual one."""
 
 ProxyAddress: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[0-9A-Fa-f]*[.:][0-9A-Fa-f.:]*(?:/[0-9]{1,3})?\Z", max_length=64)
+    str,
+    Meta(
+        pattern=r"^[0-9A-Fa-f]*[.:][0-9A-Fa-f.:]*(?:/[0-9]{1,3})?\Z",
+        max_length=64,
+        description="an address or a network, as 10.0.0.7 or 10.0.0.0/8",
+    ),
 ]
 """An address, or a network as `10.0.0.0/8`."""
 
-EXPECTED = {
-    "token": "a text without spaces and control characters",
-    "hosts": "a host name without scheme and port, as agents.example.org",
-    "origins": "an origin without a path, as https://example.org or http://localhost:5173",
-    "trusted_proxies": "an address or a network, as 10.0.0.7 or 10.0.0.0/8",
-}
-"""What the fields of `Access` take, in words."""
+
+class Bounds(Struct, frozen=True):
+    """Bounds of connections and uploads; each holds for one user or address before that for all.
+
+    Raises:
+        ValueError: A bound has an impossible value.
+    """
+
+    header_s: Seconds = 10.0
+    """How long the request line and headers may take, also in the handshake of a WebSocket."""
+    body_s: Seconds = 30.0
+    """How long the server waits for the next byte of a body."""
+    keep_alive_s: Count = 5
+    """How long a connection stays open between two requests."""
+    max_header_bytes: Annotated[int, Meta(ge=4096, description="a number from 4096")] = 64 << 10
+    """Size of one request line with its headers."""
+    max_unfinished_per_address: Count = 100
+    """Connections of one address with an incomplete request; beyond it, the oldest are closed."""
+    max_connections_per_address: Count = 4_000
+    """Open connections of one address; at most three quarters of what the process may open."""
+    max_connections_per_user: Count = 4_000
+    """WebSockets, event streams and requests of one named user, at once."""
+    spare_descriptors: Annotated[int, Meta(ge=0, description="a number from 0")] = 128
+    """File descriptors kept free for the ledger, files and agents; at most a quarter of all."""
+    max_uploads: Count = 64
+    """Forms that the server receives at once."""
+    max_uploads_per_user: Count = 16
+    """The same from one named user, and from one address."""
+    max_received_bytes: Count = 1 << 30
+    """Bytes of bodies that the server is receiving at once."""
+    max_received_bytes_per_user: Count = 256 << 20
+    """The same from one named user, and from one address; one upload always fits."""
+
+    def __post_init__(self) -> None:
+        """Refuse impossible values where they are written."""
+        check_fields(self)
 
 
 class Access(Struct, frozen=True):
@@ -86,14 +135,14 @@ class Access(Struct, frozen=True):
         return self.token is None and self.authenticate is None
 
 
-def _check(name: str, value: object, kind: object) -> None:
+def _check(name: str, value: object, kind: Any) -> None:
     try:
         msgspec.convert(value, kind)
         if kind is ProxyAddress:
             ip_network(str(value), strict=False)
     except ValueError:  # as msgspec's own is
         shown = "" if name == "token" else f", got {value!r:.60}"
-        raise ValueError(f"Access.{name}: expected {EXPECTED[name]}{shown}") from None
+        raise ValueError(f"Access.{name}: expected {bounds(kind)[0].description}{shown}") from None
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -10,8 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from arp.commands.output import CONTEXT, cut, fail, json_text, printable
-from arp.commands.reader import ReaderError
+from arp.commands.output import CONTEXT, cut, json_text, printable
 from arp.commands.reader_options import open_reader, reader_options
 from arp.ledger.chain import Checked
 from arp.ledger.fact import Fact, decode
@@ -83,19 +82,16 @@ def events(
       arp events my-session --ledger app.py --verify
     """
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
-    try:
-        with closing(open_reader(url, ledger, token)) as reader:
-            if verify:
-                found = reader.verify(session)
-                _print_check(found, as_json=as_json)
-                raise SystemExit(BAD if found.broken is not None else 0)
-            read = reader.follow if follow else reader.events
-            for fact in read(session, after, types):
-                click.echo(json_text(fact) if as_json else fact_line(fact, width))
-                if follow:
-                    sys.stdout.flush()
-    except ReaderError as error:
-        fail(str(error))
+    with closing(open_reader(url, ledger, token)) as reader:
+        if verify:
+            found = reader.verify(session)
+            _print_check(found, as_json=as_json)
+            raise SystemExit(BAD if found.broken is not None else 0)
+        read = reader.follow if follow else reader.events
+        for fact in read(session, after, types):
+            click.echo(json_text(fact) if as_json else fact_line(fact, width))
+            if follow:
+                sys.stdout.flush()
 
 
 def _print_check(found: Checked, *, as_json: bool) -> None:

@@ -10,9 +10,7 @@ from pathlib import Path
 import click
 
 from arp.commands.output import CONTEXT, fail
-from arp.commands.reader import ReaderError
 from arp.commands.reader_options import ledger_location, reader_options
-from arp.protocol.errors import LocalError
 
 BAD = 1
 """Exit code of `verify` if the pack is not what was exported, or that cannot be proven."""
@@ -59,14 +57,11 @@ def export(
     """
     from msgspec import convert
 
-    from arp.commands.exporting import ExportOptions, export_session
+    from arp.commands.packs import ExportOptions, export_session
 
     as_json = bool(options.pop("as_json"))
-    try:
-        wanted = convert(options, ExportOptions)
-        export_session(wanted, (url, ledger, token), target, as_json=as_json)
-    except (ReaderError, LocalError) as error:
-        fail(str(error))
+    wanted = convert(options, ExportOptions)
+    export_session(wanted, (url, ledger, token), target, as_json=as_json)
 
 
 @evidence.command(context_settings=CONTEXT)
@@ -89,12 +84,9 @@ def verify(pack: Path, expected: str | None, ledger: str | None, as_json: bool) 
       arp evidence verify my-session.zip
       arp evidence verify my-session.zip --ledger app.py
     """
-    from arp.commands.verifying import print_report, verified
+    from arp.commands.packs import print_report, verified
 
-    try:
-        report = verified(pack, expected, ledger)
-    except (ReaderError, LocalError) as error:
-        fail(str(error))
+    report = verified(pack, expected, ledger)
     print_report(report, as_json=as_json)
     raise SystemExit(BAD if report.broken or report.unproven else 0)
 
@@ -118,11 +110,8 @@ def show(pack: Path, part: str | None, target: Path | None, as_json: bool) -> No
       arp evidence show my-session.zip --part tool_calls.json
       arp evidence show my-session.zip --part outputs/8a5e… --to chart.png
     """
-    from arp.commands.verifying import show_pack
+    from arp.commands.packs import show_pack
 
     if target is not None and part is None:
         fail("--to writes a part to a file: name the part with --part")
-    try:
-        show_pack(pack, part, target, as_json=as_json)
-    except LocalError as error:
-        fail(str(error))
+    show_pack(pack, part, target, as_json=as_json)

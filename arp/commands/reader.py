@@ -30,35 +30,22 @@ class ListedSession(Struct, frozen=True, rename="camel"):
 
 
 class LedgerReader(Protocol):
-    """Reads sessions and their facts."""
+    """Reads sessions and their facts.
+
+    Each method raises `ReaderError` if there is no such session, or it cannot be read.
+    """
 
     def sessions(self, limit: int) -> list[ListedSession]:
-        """Return the newest sessions.
-
-        Raises:
-            ReaderError: They cannot be read.
-        """
+        """Return the newest sessions."""
 
     def events(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """Yield the facts of a session after a sequence, as far as they are durable.
-
-        Raises:
-            ReaderError: There is no such session, or it cannot be read.
-        """
+        """Yield the facts of a session after a sequence, as far as they are durable."""
 
     def follow(self, session_id: str, after: int, types: Sequence[str]) -> Iterator[bytes]:
-        """Yield them and then each new one, without end.
-
-        Raises:
-            ReaderError: As `events`.
-        """
+        """Yield them and then each new one, without end."""
 
     def verify(self, session_id: str) -> Checked:
-        """Compare a session's facts with the hashes that the ledger keeps of them.
-
-        Raises:
-            ReaderError: There is no such session, or it cannot be read.
-        """
+        """Compare a session's facts with the hashes that the ledger keeps of them."""
 
     def close(self) -> None:
         """Close the file or the connections."""

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from arp.commands.output import CONTEXT, fail, printable
-from arp.commands.reader import ReaderError
 from arp.protocol.errors import ArpError
 
 
@@ -69,7 +68,5 @@ def replay(
         from arp.commands.playing import play
 
         raise SystemExit(play(recorded, session, speed, as_json=as_json))
-    except ReaderError as error:
-        fail(str(error))
     except ArpError as error:
         fail(f"{recorded}: {printable(error.message)}")

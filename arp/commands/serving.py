@@ -13,17 +13,19 @@ import tomllib
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import click
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
+from msgspec.structs import fields, replace
 
 from arp.access.settings import HostName, Origin, ProxyAddress, Token
 from arp.app import App
 from arp.commands.output import fail
 from arp.commands.target import TargetError, find
 from arp.hub.settings import RuntimeId
+from arp.protocol.validate import bounds
 from arp.redact.settings import Redaction
 from arp.server.application import Application
 from arp.server.ending import leave
@@ -47,57 +49,30 @@ EVERYWHERE = ("0.0.0.0", "::")
 ENVIRONMENT = ("host", "port", "ledger", "token", "runtime_id")
 """Settings that the environment may have, as `ARP_HOST` and so on."""
 
-CONFIG_NAMES = {
-    "origin": "origins",
-    "allow-host": "hosts",
-    "trust-proxy": "trusted_proxies",
-    "runtime-id": "runtime_id",
-}
-"""Settings that are called otherwise inside."""
-
-SEVERAL = ("origins", "hosts", "trusted_proxies")
-"""In a file each may be one text or a list."""
-
-OUTSIDE = {inside: name for name, inside in CONFIG_NAMES.items()}
-
 REACHED_BY_OTHERS = ("host", "hosts", "trusted_proxies")
 """Settings by which people elsewhere can reach the server."""
 
-EXPECTED = {
-    "host": "an address",
-    "port": "a number from 0 to 65535",
-    "ledger": "memory: or sqlite:PATH",
-    "token": "a text without spaces and control characters",
-    "origins": "an origin without a path, as https://example.org",
-    "hosts": "a host name without scheme and port, as agents.example.org",
-    "trusted_proxies": "an address or a network, as 10.0.0.7 or 10.0.0.0/8",
-    "redact": "true or false",
-    "redaction": "a table of its own: [serve.redaction]",
-    "otel": "true or false",
-    "stdio": "true or false",
-    "runtime_id": "a name of up to 128 characters without spaces",
-    "debug": "true or false",
-    "verbose": "0, 1 or 2",
-}
-"""What each setting takes, in words."""
-
 
 class ServeSettings(Struct, frozen=True):
-    """The settings of `arp serve`: from a file, the environment and flags."""
+    """The settings of `arp serve`: from a file, the environment and flags.
 
-    host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
+    What a setting is called there is the name of its field, if that has one; what it takes is the
+    description of its type.
+    """
+
+    host: Annotated[str, Meta(min_length=1, description="an address")] = "127.0.0.1"
     """Address to listen on."""
-    port: Annotated[int, Meta(ge=0, le=65535)] | None = None
+    port: Annotated[int, Meta(ge=0, le=65535, description="a number from 0 to 65535")] | None = None
     """`None`: the default port, or the next one that is free; 0: any that is free."""
-    ledger: Annotated[str, Meta(min_length=1)] | None = None
-    """Where facts live; `None`: as the app says, or in a file of the target in `.arp`."""
+    ledger: Annotated[str, Meta(min_length=1, description="memory: or sqlite:PATH")] | None = None
+    """Where facts are stored; `None`: as the app says, or in a file of the target in `.arp`."""
     token: Token | None = None
     """Clients must have it."""
-    origins: list[Origin] = []
+    origins: list[Origin] = field(default_factory=list, name="origin")
     """Web origins whose pages may connect."""
-    hosts: list[HostName] = []
+    hosts: list[HostName] = field(default_factory=list, name="allow-host")
     """Names under which it is reached."""
-    trusted_proxies: list[ProxyAddress] = []
+    trusted_proxies: list[ProxyAddress] = field(default_factory=list, name="trust-proxy")
     """Proxies that are trusted to say where a request comes from."""
     stdio: bool = False
     """Over standard input and output, to one renderer."""
@@ -107,12 +82,15 @@ class ServeSettings(Struct, frozen=True):
     """What is taken out of facts; `None`: as the app says."""
     otel: bool = False
     """Export spans and metrics; the environment can switch it on too."""
-    runtime_id: RuntimeId | None = None
+    runtime_id: RuntimeId | None = field(default=None, name="runtime-id")
     """Names this runtime in every fact; `None`: as the app says, or as the ledger is called."""
     debug: bool = False
     """Show tracebacks to clients."""
-    verbose: Annotated[int, Meta(ge=0)] = 0
+    verbose: Annotated[int, Meta(ge=0, description="0, 1 or 2")] = 0
     """1: log connections; 2: every frame."""
+
+
+SETTINGS = {one.name: one for one in fields(ServeSettings)}
 
 
 def read_settings(config: Path | None, flags: dict[str, Any]) -> ServeSettings:
@@ -130,10 +108,9 @@ def read_settings(config: Path | None, flags: dict[str, Any]) -> ServeSettings:
         if value:
             found[name] = _checked(name, value, f"ARP_{name.upper()}")
     for name, value in flags.items():
-        if not _is_given(name, value):
-            continue
-        plain = list(value) if isinstance(value, tuple) else value
-        found[name] = _checked(name, plain, f"--{OUTSIDE.get(name, name)}")
+        if _is_given(name, value):
+            plain = list(value) if isinstance(value, tuple) else value
+            found[name] = _checked(name, plain, f"--{SETTINGS[name].encode_name}")
     _check_debug(found)
     return ServeSettings(**found)
 
@@ -149,7 +126,7 @@ def _check_debug(found: dict[str, Any]) -> None:
         if found.get(name):
             fail(
                 "--debug shows tracebacks to whoever is connected, so it does not go with "
-                f"--{OUTSIDE.get(name, name)}; leave one of the two out"
+                f"--{SETTINGS[name].encode_name}; leave one of the two out"
             )
 
 
@@ -165,32 +142,31 @@ def _from_file(config: Path) -> dict[str, Any]:
     table = whole.get("serve", {})
     if not isinstance(table, dict):
         fail(f"{config}: serve: expected a table; write [serve] and the settings below it")
+    names = {one.encode_name: name for name, one in SETTINGS.items()}
     found: dict[str, Any] = {}
     for key, value in table.items():
-        name: str = CONFIG_NAMES.get(key) or key
-        several = [value] if name in SEVERAL and not isinstance(value, list) else value
-        found[name] = _checked(name, several, f"{config}: [serve] {key}")
+        name, where = names.get(key, key), f"{config}: [serve] {key}"
+        if name not in SETTINGS:
+            fail(f"{where}: there is no such setting; there are {', '.join(sorted(names))}")
+        is_list = get_origin(SETTINGS[name].type) is list  # the file may have one text, or several
+        several = [value] if is_list and not isinstance(value, list) else value
+        found[name] = _checked(name, several, where)
     return found
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
     """Return a setting's value in its type, or print what is wrong with it and end."""
-    known = {field.name: field.type for field in msgspec.structs.fields(ServeSettings)}
-    if name not in known:
-        listed = ", ".join(sorted(OUTSIDE.get(one, one) for one in known))
-        fail(f"{where}: there is no such setting; there are {listed}")
+    kind = SETTINGS[name].type
     try:
-        return msgspec.convert(value, known[name], strict=not isinstance(value, str))
+        return msgspec.convert(value, kind, strict=not isinstance(value, str))
     except msgspec.ValidationError as error:
         if name == "redaction":
             fail(f"{where}: {error}")
-        got = "" if name == "token" else f", got {_as_written(value)!r:.60}"
-        fail(f"{where}: expected {EXPECTED[name]}{got}")
-
-
-def _as_written(value: Any) -> Any:
-    """Return the only element of a list, which is what the user wrote."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
+        one = get_args(kind)[0] if get_origin(kind) is list else kind
+        expected = next((mark.description for mark in bounds(one)), "true or false")
+        written = value[0] if isinstance(value, list) and len(value) == 1 else value
+        got = "" if name == "token" else f", got {written!r:.60}"
+        fail(f"{where}: expected {expected}{got}")
 
 
 def _configure_logging(verbose: int) -> None:
@@ -205,7 +181,7 @@ def _application(target: str, serving: ServeSettings) -> Application:
     host = serving.host
     names = [] if host in EVERYWHERE else [f"[{host}]" if ":" in host else host]
     try:
-        access = msgspec.structs.replace(
+        access = replace(
             app.access,
             token=serving.token or app.access.token,
             hosts=(*app.access.hosts, *names, *serving.hosts),
@@ -215,14 +191,14 @@ def _application(target: str, serving: ServeSettings) -> Application:
     except ValueError as error:
         fail(f"{_flag_behind(error, host)}: {error}")
     if serving.stdio:  # it is not reached by a name
-        access = msgspec.structs.replace(access, hosts=())
+        access = replace(access, hosts=())
     ledger = serving.ledger or app.ledger
     if ledger == "memory:" and serving.ledger is None and not serving.stdio:
         ledger = f"sqlite:{default_ledger(target, app.handlers)}"
     redaction = serving.redaction or app.settings.redaction
     if not serving.redact:
-        redaction = msgspec.structs.replace(redaction, enabled=False)
-    settings = msgspec.structs.replace(
+        redaction = replace(redaction, enabled=False)
+    settings = replace(
         app.settings,
         redaction=redaction,
         telemetry=app.settings.telemetry or _telemetry(serving),

@@ -8,8 +8,8 @@ from contextlib import closing
 import click
 import msgspec
 
-from arp.commands.output import CONTEXT, cut, fail, json_text, printable
-from arp.commands.reader import ListedSession, ReaderError
+from arp.commands.output import CONTEXT, cut, json_text, printable
+from arp.commands.reader import ListedSession
 from arp.commands.reader_options import open_reader, reader_options
 
 MOST = 200
@@ -33,11 +33,8 @@ def sessions(url: str, ledger: str | None, token: str | None, limit: int, as_jso
       arp sessions --url http://127.0.0.1:8090 --json
       arp sessions --ledger app.py
     """
-    try:
-        with closing(open_reader(url, ledger, token)) as reader:
-            rows = reader.sessions(limit)
-    except ReaderError as error:
-        fail(str(error))
+    with closing(open_reader(url, ledger, token)) as reader:
+        rows = reader.sessions(limit)
     if as_json:
         for row in rows:
             click.echo(json_text(msgspec.json.encode(row)))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
 from arp.protocol.limits import Count, Limits, Seconds
-from arp.protocol.validate import explain
+from arp.protocol.validate import check_fields
 from arp.redact.settings import Redaction
 from arp.session.turn_states import Policy
 
@@ -79,16 +77,4 @@ class HubSettings(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what no hub could follow, where it is written."""
-        for name, kind in _kinds().items():
-            value = getattr(self, name)
-            if isinstance(value, dict):
-                raise ValueError(f"HubSettings.{name}: expected {kind.__name__}(…), got a dict")
-            try:
-                msgspec.convert(value, kind)
-            except msgspec.ValidationError:
-                raise ValueError(explain(value, kind, f"HubSettings.{name}")) from None
-
-
-@cache
-def _kinds() -> dict[str, Any]:
-    return {field.name: field.type for field in msgspec.structs.fields(HubSettings)}
+        check_fields(self)

@@ -439,6 +439,20 @@ def explain(value: Any, kind: Any, where: str) -> str:
     return f"{where}: {_reason(value, kind)}"
 
 
+def check_fields(settings: msgspec.Struct) -> None:
+    """Check the values with which a program made a Struct, since `__init__` takes any.
+
+    Raises:
+        ValueError: One does not fit its field; the message names it.
+    """
+    for name, kind in _fields(type(settings)).items():
+        value, where = getattr(settings, name), f"{type(settings).__name__}.{name}"
+        if isinstance(value, dict):
+            raise ValueError(f"{where}: expected {kind.__name__}(…), got a dict")
+        if not fits(value, kind):
+            raise ValueError(explain(value, kind, where))
+
+
 def _first_misfit(items: Sequence[Any], kind: Any) -> int:
     """Return the index of the first item that does not fit; by halves, since arrays may be long."""
     low, high = 0, len(items)

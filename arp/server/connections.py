@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from arp.access.bounds import Bounds
 from arp.access.client_address import counted_address
+from arp.access.settings import Bounds
 from arp.protocol.errors import ErrorCode
 from arp.server.socket_protocol import SocketProtocol
 

@@ -20,8 +20,8 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
-from arp.access.bounds import Bounds
 from arp.access.principal import Key, keys_of
+from arp.access.settings import Bounds
 from arp.access.usage import UsageCounter, UsageLimits
 from arp.protocol.errors import InvalidMessage, ResourceLimit
 from arp.protocol.limits import Limits
