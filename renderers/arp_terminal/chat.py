@@ -24,15 +24,20 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from arp_terminal.clipboard import copy_sequence
+from arp_terminal.chat_terminal import (
+    copy_sequence,
+    erase_reflowed,
+    frame,
+    history_path,
+    open_history,
+    reflows,
+    terminal_output,
+)
 from arp_terminal.composer import STYLE, Composer
 from arp_terminal.conversation import CONFIRM_LEAVE_S, Client, Conversation
-from arp_terminal.frames import frame, terminal_output
-from arp_terminal.history import history_path, open_history
 from arp_terminal.line_mode import line_chat
 from arp_terminal.notes import Note, draw_note
 from arp_terminal.options import Options
-from arp_terminal.reflow import erase_reflowed, reflows
 from arp_terminal.scroll import Scroll
 from arp_terminal.status import TURNS_PER_S, Status, spinner
 from arp_terminal.terminal import is_dumb, is_terminal, options_for

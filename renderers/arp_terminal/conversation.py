@@ -23,20 +23,21 @@ from arp.protocol.messages import AgentHello, Delta, ErrorMessage
 from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen, TurnScreen
 from arp_terminal.commands import Command, file_arguments, help_text, is_misspelt, parse_command
-from arp_terminal.dialogue import Dialogue, dialogue_for
-from arp_terminal.form_dialogue import FormDialogue
-from arp_terminal.in_flight import InFlight
-from arp_terminal.notes import Note
-from arp_terminal.open_questions import Question, find, next_question
-from arp_terminal.prompts import (
+from arp_terminal.dialogue import (
     ActionReply,
+    Dialogue,
+    FormDialogue,
     FormReply,
     Problem,
     Prompt,
     Reply,
     SelectionReply,
     TextReply,
+    dialogue_for,
 )
+from arp_terminal.in_flight import InFlight
+from arp_terminal.notes import Note
+from arp_terminal.open_questions import Question, find, next_question
 from arp_terminal.questions import STATES
 from arp_terminal.transcript import Transcript
 

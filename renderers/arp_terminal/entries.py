@@ -1,8 +1,9 @@
-"""Items as entries: which drawing, and whether it may still change."""
+"""What a turn shows, in order: items as they are stored, and entries as they are printed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +14,6 @@ from rich.text import Text
 from arp.protocol.components import Component
 from arp.protocol.screen import TurnScreen
 from arp_terminal.blocks import indented, stack
-from arp_terminal.items import Entry, Item
 from arp_terminal.markdown import markdown
 from arp_terminal.open_questions import is_open_question
 from arp_terminal.options import Options
@@ -27,6 +27,53 @@ from arp_terminal.turn import (
     draw_input,
     draw_thought,
 )
+
+Kind = Literal["input", "thought", "tool", "text", "component", "answer", "update", "error", "end"]
+
+
+class Item(Struct):
+    """One thing that a turn tells, at its place."""
+
+    kind: Kind
+    ref: str | int = 0
+    """The id of a component or text part, or the number of an input, tool or error of the turn."""
+    start: int = 0
+    """Of a piece of text: its first character in the part."""
+    end: int | None = None
+    """Of a piece of text: behind its last character; `None` while it may grow."""
+    tight: bool = False
+    """Of a piece of text: it goes on in a list without an empty line before it."""
+    number: int | None = None
+    """Of a piece of text: the number of the list item that it begins with."""
+    fence: str = ""
+    """Of a piece of text that begins inside of a code block: the line that opened that."""
+
+
+class Entry(Struct, frozen=True):
+    """One item as it is to be drawn now."""
+
+    log: str
+    """Which turn or surface it belongs to."""
+    kind: Kind
+    ref: str | int
+    start: int
+    version: object
+    """Equal versions of one entry look equal."""
+    draw: Callable[[Options], RenderableType]
+    settled: bool
+    """Nothing of it will change (or only as an update)."""
+    growing: bool = False
+    """More of it is coming; it cannot be printed before that."""
+    tight: bool = False
+    """No empty line before it."""
+
+    asks: bool = False
+    """It is a question that is open."""
+
+    @property
+    def key(self) -> tuple[str, str, str | int, int]:
+        """Tells entries apart."""
+        return (self.log, self.kind, self.ref, self.start)
 
 
 class Telling(Struct, frozen=True):

@@ -19,9 +19,9 @@ from rich.text import Text
 
 from arp.client.events import Event
 from arp_terminal.conversation import Client, Conversation
+from arp_terminal.dialogue import Prompt
 from arp_terminal.notes import Note, draw_note
 from arp_terminal.options import Options
-from arp_terminal.prompts import Prompt
 from arp_terminal.scroll import Scroll
 from arp_terminal.terminal import is_terminal, write_lines
 

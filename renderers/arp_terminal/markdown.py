@@ -19,10 +19,10 @@ from rich.text import Text
 from arp.protocol.safe_text import sanitise
 from arp_terminal.blocks import Hanging, indented, rail, stack
 from arp_terminal.code_block import draw_code
-from arp_terminal.grid import Grid
 from arp_terminal.options import Options
 from arp_terminal.palette import ACCENT, BOLD, CODE, DIM, HEADING, ITALIC, LINK, PLAIN, STRUCK
 from arp_terminal.props import line
+from arp_terminal.table import Grid
 
 MAX_SOURCE = 64 << 10
 """Characters of one piece that are read as markdown; a longer piece is shown as it is written."""

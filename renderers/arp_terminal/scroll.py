@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from arp_terminal.items import Entry
+from arp_terminal.entries import Entry
 from arp_terminal.options import Options
 from arp_terminal.painter import Painter
 from arp_terminal.transcript import Transcript

@@ -30,7 +30,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Insert, Replace
 from arp.protocol.screen import Screen
-from arp_terminal.items import Entry
+from arp_terminal.entries import Entry
 from arp_terminal.turn_log import TurnLog
 
 

@@ -10,8 +10,7 @@ from arp.protocol.components import Component
 from arp.protocol.mark import Piece, pieces_of
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
-from arp_terminal.entries import Telling, entry_of, fingerprint, update_of
-from arp_terminal.items import Entry, Item, Kind
+from arp_terminal.entries import Entry, Item, Kind, Telling, entry_of, fingerprint, update_of
 from arp_terminal.open_questions import is_question
 from arp_terminal.options import Options
 from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prompt_toolkit.history import InMemoryHistory
 
 from arp_terminal.composer import Composer
-from arp_terminal.prompts import Prompt
+from arp_terminal.dialogue import Prompt
 
 FREE = Prompt("")
 OFFERED = Prompt("Next? [1–2]", offered=True)

@@ -10,8 +10,8 @@ from arp.protocol.messages import Command as Offered
 from arp.protocol.screen import Screen
 from arp_terminal.commands import Command
 from arp_terminal.conversation import Conversation
+from arp_terminal.dialogue import Prompt
 from arp_terminal.notes import Note
-from arp_terminal.prompts import Prompt
 from tests.renderers.terminal.fake_client import FakeClient
 
 

@@ -6,15 +6,16 @@ import pytest
 
 from arp.protocol.components import Component
 from arp.protocol.json_value import Json
-from arp_terminal.dialogue import Dialogue, dialogue_for
-from arp_terminal.prompts import (
+from arp_terminal.dialogue import (
     ActionReply,
+    Dialogue,
     FormReply,
     Problem,
     Prompt,
     Reply,
     SelectionReply,
     TextReply,
+    dialogue_for,
 )
 
 

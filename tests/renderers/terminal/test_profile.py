@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arp.protocol.catalog import CATALOG
-from arp_terminal.profile import capabilities, locale_tag, time_zone
+from arp_terminal.connect import capabilities, locale_tag, time_zone
 
 
 def test_levels_are_those_of_the_protocol() -> None:

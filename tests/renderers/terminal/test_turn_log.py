@@ -24,7 +24,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import PatchOp, Update
 from arp.protocol.screen import Screen
-from arp_terminal.items import Entry
+from arp_terminal.entries import Entry
 from arp_terminal.transcript import Transcript
 
 T: dict[str, Any] = {"session_id": "s", "turn_id": "t1"}
