@@ -43,7 +43,6 @@ from arp.evidence.scope import Range
 from arp.evidence.sections import CorrelationIds
 from arp.hub.live import LiveSession
 from arp.ledger.chain import ChainBroken, Kept, KeptCheck
-from arp.ledger.models import evidence
 from arp.ledger.payload_fields import Export, ExportKind, Verification
 from arp.protocol.blob_path import blob_path
 from arp.protocol.errors import InternalError, InvalidMessage
@@ -258,7 +257,7 @@ class Exports:
     async def _existing(self, live: LiveSession, evidence_id: str | None) -> ExportState | None:
         """Return the export of that id, as the ledger has it."""
         model = await self._context.model(live.id)
-        known = model.state.evidence.exports.get(evidence_id)
+        known = model.state.records.read("exports").get(evidence_id)
         return _repeated(live, known) if known is not None else None
 
     async def _store_file(self, live: LiveSession, path: Path) -> ExportedFile:
@@ -377,19 +376,14 @@ def fact_ids(scope: Scope, correlation: CorrelationIds) -> dict[str, Json]:
     return {_FACT_IDS[name]: document[name] for name in names if name in document}
 
 
-def _repeated(live: LiveSession, known: evidence.Export) -> ExportState:
+def _repeated(live: LiveSession, known: JsonObject) -> ExportState:
     """Return an export as the ledger has it."""
+    names = "evidenceId", "kind", "state", "reason", "sha256", "throughSequence", "verification"
     stored: JsonObject = {
+        **{name: known[name] for name in names if name in known},
         "sessionId": live.id,
-        "evidenceId": known.evidence_id,
-        "kind": known.kind,
-        "state": known.state,
-        "reason": known.reason,
-        "sha256": known.sha256,
-        "throughSequence": known.through_sequence,
-        "gaps": known.gaps,
-        "verification": known.verification or None,
-        "file": known.refs,
+        "gaps": known.get("gaps", []),
+        "file": known.get("refs"),
         "sequence": live.session.sequence,
         "repeated": True,
     }
@@ -397,7 +391,7 @@ def _repeated(live: LiveSession, known: evidence.Export) -> ExportState:
         return msgspec.convert(stored, ExportState)
     except msgspec.ValidationError:
         raise InvalidMessage(
-            f"evidenceId {known.evidence_id:.80}: something else has that id; take another",
+            f"evidenceId {known['evidenceId']:.80}: something else has that id; take another",
             detail="evidenceId",
         ) from None
 

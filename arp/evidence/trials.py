@@ -17,8 +17,7 @@ from arp.evidence.sections import CorrelationIds
 from arp.evidence.trajectory import TRAJECTORY, VERSION, Agent, Trajectory
 from arp.ledger.benchmark_names import renamed
 from arp.ledger.fact import SCHEMA_VERSION, Fact
-from arp.ledger.models.reading import number, part, text, whole
-from arp.ledger.models.span import milliseconds
+from arp.ledger.models.reading import milliseconds, number, part, text, whole
 from arp.protocol.errors import LocalError
 from arp.protocol.json_value import Json, JsonObject
 

@@ -88,7 +88,7 @@ REQUIRED_IDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Every type of the profile → the attributes of `Fact` that it needs besides the eight."""
 
-_OBJECTS: Final = frozenset(("refs", "correlation", "telemetry", "benchmark", "comparison"))
+OBJECTS: Final = frozenset(("refs", "correlation", "telemetry", "benchmark", "comparison"))
 """What may stand beside the payload and is no text."""
 
 _CORRELATIONS: Final = tuple(field.name for field in fields(Fact) if not field.required)
@@ -149,9 +149,9 @@ def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:
             raise ProfileViolation(
                 f"profile validation failed: no id {name!r:.80}; the nearest is {near[0]}"
             )
-        if name not in _OBJECTS and not isinstance(value, str):
+        if name not in OBJECTS and not isinstance(value, str):
             raise ProfileViolation(_wrong(fact_type, _camel(name), value, "a text"))
-        if name in _OBJECTS and not isinstance(value, dict):
+        if name in OBJECTS and not isinstance(value, dict):
             raise ProfileViolation(_wrong(fact_type, _camel(name), value, "an object"))
 
 

@@ -6,26 +6,29 @@ is told that nobody found.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec import to_builtins
 
 from arp.ledger.fact import SCHEMA_VERSION
-from arp.ledger.models.requests import Request
-from arp.ledger.models.span import milliseconds
+from arp.ledger.models import entities
+from arp.ledger.models.costs import Cost
+from arp.ledger.models.reading import milliseconds
+from arp.ledger.models.records import Durations, EntityKind, FieldRow, Records, ordered
 from arp.ledger.models.state import State
-from arp.ledger.models.summaries import (
-    benchmark_summary,
-    evidence_refs,
-    evidence_summary,
-    permission_summary,
-    routing_summary,
-    task_summary,
-    telemetry_summary,
-)
-from arp.ledger.models.tasks import Task
+from arp.ledger.models.tasks import Task, Tasks
 from arp.ledger.models.turns import UNKNOWN_THREAD, Thread, Turn
-from arp.protocol.json_value import JsonObject
+from arp.protocol.json_value import Json, JsonObject
+
+NOT_APPLICABLE: Final = "not_applicable"
+
+_EXPORT_KINDS: Final = {
+    "evidence": "packs",
+    "replay": "replays",
+    "review": "reviews",
+    "benchmark": "benchmarks",
+}
+"""Kind of an export → where an evidence summary tells it; `others` has those of no known kind."""
 
 STALE_MS: Final = 15 * 60 * 1000
 """A turn that runs and says nothing for so long may have nobody left who works on it."""
@@ -49,17 +52,17 @@ def snapshot_document(state: State, now: str | None) -> JsonObject:
         "recoveryCursor": {"epoch": head.epoch or "unknown", "sequence": state.sequence},
         "threads": [_thread(state, one, now) for one in told or [_no_thread()]],
         "tasks": [_task(task) for task in state.tasks.tasks.entries()],
-        "taskSummary": task_summary(state.tasks),
-        "permissionSandboxSummary": permission_summary(state.requests),
-        "routingLimitSummary": routing_summary(state.routing),
-        "telemetrySummary": telemetry_summary(state),
-        "evidenceSummary": evidence_summary(state.evidence, None),
-        "evidenceRefs": evidence_refs(state.evidence),
-        "benchmarkSummary": benchmark_summary(state.benchmark),
-        "incidents": _lines(state, "incidents", None),
-        "diagnostics": _lines(state, "diagnostics", None),
+        "taskSummary": _tasks(state.tasks),
+        "permissionSandboxSummary": _permissions(state.records),
+        "routingLimitSummary": _routing(state),
+        "telemetrySummary": _telemetry(state),
+        "evidenceSummary": _evidence(state.records, None),
+        "evidenceRefs": [one["evidenceId"] for one in entities.EXPORTS.shown(state.records)],
+        "benchmarkSummary": _benchmarks(state.records),
+        "incidents": entities.INCIDENTS.shown(state.records),
+        "diagnostics": entities.DIAGNOSTICS.shown(state.records),
         **{name: told for name, told in _head(state).items() if told},
-        **{name: told for name, told in _work(state).items() if told},
+        **{name: told for name, told in _work(state.records).items() if told},
     }
     return document
 
@@ -82,19 +85,37 @@ def _head(state: State) -> JsonObject:
     }
 
 
-def _work(state: State) -> JsonObject:
+def _work(records: Records) -> JsonObject:
     """Return what most sessions have nothing of."""
-    work = state.delegation
+    jobs = [
+        {**job, "items": entities.ITEMS.entries(entities.items_of(job))}
+        for job in entities.JOBS.shown(records)
+    ]
     return {
-        "artifacts": to_builtins(state.evidence.artifacts.entries()),
-        "subagents": to_builtins(work.subagents.entries()),
-        "jobs": [
-            {**to_builtins(job), "items": to_builtins(job.items.entries())}
-            for job in work.jobs.entries()
-        ],
-        "channels": to_builtins(work.channels.entries()),
-        "history": to_builtins(state.history),
+        "artifacts": entities.ARTIFACTS.shown(records),
+        "subagents": entities.SUBAGENTS.shown(records),
+        "jobs": jobs,
+        "channels": entities.CHANNELS.shown(records),
+        "history": _history(records),
     }
+
+
+def _history(records: Records) -> JsonObject:
+    history: JsonObject = {
+        "tokens": records.values.get("tokens"),
+        "maxTokens": records.values.get("maxTokens"),
+        "compactions": records.counted("history", "compactions") or None,
+        "compaction": _newest(records, "compaction", entities.COMPACTION),
+        "rollbacks": records.counted("history", "rollbacks") or None,
+        "boundary": _newest(records, "boundary", entities.BOUNDARY),
+        "storedModels": records.maps.get("storedModels"),
+    }
+    return {name: told for name, told in history.items() if told is not None}
+
+
+def _newest(records: Records, name: str, row: FieldRow) -> JsonObject | None:
+    record = records.newest.get(name)
+    return ordered(record, row.fields) if record is not None else None
 
 
 def thread_document(state: State, thread_id: str | None, now: str | None) -> JsonObject | None:
@@ -114,8 +135,8 @@ def thread_document(state: State, thread_id: str | None, now: str | None) -> Jso
         "updatedAt": state.updated_at,
         "sequence": state.sequence,
         **_thread(state, thread, now),
-        "permissionSandboxSummary": permission_summary(state.requests),
-        "routingLimitSummary": routing_summary(state.routing),
+        "permissionSandboxSummary": _permissions(state.records),
+        "routingLimitSummary": _routing(state),
     }
 
 
@@ -125,19 +146,23 @@ def _no_thread() -> Thread:
 
 
 def _thread(state: State, thread: Thread, now: str | None) -> JsonObject:
-    turns = thread.turns.entries()
-    requests = [one for one in state.requests.pending.entries() if _is_of(one, thread)]
-    calls = state.calls
+    records, turns = state.records, thread.turns.entries()
+
+    def own(entity: EntityKind) -> list[JsonObject]:
+        """Return what belongs to the thread; what names none belongs to any."""
+        return [one for one in entity.shown(records) if _is_of(one, thread)]
+
+    requests, limits = own(entities.REQUESTS), entities.LIMITS.shown(records)
     document: JsonObject = {
         "threadId": thread.thread_id,
         "status": thread_status(state, thread, now),
-        "turns": [_turn(state, turn, requests) for turn in turns],
-        "pendingRequests": [to_builtins(one) for one in requests],
+        "turns": [_turn(state, turn, requests, limits) for turn in turns],
+        "pendingRequests": requests,
         "queuedTurns": _queued(thread),
-        "incidents": _lines(state, "incidents", thread),
-        "diagnostics": _lines(state, "diagnostics", thread),
-        "toolCalls": [to_builtins(one) for one in calls.tools.entries() if _is_of(one, thread)],
-        "evidenceSummary": evidence_summary(state.evidence, thread.thread_id),
+        "incidents": own(entities.INCIDENTS),
+        "diagnostics": own(entities.DIAGNOSTICS),
+        "toolCalls": own(entities.TOOL_CALLS),
+        "evidenceSummary": _evidence(records, thread.thread_id),
         "history": {
             "olderTurns": thread.turns.older,
             "through": state.sequence,
@@ -148,15 +173,14 @@ def _thread(state: State, thread: Thread, now: str | None) -> JsonObject:
         "title": thread.title,
         "activeTurnId": thread.active_turn_id,
         "lastOutcome": to_builtins(thread.last_outcome) if thread.last_outcome else None,
-        "processes": [to_builtins(one) for one in calls.processes.entries() if _is_of(one, thread)],
-        "outputs": [to_builtins(one) for one in calls.outputs if _is_of(one, thread)],
+        "processes": own(entities.PROCESSES),
+        "outputs": own(entities.OUTPUTS),
     }
     return document | {name: told for name, told in more.items() if told}
 
 
-def _is_of(entry: Any, thread: Thread) -> bool:
-    """Return whether something belongs to a thread; what names none belongs to any."""
-    return entry.thread_id is None or entry.thread_id == thread.thread_id
+def _is_of(record: JsonObject, thread: Thread) -> bool:
+    return record.get("threadId") in (None, thread.thread_id)
 
 
 def thread_status(state: State, thread: Thread, now: str | None) -> str:
@@ -180,21 +204,22 @@ def thread_status(state: State, thread: Thread, now: str | None) -> str:
 
 
 def _waits(state: State, thread: Thread, turn: Turn) -> bool:
-    pending = state.requests.pending.open.values()
-    return any(one.turn_id == turn.turn_id and _is_of(one, thread) for one in pending)
+    pending = state.records.read("requests").open.values()
+    return any(one.get("turnId") == turn.turn_id and _is_of(one, thread) for one in pending)
 
 
-def _turn(state: State, turn: Turn, requests: list[Request]) -> JsonObject:
+def _turn(
+    state: State, turn: Turn, requests: list[JsonObject], limits: list[JsonObject]
+) -> JsonObject:
     """Return a turn with the limits that it hit and what it cost."""
     document: JsonObject = to_builtins(turn)
-    waits = any(one.turn_id == turn.turn_id for one in requests)
+    waits = any(one.get("turnId") == turn.turn_id for one in requests)
     if turn.status == "running" and (waits or turn.blocked_by_quota):
         document["status"] = "waiting"
-    routing = state.routing
-    limits = [to_builtins(one) for one in routing.limits if one.turn_id == turn.turn_id]
-    if limits:
-        document["limits"] = limits
-    cost = routing.by_turn.get(turn.turn_id)
+    hit = [one for one in limits if one.get("turnId") == turn.turn_id]
+    if hit:
+        document["limits"] = hit
+    cost = state.costs.by_turn.get(turn.turn_id)
     if cost is not None:
         document["cost"] = cost.document()
     return document
@@ -212,6 +237,159 @@ def _queued(thread: Thread) -> list[JsonObject]:
     return line
 
 
-def _lines(state: State, name: str, thread: Thread | None) -> list[JsonObject]:
-    kept = state.incidents.incidents if name == "incidents" else state.incidents.diagnostics
-    return [to_builtins(one) for one in kept if thread is None or _is_of(one, thread)]
+# -- summaries -------------------------------------------------------------------------------------
+
+
+def _tasks(tasks: Tasks) -> JsonObject:
+    """Return how many tasks there are, by status."""
+    return {
+        "total": tasks.total,
+        "byStatus": dict(sorted(tasks.counts.items())),
+        "retries": tasks.retries,
+        "older": tasks.tasks.older,
+    }
+
+
+def _permissions(records: Records) -> JsonObject:
+    """Return the mode, what is asked for, what was decided and by whom, and the sandbox."""
+    decisions, policies = entities.DECISIONS.shown(records), records.maps.get("policies", {})
+    more: JsonObject = {
+        "permissionMode": policies.get("permissionMode"),
+        "policies": policies,
+        "pendingApprovals": [
+            one
+            for one in entities.REQUESTS.shown(records)
+            if one["kind"] == "permission" or "tool" in one
+        ],
+        "decisions": decisions,
+        "denials": [one for one in decisions if one["decision"] == "deny"],
+        "decisionCounts": records.maps.get("decisions"),
+        "olderDecisions": records.older("decisions"),
+        "sandbox": _newest(records, "sandbox", entities.SANDBOX),
+        "violations": entities.VIOLATIONS.shown(records),
+        "olderViolations": records.older("violations"),
+        "hooks": records.maps.get("hooks"),
+    }
+    return _applicable(more)
+
+
+def _routing(state: State) -> JsonObject:
+    """Return which model works and why, what it cost, and which limits were met in which turn."""
+    records, costs = state.records, state.costs
+    chosen: JsonObject = records.newest.get("selected", {})
+    more: JsonObject = {
+        "taskProfile": records.values.get("profile"),
+        "taskProfileTaskId": records.values.get("profileTaskId"),
+        "candidateCount": records.values.get("candidateCount"),
+        "candidates": records.values.get("candidates"),
+        "selectedModel": chosen.get("model"),
+        "selection": entities.CHOICES.document(chosen),
+        "singleCandidate": chosen.get("kind") == "single_candidate",
+        "notPossible": entities.CHOICES.document(records.newest.get("failed", {})),
+        "fallbacks": entities.CHOICES.shown(records),
+        "olderFallbacks": records.older("fallbacks"),
+        "cost": _cost(costs.recorded),
+        "estimatedCost": _cost(costs.estimated),
+        "costByModel": {name: cost.document() for name, cost in costs.by_model.items()},
+        "limits": entities.LIMITS.shown(records),
+        "olderLimits": records.older("limits"),
+        "quotas": records.maps.get("quotas"),
+    }
+    return _applicable(more)
+
+
+def _cost(cost: Cost | None) -> JsonObject | None:
+    return cost.document() if cost is not None else None
+
+
+def _telemetry(state: State) -> JsonObject:
+    """Return how many facts there are of each family, how long things took, and trace ids."""
+    facts, records, threads = state.facts, state.records, state.threads
+    families: dict[str, int] = {}
+    for name, count in facts.items():
+        family = name.partition(".")[0]
+        families[family] = families.get(family, 0) + count
+    times: dict[str, Durations] = {
+        "queueWait": threads.queue_wait,
+        "firstOutput": threads.first_output,
+        "turn": threads.turn_time,
+        **{name: records.times[name] for name in ("tool", "requestWait") if name in records.times},
+    }
+    more: JsonObject = {
+        "facts": sum(facts.values()),
+        "byFamily": dict(sorted(families.items())),
+        "times": {name: to_builtins(spans) for name, spans in times.items() if spans.count},
+        "traceIds": state.trace_ids,
+        "secretsRedacted": records.counted("outputs", "redacted"),
+        "outputsTruncated": records.counted("outputs", "truncated"),
+        "outputsSpilled": facts.get("output.spilled", 0),
+    }
+    return _applicable(more)
+
+
+def _evidence(records: Records, thread_id: str | None) -> JsonObject:
+    """Return what was exported, of a session or a thread of it.
+
+    Args:
+        records: Of the session.
+        thread_id: Only what belongs to this thread, or to none; `None` = everything.
+    """
+    exports = [
+        one
+        for one in entities.EXPORTS.shown(records)
+        if thread_id is None or one.get("threadId") in (None, thread_id)
+    ]
+    if not exports:
+        return {"status": NOT_APPLICABLE}
+    newest = max(exports, key=lambda one: one["lastSequence"])
+    more: JsonObject = {
+        "evidenceRefs": [one["evidenceId"] for one in exports],
+        **{
+            name: [one for one in exports if _EXPORT_KINDS.get(one["kind"], "others") == name]
+            for name in (*_EXPORT_KINDS.values(), "others")
+        },
+        "verifications": [
+            {"evidenceId": one["evidenceId"], **one["verification"]}
+            for one in exports
+            if isinstance(one.get("verification"), dict)
+        ],
+        "knownGaps": [
+            {"evidenceId": one["evidenceId"], "gap": gap}
+            for one in exports
+            for gap in one.get("gaps", ())
+        ],
+        "older": records.older("exports"),
+    }
+    return {"status": newest["state"]} | {name: told for name, told in more.items() if told}
+
+
+def _benchmarks(records: Records) -> JsonObject:
+    """Return the trials, what they scored, and what the last comparison decided."""
+    comparisons, counts = entities.COMPARISONS.shown(records), records.maps.get("trials", {})
+    last = comparisons[-1] if comparisons else JsonObject()
+    rewards = counts.get("rewards", 0)
+    more: JsonObject = {
+        "datasetId": records.values.get("datasetId"),
+        "datasetVersion": records.values.get("datasetVersion"),
+        "datasetTasks": records.values.get("datasetTasks"),
+        "configurations": records.maps.get("configurations"),
+        "trials": entities.TRIALS.shown(records),
+        "olderTrials": records.older("trials"),
+        "counts": counts,
+        "meanReward": records.values["rewardTotal"] / rewards if rewards else None,
+        "comparisons": comparisons,
+        "olderComparisons": records.older("comparisons"),
+        "decision": last.get("decision"),
+        "p0QcGateRegressionCount": last.get("p0QcGateRegressionCount"),
+    }
+    return _applicable(more, zeros=("meanReward", "p0QcGateRegressionCount"))
+
+
+def _applicable(fields: JsonObject, zeros: tuple[str, ...] = ("candidateCount",)) -> JsonObject:
+    """Leave out what is empty, but for the `zeros` that say something; say so where all is."""
+
+    def says(name: str, value: Json) -> bool:
+        return bool(value) or (name in zeros and value is not None)
+
+    told = {name: value for name, value in fields.items() if says(name, value)}
+    return told or {"status": NOT_APPLICABLE}

@@ -6,6 +6,7 @@ says, and nothing that is kept can grow: texts are cut, lists end.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -37,11 +38,12 @@ def text(payload: JsonObject, *names: str) -> str | None:
     return None
 
 
-def whole(payload: JsonObject, name: str) -> int | None:
-    """Return a field that counts something: an integer of 0 … `MOST`."""
-    value = payload.get(name)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST:
-        return value
+def whole(payload: JsonObject, *names: str) -> int | None:
+    """Return the first of these fields that counts something: an integer of 0 … `MOST`."""
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST:
+            return value
     return None
 
 
@@ -96,3 +98,17 @@ def brief(value: Json) -> Json:
 def added(total: int, more: int | None) -> int:
     """Return a count and what comes to it, up to `MOST`."""
     return min(total + (more or 0), MOST)
+
+
+def milliseconds(began: str | None, ended: str | None) -> int | None:
+    """Return the time between two moments; `None` if one is missing or no RFC 3339.
+
+    A clock that was set back gives 0: order comes from the sequence, and nothing takes less.
+    """
+    if began is None or ended is None:
+        return None
+    try:
+        took = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+    except (TypeError, ValueError):  # no time; or one with a zone and one without
+        return None
+    return max(0, round(took.total_seconds() * 1000))

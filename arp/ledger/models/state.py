@@ -5,28 +5,18 @@ What folds into which part is one table, made from the tables of the parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from msgspec import Struct, field
 
 from arp.ledger.fact import Fact
 from arp.ledger.fact_types import REQUIRED_IDS
-from arp.ledger.models import (
-    benchmark,
-    calls,
-    delegation,
-    evidence,
-    history,
-    incidents,
-    requests,
-    routing,
-    tasks,
-    turns,
-)
+from arp.ledger.models import costs, tasks, turns
+from arp.ledger.models.entities import TABLES
 from arp.ledger.models.reading import part, text
+from arp.ledger.models.records import Records, Rule
 
-MODEL_VERSION: Final = 2
+MODEL_VERSION: Final = 3
 """Raised with each change of what is remembered or of how facts fold: stored models of another
 version are not read, but rebuilt."""
 
@@ -60,15 +50,10 @@ class State(Struct, rename="camel", omit_defaults=True):
     """The last that facts named."""
     head: Head = field(default_factory=Head)
     threads: turns.Threads = field(default_factory=turns.Threads)
-    requests: requests.Requests = field(default_factory=requests.Requests)
-    calls: calls.Calls = field(default_factory=calls.Calls)
-    incidents: incidents.Incidents = field(default_factory=incidents.Incidents)
     tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
-    routing: routing.Routing = field(default_factory=routing.Routing)
-    evidence: evidence.Evidence = field(default_factory=evidence.Evidence)
-    benchmark: benchmark.Benchmark = field(default_factory=benchmark.Benchmark)
-    delegation: delegation.Delegation = field(default_factory=delegation.Delegation)
-    history: history.History = field(default_factory=history.History)
+    costs: costs.Costs = field(default_factory=costs.Costs)
+    records: Records = field(default_factory=Records)
+    """What the rows of `entities` keep."""
 
 
 def _created(head: Head, fact: Fact) -> None:
@@ -92,30 +77,22 @@ def _said(head: Head, fact: Fact) -> None:
         head.title = " ".join(said.split())[:80] or None if said is not None else None
 
 
-_HEAD: Final[dict[str, Callable[[Head, Fact], None]]] = {
+_HEAD: Final[dict[str, Rule]] = {
     "session.created": _created,
     "session.updated": _titled,
     "turn.submitted": _said,
 }
 
-Rule: TypeAlias = Callable[[Any, Fact], None]
-
-_PARTS: Final[dict[str, Mapping[str, Rule]]] = {
-    "head": _HEAD,
-    "threads": turns.RULES,
-    "requests": requests.RULES,
-    "calls": calls.RULES,
-    "incidents": incidents.RULES,
-    "tasks": tasks.RULES,
-    "routing": routing.RULES,
-    "evidence": evidence.RULES,
-    "benchmark": benchmark.RULES,
-    "delegation": delegation.RULES,
-    "history": history.RULES,
-}
+_PARTS: Final = (
+    ("head", _HEAD),
+    ("threads", turns.RULES),
+    ("tasks", tasks.RULES),
+    ("costs", costs.RULES),
+    *(("records", table) for table in TABLES),
+)
 
 RULES: Final[dict[str, tuple[tuple[str, Rule], ...]]] = {
-    name: tuple((part_name, rules[name]) for part_name, rules in _PARTS.items() if name in rules)
+    name: tuple((part_name, rules[name]) for part_name, rules in _PARTS if name in rules)
     for name in REQUIRED_IDS
 }
 """Type of a fact → the parts of `State` that it changes, and how."""

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import brief, number, part, text, texts, values, whole
-from arp.ledger.models.window import Record, Window, keep
+from arp.ledger.models.records import Record, RecordWindow, Rule
 from arp.protocol.json_value import Json
 
 MOST_OPEN: Final = 200
@@ -101,7 +101,7 @@ class Task(Record, rename="camel", omit_defaults=True, kw_only=True):
 class Tasks(Struct, rename="camel", omit_defaults=True):
     """The tasks of a session."""
 
-    tasks: Window[Task] = field(default_factory=lambda: Window[Task]())
+    tasks: RecordWindow[Task] = field(default_factory=lambda: RecordWindow[Task]())
     total: int = 0
     counts: dict[str, int] = {}
     """Tasks by status; one that left the window is counted as it stood."""
@@ -305,7 +305,10 @@ def _attempt(tasks: Tasks, fact: Fact) -> tuple[Task, Attempt]:
         first_sequence=fact.sequence,
         last_sequence=fact.sequence,
     )
-    task.older_attempts += keep(task.attempts, attempt, MOST_ATTEMPTS)
+    task.attempts.append(attempt)
+    if len(task.attempts) > MOST_ATTEMPTS:
+        del task.attempts[0]
+        task.older_attempts += 1
     return task, attempt
 
 
@@ -327,7 +330,7 @@ def _attempt_ended(tasks: Tasks, fact: Fact) -> None:
         task.current_run_id = None
 
 
-RULES: Final[dict[str, Callable[[Tasks, Fact], None]]] = {
+RULES: Final[dict[str, Rule]] = {
     "task.created": _created,
     "task.accepted": _becomes("accepted"),
     "task.queued": _queued,

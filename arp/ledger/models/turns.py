@@ -8,15 +8,13 @@ believed. Whether a running turn is blocked is not here: that depends on what it
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct, field
 
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import added, part, text, texts
-from arp.ledger.models.span import Spans
-from arp.ledger.models.window import Record, Window
+from arp.ledger.models.records import Durations, Record, RecordWindow, Rule
 from arp.protocol.json_value import JsonObject
 
 MOST_TURNS: Final = 50
@@ -77,7 +75,7 @@ class Thread(Record, rename="camel", omit_defaults=True, kw_only=True):
     """What `thread.updated` said, until a turn says otherwise."""
     active_turn_id: str | None = None
     queue: list[str] = field(default_factory=list)
-    turns: Window[Turn] = field(default_factory=lambda: Window[Turn]())
+    turns: RecordWindow[Turn] = field(default_factory=lambda: RecordWindow[Turn]())
     last_outcome: Outcome | None = None
 
 
@@ -86,11 +84,11 @@ class Threads(Struct, rename="camel", omit_defaults=True):
 
     threads: dict[str, Thread] = {}
     older: int = 0
-    queue_wait: Spans = field(default_factory=Spans)
+    queue_wait: Durations = field(default_factory=Durations)
     """From submission to start."""
-    first_output: Spans = field(default_factory=Spans)
+    first_output: Durations = field(default_factory=Durations)
     """From start to the first text."""
-    turn_time: Spans = field(default_factory=Spans)
+    turn_time: Durations = field(default_factory=Durations)
     """From start to end."""
 
     def of(self, fact: Fact) -> Thread:
@@ -303,7 +301,7 @@ def _unblocked(threads: Threads, fact: Fact) -> None:
             turn.blocked_by_quota = None
 
 
-RULES: Final[dict[str, Callable[[Threads, Fact], None]]] = {
+RULES: Final[dict[str, Rule]] = {
     "session.created": _session,
     "thread.started": _thread,
     "thread.updated": _thread,

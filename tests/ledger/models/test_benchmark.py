@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from arp.ledger.models.benchmark import MOST_COMPARISONS, MOST_CONFIGURATIONS, MOST_TRIALS
+from arp.ledger.models import entities
 from tests.ledger.models.story import IN_TURN, Story
+
+MOST_TRIALS = entities.TRIALS.most[1]
+MOST_COMPARISONS = entities.COMPARISONS.most[1]
+MOST_CONFIGURATIONS = entities.MOST_CONFIGURATIONS
 
 SET = {"datasetId": "set", "datasetVersion": "2"}
 

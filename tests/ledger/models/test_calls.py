@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from arp.ledger.models.calls import MOST_CALLS, MOST_OUTPUTS
-from arp.ledger.models.span import Spans
+from arp.ledger.models import entities
 from tests.ledger.models.story import IN_TURN, Story
+
+MOST_CALLS = entities.TOOL_CALLS.most[1]
+MOST_OUTPUTS = entities.OUTPUTS.most[1]
 
 CALL = {"step_id": "c1", "tool_call_id": "c1"}
 SHA = "a" * 64
@@ -40,7 +42,8 @@ def test_a_tool_call_is_told_from_its_start_to_its_result() -> None:
         "firstSequence": 4,
         "lastSequence": 7,
     }
-    assert story.state.calls.tool_time == Spans(1, 3000, 3000)
+    times = story.snapshot["telemetrySummary"]["times"]
+    assert times["tool"] == {"count": 1, "totalMs": 3000, "maxMs": 3000}
 
 
 def test_a_failed_call_says_why_and_is_an_incident() -> None:
@@ -153,7 +156,7 @@ def test_the_catalog_is_the_last_that_was_told() -> None:
     story = Story()
     story.in_turn("tool.catalog.resolved", CALL, tools=["query"])
     story.in_turn("tool.catalog.resolved", CALL, tools=["query", "shell"])
-    assert story.state.calls.catalog == ["query", "shell"]
+    assert story.state.records.values["catalog"] == ["query", "shell"]
     assert story.thread["toolCalls"] == []
 
 
@@ -164,6 +167,9 @@ def test_calls_and_outputs_that_are_kept_are_bounded() -> None:
         story.in_turn("tool.started", ids, tool="query")
         story.in_turn("output.spilled", {"output_ref": f"b{number}"}, bytes=1, preview="…")
         story.in_turn("tool.result", ids, tool="query")
-    calls = story.state.calls
-    assert (len(calls.tools.closed), calls.tools.older) == (MOST_CALLS, 70 - MOST_CALLS)
-    assert (len(calls.outputs), calls.older_outputs) == (MOST_OUTPUTS, 70 - MOST_OUTPUTS)
+    assert (len(story.thread["toolCalls"]), len(story.thread["outputs"])) == (
+        MOST_CALLS,
+        MOST_OUTPUTS,
+    )
+    assert story.state.records.older("toolCalls") == 70 - MOST_CALLS
+    assert story.state.records.older("outputs") == 70 - MOST_OUTPUTS

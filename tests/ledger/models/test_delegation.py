@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
-from arp.ledger.models.delegation import MOST_CHANNELS, MOST_ITEMS, MOST_JOBS, MOST_SUBAGENTS
+from arp.ledger.models import entities
 from tests.ledger.models.story import Story
+
+MOST_CHANNELS = entities.CHANNELS.most[0]
+MOST_ITEMS = entities.ITEMS.most[0]
+MOST_JOBS = entities.JOBS.most[0]
+MOST_SUBAGENTS = entities.SUBAGENTS.most[0]
 
 SUB, JOB, CHANNEL = {"subagent_id": "sub1"}, {"job_id": "j1"}, {"channel_id": "ch1"}
 

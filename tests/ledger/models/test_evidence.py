@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from arp.ledger.models.evidence import MOST_ARTIFACTS, MOST_EXPORTS
+from arp.ledger.models import entities
 from tests.ledger.models.story import Story
+
+MOST_ARTIFACTS = entities.ARTIFACTS.most[0]
+MOST_EXPORTS = entities.EXPORTS.most[0]
 
 
 def exported(story: Story, name: str, kind: str, state: str = "exported", **more: Any) -> None:

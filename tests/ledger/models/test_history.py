@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from arp.ledger.models.history import MOST_MODELS
+from arp.ledger.models import entities
 from tests.ledger.models.story import Story
+
+MOST_MODELS = entities.MOST_STORED_MODELS
 
 
 def history(story: Story) -> dict[str, Any]:

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from arp.ledger.models.incidents import MOST_DIAGNOSTICS, MOST_INCIDENTS
+from arp.ledger.models import entities
 from tests.ledger.models.story import Story
+
+MOST_DIAGNOSTICS = entities.DIAGNOSTICS.most[1]
+MOST_INCIDENTS = entities.INCIDENTS.most[1]
 
 
 def lines(story: Story, name: str) -> list[tuple[str, str | None]]:
@@ -97,10 +100,9 @@ def test_the_last_of_each_are_kept_and_the_others_counted() -> None:
     for number in range(60):
         story.in_turn("runtime.error", error=f"e{number}", code=1, retryable=False)
         story.tell("runtime.warning", message=f"w{number}")
-    kept = story.state.incidents
+    kept = story.state.records
     assert lines(story, "incidents")[-1] == ("runtime.error", "e59")
-    assert (len(kept.incidents), kept.older_incidents) == (MOST_INCIDENTS, 60 - MOST_INCIDENTS)
-    assert (len(kept.diagnostics), kept.older_diagnostics) == (
-        MOST_DIAGNOSTICS,
-        60 - MOST_DIAGNOSTICS,
-    )
+    assert len(lines(story, "incidents")) == MOST_INCIDENTS
+    assert kept.older("incidents") == 60 - MOST_INCIDENTS
+    assert len(lines(story, "diagnostics")) == MOST_DIAGNOSTICS
+    assert kept.older("diagnostics") == 60 - MOST_DIAGNOSTICS

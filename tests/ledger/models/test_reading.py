@@ -11,6 +11,7 @@ from arp.ledger.models.reading import (
     added,
     brief,
     flag,
+    milliseconds,
     number,
     part,
     text,
@@ -110,3 +111,21 @@ def test_counting_stops_where_readers_of_json_would_round() -> None:
     assert added(1, 2) == 3
     assert added(1, None) == 1
     assert added(MOST, 1) == MOST
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "took"),
+    [
+        ("2026-01-02T03:04:05.000000Z", "2026-01-02T03:04:06.500000Z", 1500),
+        ("2026-01-02T03:04:05Z", "2026-01-02T04:04:05+01:00", 0),
+        ("2026-01-02T03:04:06Z", "2026-01-02T03:04:05Z", 0),
+        (None, "2026-01-02T03:04:05Z", None),
+        ("2026-01-02T03:04:05Z", None, None),
+        ("yesterday", "2026-01-02T03:04:05Z", None),
+        ("2026-01-02T03:04:05", "2026-01-02T03:04:05Z", None),
+    ],
+)
+def test_the_time_between_two_moments_is_known_or_not(
+    began: str | None, ended: str | None, took: int | None
+) -> None:
+    assert milliseconds(began, ended) == took

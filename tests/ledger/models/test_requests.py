@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from arp.ledger.models.requests import (
-    MOST_DECISIONS,
-    MOST_PENDING,
-    MOST_POLICIES,
-    MOST_VIOLATIONS,
-)
-from arp.ledger.models.span import Spans
+from arp.ledger.models import entities
 from tests.ledger.models.story import IN_TURN, Story
+
+MOST_DECISIONS = entities.DECISIONS.most[1]
+MOST_PENDING = entities.REQUESTS.most[0]
+MOST_POLICIES = entities.MOST_POLICIES
+MOST_VIOLATIONS = entities.VIOLATIONS.most[1]
 
 CONFIRM = {"id": "q1", "type": "confirm", "props": {"title": "Delete it?", "state": "open"}}
 
@@ -52,15 +51,15 @@ def test_an_answer_closes_the_question_and_the_turn_runs_on() -> None:
     story.in_turn("action.resolved", {"action_id": "a1"}, decision="answered", resumes=True)
     assert story.thread["status"] == "running"
     assert story.thread["pendingRequests"] == []
-    assert story.state.requests.answered == 1
-    assert story.state.requests.wait == Spans(1, 1000, 1000)
+    assert story.state.records.maps["questions"] == {"answered": 1}
+    times = story.snapshot["telemetrySummary"]["times"]
+    assert times["requestWait"] == {"count": 1, "totalMs": 1000, "maxMs": 1000}
 
 
 def test_a_question_that_closes_without_an_answer_is_no_answer() -> None:
     story = asked()
     story.in_turn("action.resolved", {"action_id": "a1"}, decision="cancelled", resumes=True)
-    requests = story.state.requests
-    assert (requests.answered, requests.unanswered) == (0, 1)
+    assert story.state.records.maps["questions"] == {"unanswered": 1}
 
 
 def test_after_a_crash_the_question_is_pending_under_the_same_id() -> None:
@@ -198,10 +197,10 @@ def test_what_is_kept_of_each_is_bounded() -> None:
         story.in_turn("action.required", ids, component=CONFIRM, surface="main")
         story.in_turn("sandbox.violation", sandbox="box", operation="write")
         story.tell("policy.changed", policy=f"p{number}", value=number)
-    requests = story.state.requests
-    assert len(requests.pending.open) == MOST_PENDING
-    assert len(requests.decisions) == MOST_DECISIONS
-    assert requests.older_decisions == 120 - MOST_DECISIONS
-    assert len(requests.violations) == MOST_VIOLATIONS
-    assert requests.older_violations == 120 - MOST_VIOLATIONS
-    assert len(requests.policies) == MOST_POLICIES
+    summary = story.snapshot["permissionSandboxSummary"]
+    assert len(story.thread["pendingRequests"]) == MOST_PENDING
+    assert len(summary["decisions"]) == MOST_DECISIONS
+    assert summary["olderDecisions"] == 120 - MOST_DECISIONS
+    assert len(summary["violations"]) == MOST_VIOLATIONS
+    assert summary["olderViolations"] == 120 - MOST_VIOLATIONS
+    assert len(summary["policies"]) == MOST_POLICIES

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from arp.ledger.models.routing import (
-    MOST_CURRENCIES,
-    MOST_FALLBACKS,
-    MOST_LIMITS,
-    MOST_MODELS,
-    MOST_QUOTAS,
-    MOST_TURNS,
-)
+from arp.ledger.models import entities
+from arp.ledger.models.costs import MOST_CURRENCIES, MOST_MODELS, MOST_TURNS
 from tests.ledger.models.story import IN_TURN, Story
+
+MOST_FALLBACKS = entities.CHOICES.most[1]
+MOST_LIMITS = entities.LIMITS.most[1]
+MOST_QUOTAS = entities.MOST_QUOTAS
 
 
 def summary(story: Story) -> dict[str, Any]:
@@ -136,12 +134,12 @@ def test_costs_that_are_kept_apart_are_bounded_and_the_sum_is_whole() -> None:
         ids = IN_TURN | {"turn_id": f"t{number}"}
         told: dict[str, Any] = {"model": f"m{number}", "inputTokens": 1, "outputTokens": 1}
         story.tell("cost.recorded", ids, amount=1, currency=f"C{number}", **told)
-    routing = story.state.routing
-    assert routing.cost is not None
-    assert (routing.cost.records, routing.cost.input_tokens) == (60, 60)
-    assert len(routing.cost.amounts) == MOST_CURRENCIES
-    assert len(routing.by_model) == MOST_MODELS
-    assert list(routing.by_turn) == [f"t{number}" for number in range(60 - MOST_TURNS, 60)]
+    costs = story.state.costs
+    assert costs.recorded is not None
+    assert (costs.recorded.records, costs.recorded.input_tokens) == (60, 60)
+    assert len(costs.recorded.amounts) == MOST_CURRENCIES
+    assert len(costs.by_model) == MOST_MODELS
+    assert list(costs.by_turn) == [f"t{number}" for number in range(60 - MOST_TURNS, 60)]
 
 
 # -- limits ----------------------------------------------------------------------------------------
@@ -190,6 +188,6 @@ def test_limits_that_are_kept_are_bounded() -> None:
     story = Story()
     for number in range(60):
         story.in_turn("quota.low", quota=f"q{number}", remaining=1)
-    routing = story.state.routing
-    assert (len(routing.limits), routing.older_limits) == (MOST_LIMITS, 60 - MOST_LIMITS)
-    assert len(routing.quotas) == MOST_QUOTAS
+    found = summary(story)
+    assert (len(found["limits"]), found["olderLimits"]) == (MOST_LIMITS, 60 - MOST_LIMITS)
+    assert len(found["quotas"]) == MOST_QUOTAS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.ledger.models.span import Spans
+from arp.ledger.models.records import Durations
 from arp.ledger.models.turns import MOST_THREADS, MOST_TURNS
 from tests.ledger.models.story import IN_TURN, Story
 
@@ -112,9 +112,9 @@ def test_times_are_measured_from_submission_to_start_to_first_text_to_end() -> N
     story.in_turn("model.delta", text="Hello")
     story.end()
     threads = story.state.threads
-    assert threads.queue_wait == Spans(1, 1000, 1000)
-    assert threads.first_output == Spans(1, 2000, 2000)
-    assert threads.turn_time == Spans(1, 3000, 3000)
+    assert threads.queue_wait == Durations(1, 1000, 1000)
+    assert threads.first_output == Durations(1, 2000, 2000)
+    assert threads.turn_time == Durations(1, 3000, 3000)
 
 
 def test_an_error_of_a_turn_is_part_of_its_outcome() -> None:
