@@ -1,12 +1,12 @@
-"""Builders of the core components, with their props as keywords.
+"""Builders of the core components, with their props as keyword arguments.
 
-Each checks at once and says what is wrong, gives a `Component` of plain JSON that shares nothing
-with what it was given, and takes convenient Python: any iterable for an array, dates, decimals,
-enums, rows as mappings. All take `id` (for patches; empty means that showing it gives it one) and
-`fallback` (shown instead where the type is not known).
+Each raises at once if a value is wrong, and returns a `Component` of plain JSON that shares nothing
+with its arguments. Arrays can be any iterable; rows can be mappings; cells can be dates, decimals
+and enums. All accept `id` (for patches; empty = showing the component gives it one) and `fallback`
+(for renderers that do not know the type).
 
-A builder of a part (`section`, `step`, `dataset`, …) gives a plain dict; one written by hand will
-do.
+A builder of a part (`section`, `step`, `dataset`, …) returns a plain dict; one that you write
+yourself works too.
 
 Source: protocol.md 3.
 """
@@ -51,12 +51,12 @@ def text(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Text; every renderer shows it."""
+    """Return a text. Every renderer shows it."""
     return _built("text", {"content": content, "format": format}, id, fallback)
 
 
 def markdown(content: str, *, id: str = "", fallback: Component | None = None) -> Component:
-    """CommonMark with tables; raw HTML in it is shown, never run."""
+    """Return CommonMark with tables. Raw HTML in it is shown as text."""
     return _built("markdown", {"content": content}, id, fallback)
 
 
@@ -69,13 +69,13 @@ def status_card(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """How something went; `sections` made by `ui.section`."""
+    """Return the result of an action; `ui.section` makes its `sections`."""
     props = {"status": status, "title": title, "message": message, "sections": sections}
     return _built("status-card", props, id, fallback)
 
 
 def section(label: str, content: str, *, style: SectionStyle | None = None) -> JsonObject:
-    """A labelled part of a status card."""
+    """Return a section of a status card."""
     return _part(of.Section, "section", {"label": label, "content": content, "style": style})
 
 
@@ -92,21 +92,21 @@ def table(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Rows under headers; `ui.table("Title", headers, rows)` does as well.
+    """Return rows under headers; `ui.table("Title", headers, rows)` works too.
 
     Args:
         headers: One for each column.
         rows: Of cells, or mappings from header to cell.
-        titled: The rows, where the title stands before the headers.
-        title: Above the table.
-        tabs: Further tables in its place, made by `ui.table_tab`.
+        titled: The rows, if the title comes before the headers.
+        title: Shown above the table.
+        tabs: More tables in the same place, made by `ui.table_tab`.
         highlight: Numbers of rows, from 0.
-        searchable: Whether renderers that can offer a search.
-        sortable: Whether renderers that can sort by a column.
-        selectable: Whether the user selects `one` of the rows, or `many`: `turn.ask` gives the
-            number of the row, or a list of them, from 0. Rows of `tabs` are not selected.
+        searchable: Whether a renderer may offer a search.
+        sortable: Whether a renderer may sort by a column.
+        selectable: Whether the user selects `one` of the rows, or `many`: `turn.ask` returns the
+            number of the row, or a list of them, from 0. Rows of `tabs` cannot be selected.
         id: For patches.
-        fallback: Where tables are not known.
+        fallback: For renderers without tables.
     """
     _refuse_frames(headers, rows, *titled)
     if titled:
@@ -133,7 +133,7 @@ def table(
 def table_tab(
     name: str, headers: Iterable[str], rows: Rows, *, highlight: Iterable[int] | None = None
 ) -> JsonObject:
-    """One of several tables that share a place."""
+    """Return one of several tables in the same place."""
     _refuse_frames(headers, rows)
     headers = _listed(headers)
     values = {"name": name, "headers": headers, "rows": _cells(headers, rows)}
@@ -149,13 +149,13 @@ def code_block(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Code, or tabs of code made by `ui.code_tab`."""
+    """Return code, or tabs of code made by `ui.code_tab`."""
     props = {"title": title, "language": language, "code": code, "tabs": tabs}
     return _built("code-block", props, id, fallback)
 
 
 def code_tab(name: str, code: str, language: str | None = None) -> JsonObject:
-    """One of several files that share a place."""
+    """Return one of several files in the same place."""
     return _part(of.CodeTab, "code_tab", {"name": name, "code": code, "language": language})
 
 
@@ -170,7 +170,7 @@ def diff(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Two whole texts; the renderer finds the difference."""
+    """Return the difference of two texts, which the renderer computes."""
     props = {
         "title": title,
         "before": before,
@@ -189,7 +189,7 @@ def key_value(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Facts by name: a mapping, pairs, or `ui.item`s."""
+    """Return values with their names: a mapping, pairs, or `ui.item`s."""
     pairs = items.items() if isinstance(items, Mapping) else items
     listed = [
         dict(pair) if isinstance(pair, Mapping) else _pair(pair, number)
@@ -199,7 +199,7 @@ def key_value(
 
 
 def item(key: str, value: Cell, *, style: ItemStyle | None = None) -> JsonObject:
-    """One line of a key-value list."""
+    """Return one line of a key-value list."""
     return _part(of.Item, "item", {"key": key, "value": value, "style": style}, "value")
 
 
@@ -210,12 +210,12 @@ def progress(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Steps made by `ui.step`, and how far each is."""
+    """Return steps with their status, made by `ui.step`."""
     return _built("progress", {"title": title, "steps": steps}, id, fallback)
 
 
 def step(name: str, status: StepStatus, detail: str | None = None) -> JsonObject:
-    """One step of a progress."""
+    """Return one step of a progress."""
     return _part(of.Step, "step", {"name": name, "status": status, "detail": detail})
 
 
@@ -232,19 +232,19 @@ def chart(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Series made by `ui.dataset` over labels; a scatter has its x values as labels.
+    """Return series made by `ui.dataset`; a scatter chart has its x values as labels.
 
     Args:
         type: line, bar, pie, scatter or area.
         labels: Strings, numbers or dates.
-        datasets: As many values each as there are labels.
-        title: Above the chart.
+        datasets: Each has one value for each label.
+        title: Shown above the chart.
         height: In CSS pixels, up to 10,000.
         x_title: What the labels are, such as "Month".
         y_title: What the values are, such as "Sales".
-        unit: What the values are counted in, such as "%", "USD" or "°C"; stands behind them.
+        unit: Unit of the values, such as "%", "USD" or "°C"; shown after them.
         id: For patches.
-        fallback: Where charts are not known; without it they become a table.
+        fallback: For renderers without charts; by default a table.
     """
     props = {
         "type": type,
@@ -260,7 +260,7 @@ def chart(
 
 
 def dataset(label: str, data: Iterable[Any], *, color: str | None = None) -> JsonObject:
-    """One series of a chart; `None` and NaN are gaps."""
+    """Return one series of a chart; `None` and NaN are gaps."""
     listed = _listed(data)
     if isinstance(listed, list):
         listed = [float(value) if isinstance(value, Decimal) else value for value in listed]
@@ -277,16 +277,16 @@ def image(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """An image by its address, as `data:image/…`, or of the server's own blobs.
+    """Return an image: an address, `data:image/…`, or a file of the server.
 
     Args:
         src: http, https, data:image/(png|jpeg|gif|webp);base64, or a path below /_api/blobs/.
         alt: What it shows, in words.
         width: In CSS pixels.
         height: In CSS pixels.
-        caption: Below it.
+        caption: Shown below it.
         id: For patches.
-        fallback: Where images are not known.
+        fallback: For renderers without images.
     """
     props = {"src": src, "alt": alt, "width": width, "height": height, "caption": caption}
     return _built("image", props, id, fallback)
@@ -299,7 +299,7 @@ def product_cards(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Things to look at side by side, made by `ui.card`."""
+    """Return cards to compare side by side, made by `ui.card`."""
     return _built("product-cards", {"title": title, "cards": cards}, id, fallback)
 
 
@@ -313,7 +313,7 @@ def card(
     badge: str | None = None,
     url: str | None = None,
 ) -> JsonObject:
-    """One product."""
+    """Return one card."""
     values = {
         "name": name,
         "price": price,
@@ -339,7 +339,7 @@ def form(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Fields made by `ui.field`, sent together; `turn.ask` gives a dict of their values."""
+    """Return fields made by `ui.field`; `turn.ask` returns a dict of their values."""
     props = {
         "title": title,
         "description": description,
@@ -361,17 +361,17 @@ def field(
     placeholder: str | None = None,
     validation: Part | None = None,
 ) -> JsonObject:
-    """One field of a form.
+    """Return one field of a form.
 
     Args:
         name: The key of its value in the answer.
-        label: What the user reads; the name if absent.
-        field_type: text, textarea, select, checkbox, number, date, email, password or file; a
-            field with options is a select, another one text.
-        value: What stands in it before the user writes.
+        label: What the user reads; by default the name.
+        field_type: text, textarea, select, checkbox, number, date, email, password or file; by
+            default select for a field with options, otherwise text.
+        value: Initial value.
         options: Of a select: strings, or mappings with `label` and `value`.
-        required: Whether it must be filled in; a checkbox: ticked.
-        placeholder: An example.
+        required: Whether it must be filled in; a checkbox must be ticked.
+        placeholder: An example of a value.
         validation: `min`, `max` (of numbers and dates), `min_length`, `max_length`, `message`.
     """
     values = {
@@ -397,7 +397,7 @@ def confirm(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Yes or no; `turn.ask` gives a bool."""
+    """Return a yes-or-no question; `turn.ask` returns a bool."""
     props = {
         "title": title,
         "message": message,
@@ -417,7 +417,7 @@ def choices(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """One of several strings or `ui.option`s, or with `multi_select` some of them."""
+    """Return options (strings or `ui.option`s); with `multi_select` several can be selected."""
     props = {"title": title, "options": options, "style": style, "multi_select": multi_select}
     return _built("choices", props, id, fallback)
 
@@ -430,7 +430,7 @@ def option(
     icon: str | None = None,
     disabled: bool | None = None,
 ) -> JsonObject:
-    """One of the choices; without `value`, its label is the value."""
+    """Return one option; without `value`, its label is the value."""
     values = {
         "label": label,
         "value": value,
@@ -451,7 +451,7 @@ def text_input(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Free text; `turn.ask` gives a str. `max_length` is in characters."""
+    """Return a question for a text; `turn.ask` returns a str. `max_length` is in characters."""
     props = {
         "label": label,
         "placeholder": placeholder,
@@ -473,7 +473,7 @@ def group(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Components in a column, or with `direction="horizontal"` in a row."""
+    """Return components in a column, or with `direction="horizontal"` in a row."""
     props = {"direction": direction, "gap": gap, "children": children}
     return _built("group", props, id, fallback)
 
@@ -485,12 +485,12 @@ def tabs(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """One of several components at a time, made by `ui.tab`; `active_tab` counts from 0."""
+    """Return components of which one is visible, made by `ui.tab`; `active_tab` counts from 0."""
     return _built("tabs", {"tabs": tabs, "active_tab": active_tab}, id, fallback)
 
 
 def tab(label: str, component: Component, *, icon: str | None = None) -> JsonObject:
-    """One tab and the component behind it."""
+    """Return one tab with its component."""
     return _part(Tab, "tab", {"label": label, "icon": icon, "component": component})
 
 
@@ -503,13 +503,13 @@ def split(
     id: str = "",
     fallback: Component | None = None,
 ) -> Component:
-    """Two components that share a place; `ratio` such as `1:2`."""
+    """Return two components side by side, or one above the other; `ratio` such as `1:2`."""
     props = {"direction": direction, "ratio": ratio, "left": left, "right": right}
     return _built("split", props, id, fallback)
 
 
 def custom(type: str, props: Part, *, fallback: Component, id: str = "") -> Component:
-    """A component `x-{vendor}-{name}` or `s-{name}` of your own; its props are any plain JSON."""
+    """Return a component of your own; its props are any plain JSON."""
     if not isinstance(props, Mapping):
         raise InvalidComponent(f"ui.custom: props: expected object, got {kind_of(props)}")
     return _built(type, props, id, fallback, "ui.custom")
@@ -518,7 +518,7 @@ def custom(type: str, props: Part, *, fallback: Component, id: str = "") -> Comp
 def sources(
     sources: Iterable[Part], *, id: str = "", fallback: Component | None = None
 ) -> Component:
-    """What was read, made by `source`; text names the second as `[2]`."""
+    """Return the sources of an answer, made by `source`; `[2]` in a text is the second one."""
     listed = _listed(sources)
     if not isinstance(listed, list):
         raise InvalidComponent(f"ui.sources: expected sources, got {kind_of(listed)}")
@@ -530,7 +530,7 @@ def sources(
 
 
 def source(title: str, url: str | None = None, excerpt: str | None = None) -> JsonObject:
-    """Something that was read."""
+    """Return one source."""
     return _part(Source, "source", {"title": title, "url": url, "excerpt": excerpt})
 
 

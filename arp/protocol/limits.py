@@ -17,7 +17,7 @@ class Limits(Struct, frozen=True):
     """
 
     max_surfaces: Count = 10
-    """In one session."""
+    """In one session, `main` included."""
     max_components_per_commit: Count = 100
     """Nested components included."""
     max_pending_commits: Count = 2

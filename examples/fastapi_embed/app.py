@@ -1,8 +1,8 @@
 """A FastAPI service with an agent inside: `uvicorn --app-dir examples/fastapi_embed app:api`.
 
-Both faces share one guest book: the HTTP routes for programs, the agent for people. FastAPI does
-not run the lifespan of an application that is mounted in it, and need not: the agent starts with
-its first visitor.
+Programs use the HTTP routes, people use the agent; both share one guest book. FastAPI does not run
+the lifespan of a mounted application. The agent does not need that: it starts with its first
+request.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ api = FastAPI(title="A service with an agent")
 
 @api.get("/guests")
 async def list_guests() -> list[Guest]:
-    """Returns everybody who signed, on whichever face."""
+    """Return everybody who signed."""
     return guests
 
 
 @api.post("/guests", status_code=201)
 async def add_guest(guest: Guest) -> Guest:
-    """Signs the book for a program."""
+    """Sign the book for a program."""
     guests.append(guest)
     return guest
 
