@@ -139,7 +139,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "amount": (Amount, "Amount of money, in `currency`."),
     "anew": (
         bool,
-        "True if the id was freed when an old turn left memory, and is used for a new component.",
+        "True if the id of a component in an evicted turn is used for a new one.",
     ),
     "answer": (Json, "The answer as renderers may see it. A password is in no fact."),
     "args": (str, "Arguments of a tool, as a JSON text."),
