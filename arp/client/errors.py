@@ -38,7 +38,7 @@ MOST_REASON_CHARACTERS = 200
 """What a peer says as its reason is shown no longer than this."""
 
 FATAL_CLOSE_CODES = frozenset((1003, 1008, 1009, 1010))
-"""Coming back would meet the same answer (protocol.md 6)."""
+"""Coming back would meet the same answer (protocol.md 5)."""
 
 FATAL_REFUSALS = frozenset(
     (
@@ -105,7 +105,7 @@ class LinkLost(Exception):
 def lost_by_close(code: int, reason: str) -> LinkLost:
     """Say what a WebSocket close code means for us.
 
-    Source: protocol.md 6.
+    Source: protocol.md 5.
     """
     told = f"closed with {code}{_why(reason)}"
     if code == DELETED:

@@ -62,7 +62,7 @@ class Actions:
                 answered differently. Nothing has changed.
             InvalidAnswer: The answer does not fit; the action stays open.
 
-        Source: ledger.md 5, respond_action. An action without an answer is never approved.
+        Source: control-plane.md 2. An action without an answer is never approved.
         """
         live = await self._context.to_change(request.session_id)
         question = _open(live, request.action_id)

@@ -156,7 +156,7 @@ class ComparedState(Struct, frozen=True, rename="camel"):
 class Benchmarks:
     """Trials of sessions that belong to one principal. An answer means that facts are durable.
 
-    Source: ledger.md 5, the methods of `benchmark/`.
+    Source: evidence.md 6.
     """
 
     def __init__(self, context: ControlContext) -> None:

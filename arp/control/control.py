@@ -1,6 +1,6 @@
 """`Control`: the control plane for a Python program, and every method by its name.
 
-The methods are grouped as in ledger.md 5: `control.turns.start(StartTurn(…))` is
+The methods are grouped as in control-plane.md 1: `control.turns.start(StartTurn(…))` is
 `agentSession/turn/start`. Parameters and results are the same values as over JSON-RPC.
 """
 

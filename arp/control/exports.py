@@ -169,7 +169,7 @@ class Exports:
 
     Each method raises what `export` raises.
 
-    Source: ledger.md 5, export_evidence, export_replay, export_review.
+    Source: evidence.md 2.
 
     Args:
         context: Who calls.

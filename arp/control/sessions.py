@@ -182,7 +182,7 @@ class Sessions:
         Raises:
             SessionNotFound, UnknownObject: There is no such session, no such thread.
 
-        Source: ledger.md 5, get_session and get_thread_read.
+        Source: control-plane.md 4.
         """
         model = await self._context.model(request.session_id)
         if request.view == "session":
@@ -277,7 +277,7 @@ class Sessions:
         Raises:
             SessionNotFound, UnknownObject: There is no such session, no such thread.
 
-        Source: ledger.md 5, resume_thread.
+        Source: control-plane.md 3.
         """
         live = await self._context.live(request.session_id)
         await live.written()

@@ -144,7 +144,7 @@ class TaskState(Struct, frozen=True, rename="camel", omit_defaults=True):
     sequence: int
     """Of the newest fact that it takes into account."""
     task: JsonObject
-    """Its `TaskSnapshot` (ledger.md 4)."""
+    """Its `TaskSnapshot` (ledger.md 6)."""
     repeated: bool = False
     """The call changed nothing."""
     turn_id: str | None = None
@@ -242,7 +242,7 @@ class TaskMethods:
             SessionBusy: An attempt runs, or the turn for this one is refused as in `Turns.start`.
             InvalidMessage: It did not fail. Nothing has changed in each case.
 
-        Source: ledger.md 5: a retry is a new run, history stays.
+        Source: control-plane.md 5: a retry is a new run, history stays.
         """
         async with self._task(request) as (live, known):
             if known.has_run(request.run_id):

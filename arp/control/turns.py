@@ -139,7 +139,7 @@ class Turns:
             ArpError: The input, the agent or the session is refused, or the task is completed;
                 nothing has changed.
 
-        Source: ledger.md 5, submit_turn.
+        Source: control-plane.md 2.
         """
         live = await self._context.open(request.session_id, request.workflow)
         if request.task_id is not None and request.run_id is not None:
@@ -209,7 +209,7 @@ class Turns:
         Raises:
             UnknownObject: No such turn, or none runs; nothing has changed.
 
-        Source: ledger.md 5, interrupt_turn: intent first, then cleanup.
+        Source: control-plane.md 2: intent first, then cleanup.
         """
         live = await self._context.to_change(request.session_id)
         session = live.session

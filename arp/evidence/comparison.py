@@ -71,7 +71,7 @@ def compare(
         candidate: Trials of what is proposed.
         decided: What somebody decided already; `None` takes what is recommended.
 
-    Source: ledger.md 5, `benchmark/compare`.
+    Source: evidence.md 6.
     """
     one, other, both = _side(baseline), _side(candidate), [*baseline, *candidate]
     incomplete = [

@@ -258,7 +258,7 @@ SPINE: Final = {
     "runId": "run_id",
     "traceId": "trace_id",
 }
-"""The profile's spelling → the field of a fact (ledger.md 5)."""
+"""The profile's spelling → the field of a fact (evidence.md 1)."""
 
 MOST_IDS: Final = 1000
 """Of one kind that are listed."""

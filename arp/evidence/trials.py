@@ -40,7 +40,7 @@ REFS: Final = (
     "artifactManifestRef",
     "agentQcReportRef",
 )
-"""What the evidence of a trial must name to be whole (ledger.md 5)."""
+"""What the evidence of a trial must name to be whole (evidence.md 6)."""
 
 EXPORTED: Final = "exported"
 
@@ -188,7 +188,7 @@ class TrialPart:
 
         What is not known is `unavailable`; a trajectory that nobody named is the one in the pack.
 
-        Source: ledger.md 5, and the profile's evidence boundary.
+        Source: evidence.md 6, and the profile's evidence boundary.
         """
         trial = self._book.trials.get(self._id)
         if trial is None:

@@ -75,7 +75,7 @@ _REASONS = {
     1011: "internal error",
     1013: "the ledger cannot be written",
 }
-"""What a renderer is told when its session is let go, by close code (protocol.md 6)."""
+"""What a renderer is told when its session is let go, by close code (protocol.md 5)."""
 
 Reply: TypeAlias = Callable[[AgentMessage], None]
 """Where the answer to an input goes."""

@@ -25,7 +25,7 @@ class Outbox(Protocol):
         """Return the frames that these bytes are of; renderers may wait for the very same ones."""
 
     def close(self, code: int, reason: str) -> None:
-        """End the connection, with a WebSocket close code (protocol.md 6)."""
+        """End the connection, with a WebSocket close code (protocol.md 5)."""
 
 
 class Drained(Protocol):

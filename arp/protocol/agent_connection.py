@@ -3,7 +3,7 @@
 Theory of operation. A connection lives until its transport closes it. Whatever a renderer sends,
 `receive` returns events and never raises: a message that cannot be taken becomes a `Rejected` with
 its code, and the connection goes on, with the other messages of the same frame. Only what makes
-going on pointless is a `Failed` (protocol.md 6, close codes). A renderer may say `hello` again to
+going on pointless is a `Failed` (protocol.md 5, close codes). A renderer may say `hello` again to
 change session.
 """
 

@@ -56,7 +56,7 @@ class SqliteStore:
         path: Of the file.
         read_only: Only read it.
 
-    Source: ledger.md 3.
+    Source: ledger.md 5.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:

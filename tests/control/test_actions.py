@@ -1,4 +1,4 @@
-"""Answers by action id: ledger.md 5, `agentSession/action/respond`."""
+"""Answers by action id: control-plane.md 2, `agentSession/action/respond`."""
 
 from __future__ import annotations
 

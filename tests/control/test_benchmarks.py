@@ -1,4 +1,4 @@
-"""Benchmark trials over the control plane: begun, scored, exported, compared (ledger.md 5)."""
+"""Benchmark trials over the control plane: begun, scored, exported, compared (evidence.md 6)."""
 
 from __future__ import annotations
 

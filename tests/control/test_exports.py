@@ -1,4 +1,4 @@
-"""Exports over the control plane: made, checked, kept, noted (ledger.md 5)."""
+"""Exports over the control plane: made, checked, kept, noted (evidence.md 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions read over the control plane: ledger.md 5, `agentSession/read` and `thread/resume`."""
+"""Sessions read over the control plane: control-plane.md 3 and 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks over the control plane: ledger.md 5, `task/*`."""
+"""Tasks over the control plane: control-plane.md 5, `task/*`."""
 
 from __future__ import annotations
 

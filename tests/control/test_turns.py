@@ -1,4 +1,4 @@
-"""Turns over the control plane: ledger.md 5, `agentSession/turn/*` and `agentSession/queue/*`."""
+"""Turns over the control plane: control-plane.md 2, turns and the queue."""
 
 from __future__ import annotations
 

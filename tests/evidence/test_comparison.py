@@ -1,4 +1,4 @@
-"""Two configurations compared: figures, objections, the decision (ledger.md 5)."""
+"""Two configurations compared: figures, objections, the decision (evidence.md 6)."""
 
 from __future__ import annotations
 

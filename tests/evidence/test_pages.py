@@ -1,4 +1,4 @@
-"""What a pack tells of a session, fact by fact (ledger.md 5)."""
+"""What a pack tells of a session, fact by fact (evidence.md 1)."""
 
 from __future__ import annotations
 

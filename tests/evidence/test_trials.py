@@ -1,4 +1,4 @@
-"""Trials of a benchmark, from facts: whole, or it is said what lacks (ledger.md 5)."""
+"""Trials of a benchmark, from facts: whole, or it is said what lacks (evidence.md 6)."""
 
 from __future__ import annotations
 

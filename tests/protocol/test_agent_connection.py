@@ -103,7 +103,7 @@ def test_batch_of_the_largest_size_is_taken() -> None:
 
 
 def test_peer_that_sends_nothing_but_nonsense_is_not_listened_to() -> None:
-    """protocol.md 6: 1008 not allowed."""
+    """protocol.md 5: 1008 not allowed."""
     agent = connection()
     for _ in range(MAX_REJECTED):
         (event,) = agent.receive(b"{")

@@ -48,7 +48,7 @@ async def test_nothing_acknowledged_is_lost_when_the_process_is_killed(
 
 
 async def test_a_second_process_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    """threats.md F17; ledger.md 3: a second process on the same file is refused."""
+    """threats.md F17; ledger.md 5: a second process on the same file is refused."""
     path = tmp_path / "ledger.db"
     with child("hold", path) as (process, output):
         assert output.readline() == "open\n"
@@ -101,7 +101,7 @@ async def test_what_was_appended_is_there_after_a_crash(
 
 
 async def test_every_commit_is_synced(sqlite: SqliteStore) -> None:
-    """ledger.md 3: WAL with `synchronous=FULL`."""
+    """ledger.md 5: WAL with `synchronous=FULL`."""
     db = sqlite._journal._db
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert db.execute("PRAGMA synchronous").fetchone() == (2,)

@@ -90,7 +90,7 @@ async def test_sessions_do_not_see_each_others_facts(store: Store) -> None:
 
 
 async def test_a_wrong_expected_sequence_stores_nothing_of_the_call(store: Store) -> None:
-    """ledger.md 3: optimistic concurrency on `expected_sequence`."""
+    """ledger.md 5: optimistic concurrency on `expected_sequence`."""
     await put(store, 1, 2)
     row = meta("new", title="never seen")
     with pytest.raises(SequenceConflict) as refused:
