@@ -1,4 +1,4 @@
-"""How drawings stand: stacked, behind a rail, hanging from a marker, beside each other.
+"""How drawings are placed: stacked, after a rail, hanging from a marker, side by side.
 
 Each is drawn line by line at the width that is left for it; none pads its lines, so that what is
 copied from the terminal has no blanks at its ends.
@@ -20,7 +20,7 @@ EMPTY = Text("")
 
 
 class Hanging:
-    """A body behind a marker: the marker stands before the first line, blanks before the others."""
+    """A body after a marker: the marker is before the first line, blanks before the others."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Hanging:
         self._repeat = repeat
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Return the lines of the body, each behind the marker or its room."""
+        """Return the lines of the body, each after the marker or its space."""
         indent = cell_len(self._marker.plain)
         inner = options.update_width(max(1, options.max_width - indent))
         marker = console.render_lines(self._marker, options, pad=False)[0]

@@ -36,11 +36,11 @@ LARGEST = 1e100
 
 
 MAX_UNIT = 8
-"""Cells of a unit that stands behind each value; a longer one stands with the title."""
+"""Cells of a unit that is shown after each value; a longer one is shown with the title."""
 
 
 class Axes(Struct, frozen=True):
-    """What the axes say, each one harmless line that may be empty."""
+    """The labels of the axes, each one harmless line that may be empty."""
 
     x: str
     y: str
@@ -53,7 +53,7 @@ class Axes(Struct, frozen=True):
         return f"{amount(value)}{'' if self.unit in ('%', '°') else ' '}{self.unit}"
 
     def values(self, *, shown: bool) -> str:
-        """Name what the values are; with the unit, unless it is `shown` behind each of them."""
+        """Return the name of the values; with the unit, unless it is `shown` after each of them."""
         if not self.unit or (shown and cell_len(self.unit) <= MAX_UNIT):
             return self.y
         return f"{self.y} ({self.unit})" if self.y else self.unit
@@ -198,7 +198,7 @@ class Scale:
         self._room = room
 
     def bar(self, value: float | None, fill: str, style: Style) -> Text:
-        """Return a bar from zero to `value`, behind the room of the values below zero."""
+        """Return a bar from zero to `value`, after the space of the values below zero."""
         span = self._high - self._low or 1.0
         zero = round(self._room * -self._low / span)
         if value is None:

@@ -1,9 +1,9 @@
 """A person at a terminal with a cursor: the conversation above, the prompt below, both alive.
 
-Theory of operation. What is settled is printed above the prompt, once, and scrolls away with the
-terminal. What is live is part of the prompt's own lines and is drawn anew: at most 20 times a
-second, and less often when drawing is slow, so that it takes at most a quarter of the time. Events
-are only taken note of as they come.
+Theory of operation. What can no longer change is printed above the prompt, once, and scrolls away
+with the terminal. What is live is part of the prompt's own lines and is drawn anew: at most 20
+times a second, and less often when drawing is slow, so that it takes at most a quarter of the time.
+Events are only taken note of as they come.
 """
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ class ScreenChat:
         self._dirty = asyncio.Event()
         self._question: str | None = None
         self._flash_ends = float("inf")
-        """When the note at the prompt goes by itself."""
+        """When the note at the prompt disappears by itself."""
         self._app: Application[None] | None = None
 
     def greet(self, place: str) -> None:
-        """Say where this is."""
+        """Print which agent and server this is."""
         session = self._conversation.client.session_id or ""
         self._conversation.notes.append(
             Note("info", f"{place}  session {session}  /help", lasting=True)
@@ -148,7 +148,7 @@ class ScreenChat:
                 job.cancel()
             await asyncio.gather(*jobs, return_exceptions=True)
             self._write(self._scroll.finish())
-        return conversation.leave or "quit"
+        return conversation.ended or "quit"
 
     @contextmanager
     def until_told_to_stop(self) -> Iterator[None]:
@@ -167,13 +167,13 @@ class ScreenChat:
 
     async def _listen(self, events: object) -> None:
         async for event in events:  # type: ignore[attr-defined]  # an async iterator
-            self._conversation.hear(event)
+            self._conversation.receive(event)
             self._dirty.set()
-        self._conversation.leave = self._conversation.leave or "lost"
+        self._conversation.ended = self._conversation.ended or "lost"
         self._dirty.set()
 
     def _ended(self, job: asyncio.Task[None]) -> None:
-        """End the chat with the fault of a job: a screen that stands still would hide it."""
+        """End the chat with the fault of a job: a screen that no longer moves would hide it."""
         error = None if job.cancelled() else job.exception()
         if error is not None and self._app is not None and not self._app.is_done:
             self._app.exit(exception=error)
@@ -189,7 +189,7 @@ class ScreenChat:
             await asyncio.sleep(max(FRAME_S, REST * took))
 
     async def _spin(self) -> None:
-        """Keep what moves by itself moving: the spinner and the seconds."""
+        """Redraw the spinner and the seconds."""
         while True:
             await asyncio.sleep(1 / TURNS_PER_S)
             client = self._conversation.client
@@ -200,17 +200,17 @@ class ScreenChat:
                 self._dirty.set()
 
     async def _frame(self) -> None:
-        """Print what is settled above the prompt and draw the rest anew."""
+        """Print what can no longer change above the prompt, and redraw the rest."""
         app = self._app
         assert app is not None
         self._fit()
         lines = self._advance()
         if lines:
             with frame(app.output):
-                await run_in_terminal(lambda: self._write(lines))  # which draws what is below anew
+                await run_in_terminal(lambda: self._write(lines))  # which redraws what is below
         else:
             app.invalidate()
-        if self._conversation.leave is not None and not app.is_done:
+        if self._conversation.ended is not None and not app.is_done:
             app.exit()
 
     def _advance(self) -> list[str]:
@@ -228,7 +228,7 @@ class ScreenChat:
         return lines
 
     def _notes(self) -> list[str]:
-        """Return the lines of what is to be said for good, and put the rest at the prompt."""
+        """Return the lines of lasting notes, and show the others at the prompt."""
         lines: list[str] = []
         notes, self._conversation.notes = self._conversation.notes, []
         for note in notes:
@@ -279,7 +279,7 @@ class ScreenChat:
         self._dirty.set()
 
     def _leave(self) -> None:
-        self._conversation.leave = "quit"
+        self._conversation.ended = "quit"
         self._dirty.set()
 
     def _do(self, job: object) -> None:

@@ -30,7 +30,7 @@ BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class FrameOutput(Vt100_Output):
-    """Writes what is asked for while a frame is open at its end."""
+    """Writes everything of an open frame at its end."""
 
     _is_open = False
 
@@ -59,7 +59,7 @@ def frame(output: Output) -> AbstractContextManager[None]:
 
 
 def terminal_output() -> Output:
-    """Return the terminal, never asked where its cursor is: some answer late or not at all."""
+    """Return the terminal. It is never asked for its cursor: some answer late or not at all."""
     output = create_output(stdout=sys.stdout)
     if isinstance(output, Vt100_Output):
         output = FrameOutput(
@@ -74,9 +74,9 @@ def terminal_output() -> Output:
 
 
 def reflows(environ: Mapping[str, str]) -> bool:
-    """Return whether the terminal breaks its lines anew when it gets narrower; most do.
+    """Return whether the terminal breaks its lines again when it gets narrower; most do.
 
-    To take one that does not for one that does would erase what was printed above.
+    A wrong yes would erase what was printed above.
     """
     if environ.get("TMUX"):
         return True
@@ -85,11 +85,11 @@ def reflows(environ: Mapping[str, str]) -> bool:
 
 
 def cursor_after(screen: Screen, cursor: Point, columns: int) -> Point:
-    """Return where the cursor stands, from the first line drawn, when there are fewer columns.
+    """Return where the cursor is, from the first line drawn, when there are fewer columns.
 
     Args:
         screen: What was drawn, each line ended.
-        cursor: Where it stood then.
+        cursor: Where it was then.
         columns: Cells of a line now.
     """
     above = sum(_rows(screen, row, columns) for row in range(cursor.y))
@@ -97,7 +97,7 @@ def cursor_after(screen: Screen, cursor: Point, columns: int) -> Point:
 
 
 def erase_reflowed(renderer: Renderer, output: Output, columns: int) -> None:
-    """Erases what was drawn, now that it stands in fewer columns; the cursor is at its first line.
+    """Erase what was drawn, now that it has fewer columns; the cursor is then at its first line.
 
     Line by line: a terminal such as tmux keeps what is erased all at once, from its very first line
     on, among what has scrolled away.
@@ -105,14 +105,14 @@ def erase_reflowed(renderer: Renderer, output: Output, columns: int) -> None:
     screen = renderer.last_rendered_screen
     if screen is None:
         return
-    # The library has no other way to ask or be told: it takes it that terminals leave lines alone.
+    # The library has no public way: it assumes that terminals do not break lines again.
     rows = cursor_after(screen, renderer._cursor_pos, columns).y
     output.write_raw("\r\x1b[2K" + "\x1b[A\x1b[2K" * rows)
     renderer._cursor_pos = Point(0, 0)
 
 
 def _rows(screen: Screen, row: int, columns: int) -> int:
-    """Return how many lines one becomes; a wide character that does not fit goes to the next."""
+    """Return how many lines a line becomes; a wide character is never split."""
     cells = screen.data_buffer[row]
     last = max((place for place, cell in cells.items() if cell.char.strip(" ")), default=-1)
     rows, used, place = 1, 0, 0
@@ -126,7 +126,7 @@ def _rows(screen: Screen, row: int, columns: int) -> int:
 
 
 MAX_COPIED = 74_000
-"""Bytes that terminals take: xterm reads 100,000 characters of base64."""
+"""Bytes that terminals accept: xterm reads 100,000 characters of base64."""
 
 
 def copy_sequence(text: str, environ: Mapping[str, str]) -> str | None:
@@ -135,7 +135,7 @@ def copy_sequence(text: str, environ: Mapping[str, str]) -> str | None:
     Inside of tmux it is wrapped so that it gets through.
 
     Returns:
-        `None` if there is nothing to copy or more than a terminal takes.
+        `None` if there is nothing to copy or more than a terminal accepts.
     """
     data = text.encode(errors="replace")
     if not data or len(data) > MAX_COPIED:

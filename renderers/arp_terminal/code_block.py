@@ -60,7 +60,7 @@ def code_block(props: JsonObject, options: Options) -> RenderableType:
 
 
 def draw_code(code: str, language: str, options: Options) -> RenderableType:
-    """Draw harmless code; lines that are too long go on behind a sign."""
+    """Draw harmless code; lines that are too long continue after a sign."""
     text = highlight(code.rstrip("\n"), language)
     return CodeLines(text, "↪ " if options.unicode else "> ")
 

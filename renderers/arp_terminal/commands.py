@@ -31,7 +31,7 @@ _LOOKS_LIKE_COMMAND = re.compile(r"/[a-z]+")
 
 
 class Command(Struct, frozen=True):
-    """One command and what stands behind it."""
+    """One command and the text after it."""
 
     name: str
     rest: str = ""
@@ -41,8 +41,8 @@ def help_text(offered: Sequence[Offered]) -> str:
     """Return what `/help` shows: the commands of this program, then those of the agent.
 
     Args:
-        offered: The agent's, as its `hello` lists them. One whose name is taken here is shown with
-            two slashes, which send it.
+        offered: The agent's, as its `hello` lists them. One with the name of a command of ours is
+            shown with two slashes, which send it.
     """
     rows = list(COMMANDS.items())
     for each in offered:
@@ -80,7 +80,7 @@ def is_misspelt(typed: str, offered: Sequence[Offered]) -> bool:
 
 
 def file_arguments(rest: str) -> tuple[list[str], str | None]:
-    """Split what stands behind `/file` into paths and words.
+    """Split the text after `/file` into paths and words.
 
     Raises:
         ValueError: A quote that is not closed.

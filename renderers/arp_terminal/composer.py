@@ -42,7 +42,7 @@ MAX_INPUT_LINES = 8
 
 MAX_HINT_LINES = 5
 MAX_LABEL = 120
-"""Characters of a question that stand before the line; the conversation has all of it."""
+"""Characters of a question before the line that is typed; the conversation shows all of it."""
 
 STYLE = Style.from_dict(
     {
@@ -57,7 +57,7 @@ STYLE = Style.from_dict(
 
 
 class Composer:
-    """The editable line and what stands around it; it knows nothing of sessions."""
+    """The editable line and the lines around it; it knows nothing of sessions."""
 
     def __init__(
         self, history: History, *, status: Callable[[], StyleAndTextTuples], unicode: bool
@@ -81,7 +81,7 @@ class Composer:
         self._tail = to_formatted_text(ANSI("\n".join(tail))) if tail else []
 
     def height(self, columns: int) -> int:
-        """Return the lines that all but the tail take at most, and one to spare."""
+        """Return the most lines that everything but the tail needs, and one to spare."""
         typed = min(MAX_INPUT_LINES, self.buffer.document.line_count)
         hint = min(MAX_HINT_LINES, cell_len(self.prompt.hint) // columns + 1)
         return 3 + len(self.flash) + hint + typed
@@ -90,9 +90,9 @@ class Composer:
         """Show another prompt.
 
         Args:
-            prompt: What stands before the line.
+            prompt: Shown before the line that is typed.
             changed: It is another question: what is being typed was not meant for it; it is put
-                aside and comes back when anything may be said again.
+                aside and comes back at the free prompt.
         """
         was_free = self._is_free()
         self.prompt = prompt
@@ -106,7 +106,7 @@ class Composer:
             self._draft = ""
 
     def take(self) -> str:
-        """Take what is typed; words for the agent go into the history, answers do not."""
+        """Return and clear what is typed; the history gets text for the agent, not answers."""
         text = self.buffer.text
         if self._is_free() and text.strip():
             self.buffer.append_to_history()
@@ -188,7 +188,7 @@ class Composer:
 def _shown(
     text: Callable[[], AnyFormattedText], when: Callable[[], bool], wrapped: int = 0
 ) -> ConditionalContainer:
-    """Return lines that stand there at times; wrapped ones take at most so many lines."""
+    """Return lines that are shown at times; wrapped ones need at most so many lines."""
     window = Window(
         FormattedTextControl(text),
         dont_extend_height=True,

@@ -20,10 +20,10 @@ from arp.protocol.safe_text import sanitise_line
 from arp_terminal.chat import chat
 
 STOPPED = 130
-"""What a shell gives for a program that Ctrl-C ended."""
+"""The exit code of a program that Ctrl-C ended."""
 
 EXIT_CODES = {"quit": 0, "interrupted": STOPPED, "lost": 1, "unanswered": 1}
-"""Of why a chat ended."""
+"""By the reason for which a chat ended."""
 
 
 def run(
@@ -34,7 +34,7 @@ def run(
     token: str | None,
     workflow: str | None = None,
 ) -> int:
-    """Talks with the agent at `url` until the user leaves.
+    """Connect to the agent at `url` until the user quits.
 
     Args:
         url: Where it is: `http://HOST:PORT`, `ws://…`.
@@ -44,8 +44,8 @@ def run(
         workflow: The agent of a session that is made; `None` = the app's first.
 
     Returns:
-        0 when left, 1 if the server cannot be reached, refuses, or goes away for good, or the
-        input ends at a question; 130 after Ctrl-C.
+        0 when the user quits, 1 if the server cannot be reached, refuses, or is gone for good, or
+        the input ends at a question; 130 after Ctrl-C.
     """
     try:
         return asyncio.run(_run(url, session, level, token, workflow))
@@ -79,22 +79,22 @@ async def _run(
             workflow = client.workflow or workflow
         session = None
     if why in ("quit", "interrupted") and last and sys.stdout.isatty():
-        told = sanitise_line(f"arp connect {url} --session {last}")
-        print(f"\nThe session goes on: {told}")  # noqa: T201
+        command = sanitise_line(f"arp connect {url} --session {last}")
+        print(f"\nThe session goes on: {command}")  # noqa: T201
     return EXIT_CODES[why]
 
 
 def agent_names(client: ArpClient) -> list[str]:
     """Return the app's title and, where it has several agents, the title of the session's.
 
-    Each is one line of at most 60 characters; what the server does not tell is left out.
+    Each is one line of at most 60 characters; what the server does not send is left out.
     """
-    told = client.agent.capabilities if client.agent is not None else None
-    if told is None:
+    sent = client.agent.capabilities if client.agent is not None else None
+    if sent is None:
         return []
-    names = [told.title]
-    if len(told.workflows) > 1:
-        names += [one.title for one in told.workflows if one.name == client.workflow]
+    names = [sent.title]
+    if len(sent.workflows) > 1:
+        names += [one.title for one in sent.workflows if one.name == client.workflow]
     return [sanitise_line(name)[:60] for name in names if name]
 
 

@@ -42,10 +42,10 @@ from arp_terminal.questions import STATES
 from arp_terminal.transcript import Transcript
 
 FREE = Prompt("")
-"""Anything may be said."""
+"""Any text may be typed."""
 
 CONFIRM_LEAVE_S = 2.0
-"""A second Ctrl-C within this time leaves."""
+"""A second Ctrl-C within this time quits."""
 
 
 class Client(Protocol):
@@ -74,17 +74,17 @@ class Client(Protocol):
     async def cancel(self) -> str: ...  # noqa: D102
 
 
-class InputLog(Struct, frozen=True):
-    """What the last look at the screen found."""
+class ExpectedInput(Struct, frozen=True):
+    """What the screen showed last about input."""
 
-    waits: bool = False
+    is_awaited: bool = False
     """The agent waits for an answer."""
-    rests: bool = True
+    is_idle: bool = True
     """Nothing runs."""
 
 
 class Asking(Struct, frozen=True):
-    """The question that is asked now, and how far its dialogue is."""
+    """The current question, and how far its dialogue is."""
 
     question: Question
     dialogue: Dialogue
@@ -96,7 +96,7 @@ class Asking(Struct, frozen=True):
 
 
 def resumed(begun: Dialogue | None, question: Question) -> Dialogue:
-    """Return the dialogue of a question; what was typed into a form so far is kept."""
+    """Return the dialogue of a question; what was typed into a form so far stays."""
     if isinstance(begun, FormDialogue):
         return begun
     dialogue = dialogue_for(question.component, offered=question.offered)
@@ -111,15 +111,15 @@ class Conversation:
         self.client = client
         self.transcript = Transcript(client.screen, hold=hold)
         self.notes: list[Note] = []
-        """To be printed, then removed, by whoever shows the conversation."""
-        self.leave: Literal["quit", "new", "interrupted", "lost"] | None = None
-        """Why it is over; `None` while it goes on."""
+        """To be printed, then removed, by the program that shows the conversation."""
+        self.ended: Literal["quit", "new", "interrupted", "lost"] | None = None
+        """Why it ended; `None` while it runs."""
         self._asking: Asking | None = None
         self._passed: set[str] = set()
         """Questions that are not asked: skipped, or an answer is on its way."""
         self._in_flight: InFlight[Asking] = InFlight()
         self._is_lost = False
-        self._seen = InputLog()
+        self._expected = ExpectedInput()
         self._interrupted_at = float("-inf")
         self._look()
 
@@ -134,29 +134,29 @@ class Conversation:
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs and nothing that was sent is on its way."""
-        return self._seen.rests and self._in_flight.is_empty
+        return self._expected.is_idle and self._in_flight.is_empty
 
     @property
     def is_awaited(self) -> bool:
         """Whether the agent waits for an answer, be it to a question that came as text."""
-        return self._seen.waits and self._in_flight.is_empty
+        return self._expected.is_awaited and self._in_flight.is_empty
 
     @property
     def prompt(self) -> Prompt:
-        """What stands before the line that is typed next."""
+        """Shown before the line that is typed next."""
         return self._asking.dialogue.prompt if self._asking is not None else FREE
 
     @property
     def question_id(self) -> str | None:
-        """The question that is asked now."""
+        """The id of the current question."""
         return self._asking.id if self._asking is not None else None
 
     # -- what happened ---------------------------------------------------------------------------
 
-    def hear(self, event: Event) -> None:
-        """Take an event of the client, after it was applied to the screen."""
+    def receive(self, event: Event) -> None:
+        """Handle an event of the client, after it was applied to the screen."""
         screen = self.client.screen
-        self._in_flight.hear(event)
+        self._in_flight.receive(event)
         match event:
             case Connected():
                 self._connected()
@@ -165,7 +165,7 @@ class Conversation:
             case Skipped():
                 self.transcript.adopt(screen)
             case _ if screen is self.transcript.screen:
-                self.transcript.hear(event)
+                self.transcript.receive(event)
         if screen is not self.transcript.screen:
             self.transcript.adopt(screen)
         if isinstance(event, ErrorMessage):
@@ -180,7 +180,7 @@ class Conversation:
 
     def _disconnected(self, event: Disconnected) -> None:
         if event.retry_in_s is None:
-            self.leave = self.leave or "lost"
+            self.ended = self.ended or "lost"
             self.notes.append(Note("bad", f"Connection lost: {event.reason}", lasting=True))
         elif not self._is_lost:
             lost = f"Connection lost: {event.reason.rstrip('.')}. Reconnecting…"
@@ -199,14 +199,14 @@ class Conversation:
             self.notes.append(Note("bad", payload.error, lasting=True))
 
     def _look(self) -> None:
-        """Take in what the screen says now about what may be typed."""
+        """Read from the screen what may be typed now."""
         screen = self.client.screen
         in_flight = self._in_flight
-        self._seen = InputLog(in_flight.is_awaited(screen), in_flight.is_idle(screen))
+        self._expected = ExpectedInput(in_flight.is_awaited(screen), in_flight.is_idle(screen))
         self._look_for_question()
 
     def _look_for_question(self) -> None:
-        """Ask the question that is due; say so if the one before was answered elsewhere."""
+        """Ask the question that is due; add a note if the one before was answered elsewhere."""
         asking, due = self._asking, next_question(self.client.screen, self._passed)
         is_same = asking is not None and due is not None and due.component.id == asking.id
         if asking is not None and not is_same:
@@ -228,7 +228,7 @@ class Conversation:
     # -- what the user does ----------------------------------------------------------------------
 
     async def enter(self, typed: str) -> Command | None:
-        """Take a line: an answer to the question that is asked, a command, or words for the agent.
+        """Handle a line: an answer to the current question, a command, or text for the agent.
 
         Returns:
             A command that only a terminal can do (`/copy`); `None` if all is done.
@@ -254,13 +254,13 @@ class Conversation:
         return None
 
     async def interrupt(self, now: float) -> None:
-        """Take Ctrl-C: stops the running turn; the second one within two seconds leaves.
+        """Handle Ctrl-C: it stops the running turn; the second one within two seconds quits.
 
         Args:
-            now: Seconds of a clock that never goes back.
+            now: Seconds of a monotonic clock.
         """
         if now - self._interrupted_at < CONFIRM_LEAVE_S:
-            self.leave = "interrupted"
+            self.ended = "interrupted"
             return
         self._interrupted_at = now
         if self.running is None:
@@ -270,7 +270,7 @@ class Conversation:
         await self.enter("/cancel")
 
     def _offered(self) -> Sequence[Offered]:
-        """Return the commands of the agent; none before it has said its `hello`."""
+        """Return the commands of the agent; none before its `hello`."""
         agent = self.client.agent
         return agent.capabilities.commands if agent is not None else ()
 
@@ -310,9 +310,9 @@ class Conversation:
             case "/help":
                 self.notes.append(Note("info", help_text(self._offered())))
             case "/quit":
-                self.leave = "quit"
+                self.ended = "quit"
             case "/new":
-                self.leave = "new"
+                self.ended = "new"
             case "/cancel":
                 await self.client.cancel()
             case "/skip" | "/answer":

@@ -20,16 +20,16 @@ from arp_terminal.questions import field_label, option_of
 
 
 class Prompt(Struct, frozen=True):
-    """What stands before the line that is typed."""
+    """Shown before the line that is typed."""
 
     label: str
-    """One harmless line; empty for the prompt at which anything may be said."""
+    """One harmless line; empty for the prompt at which any text may be typed."""
     hint: str = ""
     secret: bool = False
     """What is typed is not shown."""
     multiline: bool = False
     offered: bool = False
-    """Nobody waits for the answer."""
+    """The agent does not wait for the answer."""
 
 
 class ActionReply(Struct, frozen=True):
@@ -39,7 +39,7 @@ class ActionReply(Struct, frozen=True):
 
 
 class SelectionReply(Struct, frozen=True):
-    """Values of the options that were taken."""
+    """Values of the selected options."""
 
     selected: list[Json]
 
@@ -76,15 +76,15 @@ class Dialogue(Protocol):
 
     @property
     def prompt(self) -> Prompt:
-        """What stands before the line that is typed next."""
+        """Shown before the line that is typed next."""
         ...
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Take a line: the answer, what is wrong with it, or `None` when more is to be asked."""
+        """Return the answer to a typed line, what is wrong with it, or `None` to ask on."""
         ...
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Go back to what the server did not take, and say what that was."""
+        """Go back to what the server refused; return what that was."""
         ...
 
 
@@ -93,7 +93,7 @@ def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
 
     Args:
         component: The question.
-        offered: Nobody waits for the answer: what is no answer to it is meant for the agent.
+        offered: The agent does not wait for the answer; other text is an input of its own.
     """
     match component.type:
         case "confirm":
@@ -110,7 +110,7 @@ def dialogue_for(component: Component, *, offered: bool) -> Dialogue | None:
 
 
 class ConfirmDialogue:
-    """Yes or no, typed out: neither an empty line nor anything else is taken for an answer."""
+    """Yes or no, typed out: neither an empty line nor anything else is an answer."""
 
     def __init__(self, props: JsonObject, *, offered: bool) -> None:
         self._props = props
@@ -124,7 +124,7 @@ class ConfirmDialogue:
         return Prompt(f"{line(self._props.get('title'))} [y/n]", hint)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Take `y`, `yes`, `n`, `no`, or the label of a button."""
+        """Accept `y`, `yes`, `n`, `no`, or the label of a button."""
         word = typed.strip().casefold()
         yes, no = (label.casefold() for label in self._labels())
         if word in YES or (word == yes and word):
@@ -169,7 +169,7 @@ class ChoicesDialogue:
         return Prompt(f"{title} [{numbers}]", hint, offered=self._offered)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Take numbers, or the label of an option."""
+        """Accept numbers, or the label of an option."""
         words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
         named = self._named(typed)
         if words and all(word.isdecimal() and len(word) < 6 for word in words):
@@ -207,7 +207,7 @@ class ChoicesDialogue:
 
 
 class RowsDialogue:
-    """One or several rows of a table, by the numbers that stand before them."""
+    """One or several rows of a table, by the numbers before them."""
 
     def __init__(self, props: JsonObject, *, offered: bool) -> None:
         self._offered = offered
@@ -226,7 +226,7 @@ class RowsDialogue:
         return Prompt(f"{self._title} [{numbers}]", hint, offered=self._offered)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Take numbers from 1; the answer counts from 0."""
+        """Accept numbers from 1; the answer counts from 0."""
         words = [word for word in re.split(r"[,\s]+", typed.strip()) if word]
         if self._several and typed.strip().casefold() == "none":
             return SelectionReply([])
@@ -264,7 +264,7 @@ class TextDialogue:
         return Prompt(line(self._props.get("label")) or "Answer", hint, multiline=multiline)
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Take any text that is not too long."""
+        """Accept any text that is not too long."""
         most = number(self._props.get("max_length"))
         if not typed.strip():
             return Problem("type an answer")
@@ -278,7 +278,7 @@ class TextDialogue:
 
 
 BACK = "/back"
-"""Typed in place of a value, goes to the field before."""
+"""Typed instead of a value, it goes back one field."""
 
 YES_WORDS = {"y": True, "yes": True, "n": False, "no": False}
 
@@ -293,7 +293,7 @@ HINTS = {
 
 
 class FormDialogue:
-    """One field after the other; an empty line takes the value that stands there."""
+    """One field after the other; an empty line accepts the value that is there."""
 
     def __init__(self, props: JsonObject) -> None:
         self._fields = [
@@ -325,7 +325,7 @@ class FormDialogue:
         return Prompt(label, hint, secret=kind == "password", multiline=kind == "textarea")
 
     def take(self, typed: str) -> Reply | Problem | None:
-        """Take a field; the last one completes the form."""
+        """Accept a field; the last one completes the form."""
         if not self._fields:
             return FormReply({}, self._action)
         if typed.strip() == BACK:
@@ -341,7 +341,7 @@ class FormDialogue:
         return FormReply(dict(self._values), self._action)
 
     def refused(self, message: str, detail: str | None) -> Problem:
-        """Go back to the field that `detail` names as `fields.NAME`; other answers are kept."""
+        """Go back to the field that `detail` names as `fields.NAME`; the other answers stay."""
         name = (detail or "").removeprefix("fields.")
         self._place = next(
             (place for place, field in enumerate(self._fields) if field["name"] == name), 0
@@ -363,7 +363,7 @@ class FormDialogue:
         return None
 
     def _parsed(self, field: JsonObject, kind: str, text: str) -> Json:
-        """Return what the text means; what it cannot tell is left to the server."""
+        """Return what the text means; the server checks the rest."""
         if kind == "checkbox":
             return YES_WORDS.get(text.casefold(), Problem("type y or n"))
         if kind == "file":

@@ -32,7 +32,7 @@ Kind = Literal["input", "thought", "tool", "text", "component", "answer", "updat
 
 
 class Item(Struct):
-    """One thing that a turn tells, at its place."""
+    """One thing that a turn shows, at its place."""
 
     kind: Kind
     ref: str | int = 0
@@ -40,13 +40,13 @@ class Item(Struct):
     start: int = 0
     """Of a piece of text: its first character in the part."""
     end: int | None = None
-    """Of a piece of text: behind its last character; `None` while it may grow."""
+    """Of a piece of text: the place after its last character; `None` while it may grow."""
     tight: bool = False
-    """Of a piece of text: it goes on in a list without an empty line before it."""
+    """Of a piece of text: it continues a list without an empty line before it."""
     number: int | None = None
     """Of a piece of text: the number of the list item that it begins with."""
     fence: str = ""
-    """Of a piece of text that begins inside of a code block: the line that opened that."""
+    """Of a piece of text that begins inside a code block: the line that opened the block."""
 
 
 class Entry(Struct, frozen=True):
@@ -60,7 +60,7 @@ class Entry(Struct, frozen=True):
     version: object
     """Equal versions of one entry look equal."""
     draw: Callable[[Options], RenderableType]
-    settled: bool
+    is_fixed: bool
     """Nothing of it will change (or only as an update)."""
     growing: bool = False
     """More of it is coming; it cannot be printed before that."""
@@ -72,11 +72,11 @@ class Entry(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str, str | int, int]:
-        """Tells entries apart."""
+        """Identifies the entry."""
         return (self.log, self.kind, self.ref, self.start)
 
 
-class Telling(Struct, frozen=True):
+class EntrySource(Struct, frozen=True):
     """What the entries of one turn are made from."""
 
     key: str
@@ -90,31 +90,31 @@ class Telling(Struct, frozen=True):
     """The sign of what runs, if it moves."""
 
 
-def entry_of(item: Item, telling: Telling, *, last: bool) -> Entry:
-    """Return the entry of an item; `last` tells that nothing stands behind it yet."""
+def entry_of(item: Item, source: EntrySource, *, last: bool) -> Entry:
+    """Return the entry of an item; `last`: nothing follows it yet."""
     match item.kind:
         case "input":
-            return _input(item, telling)
+            return _input(item, source)
         case "thought":
-            return _thought(item, telling, live=last and not telling.over)
+            return _thought(item, source, live=last and not source.over)
         case "tool":
-            return _tool(item, telling)
+            return _tool(item, source)
         case "text":
-            return _text(item, telling)
+            return _text(item, source)
         case "error":
-            errors = telling.turn.errors
+            errors = source.turn.errors
             error = errors[int(item.ref)]
-            return _fixed(item, telling, lambda options: draw_error(error, options, errors))
+            return _fixed(item, source, lambda options: draw_error(error, options, errors))
         case "end":
-            turn = telling.turn
-            return _fixed(item, telling, lambda options: draw_end(turn, options) or Text(""))
+            turn = source.turn
+            return _fixed(item, source, lambda options: draw_end(turn, options) or Text(""))
         case "answer":
-            return _component(item, telling, settled=True)
-    return _component(item, telling, settled=telling.over or not telling.hold)
+            return _component(item, source, is_fixed=True)
+    return _component(item, source, is_fixed=source.over or not source.hold)
 
 
-def update_of(component: Component, telling: Telling) -> Entry:
-    """Return the entry that tells a printed component anew."""
+def update_of(component: Component, source: EntrySource) -> Entry:
+    """Return the entry that shows a printed component again, as an update."""
 
     def draw(options: Options) -> RenderableType:
         head = Text("↻ updated" if options.unicode else "(updated)", style=DIM)
@@ -122,81 +122,81 @@ def update_of(component: Component, telling: Telling) -> Entry:
 
     version = fingerprint(component)
     asks = is_open_question(component)
-    return Entry(telling.key, "update", component.id, 0, version, draw, settled=True, asks=asks)
+    return Entry(source.key, "update", component.id, 0, version, draw, is_fixed=True, asks=asks)
 
 
-def _fixed(item: Item, telling: Telling, draw: object) -> Entry:
+def _fixed(item: Item, source: EntrySource, draw: object) -> Entry:
     return Entry(
-        telling.key,
+        source.key,
         item.kind,
         item.ref,
         item.start,
-        telling.turn.status,
+        source.turn.status,
         draw,  # type: ignore[arg-type]  # a drawing
-        settled=True,
+        is_fixed=True,
     )
 
 
-def _input(item: Item, telling: Telling) -> Entry:
-    echo = telling.turn.inputs[int(item.ref)]
-    queued = telling.turn.status == "queued" and int(item.ref) == 0
-    note = f"queued, {telling.turn.position or 1} in line" if queued else ""
+def _input(item: Item, source: EntrySource) -> Entry:
+    echo = source.turn.inputs[int(item.ref)]
+    queued = source.turn.status == "queued" and int(item.ref) == 0
+    note = f"queued, {source.turn.position or 1} in line" if queued else ""
     return Entry(
-        telling.key,
+        source.key,
         "input",
         item.ref,
         0,
         note,
         lambda options: draw_input(echo, options, note),
-        settled=not queued,
+        is_fixed=not queued,
     )
 
 
-def _thought(item: Item, telling: Telling, *, live: bool) -> Entry:
-    thinking = telling.turn.thinking
+def _thought(item: Item, source: EntrySource, *, live: bool) -> Entry:
+    thinking = source.turn.thinking
     return Entry(
-        telling.key,
+        source.key,
         "thought",
         item.ref,
         0,
         (len(thinking), live),
         lambda options: draw_thought(thinking, options, live=live),
-        settled=not live,
+        is_fixed=not live,
         growing=live,
     )
 
 
-def _tool(item: Item, telling: Telling) -> Entry:
-    run = telling.turn.tools[int(item.ref)]
-    runs = run.ok is None and not telling.over
-    spinner = telling.spinner if runs else ""
+def _tool(item: Item, source: EntrySource) -> Entry:
+    run = source.turn.tools[int(item.ref)]
+    runs = run.ok is None and not source.over
+    spinner = source.spinner if runs else ""
     return Entry(
-        telling.key,
+        source.key,
         "tool",
         item.ref,
         0,
         (run.ok, run.error, spinner, run.progress, run.result),
         lambda options: draw_tool(run, options, spinner),
-        settled=not runs,
+        is_fixed=not runs,
         growing=runs,
     )
 
 
-def _text(item: Item, telling: Telling) -> Entry:
-    content: str = telling.components[str(item.ref)].props["content"]
+def _text(item: Item, source: EntrySource) -> Entry:
+    content: str = source.components[str(item.ref)].props["content"]
     piece = content[item.start : item.end].rstrip("\r\n")
     if not item.fence:
         piece = piece.lstrip("\r\n")
     if item.start and content[item.start - 1] != "\n":
-        piece = piece.lstrip(" ")  # goes on behind a tool: not the indent of a code block
+        piece = piece.lstrip(" ")  # after a tool; this is not the indent of a code block
     return Entry(
-        telling.key,
+        source.key,
         "text",
         item.ref,
         item.start,
         len(piece),
         lambda options: indented(_drawn_text(piece, options, item), INDENT),
-        settled=item.end is not None,
+        is_fixed=item.end is not None,
         growing=item.end is None,
         tight=item.tight,
     )
@@ -209,16 +209,16 @@ def _drawn_text(piece: str, options: Options, item: Item) -> RenderableType:
     return markdown(piece, narrower, item.number, item.fence)
 
 
-def _component(item: Item, telling: Telling, *, settled: bool) -> Entry:
-    component = telling.components[str(item.ref)]
+def _component(item: Item, source: EntrySource, *, is_fixed: bool) -> Entry:
+    component = source.components[str(item.ref)]
     return Entry(
-        telling.key,
+        source.key,
         item.kind,
         item.ref,
         0,
         fingerprint(component),
         lambda options: indented(render(component, options), INDENT),
-        settled=settled,
+        is_fixed=is_fixed,
         asks=is_open_question(component),
     )
 

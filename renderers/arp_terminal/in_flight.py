@@ -1,9 +1,9 @@
 """What was sent and is not done: inputs without an answer, and turns that they began.
 
-Theory of operation. That an input was taken may be heard before or after what came of it is on the
-screen: over server-sent events the two travel on connections of their own. So an input that was
-taken stays *untold* until the screen shows that it was: by its echo, or because its turn goes on.
-Until then nothing that the screen says of that turn is known to be newer than the input.
+Theory of operation. The acknowledgement of an input may arrive before or after its effect is on the
+screen: over server-sent events the two use different connections. So an accepted input stays
+*unconfirmed* until the screen shows it: by its echo, or because its turn continues. Until then
+nothing that the screen shows of that turn is known to be newer than the input.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class InFlight(Generic[T]):
-    """Inputs by id, each with what it answers, until the server has taken or refused it."""
+    """Inputs by id, each with what it answers, until the server has accepted or refused it."""
 
     def __init__(self) -> None:
         self._sent: dict[str, T | None] = {}
         self._turns: set[str] = set()
-        self._untold: dict[str, str] = {}
-        """Inputs that were taken, each with its turn, of which the screen does not yet know."""
+        self._unconfirmed: dict[str, str] = {}
+        """Accepted inputs, each with its turn, that the screen does not show yet."""
         self._acknowledges = False
         """Whether this server answers inputs at all; one of the draft does not."""
 
@@ -40,35 +40,35 @@ class InFlight(Generic[T]):
         """Return what the refused input was an answer to, and forget it."""
         return self._sent.pop(message.payload.id or "", None)
 
-    def hear(self, event: Event) -> None:
-        """Record an acknowledgement, and of what shows that an input has had its effect."""
+    def receive(self, event: Event) -> None:
+        """Record an acknowledgement, or an event that shows the effect of an input."""
         match event:
             case InputAck():
                 self._acknowledges = True
-                self._taken(event)
+                self._accepted(event)
             case TurnMessage() if event.status != "waiting":
-                self._goes_on(event.turn_id)
+                self._continued(event.turn_id)
             case Commit(final=True):
-                self._goes_on(event.turn_id)
+                self._continued(event.turn_id)
                 if not self._acknowledges:
                     self._sent.clear()
 
     @property
     def is_empty(self) -> bool:
-        """Whether the server has taken or refused everything."""
+        """Whether the server has accepted or refused everything."""
         return not self._sent
 
     def is_awaited(self, screen: Screen) -> bool:
         """Return whether a turn waits for an answer, and for none of those that were sent."""
         if self._sent:
             return False
-        self._forget_told(screen)
-        answered = set(self._untold.values())
+        self._forget_confirmed(screen)
+        answered = set(self._unconfirmed.values())
         turns = screen.turns.values()
         return any(turn.status == "waiting" and turn.id not in answered for turn in turns)
 
     def is_idle(self, screen: Screen) -> bool:
-        """Return whether everything that was sent is answered and no turn runs or waits in line."""
+        """Return whether everything that was sent is answered and no turn runs or is queued."""
         if self._sent:
             return False
         turns = screen.turns.values()
@@ -77,19 +77,23 @@ class InFlight(Generic[T]):
         begun = {turn.id for turn in turns if turn.status is not None}
         return not self._turns and not begun - over
 
-    def _taken(self, ack: InputAck) -> None:
+    def _accepted(self, ack: InputAck) -> None:
         ours = ack.id in self._sent
         self._sent.pop(ack.id, None)
         if ack.turn_id is not None:
             self._turns.add(ack.turn_id)
             if ours:
-                self._untold[ack.id] = ack.turn_id
+                self._unconfirmed[ack.id] = ack.turn_id
 
-    def _goes_on(self, turn_id: str | None) -> None:
-        self._untold = {one: turn for one, turn in self._untold.items() if turn != turn_id}
+    def _continued(self, turn_id: str | None) -> None:
+        self._unconfirmed = {
+            one: turn for one, turn in self._unconfirmed.items() if turn != turn_id
+        }
 
-    def _forget_told(self, screen: Screen) -> None:
+    def _forget_confirmed(self, screen: Screen) -> None:
         """Drop the inputs whose echo the screen has."""
-        if self._untold:
+        if self._unconfirmed:
             echoes = {echo.id for turn in screen.turns.values() for echo in turn.inputs}
-            self._untold = {one: turn for one, turn in self._untold.items() if one not in echoes}
+            self._unconfirmed = {
+                one: turn for one, turn in self._unconfirmed.items() if one not in echoes
+            }

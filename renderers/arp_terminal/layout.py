@@ -15,7 +15,7 @@ from arp_terminal.palette import BAND, DIM
 from arp_terminal.props import items, line, number, objects
 
 Draw = Callable[[Json, Options], RenderableType]
-"""Draws a child as it stands in the props of its parent."""
+"""Draws a child, given as it is in the props of its parent."""
 
 GAPS = {"none": 0, "small": 0, "medium": 1, "large": 2}
 """Empty lines between the children of a group."""
@@ -91,5 +91,5 @@ def _beside(
 
 
 def too_deep() -> RenderableType:
-    """Stands where components are nested deeper than anything is drawn."""
+    """Shown where components are nested too deep to be drawn."""
     return Text("… nested too deep to be shown", style=DIM)

@@ -32,7 +32,7 @@ async def line_chat(client: Client, options: Options, source: TextIO, out: TextI
     Args:
         client: Connected.
         options: How to draw.
-        source: Lines to say; read by a thread of its own.
+        source: Lines to send; read by a thread of its own.
         out: Where the conversation is printed.
 
     Returns:
@@ -66,7 +66,7 @@ class LineChat:
         threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
         listening = asyncio.create_task(self._listen(events))
         try:
-            while conversation.leave is None:
+            while conversation.ended is None:
                 self._changed.clear()
                 if self._lines and self._takes_a_line():
                     self._show()
@@ -81,11 +81,11 @@ class LineChat:
             await asyncio.gather(listening, return_exceptions=True)
             self._show()
             write_lines(self._out, self._scroll.finish())
-        return conversation.leave
+        return conversation.ended
 
     @contextmanager
     def signals(self) -> Iterator[None]:
-        """Take Ctrl-C as `Conversation.interrupt` while it is open."""
+        """Handle Ctrl-C as `Conversation.interrupt` while it is open."""
         loop = asyncio.get_running_loop()
         jobs: set[asyncio.Task[None]] = set()
 
@@ -106,8 +106,8 @@ class LineChat:
     # -- what comes in ---------------------------------------------------------------------------
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read line after line, each when the one before is taken; run in a thread."""
-        with suppress(RuntimeError, ValueError):  # the loop or the stream is closed: nobody listens
+        """Read line after line, each when the one before was used; runs in a thread."""
+        with suppress(RuntimeError, ValueError):  # the loop or the stream is closed
             while self._wanted.acquire() and (line := self._source.readline()):
                 loop.call_soon_threadsafe(self._arrived, line.rstrip("\r\n"))
             loop.call_soon_threadsafe(self._arrived, None)
@@ -121,9 +121,9 @@ class LineChat:
 
     async def _listen(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
-            self._conversation.hear(event)
+            self._conversation.receive(event)
             self._changed.set()
-        self._conversation.leave = self._conversation.leave or "lost"
+        self._conversation.ended = self._conversation.ended or "lost"
         self._changed.set()
 
     async def _interrupt(self) -> None:
@@ -140,7 +140,7 @@ class LineChat:
         self._show()
 
     def _takes_a_line(self) -> bool:
-        """Say whether a line would be heard as what it was meant for; a person sees that."""
+        """Return whether a line would be used as it was meant; a person sees that."""
         conversation = self._conversation
         person = is_terminal(self._source)
         asked = conversation.question_id is not None or conversation.is_awaited

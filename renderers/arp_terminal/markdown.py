@@ -28,7 +28,7 @@ MAX_SOURCE = 64 << 10
 """Characters of one piece that are read as markdown; a longer piece is shown as it is written."""
 
 _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("reference")
-# Without `reference`: text comes in pieces, and a definition that stands in a later one would be
+# Without `reference`: text comes in pieces, and a definition in a later one would be
 # lost.
 
 _MARKS: dict[str, Style] = {"strong": BOLD, "em": ITALIC, "s": STRUCK}
@@ -43,9 +43,9 @@ def markdown(
     Args:
         source: The markdown, or a piece of it.
         options: How to draw.
-        number: If the piece begins with a numbered list that goes on from the piece before: its
+        number: If the piece begins with a numbered list that continues from the piece before: its
         first number.
-        fence: If the piece begins inside of a code block: the line that opened it.
+        fence: If the piece begins inside a code block: the line that opened it.
     """
     safe = sanitise(fence + source).expandtabs(4)
     if len(safe) > MAX_SOURCE:
@@ -192,7 +192,7 @@ def _plain(node: SyntaxTreeNode) -> str:
 
 
 def shown_address(address: str) -> str:
-    """Return an address as it is shown: the data of a `data:` address are told by their size."""
+    """Return an address as it is shown: of a `data:` address the size of its data."""
     if not address.lower().startswith("data:"):
         return line(address)
     kind, _, data = address[5:].partition(",")
@@ -200,7 +200,7 @@ def shown_address(address: str) -> str:
 
 
 def has_open_mark(source: str) -> bool:
-    """Return whether a mark in a paragraph is open that text behind it might close."""
+    """Return whether a mark in a paragraph is open that later text might close."""
     nodes = SyntaxTreeNode(_PARSER.parse(sanitise(source))).walk()
     return any(_OPEN_MARK.search(node.content) for node in nodes if node.type == "text")
 

@@ -1,4 +1,4 @@
-"""What this program itself says: at the first column, where nothing of an agent ever stands."""
+"""Messages of this program itself: at the first column, where nothing of an agent is shown."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _SIGNS = {
 
 
 class Note(Struct, frozen=True):
-    """One thing to say."""
+    """One message."""
 
     tone: Literal["info", "good", "warning", "bad"]
     text: str
     lasting: bool = False
-    """It belongs into the conversation; otherwise it stands at the prompt until the next line is
+    """It is printed in the conversation; otherwise it is at the prompt until the next line is
     typed."""
     brief: bool = False
-    """It is true for two seconds only, and goes by itself."""
+    """It is valid for two seconds, and disappears by itself."""
 
 
 def draw_note(note: Note, options: Options) -> RenderableType:
     """Draw a note."""
     sign, ascii_sign, style = _SIGNS[note.tone]
-    told = note.text if note.tone == "info" else sentence(note.text)
-    words = Text(sanitise(told), style=DIM if note.tone == "info" else style)
+    shown = note.text if note.tone == "info" else sentence(note.text)
+    words = Text(sanitise(shown), style=DIM if note.tone == "info" else style)
     return Hanging(f"{sign if options.unicode else ascii_sign} ", words, style=style)

@@ -1,4 +1,4 @@
-"""Which questions are open on a screen, and which of them is asked now."""
+"""Which questions are open on a screen, and which of them to ask now."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _QUESTION_TYPES = frozenset(("form", "confirm", "choices", "text-input"))
 
 
 class Question(Struct, frozen=True):
-    """An input component that still takes an answer."""
+    """An input component that still accepts an answer."""
 
     component: Component
     offered: bool
-    """Its turn is over: nobody waits for the answer."""
+    """Its turn is over: the agent does not wait for the answer."""
 
 
 def next_question(screen: Screen, passed: Collection[str]) -> Question | None:
@@ -60,7 +60,7 @@ def is_question(type_name: str, props: JsonObject) -> bool:
 
 
 def is_open_question(component: Component) -> bool:
-    """Return whether a component is a question that still takes an answer."""
+    """Return whether a component is a question that still accepts an answer."""
     return is_question(component.type, component.props) and is_open(component.props)
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from arp.protocol.components import Component
 
 Simplify: TypeAlias = Callable[[Component], Sequence[Component]]
-"""Gives what stands in the place of a component that a renderer does not know; never raises."""
+"""Returns what replaces a component that a renderer does not know; never raises."""
 
 
 class Options(Struct, frozen=True):
@@ -19,8 +19,8 @@ class Options(Struct, frozen=True):
     width: int = 80
     """Cells in a line; at least 1. No line gets longer."""
     colour: bool = True
-    """Whether styles are sent at all (colours, bold, dim); without them everything is told by
-    words and signs."""
+    """Whether styles are sent at all (colours, bold, dim); without them words and signs
+    show everything."""
     unicode: bool = True
     """Whether signs beyond ASCII may be drawn; the agent's own text is not changed by it."""
     level: str = "standard"
@@ -30,7 +30,7 @@ class Options(Struct, frozen=True):
     simplify: Simplify | None = None
     """How a component beyond the level is degraded, where no agent side has done it."""
     depth: int = 0
-    """How many layout components stand around; drawing stops at `MAX_DEPTH`."""
+    """How many layout components are around it; drawing stops at `MAX_DEPTH`."""
 
 
 MAX_DEPTH = 8

@@ -1,4 +1,4 @@
-"""The last gate before the terminal: drawings become lines of visible text and our own styles.
+"""The last check before the terminal: drawings become lines of visible text and our own styles.
 
 Segments are guarded before their style is added. A control sequence can therefore only be one that
 is written here: `ESC [ numbers m`.
@@ -37,7 +37,7 @@ class Painter:
     def lines(self, drawing: RenderableType) -> list[str]:
         """Return the lines of a drawing, without their ends.
 
-        Each line stands alone: its styles begin and end in it. There is nothing in it but visible
+        Each line is complete: its styles begin and end in it. There is nothing in it but visible
         characters and, with colour, `ESC [ … m`.
         """
         drawn = self._console.render_lines(drawing, pad=False)

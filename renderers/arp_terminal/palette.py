@@ -1,7 +1,7 @@
-"""The styles of the house, by what they mean.
+"""The styles, by what they mean.
 
 Only the sixteen colours of the terminal's own theme, so that they fit a dark and a light one;
-nothing is said by colour alone.
+nothing is shown by colour alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GOOD_WORD = Style(color="green", reverse=True)
 BAND = Style(reverse=True)
 
 PROMPT_SIGN = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
-"""Before the user's words, typed or said."""
+"""Before the input of the user."""
 
 SERIES = (
     Style(color="cyan"),
@@ -40,7 +40,7 @@ SERIES = (
     Style(color="blue"),
     Style(color="red"),
 )
-"""Colours of the series of a chart, taken in turn."""
+"""Colours of the series of a chart, used in turn."""
 
 Tone = Literal["success", "error", "warning", "info", "muted", "default"]
 

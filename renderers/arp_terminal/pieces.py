@@ -1,4 +1,4 @@
-"""Where growing markdown can be cut: what stands before looks the same whatever comes behind."""
+"""Where growing markdown can be cut: the part before looks the same whatever follows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDED_BY_BLANK_LINE = frozenset(
     ("paragraph", "blockquote", "table", "html_block", *_ENDED_BY_LINE)
 )
 _PLAIN_BEGINNING = re.compile(r"[^\W\d_]|\d+[^\W\d_]|\d+[ :,%/-]")
-"""Of a line that can only go on the paragraph: no list, heading, underline or table."""
+"""Of a line that can only continue the paragraph: no list, heading, underline or table."""
 _BARE_MARKER = re.compile(r"(?<=\n)[ \t]*([*+-]+|\d+[.)]?)\Z")
 """What looks like an empty item of a list, until more of its line is there."""
 _LISTS = frozenset(("bullet_list", "ordered_list"))
@@ -28,7 +28,7 @@ class Cut(Struct, frozen=True):
     offset: int
     """Characters before the cut; 0 = nothing is finished."""
     tight: bool = False
-    """The second half goes on in a list without empty lines."""
+    """The second half continues a list without empty lines."""
     number: int | None = None
     """Of the item of a numbered list with which the second half begins."""
     fence: str = ""
@@ -36,7 +36,7 @@ class Cut(Struct, frozen=True):
 
 
 def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
-    """Find the last place behind which nothing can change what stands before.
+    """Return the last place such that later text cannot change the part before.
 
     Blocks that are over, and all items of a list but the last. Of a text longer than `MAX_SOURCE`
     only so much is looked at, and is finished in any case.
@@ -66,9 +66,9 @@ def finished(source: str, number: int | None = None, fence: str = "") -> Cut:
 
 
 def lines_over(source: str, fence: str = "") -> Cut:
-    """Find the last line of an unfinished block that nothing can change, for who prints by line.
+    """Return the last line of an unfinished block that cannot change, for printing by line.
 
-    Lines of code, and lines of a paragraph behind which another one has begun and in which no mark
+    Lines of code, and lines of a paragraph after which another one has begun and in which no mark
     is open. Of other blocks nothing is over before their end.
 
     Args:

@@ -19,7 +19,7 @@ from arp_terminal.terminal import options_for, write_lines
 from arp_terminal.transcript import Transcript
 
 MAX_LINE_BYTES = 16 << 20
-"""Bytes of a line that is read; sixteen times what the protocol lets a message have."""
+"""Bytes of a line that is read; sixteen times what the protocol allows for a message."""
 
 
 def run(
@@ -35,10 +35,10 @@ def run(
         stream: One JSON message (or an array of them) a line, as `arp serve --stdio` writes them.
         level: Conformance level; components beyond it are shown as something simpler.
         width: Cells in a line; `None` = those of the terminal, 80 without one.
-        simplify: Gives what that is; `None` = the component's own fallback.
+        simplify: Returns that; `None` = the component's own fallback.
 
     Returns:
-        0, or 1 if a line could not be read; each is told on standard error and passed over.
+        0, or 1 if a line could not be read; each is reported on standard error and skipped.
     """
     options = options_for(sys.stdout, level=level, width=width)
     return draw(stream, sys.stdout, sys.stderr, replace(options, simplify=simplify))
@@ -65,7 +65,7 @@ def draw(stream: Iterable[str | bytes], out: TextIO, errors: TextIO, options: Op
             continue
         for message in messages:
             screen.apply(message)
-            transcript.hear(message)
+            transcript.receive(message)
         write_lines(out, scroll.advance())
     write_lines(out, scroll.finish())
     return 1 if failed else 0

@@ -48,9 +48,9 @@ class Plot(Struct, frozen=True):
     name: Callable[[float], str]
     """Writes a number at an axis."""
     x_title: str = ""
-    """Stands in the middle under the axis."""
+    """Shown in the middle under the axis."""
     y_title: str = ""
-    """Stands over the axis."""
+    """Shown above the axis."""
 
 
 class Canvas:
@@ -175,7 +175,7 @@ def _positions(
 
 
 def _x_ticks(plot: Plot, columns: int) -> list[float]:
-    """Return round x values from below the first point to behind the last."""
+    """Return round x values from below the first point to above the last."""
     known = [x for xs in plot.xs for x in xs if x is not None]
     low, high = _bounds(known, with_zero=False)
     return _ticks(low, high, max(2, columns // CELLS_A_TICK))

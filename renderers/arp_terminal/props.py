@@ -64,7 +64,7 @@ def items(value: Json) -> list[Json]:
 
 
 def objects(value: Json) -> list[JsonObject]:
-    """Return the objects of a list; what is no object is left out."""
+    """Return the objects of a list; others are left out."""
     return [item for item in items(value) if isinstance(item, dict)]
 
 

@@ -1,4 +1,4 @@
-"""Input components as they stand in the conversation: the question, and how it went.
+"""Input components in the conversation: the question, and how it ended.
 
 How they are answered is in `dialogue`.
 """
@@ -16,7 +16,7 @@ from arp_terminal.palette import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, TITLE, WAR
 from arp_terminal.props import items, label, line, lines, objects, paragraph
 
 STATES = {"expired": "not answered in time", "cancelled": "withdrawn"}
-"""What is said of a question that ended without an answer."""
+"""Shown with a question that ended without an answer."""
 
 MAX_NAMED = 5
 """Selected rows that are named; more are counted."""
@@ -26,7 +26,7 @@ SECRET = "••••••"
 
 
 def is_open(props: JsonObject) -> bool:
-    """Return whether a question still takes an answer."""
+    """Return whether a question still accepts an answer."""
     return props.get("state") in (None, "open")
 
 
@@ -51,7 +51,7 @@ def confirm(props: JsonObject, options: Options) -> RenderableType:
 
 
 def choices(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `choices`: numbered options, or the ones that were taken."""
+    """Draw `choices`: numbered options, or the selected ones."""
     found = [option_of(value) for value in items(props.get("options"))]
     if not is_open(props):
         taken = props.get("answer")
@@ -74,7 +74,7 @@ def choices(props: JsonObject, options: Options) -> RenderableType:
 
 
 def row_selection(props: JsonObject, options: Options, sheet: RenderableType) -> RenderableType:
-    """Draw a `table` whose rows can be selected: its `sheet` of numbered rows, or those taken."""
+    """Draw a `table` whose rows can be selected: numbered rows, or the selected ones."""
     if is_open(props):
         title = label(props["title"], TITLE) if props.get("title") else None
         return _question(stack([title, sheet]), ACCENT, options)
@@ -87,7 +87,7 @@ def row_selection(props: JsonObject, options: Options, sheet: RenderableType) ->
 
 
 def _row_name(rows: list[Json], place: Json) -> str:
-    """Return a row as its number, from 1, and what stands in it first."""
+    """Return a row as its number, from 1, and its first cell."""
     if not isinstance(place, int):
         return line(place)
     cells = items(rows[place]) if 0 <= place < len(rows) else []
@@ -104,7 +104,7 @@ def text_input(props: JsonObject, options: Options) -> RenderableType:
 
 
 def form(props: JsonObject, options: Options) -> RenderableType:
-    """Draw `form`: its fields with what stands in them, or with what was sent."""
+    """Draw `form`: its fields with their values, or with what was sent."""
     fields = objects(props.get("fields"))
     if not is_open(props):
         answer = props.get("answer")

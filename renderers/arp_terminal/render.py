@@ -35,7 +35,7 @@ Drawing = Callable[[JsonObject, Options], RenderableType]
 def render(component: Component, options: Options) -> RenderableType:
     """Draw a component of any type; equal components and options give equal lines.
 
-    Never raises. What stands in `props` may be any JSON; every text in it is made harmless.
+    Never raises. `props` may be any JSON; every text in it is made harmless.
     """
     if options.depth >= MAX_DEPTH:
         return layout.too_deep()
@@ -52,7 +52,7 @@ def render(component: Component, options: Options) -> RenderableType:
 
 
 def _fitted(draw: Drawing, props: JsonObject, options: Options) -> RenderableType:
-    """Draw at the width that is really left, which is less inside of other components."""
+    """Draw at the width that is available, which is less inside other components."""
     return Fitted(lambda width: draw(props, replace(options, width=min(width, options.width))))
 
 
@@ -70,7 +70,7 @@ def _markdown(props: JsonObject, options: Options) -> RenderableType:
 
 
 def _child(plain: Json, options: Options) -> RenderableType:
-    """Draw a component that stands in the props of another one."""
+    """Draw a component that is in the props of another one."""
     inner = replace(options, depth=options.depth + 1)
     if inner.depth >= MAX_DEPTH:
         return layout.too_deep()

@@ -1,4 +1,4 @@
-"""The transcript on paper: lines that are printed for good, and those that are drawn anew."""
+"""The transcript as lines: those that are printed for good, and those that are redrawn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scroll:
         return self._painter.options
 
     def resize(self, options: Options) -> None:
-        """Draw what is live anew from now on; what is printed stays as it is."""
+        """Redraw what is live with these options; what is printed stays as it is."""
         self._painter = Painter(options)
         self._drawn.clear()
 
@@ -35,14 +35,13 @@ class Scroll:
         """Return the lines to print now, and set `tail`.
 
         Args:
-            room: Lines that the tail may take; what does not fit is printed, or cut from above
-            while it grows.
-                `None` = without bound.
+            room: Lines that the tail may have; what does not fit is printed, or cut from above
+                while it grows. `None` = without bound.
             spinner: The sign of what runs.
         """
         entries = self.transcript.entries(spinner)
         printed: list[str] = []
-        while entries and entries[0].settled:
+        while entries and entries[0].is_fixed:
             printed += self._print(entries.pop(0))
         while room is not None and entries and not entries[0].growing:
             if len(self._tail(entries)) <= room:
@@ -55,7 +54,7 @@ class Scroll:
         return printed
 
     def finish(self) -> list[str]:
-        """Return the lines of all that is left, as it stands; the tail is empty afterwards."""
+        """Return the lines of all that is left, as it is now; the tail is empty afterwards."""
         printed = self.advance()
         for entry in self.transcript.entries():
             printed += self._print(entry)

@@ -30,10 +30,10 @@ class Status:
         self._since = 0.0
 
     def fragments(self, now: float) -> StyleAndTextTuples:
-        """Return the line as it is now, empty if there is nothing to say.
+        """Return the line as it is now, empty if the agent is idle.
 
         Args:
-            now: Seconds of a clock that never goes back.
+            now: Seconds of a monotonic clock.
         """
         turn = self._conversation.running
         if turn is None:
@@ -55,8 +55,8 @@ class Status:
             sign, words = "?", "waiting for your answer"
         else:
             sign, words = spinner(now, self._unicode), self._doing(turn)
-        told = f" {dot} {now - self._since:.0f} s {dot} Ctrl-C stops"
-        return [("class:spinner", f"{sign} "), ("", words), ("class:hint", told)]
+        since = f" {dot} {now - self._since:.0f} s {dot} Ctrl-C stops"
+        return [("class:spinner", f"{sign} "), ("", words), ("class:hint", since)]
 
     @staticmethod
     def _doing(turn: TurnScreen) -> str:

@@ -25,12 +25,12 @@ GAP = 2
 """Cells between two columns."""
 
 MIN_COLUMN = 5
-"""Cells that a column keeps; if not all can, each row is shown as a record."""
+"""The fewest cells of a column; if not all can, each row is shown as a record."""
 
 Row = Sequence[Text]
 
 _PLAIN_NUMBER = re.compile(r"[-+]?[0-9]+(\.?[0-9]*)")
-"""A number without an exponent; the group is what stands from its decimal point on."""
+"""A number without an exponent; the group begins at its decimal point."""
 
 
 class Grid:
@@ -73,7 +73,7 @@ class Grid:
             yield self._line(row, widths, mark, ACCENT if marked else "")
 
     def _widths(self, room: int) -> list[int] | None:
-        """Return the width of each column, or `None` if they cannot stand side by side."""
+        """Return the width of each column, or `None` if they do not fit side by side."""
         wanted = [
             max(1, cell_len(header.plain), *(cell_len(row[place].plain) for row in self._rows), 1)
             for place, header in enumerate(self._headers)
@@ -87,7 +87,7 @@ class Grid:
         )
         last = len(widths) - 1
         for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            if cell_len(cell.plain) > width:  # then rather the number than the blanks behind it
+            if cell_len(cell.plain) > width:  # then drop the blanks after the number first
                 cell = cell.copy()
                 cell.rstrip()
             shown = cut(cell, width, self._options.unicode)

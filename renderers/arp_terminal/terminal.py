@@ -37,7 +37,7 @@ def options_for(
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Return whether somebody looks at a stream, or types into it."""
+    """Return whether a stream is a terminal: a person reads it or types into it."""
     try:
         return stream.isatty()
     except ValueError:
@@ -59,7 +59,7 @@ def wants_colour(terminal: bool, environ: Mapping[str, str]) -> bool:
 
 
 def speaks_unicode(out: TextIO) -> bool:
-    """Return whether signs beyond ASCII may be drawn; a stream without an encoding takes all."""
+    """Return whether signs beyond ASCII may be drawn; a stream without an encoding accepts all."""
     encoding = getattr(out, "encoding", None) or "utf-8"
     return encoding.lower().replace("_", "").startswith(("utf", "cp65001"))
 

@@ -20,10 +20,10 @@ from arp_terminal.palette import BAD, BOLD, DIM, GOOD, WARN
 from arp_terminal.props import label, line, lines
 
 INDENT = 2
-"""Cells before it, and before what stands below its name."""
+"""Cells before it, and before what is below its name."""
 
 INLINE_CHARACTERS = 100
-"""Arguments up to this length stand behind the tool's name, others below it."""
+"""Arguments up to this length follow the tool's name, others are below it."""
 
 LAID_OUT_CHARACTERS = 20_000
 """Arguments or a result of more are not laid out: each frame of the spinner draws them again."""
@@ -46,7 +46,7 @@ BAR_CELLS = 12
 def draw_tool(run: ToolRun, options: Options, spinner: str = "") -> RenderableType:
     """Draw one use of a tool.
 
-    Short arguments stand on the line of its name, long ones below it, line by line; so do the
+    Short arguments are on the line of its name, long ones below it, line by line; so do the
     progress of one that runs and the result of one that is done.
 
     Args:

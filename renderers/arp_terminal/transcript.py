@@ -1,15 +1,15 @@
-"""What has been told, in the order in which it happened, and how much of it is on paper.
+"""What has happened, in order, and how much of it is printed.
 
-Theory of operation. A terminal is paper: what has been printed stays. Each turn is a list of
-items: the user's words, thinking, uses of tools, pieces of text, components, errors, the end. From
-the front, items that can no longer change are handed out to be printed, once; the others are
-*live* and are drawn anew. Text is cut into pieces where a block of markdown is over. A component
+Theory of operation. What a terminal has printed stays. Each turn is a list of
+items: inputs, reasoning, uses of tools, pieces of text, components, errors, the end. From
+the front, items that can no longer change are printed, once; the others are *live* and are
+redrawn. Text is cut into pieces where a block of markdown is over. A component
 stays live while its turn runs, as long as there is room for it; if it changes after it was
 printed, it is printed again, marked as an update.
 
-The screen itself is the client's. Messages are heard here after they were applied to it, and it may
-be several messages ahead by then. So they only say where to look: what there is to tell, and in
-which order, is read from the screen (`Screen.story`), which is right at any moment.
+The screen itself is the client's. Messages arrive here after they were applied to it, and it may
+be several messages ahead by then. So they only say what changed: the content and its order are read
+from the screen (`Screen.story`), which is right at any moment.
 """
 
 from __future__ import annotations
@@ -35,16 +35,15 @@ from arp_terminal.turn_log import TurnLog
 
 
 class Transcript:
-    """All turns of a session as a terminal tells them."""
+    """All turns of a session as a terminal shows them."""
 
     def __init__(self, screen: Screen, *, hold: bool = True) -> None:
         """Begin with nothing printed.
 
         Args:
-            screen: What shows; kept up to date by somebody else.
+            screen: What is shown; the client keeps it up to date.
             hold: Whether components of a running turn stay live, for a terminal that can redraw;
-            without it
-                they are printed when they are committed, and text line by line.
+                without it they are printed when they are committed, and text line by line.
         """
         self.screen = screen
         self._hold = hold
@@ -53,7 +52,7 @@ class Transcript:
         self._touched: set[tuple[str, str]] = set()
 
     def adopt(self, screen: Screen) -> None:
-        """Go on with a screen that was made anew; report what is missing or has changed."""
+        """Continue with a new screen; show what is missing or has changed."""
         self.screen = screen
         surfaces = {f"@{name}": name for name in screen.surfaces if name != "main"}
         wanted = dict.fromkeys(screen.turns, "main") | surfaces
@@ -63,7 +62,7 @@ class Transcript:
         for key, surface in wanted.items():
             self._log(key, surface).adopt(screen)
 
-    def hear(self, message: object) -> None:
+    def receive(self, message: object) -> None:
         """Record a message that was applied to the screen."""
         match message:
             case Delta():
@@ -87,7 +86,7 @@ class Transcript:
                 self._log(message.turn_id or "")
 
     def entries(self, spinner: str = "") -> list[Entry]:
-        """Return what is not yet printed, in order; the first `settled` ones may be printed."""
+        """Return what is not yet printed, in order; the first `is_fixed` ones may be printed."""
         order = {turn_id: place for place, turn_id in enumerate(self.screen.turns)}
         found: list[Entry] = []
         for key in sorted(self._open, key=lambda key: order.get(key, len(order))):
@@ -131,7 +130,7 @@ class Transcript:
         self._touched.clear()
 
     def _changed(self, places: Iterable[tuple[str, str]]) -> None:
-        """Mark components as changed, whichever turn they stand in."""
+        """Mark components as changed, whichever turn they are in."""
         for surface, component_id in places:
             tree = self.screen.surfaces.get(surface)
             if tree is not None and component_id in tree.nodes:

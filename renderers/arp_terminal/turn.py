@@ -1,4 +1,4 @@
-"""One turn, drawn: what the user said, what the agent thought, used and showed, and how it ended.
+"""One turn, drawn: input, reasoning, tools and output, and how it ended.
 
 The agent's part stands two cells in; the first column is ours alone, so that nothing that an agent
 shows can look like the prompt, a note of this program, or the user's own words.
@@ -33,7 +33,7 @@ THOUGHT_LINES = 3
 
 
 def render_turn(turn: TurnScreen, output: Sequence[Component], options: Options) -> RenderableType:
-    """Draw a turn as it stands.
+    """Draw a turn as it is now.
 
     Args:
         turn: The turn.
@@ -63,7 +63,7 @@ def is_said(turn: TurnScreen, place: int) -> bool:
 
 
 def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableType:
-    """Draw what the user said or did, with a note behind it."""
+    """Draw an input of the user, with a note after it."""
     text = Text().append(input_words(echo), style=BOLD)
     if note:
         text.append(f"  ({note})", style=DIM)
@@ -71,7 +71,7 @@ def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableT
 
 
 def input_words(echo: InputEcho) -> str:
-    """Say an input in words."""
+    """Return an input in words."""
     data = echo.data
     match echo.input_type:
         case "text":
@@ -129,7 +129,7 @@ def draw_thought(thinking: str, options: Options, *, live: bool = False) -> Rend
 def draw_error(
     error: ErrorPayload, options: Options, errors: Sequence[ErrorPayload] = ()
 ) -> RenderableType:
-    """Draw an error that the agent side told.
+    """Draw an error that the agent side sent.
 
     Args:
         error: The error; its `debug` is drawn as details below it.
@@ -146,7 +146,7 @@ def draw_error(
 
 
 def draw_end(turn: TurnScreen, options: Options) -> RenderableType | None:
-    """Draw how a turn ended, unless all is well or its errors say it."""
+    """Draw how a turn ended, unless it completed or its errors show it."""
     if turn.status == "cancelled":
         return indented(Text("■ Stopped" if options.unicode else "# Stopped", style=DIM), INDENT)
     if turn.status == "failed" and not turn.errors:

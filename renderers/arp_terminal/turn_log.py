@@ -1,4 +1,4 @@
-"""One turn (or another surface) as it is told: items in order, and how many are on paper."""
+"""One turn (or another surface): its items in order, and how many are printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arp.protocol.components import Component
 from arp.protocol.mark import Piece, pieces_of
 from arp.protocol.messages import FINAL_STATUSES
 from arp.protocol.screen import Screen, TurnScreen
-from arp_terminal.entries import Entry, Item, Kind, Telling, entry_of, fingerprint, update_of
+from arp_terminal.entries import Entry, EntrySource, Item, Kind, entry_of, fingerprint, update_of
 from arp_terminal.open_questions import is_question
 from arp_terminal.options import Options
 from arp_terminal.pieces import Cut, finished, is_open_fence, lines_over
@@ -22,19 +22,19 @@ OUTPUT_KINDS = ("text", "component")
 
 
 Reached: TypeAlias = Mapping[str, int]
-"""How many characters of each text part stand before the place that is looked at."""
+"""How many characters of each text part are before the current place."""
 
 
 class TurnLog:
-    """The items of one turn: `sync` takes in what shows, `entries` gives what is not printed."""
+    """The items of one turn: `sync` reads the screen, `entries` returns what is not printed."""
 
     def __init__(self, key: str, surface: str = "main", *, by_line: bool = False) -> None:
-        """Begin with nothing told.
+        """Begin without items.
 
         Args:
             key: The turn's id, or `@` and the surface's name.
             surface: Where it shows.
-            by_line: Whether lines of unfinished text are handed out, for who cannot redraw them.
+            by_line: Whether to print lines of unfinished text, for an output that cannot redraw.
         """
         self.key = key
         self.surface = surface
@@ -48,13 +48,13 @@ class TurnLog:
         self._asked: set[str] = set()
         """Questions that were printed while they were open."""
         self._answered: set[str] = set()
-        """Those whose answer stands at an input that is still to be taken in."""
+        """Those whose answer is shown with an input that `sync` has still to read."""
         self._taken: Counter[str] = Counter()
 
     # -- what happened ---------------------------------------------------------------------------
 
     def change(self, component_id: str, screen: Screen) -> None:
-        """Record that a commit changed a component; answers are told by `sync`."""
+        """Record that a commit changed a component; `sync` finds answers."""
         if component_id not in self._printed:
             return
         component = next(one for one in self.output(screen) if one.id == component_id)
@@ -62,12 +62,12 @@ class TurnLog:
             self._changed.add(component_id)
 
     def adopt(self, screen: Screen) -> None:
-        """Take in all of a screen that was made anew; what is printed may have changed in it."""
+        """Read all of a new screen; what is printed may have changed in it."""
         self._changed.update(self._printed)
         self.sync(screen)
 
     def sync(self, screen: Screen) -> None:
-        """Take in all that the screen shows of it, in the order in which it happened."""
+        """Read what the screen shows of the turn, in the order in which it happened."""
         turn, output = self.turn(screen), self.output(screen)
         self._take_answers(output, screen)
         components = {item.ref for item in self.items if item.kind == "component"}
@@ -94,7 +94,7 @@ class TurnLog:
 
     def entries(self, screen: Screen, *, hold: bool, spinner: str = "") -> Iterator[Entry]:
         """Return what is not printed, in order, then what was printed and has changed since."""
-        telling = Telling(
+        source = EntrySource(
             key=self.key,
             turn=self.turn(screen),
             components={component.id: component for component in self.output(screen)},
@@ -103,13 +103,13 @@ class TurnLog:
             spinner=spinner,
         )
         for place in range(self.front, len(self.items)):
-            yield entry_of(self.items[place], telling, last=place == len(self.items) - 1)
+            yield entry_of(self.items[place], source, last=place == len(self.items) - 1)
         for component_id in sorted(self._changed):
-            component = telling.components.get(component_id)
+            component = source.components.get(component_id)
             if component is None or fingerprint(component) == self._printed[component_id]:
                 self._changed.discard(component_id)
-            elif telling.over or telling.turn.status == "waiting":
-                yield update_of(component, telling)
+            elif source.over or source.turn.status == "waiting":
+                yield update_of(component, source)
 
     def printed(self, entry: Entry) -> None:
         """Record that the first of the entries is on paper."""
@@ -149,7 +149,7 @@ class TurnLog:
         return pieces_of(output, parts, ())
 
     def _take_text(self, part: Component, reached: int, *, last: bool) -> None:
-        """Take in a text part up to a place; what a mark does not cut is cut into blocks."""
+        """Add a text part up to a place; what a mark does not cut is cut into blocks."""
         content = part.props["content"]
         item = next((one for one in reversed(self.items) if one.ref == part.id), None)
         if item is None or (item.end is not None and item.end < reached):
@@ -185,7 +185,7 @@ class TurnLog:
                 self._place(Item(kind, piece.number), output, reached)
 
     def _take_answers(self, output: Sequence[Component], screen: Screen) -> None:
-        """Find answers to questions on paper; they stand here unless their input is to come."""
+        """Find answers to printed questions; they are shown here unless their input is to come."""
         turn = self.turn(screen)
         to_come = {
             turn.inputs[place].source_component
@@ -207,7 +207,7 @@ class TurnLog:
                 self._place(Item("answer", question.id), output, {})
 
     def _place(self, new: Item, output: Sequence[Component], reached: Reached) -> None:
-        """Put an item behind what was taken in, but not into a block of code."""
+        """Append an item, but not inside a block of code."""
         last = self.items[-1] if self.items else None
         place = len(self.items)
         if last is not None and last.kind == "text" and last.end is None:

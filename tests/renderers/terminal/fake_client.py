@@ -90,9 +90,9 @@ class FakeClient:
         """Applies messages as one batch: all of them before the first is heard."""
         for message in messages:
             self.screen.apply(message)
-        self.hear(*messages)
+        self.receive(*messages)
 
-    def hear(self, *messages: Any) -> None:
+    def receive(self, *messages: Any) -> None:
         """Tells of messages that are on the screen already."""
         for message in messages:
             self._events.put_nowait(message)

@@ -26,7 +26,7 @@ class Talk(FakeClient):
         for message in messages:
             self.screen.apply(message)
         for message in messages:
-            self.conversation.hear(message)
+            self.conversation.receive(message)
 
     def notes(self) -> list[str]:
         notes, self.conversation.notes = self.conversation.notes, []
@@ -207,11 +207,11 @@ async def test_the_first_ctrl_c_stops_the_turn_and_the_second_within_two_seconds
     talk.turn("running")
     await talk.conversation.interrupt(10.0)
     assert talk.sent == [("action", {"action": "arp.cancel"}, None)]
-    assert talk.conversation.leave is None
+    assert talk.conversation.ended is None
     await talk.conversation.interrupt(13.0)
-    assert talk.conversation.leave is None
+    assert talk.conversation.ended is None
     await talk.conversation.interrupt(14.9)
-    assert talk.conversation.leave == "interrupted"
+    assert talk.conversation.ended == "interrupted"
 
 
 async def test_ctrl_c_while_nothing_runs_only_warns() -> None:
@@ -237,14 +237,14 @@ async def test_commands() -> None:
     assert talk.notes() == ["/back goes back in a form. No form is open now."]
     assert await talk.conversation.enter("/copy") == Command("/copy")
     await talk.conversation.enter("/new")
-    assert talk.conversation.leave == "new"
+    assert talk.conversation.ended == "new"
 
 
 async def test_quit_leaves() -> None:
     for word in ("/quit", " /exit "):
         talk = Talk()
         await talk.conversation.enter(word)
-        assert talk.conversation.leave == "quit"
+        assert talk.conversation.ended == "quit"
 
 
 async def test_what_cannot_be_sent_is_told() -> None:
@@ -261,21 +261,21 @@ async def test_what_cannot_be_sent_is_told() -> None:
 async def test_a_lost_connection_is_told_once_and_its_return_too() -> None:
     talk = Talk()
     conversation = talk.conversation
-    conversation.hear(Disconnected("closed with 1006", 1.0))
-    conversation.hear(Disconnected("refused", 2.0))
-    conversation.hear(Connected("s1", "replay"))
+    conversation.receive(Disconnected("closed with 1006", 1.0))
+    conversation.receive(Disconnected("refused", 2.0))
+    conversation.receive(Connected("s1", "replay"))
     assert [note.text for note in conversation.notes] == [
         "Connection lost: closed with 1006. Reconnecting…",
         "Connected again.",
     ]
     assert all(note.lasting for note in conversation.notes)
-    assert conversation.leave is None
+    assert conversation.ended is None
 
 
 async def test_a_connection_that_is_gone_for_good_ends_the_conversation() -> None:
     talk = Talk()
-    talk.conversation.hear(Disconnected("not let in", None))
-    assert talk.conversation.leave == "lost"
+    talk.conversation.receive(Disconnected("not let in", None))
+    assert talk.conversation.ended == "lost"
     assert talk.notes() == ["Connection lost: not let in"]
 
 
@@ -292,7 +292,7 @@ async def test_a_new_screen_is_taken_over_with_its_questions() -> None:
         talk, other = Talk(), Talk()
         other.question()
         talk.screen = other.screen
-        talk.conversation.hear(event)
+        talk.conversation.receive(event)
         assert talk.conversation.transcript.screen is other.screen
         assert talk.conversation.prompt.label == "Sure? [y/n]"
 
@@ -330,11 +330,11 @@ async def test_a_screen_ahead_of_what_was_heard_does_not_change_what_may_be_type
     ]
     for message in asked:
         talk.screen.apply(message)
-    talk.conversation.hear(talk.delta("…"))
+    talk.conversation.receive(talk.delta("…"))
     assert not talk.conversation.is_awaited
     assert talk.conversation.question_id is None
     for message in asked:
-        talk.conversation.hear(message)
+        talk.conversation.receive(message)
     assert talk.conversation.is_awaited
     assert talk.conversation.question_id == "q"
 
@@ -352,7 +352,7 @@ async def test_an_end_that_was_not_heard_leaves_the_conversation_busy() -> None:
         talk.screen.apply(message)
     assert not talk.conversation.is_idle
     for message in end:
-        talk.conversation.hear(message)
+        talk.conversation.receive(message)
     assert talk.conversation.is_idle
     assert talk.conversation.question_id == "next"
 

@@ -131,11 +131,11 @@ async def test_a_line_waits_until_the_question_on_the_screen_was_heard_of() -> N
         ]
         for message in asked:
             client.screen.apply(message)
-        client.hear(client.delta("…"))
+        client.receive(client.delta("…"))
         await asyncio.to_thread(typed.given[1].wait, WAIT_S)
         await some_rounds()  # in which the line would be sent
         assert len(client.sent) == 1
-        client.hear(*asked)
+        client.receive(*asked)
         client.ack(await client.arrived.get())
         client.answer("q", True)
         client.end()

@@ -32,7 +32,7 @@ class Paper(FakeClient):
         for message in messages:
             self.screen.apply(message)
         for message in messages:
-            self.transcript.hear(message)
+            self.transcript.receive(message)
 
     def frame(self) -> Paper:
         self.lines += self.scroll.advance(self.room)
@@ -195,7 +195,7 @@ def test_a_change_that_shows_before_it_is_heard_of_is_not_lost() -> None:
         paper.screen.apply(message)
     assert paper.frame().printed == "  new"
     for message in change:
-        paper.transcript.hear(message)
+        paper.transcript.receive(message)
     assert paper.frame().printed == "  new"
 
 

@@ -87,7 +87,7 @@ def test_turn_that_is_heard_is_told_as_it_happens() -> None:
     transcript = Transcript(screen)
     for message in LIVE:
         screen.apply(message)
-        transcript.hear(message)
+        transcript.receive(message)
     assert told(transcript) == TOLD
 
 
@@ -99,7 +99,7 @@ def test_order_is_the_same_however_far_the_screen_is_ahead_of_what_was_heard(ahe
         if place < len(LIVE):
             screen.apply(LIVE[place])
         if place >= ahead:
-            transcript.hear(LIVE[place - ahead])
+            transcript.receive(LIVE[place - ahead])
         printed += take_printed(transcript)
     assert [(entry.kind, entry.ref) for entry in printed] == TOLD
 
@@ -123,19 +123,19 @@ def test_answer_stands_where_it_was_given_though_the_screen_is_ahead() -> None:
     transcript = Transcript(screen, hold=False)
     for message in before:
         screen.apply(message)
-        transcript.hear(message)
+        transcript.receive(message)
     printed = take_printed(transcript)
     for message in after:
         screen.apply(message)
     for message in after:
-        transcript.hear(message)
+        transcript.receive(message)
         printed += take_printed(transcript)
     assert [entry.kind for entry in printed] == ["input", "text", "component", "answer", "text"]
 
 
 def take_printed(transcript: Transcript) -> list[Entry]:
     """Prints what is settled, as a pipe does."""
-    entries = list(itertools.takewhile(lambda entry: entry.settled, transcript.entries()))
+    entries = list(itertools.takewhile(lambda entry: entry.is_fixed, transcript.entries()))
     for entry in entries:
         transcript.printed(entry)
     return entries
@@ -156,7 +156,7 @@ def test_snapshot_tells_only_what_was_not_told_before() -> None:
     transcript = Transcript(before)
     for message in LIVE[:4]:
         before.apply(message)
-        transcript.hear(message)
+        transcript.receive(message)
     printed = transcript.entries()[:3]
     for entry in printed:
         transcript.printed(entry)
