@@ -17,6 +17,7 @@ import msgspec
 
 from arp.access.principal import Key, Principal, keys_of
 from arp.hub.author_call import name_unawaited_calls
+from arp.hub.cache import Cache, keep_up
 from arp.hub.delivery import Viewer
 from arp.hub.directory import Directory, utc_now
 from arp.hub.files import Arrived
@@ -29,7 +30,6 @@ from arp.hub.quota import Quota
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.settings import HubSettings
-from arp.hub.states import NAME as STATE
 from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
 from arp.hub.writer import Writer
@@ -108,8 +108,11 @@ class Hub:
         self.directory.workflows = handlers.keys()
         self.writer.listing = self.directory.listing
         self.inbound = Inbound(self.directory.states.redactor)
-        self.models = Models(store, self.directory.sessions, self.settings)
-        self.models.repaired = self._note_repair
+        sessions = self.directory.sessions
+        self.models = Models(store, sessions, self.settings, self._note_repair)
+        self._caches: tuple[Cache, ...] = (self.directory.states, self.models)
+        """What is stored behind the log."""
+        self._keeper = Service("arp-caches", lambda: keep_up(self._caches))
         self.verifier = Verifier(store)
         self.runner.fault = self._fault
         self._faults: dict[str, ArpError] = {}
@@ -151,8 +154,7 @@ class Hub:
         if self.settings.runtime_id is None:
             self.directory.runtime_id = await self.store.runtime_id()
         self.writer.start()
-        self.models.start()
-        self.directory.states.start()
+        self._keeper.start()
         self._sweeper.start()
         for session_id in await self.store.open_sessions():
             try:
@@ -163,8 +165,7 @@ class Hub:
     @property
     def trouble(self) -> str:
         """What keeps it from serving now; empty if nothing does."""
-        behind = (self.models.service, self.directory.states.service)
-        services = (self.writer.service, self._sweeper, *behind)
+        services = (self.writer.service, self._sweeper, self._keeper)
         ended = [one.name for one in services if not one.is_running]
         return f"not running: {', '.join(ended)}" if ended else ""
 
@@ -182,7 +183,7 @@ class Hub:
         before = live.session.sequence
         reason = self.directory.states.repaired(live.id)
         if reason is not None and self.settings.takes_input:
-            _repaired(live, STATE, before, reason)
+            _repaired(live, self.directory.states.name, before, reason)
         effects = recover(live.session, self._faults.pop(live.id, None))
         if live.session.sequence > before:
             self.mended[live.id] = (before, live.session.sequence)
@@ -214,8 +215,8 @@ class Hub:
         await self.directory.settled()
         await self.writer.aclose()
         self._replayer.close()
+        await self._keeper.aclose()
         await self.directory.states.aclose()
-        await self.models.aclose()
         await self.verifier.aclose()
         await self._sweeper.aclose()
         if last is not None:
@@ -253,8 +254,8 @@ class Hub:
     def _let_go(self, sessions: list[LiveSession]) -> None:
         for live in sessions:
             self._forget(live)
-            self.models.rest(live.id)
-            self.directory.states.rest(live)
+            for cache in self._caches:
+                cache.rest(live.id, live)
 
     def _forget(self, live: LiveSession, why: ArpError | None = None) -> None:
         self.directory.remove(live, why)
@@ -355,9 +356,9 @@ class Hub:
         async with self.blobs.removing(session_id):
             await self.store.delete(session_id)
         self._quota.recount(principal.name)
-        self.models.forget(session_id)
+        for cache in self._caches:
+            cache.forget(session_id)
         self._fell_at.pop(session_id, None)
-        self.directory.states.forget(session_id)
         self.directory.listing.removed(principal.name, session_id)
 
     async def rename(

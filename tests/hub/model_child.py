@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from arp.hub import models
+from arp.hub import cache, models
 from arp.hub.settings import HubSettings
 from arp.ledger.fact import encode
 from arp.store.sqlite import SqliteStore
@@ -18,7 +18,7 @@ STEPS, AT_ONCE = 2_000, 20
 
 async def store(path: Path) -> None:
     """Goes on where the file ends, and says each time how far it is."""
-    models.SHORT = 1  # so that each call stores one
+    cache.SHORT = 1  # so that each call stores one
     ledger = SqliteStore(path)
     await ledger.open()
     keeper = models.Models(ledger, {}, HubSettings())

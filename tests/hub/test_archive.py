@@ -28,6 +28,7 @@ def _small() -> Iterator[None]:
         patch.object(window, "RECENT_TURNS", 3),
         patch("arp.hub.archive.PAGE_TURNS", 10),
         patch("arp.hub.states.SHORT", 10),
+        patch("arp.hub.cache.SHORT", 10),
     ):
         yield
 
@@ -135,7 +136,7 @@ async def test_turns_that_could_not_be_stored_are_kept_for_the_next_time() -> No
         user = await talked(hub)
         store.full = True
         live = hub.sessions["s"]
-        await hub.directory.states._keep(live, 1)
+        await hub.directory.states._keep(live.id, live, 1)
         assert len(live.session.screen.departed or ()) == TURNS - 3
         user.leave()
         await settled(hub)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-import arp.hub.models as models_module
 from arp import Turn
 from arp.access.principal import Principal
-from arp.hub.models import NAME, SHORT, Models
+from arp.hub.cache import SHORT, keep_up
+from arp.hub.models import Models
 from arp.hub.settings import HubSettings
+from arp.hub.tasks import Service
 from arp.ledger.fact import Fact, decode, encode
 from arp.ledger.models.read_model import ReadModel
 from arp.store.errors import StoreDamaged, StoreUnwritable
@@ -24,6 +25,8 @@ from tests.hub.rig import Renderer, running, settled
 from tests.ledger.histories import long_history
 from tests.store.processes import child
 from tests.waiting import becomes
+
+NAME = Models.name
 
 
 class SpiedStore(MemoryStore):
@@ -264,7 +267,7 @@ async def test_one_damaged_log_does_not_keep_others_from_being_stored(
         models.rest(session_id)
     await models.keep_up()
     assert await store.sequence_of("s") == len(HISTORY)
-    assert "the model of session senseless cannot be made" in caplog.text
+    assert "the model of session senseless is not stored: session senseless: fact 1" in caplog.text
 
 
 async def test_reading_a_model_is_in_no_write_s_way() -> None:
@@ -319,15 +322,16 @@ async def test_kill_leaves_models_that_come_back_equal(tmp_path: Path, kill_roun
 async def test_models_are_stored_by_themselves(
     store: SpiedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models_module, "ROUND_S", 0.001)
+    monkeypatch.setattr("arp.hub.cache.ROUND_S", 0.001)
     models = models_of(store)
     await write(store, HISTORY)
     models.rest("s")
-    models.start()
+    service = Service("arp-caches", lambda: keep_up([models]))
+    service.start()
     stored = store._models
     await becomes(lambda: ("s", NAME) in stored)
-    await models.aclose()
-    await models.aclose()
+    await service.aclose()
+    await service.aclose()
 
 
 async def test_nothing_is_left_of_a_session_that_was_deleted() -> None:

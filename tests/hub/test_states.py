@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 
 from arp import Turn, ui
 from arp.access.principal import Principal
+from arp.hub.cache import SHORT
 from arp.hub.hub import Hub
+from arp.hub.models import Models
 from arp.hub.settings import HubSettings
-from arp.hub.states import NAME, SHORT, States
+from arp.hub.states import States
 from arp.ledger.fact import decode
+from arp.ledger.models.read_model import ReadModel
 from arp.protocol.limits import Limits
 from arp.session.log import ReadOnly
 from arp.session.recovery import restore
@@ -32,6 +36,26 @@ WHOLE = HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05)
 OFTEN = HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05, model_every_facts=20)
 
 
+NAME = States.name
+
+of_a_model: ContextVar[bool] = ContextVar("of_a_model", default=False)
+
+
+@pytest.fixture(autouse=True)
+def _reads_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marks what is read to make a read model."""
+    read = Models.read
+
+    async def marked(self: Models, session_id: str) -> ReadModel:
+        token = of_a_model.set(True)
+        try:
+            return await read(self, session_id)
+        finally:
+            of_a_model.reset(token)
+
+    monkeypatch.setattr(Models, "read", marked)
+
+
 class SpiedStore(HeldStore):
     """A memory store that tells from where facts were read, and whose disk may be full."""
 
@@ -46,14 +70,13 @@ class SpiedStore(HeldStore):
         self, session_id: str, after: int = 0, limit: int = 1000
     ) -> list[tuple[int, bytes]]:
         """As `Store.read`."""
-        task = asyncio.current_task()
-        if task is None or task.get_name() != "arp-models":  # reads when it likes
+        if not of_a_model.get():  # they are read when the loop likes
             self.reads.append(after)
         return await super().read(session_id, after, limit)
 
     async def save_model(self, session_id: str, name: str, sequence: int, data: bytes) -> None:
         """As `Store.save_model`."""
-        if self.full and name == NAME:
+        if self.full and name != Models.name:
             raise StoreUnwritable("ledger.db", "the disk is full")
         await super().save_model(session_id, name, sequence, data)
         if name == NAME:
@@ -117,6 +140,7 @@ async def test_session_that_left_the_memory_is_freed_without_a_collection() -> N
             while_there = count_sessions()
             await gone(hub, user)
             del user
+            await hub.models.keep_up()
             await hub.directory.states.keep_up()
             await asyncio.sleep(0)  # callbacks of futures that are done hold it for one round
             after = count_sessions()
@@ -178,7 +202,7 @@ async def test_state_follows_a_session_that_grows() -> None:
 
 async def test_large_state_is_stored_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands on the screen must not cost more than what happens."""
-    monkeypatch.setattr("arp.hub.states.BYTES_PER_FACT", 1)
+    monkeypatch.setattr("arp.hub.cache.BYTES_PER_FACT", 1)
     store = SpiedStore()
     async with running(busy, store=store, settings=OFTEN) as hub:
         user = await talked(hub, 1)
@@ -191,7 +215,7 @@ async def test_large_state_is_stored_less_often(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_states_are_stored_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arp.hub.states.ROUND_S", 0.001)
+    monkeypatch.setattr("arp.hub.cache.ROUND_S", 0.001)
     store = SpiedStore()
     async with running(busy, store=store, settings=OFTEN) as hub:
         await talked(hub, 1)

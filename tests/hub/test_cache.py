@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arp.hub.heap import trimmer
+from arp.hub.cache import trimmer
 
 MIB = 1 << 20
 
