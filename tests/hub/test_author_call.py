@@ -134,7 +134,7 @@ def forgetting(what: str) -> Callable[[Turn], Any]:
     [
         ("say", "Turn.say"),
         ("confirm", "Turn.confirm"),
-        ("output", "Process.output"),
+        ("output", "RecordedProcess.output"),
         ("helper", "helper"),
     ],
 )
