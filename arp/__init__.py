@@ -28,7 +28,7 @@ from arp.protocol.limits import Limits
 
 if TYPE_CHECKING:
     from arp.client.client import ArpClient, connect
-    from arp.hub.tool import ToolFailed
+    from arp.hub.tool import ToolFailed, ToolProvider, ToolSpec
     from arp.hub.turn import Turn
 
 __all__ = [
@@ -43,6 +43,8 @@ __all__ = [
     "IncomingConnection",
     "Limits",
     "ToolFailed",
+    "ToolProvider",
+    "ToolSpec",
     "Turn",
     "User",
     "connect",
@@ -56,6 +58,8 @@ _LATER: Final = {
     "ArpClient": "arp.client.client",
     "connect": "arp.client.client",
     "ToolFailed": "arp.hub.tool",
+    "ToolProvider": "arp.hub.tool",
+    "ToolSpec": "arp.hub.tool",
     "Turn": "arp.hub.turn",
 }
 """Names that are loaded when they are asked for, with all that stands under them."""

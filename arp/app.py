@@ -16,6 +16,7 @@ from arp.server.settings import Served
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler
+    from arp.hub.tool import ToolProvider
     from arp.hub.turn import Turn
     from arp.server.application import Application
 
@@ -34,6 +35,7 @@ class App:
         ledger: Where facts live: `memory:`, or `sqlite:PATH`. `arp serve` has a default of its own.
         access: Who may come in: a token, or a hook that tells users apart; host names, origins.
         settings: How sessions behave: limits, what becomes of an input while a turn runs.
+        tools: Where the tools come from that agents call by `turn.use`.
 
     Raises:
         TypeError: Something of it is of another type.
@@ -48,15 +50,19 @@ class App:
         ledger: str = "memory:",
         access: Access | None = None,
         settings: HubSettings | None = None,
+        tools: ToolProvider | None = None,
     ) -> None:
         if isinstance(suggestions, str):
             raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
+        if tools is not None and not (hasattr(tools, "tools") and hasattr(tools, "call")):
+            raise TypeError(f"tools: expected a ToolProvider, got {type(tools).__name__}")
         self.title = well_formed(title)
         self.description = well_formed(description)
         self.suggestions = tuple(map(well_formed, suggestions))
         self.ledger = well_formed(ledger)
         self.access = access or Access()
         self.settings = settings or HubSettings()
+        self.tools = tools
         self.handlers: dict[str, Handler] = {}
         self._told: dict[str, Workflow] = {}
         """What was said of an agent where it was registered, by its name; empty = nothing."""
@@ -190,6 +196,7 @@ class App:
             self.commands,
             debug,
             self.title,
+            self.tools,
         )
 
     @cached_property

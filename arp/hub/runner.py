@@ -16,6 +16,7 @@ from arp.hub.loop_watch import LoopWatch
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
+from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
 from arp.hub.turn_host import TurnHost
 from arp.hub.writer import Writer
@@ -56,6 +57,8 @@ class Runner:
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Agents that work, also those that clean up behind the end of their turn."""
         self.blobs = blobs
+        self.tools: ToolProvider | None = None
+        """What agents call by `turn.use`; set by the server."""
         self._turns: dict[LiveSession, TurnHost] = {}
         """The newest turn of each session of which an agent works."""
         self._writer = writer
@@ -77,7 +80,7 @@ class Runner:
         if self._parking:
             return
         files, room = self.files_of(live), self._writer.room
-        host = TurnHost(live, turn_id, files, self.spans, room, self._calmed.set)
+        host = TurnHost(live, turn_id, files, self.spans, room, self._calmed.set, self.tools)
         owner = TurnName(live.session.head.workflow, live.id, turn_id)
         if self.debug:
             loop = asyncio.get_running_loop()

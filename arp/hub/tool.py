@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from arp.hub.author_call import must_await
 from arp.protocol.components import Component
@@ -25,6 +26,35 @@ MAX_COUNT = 2**53 - 1
 
 Ask: TypeAlias = Callable[[Component, About], Awaitable[Json]]
 """Asks whoever is there."""
+
+
+class ToolSpec(Struct, frozen=True):
+    """What whoever calls a tool has to know of it."""
+
+    name: str
+    description: str = ""
+    """One sentence or more, for models and for people."""
+    schema: JsonObject = {}
+    """JSON Schema of its arguments; empty: any object."""
+
+
+class ToolProvider(Protocol):
+    """Where the tools of an app come from, which agents call by name: `App(tools=provider)`."""
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Return the tools that can be called now."""
+
+    async def call(self, tool: ToolCall, args: JsonObject, /) -> Json:
+        """Carry out a call, and return its result.
+
+        Args:
+            tool: The call, which is shown already: `tool.name` says which tool it is. It takes
+                progress, asks for permission, and records what the tool does.
+            args: What the agent gave. The provider checks that they fit the tool's schema.
+
+        Raises:
+            ToolFailed: It could not be done; the message is shown to everyone.
+        """
 
 
 class Call(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
@@ -19,15 +19,15 @@ from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
 from arp.hub.author_call import must_await
-from arp.hub.tool import Call, ToolCall
+from arp.hub.tool import Call, ToolCall, ToolSpec
 from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost, copied_json, name_of, plain_object
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
-from arp.protocol.json_value import Json
+from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.record.wording import check_kind, well_formed
+from arp.record.wording import check_kind, plain, well_formed
 from arp.session.inputs import UNKNOWN
 from arp.session.recorded import SAYING, THINKING
 from arp.surface.change import PatchChange, RenderChange
@@ -391,6 +391,32 @@ class Turn:
             if self._session.running == self.id:
                 call.end(error)
                 host.changed()
+
+    @property
+    def tools(self) -> Sequence[ToolSpec]:
+        """The tools of the app that `use` can call now: name, description and JSON Schema."""
+        provider = self._host.tools
+        return () if provider is None else provider.tools()
+
+    @must_await("turn.use")
+    async def use(self, name: str, args: JsonObject | None = None) -> Json:
+        """Call one of `tools`, and return its result: `await turn.use("search", {"query": "x"})`.
+
+        It is shown and recorded as with `tool`.
+
+        Raises:
+            ToolFailed: There is no such tool, or it could not do what it was asked.
+            Whatever else the tool raises, after it is shown as failed.
+        """
+        given: JsonObject = plain({} if args is None else args)
+        async with self.tool(name, given) as call:
+            known = [one.name for one in self.tools]
+            provider = self._host.tools
+            if provider is None or call.name not in known:
+                call.fail(f"no tool {call.name!r:.60}. Available: {', '.join(known) or 'none'}.")
+            result = await provider.call(call, given)
+            call.result(result)
+        return result
 
     @must_await("turn.ask")
     async def ask(self, component: Component, *, surface: str = "main") -> Json:

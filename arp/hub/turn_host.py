@@ -19,6 +19,7 @@ from arp.access.principal import User
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
 from arp.hub.spans import Spans
+from arp.hub.tool import ToolProvider
 from arp.protocol.catalog import put_children, take_children
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
@@ -63,6 +64,7 @@ class TurnHost:
         "session",
         "spans",
         "task",
+        "tools",
         "turn_id",
         "usage",
     )
@@ -75,6 +77,7 @@ class TurnHost:
         spans: Spans,
         room: Callable[[], Awaitable[None]],
         on_question: Callable[[], None],
+        tools: ToolProvider | None = None,
     ) -> None:
         """See the class.
 
@@ -85,12 +88,14 @@ class TurnHost:
             spans: In which its code runs.
             room: Waits until what is recorded now is on its way to the disk.
             on_question: Is called when the turn begins to wait for an answer.
+            tools: The tools of the app.
         """
         self.live = live
         self.turn_id = turn_id
         self.files = files
         self.spans = spans
         self.room = room
+        self.tools = tools
         self.session = live.session
         self.changed = live.mark
         """To be called after every change: what was recorded is written and delivered."""

@@ -14,6 +14,7 @@ from arp.protocol.messages import Command, Workflow
 
 if TYPE_CHECKING:
     from arp.hub.runner import Handler
+    from arp.hub.tool import ToolProvider
 
 
 class Served(Struct, frozen=True):
@@ -30,6 +31,8 @@ class Served(Struct, frozen=True):
     """Whether clients see tracebacks."""
     title: str = ""
     """What the app calls itself; empty = as its first agent."""
+    tools: ToolProvider | None = None
+    """Where the tools come from that agents call by name."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

@@ -45,10 +45,6 @@ MAKERS: Final[dict[type, Callable[[Turn], Any]]] = {
 """What an author has in hand, besides a `ToolCall`."""
 
 FOR_THE_HUB: Final = {
-    (Turn, "flush"),
-    (Turn, "finish"),
-    (Turn, "resolve"),
-    (Turn, "record_state"),
     (ToolCall, "start"),
     (ToolCall, "end"),
     (ToolCall, "settle"),
@@ -56,7 +52,7 @@ FOR_THE_HUB: Final = {
 }
 """Methods that no author calls."""
 
-INSIDE: Final = {"Entity", "FactScope", "Outputs", "Shelf"}
+INSIDE: Final = {"Entity", "FactScope", "Outputs", "Work"}
 """Classes of the room that no author has in hand."""
 
 SAMPLES: Final[dict[str, Any]] = {

@@ -139,8 +139,9 @@ def test_samples_are_taken(call: Call) -> None:
 
 REFUSED = {
     *("Turn.read_file", "Recorder.read", "ToolCall.fail"),
+    "Turn.use",
 }
-"""There is no such file; one whose work it is to raise."""
+"""There is no such file, no such tool; one whose work it is to raise."""
 
 
 @BY_NAME
