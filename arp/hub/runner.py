@@ -16,9 +16,8 @@ from arp.hub.loop_watch import LoopWatch
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
-from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
-from arp.hub.turn_host import TurnHost
+from arp.hub.turn_host import TurnHost, TurnServices
 from arp.hub.writer import Writer
 from arp.protocol.errors import AgentFailed
 from arp.protocol.json_value import Json
@@ -52,16 +51,14 @@ class Runner:
         settings: HubSettings,
         carry_out: CarryOut,
     ) -> None:
-        self.spans = Spans()
-        """In which the code of agents runs."""
+        self._calmed = asyncio.Event()
+        """Set when an agent has ended or waits for an answer, or when nobody is waited for."""
+        self.services = TurnServices(Spans(), writer.room, self._calmed.set)
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Agents that work, also those that clean up behind the end of their turn."""
         self.blobs = blobs
-        self.tools: ToolProvider | None = None
-        """What agents call by `turn.use`; set by the server."""
         self._turns: dict[LiveSession, TurnHost] = {}
         """The newest turn of each session of which an agent works."""
-        self._writer = writer
         self._handlers = handlers
         self._settings = settings
         self._carry_out = carry_out
@@ -70,8 +67,6 @@ class Runner:
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self._hurries = False
-        self._calmed = asyncio.Event()
-        """Set when an agent has ended or waits for an answer, or when nobody is waited for."""
         self.debug = False
         """Whether those who are connected see tracebacks."""
 
@@ -79,8 +74,7 @@ class Runner:
         """Run the agent of the session's workflow for a turn."""
         if self._parking:
             return
-        files, room = self.files_of(live), self._writer.room
-        host = TurnHost(live, turn_id, files, self.spans, room, self._calmed.set, self.tools)
+        host = TurnHost(live, turn_id, self.files_of(live), self.services)
         owner = TurnName(live.session.head.workflow, live.id, turn_id)
         if self.debug:
             loop = asyncio.get_running_loop()
@@ -134,7 +128,7 @@ class Runner:
         status: Literal["completed", "failed", "cancelled"] = "failed"
         failed = AgentFailed(FAILED)
         try:
-            with self.spans.of_turn(host.session, host.turn_id):
+            with self.services.spans.of_turn(host.session, host.turn_id):
                 await self._work(workflow, host)
             status = "completed"
         except asyncio.CancelledError:

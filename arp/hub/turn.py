@@ -268,7 +268,7 @@ class Turn:
         self._tool = None
         session.log.say(self.id, text, SAYING)
         if host.text_added(size):
-            await host.room()
+            await host.services.room()
 
     def think(self, text: str) -> None:
         """Add to the turn's thinking, which only renderers that ask for it show."""
@@ -374,7 +374,7 @@ class Turn:
         host.changed()
         error: str | None = None
         try:
-            with host.spans.of_tool(self._session, self.id, call.call_id):
+            with host.services.spans.of_tool(self._session, self.id, call.call_id):
                 yield call
             await call.settle()
             host.settle()
@@ -395,7 +395,7 @@ class Turn:
     @property
     def tools(self) -> Sequence[ToolSpec]:
         """The tools of the app that `use` can call now: name, description and JSON Schema."""
-        provider = self._host.tools
+        provider = self._host.services.tools
         return () if provider is None else provider.tools()
 
     @must_await("turn.use")
@@ -411,7 +411,7 @@ class Turn:
         given: JsonObject = plain({} if args is None else args)
         async with self.tool(name, given) as call:
             known = [one.name for one in self.tools]
-            provider = self._host.tools
+            provider = self._host.services.tools
             if provider is None or call.name not in known:
                 call.fail(f"no tool {call.name!r:.60}. Available: {', '.join(known) or 'none'}.")
             result = await provider.call(call, given)

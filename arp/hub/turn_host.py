@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from arp.access.principal import User
 from arp.hub.files import SessionFiles
@@ -43,12 +44,24 @@ MAX_USAGE_BYTES = 4 << 10
 """As JSON; a few numbers and a name are a hundredth of it."""
 
 
+class TurnServices(Struct):
+    """What all turns of a hub share."""
+
+    spans: Spans
+    """In which the code of agents runs."""
+    room: Callable[[], Awaitable[None]]
+    """Waits until what is recorded now is on its way to the disk."""
+    on_question: Callable[[], None]
+    """Is called when a turn begins to wait for an answer."""
+    tools: ToolProvider | None = None
+    """What agents call by `turn.use`; set by the server."""
+
+
 class TurnHost:
     """One turn that runs in a session."""
 
     __slots__ = (
         "_components",
-        "_on_question",
         "_state",
         "_tools",
         "_waiting",
@@ -60,11 +73,9 @@ class TurnHost:
         "live",
         "pending",
         "refused",
-        "room",
+        "services",
         "session",
-        "spans",
         "task",
-        "tools",
         "turn_id",
         "usage",
     )
@@ -74,28 +85,12 @@ class TurnHost:
         live: LiveSession,
         turn_id: str,
         files: SessionFiles,
-        spans: Spans,
-        room: Callable[[], Awaitable[None]],
-        on_question: Callable[[], None],
-        tools: ToolProvider | None = None,
+        services: TurnServices,
     ) -> None:
-        """See the class.
-
-        Args:
-            live: The session.
-            turn_id: Of the turn.
-            files: Those of the session.
-            spans: In which its code runs.
-            room: Waits until what is recorded now is on its way to the disk.
-            on_question: Is called when the turn begins to wait for an answer.
-            tools: The tools of the app.
-        """
         self.live = live
         self.turn_id = turn_id
         self.files = files
-        self.spans = spans
-        self.room = room
-        self.tools = tools
+        self.services = services
         self.session = live.session
         self.changed = live.mark
         """To be called after every change: what was recorded is written and delivered."""
@@ -114,7 +109,6 @@ class TurnHost:
         """Why a commit was refused; for the agent's next await."""
         self.usage: JsonObject = {}
         """What the agent recorded by `usage`; never changed in place."""
-        self._on_question = on_question
         self._waiting: dict[str, asyncio.Future[Json]] = {}
         """Answers that the agent waits for, by question."""
         self._state: JsonObject | None = None
@@ -311,7 +305,7 @@ class TurnHost:
         requests = _running_task().cancelling()
         future = asyncio.get_running_loop().create_future()
         self._waiting[question.action_id] = future
-        self._on_question()
+        self.services.on_question()
         try:
             return await future
         except asyncio.CancelledError:

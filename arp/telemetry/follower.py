@@ -87,7 +87,7 @@ class Follower:
     def __init__(self, hub: Hub, sink: SpanSink, began_ns: int) -> None:
         self._hub = hub
         self._sink = sink
-        hub.runner.spans.is_sampled = sink.is_sampled
+        hub.runner.services.spans.is_sampled = sink.is_sampled
         self._began_ns = began_ns // 1000 * 1000  # facts have microseconds
         self._followed: dict[str, _Followed] = {}
         self._left: dict[tuple[str, str], int] = {}
