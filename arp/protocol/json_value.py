@@ -22,7 +22,8 @@ MAX_INTEGER = 2**63 - 1
 
 
 _ALWAYS_PLAIN = frozenset((str, bool, type(None)))
-_SCALARS = _ALWAYS_PLAIN | {int, float}
+_NUMBERS = frozenset((int, float))
+_SCALARS = _ALWAYS_PLAIN | _NUMBERS
 _KINDS = _SCALARS | {list, dict}
 _TEXT = frozenset((str,))
 
@@ -54,7 +55,7 @@ def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
     level = [value]
     while True:
         kinds = set(map(type, level))
-        if not kinds <= _KINDS or not _numbers_fit(level, kinds):
+        if not kinds <= _KINDS or (not kinds.isdisjoint(_NUMBERS) and not _numbers_fit(level)):
             return False
         if kinds <= _SCALARS:
             return True
@@ -62,22 +63,21 @@ def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
             return False
         depth -= 1
         below: list[Json] = []
+        if list in kinds:
+            below += chain.from_iterable([one for one in level if type(one) is list])
         if dict in kinds:
             objects = [one for one in level if type(one) is dict]
             if not set(map(type, chain.from_iterable(objects))) <= _TEXT:
                 return False
             below += chain.from_iterable(map(dict.values, objects))
-        if list in kinds:
-            below += chain.from_iterable(one for one in level if type(one) is list)
         level = below
 
 
-def _numbers_fit(values: list[Json], kinds: set[type]) -> bool:
-    if int in kinds:
-        whole = [one for one in values if type(one) is int]
-        if max(whole) > MAX_INTEGER or min(whole) < -MAX_INTEGER - 1:
-            return False
-    return float not in kinds or all(map(math.isfinite, (f for f in values if type(f) is float)))
+def _numbers_fit(values: list[Json]) -> bool:
+    whole = [one for one in values if type(one) is int]
+    if whole and (max(whole) > MAX_INTEGER or min(whole) < -MAX_INTEGER - 1):
+        return False
+    return all(map(math.isfinite, [one for one in values if type(one) is float]))
 
 
 def kind_of(value: Any) -> str:

@@ -148,13 +148,11 @@ class RendererConnection:
             self._go_astray()
             self._miss(error.detail)
             return [_told(error)]
-        changes = any(isinstance(message, Render | Patch) for message in messages)
-        told = self._decoder.decode(data) if changes else messages
         out: list[AgentMessage] = []
-        for message, copy in zip(messages, told, strict=True):
+        for message in messages:
             if self._came_before(message):
                 continue
-            out.append(copy)
+            out.append(message)
             refused = self._apply(message)
             if refused is not None:
                 self._go_astray()

@@ -4,7 +4,8 @@ Theory of operation. A `Tree` is changed in place, because the cost of a commit 
 change and not the tree. Everything that a change does is written into an undo log first; `rollback`
 plays it backwards and `keep` forgets it. Between the two the tree is *open*. Both sides of the wire
 use this class: the agent's surface behind its validation, and a renderer's screen, which trusts the
-wire's structure only.
+wire's structure only. What it is given stays as it is: a component is copied before its first
+patch, the value of a patch when it is put in its place.
 
 Root components stand in *outputs*: one list per turn on the surface `main`, the list `""` on
 others.
@@ -55,6 +56,7 @@ class Node:
         "children",
         "component",
         "id",
+        "is_own",
         "parent",
         "seq",
         "successor",
@@ -67,7 +69,9 @@ class Node:
         self.id = component.id
         self.type = component.type
         self.component = component
-        """Without its children; its props change in place."""
+        """Without its children."""
+        self.is_own = False
+        """Whether nobody else holds its props, so that they may change in place."""
         self.children: list[str] = []
         """Their ids, in order."""
         self.parent = parent
@@ -102,9 +106,25 @@ class Node:
     def join(self) -> None:
         """Put text that was appended into `content`."""
         if self.tail:
-            content = self.own.get("content", "")
-            self.own["content"] = "".join([content, *self.tail])
-            self.tail = []
+            tail, self.tail = self.tail, []
+            self.set("content", "".join([self.own.get("content", ""), *tail]))
+
+    def set(self, name: str, value: Json) -> None:
+        """Set one of its props, for good: not as a part of a change that may be undone."""
+        if self.is_own:
+            self.own[name] = value
+        else:
+            props = {**self.own, name: value}
+            self.component = msgspec.structs.replace(self.component, props=props)
+
+    def writable(self) -> JsonObject:
+        """Return its props for changes in place; what somebody else may hold is copied first."""
+        self.join()
+        if not self.is_own:
+            props = msgspec.to_builtins(self.own)
+            self.component = msgspec.structs.replace(self.component, props=props)
+            self.is_own = True
+        return self.own
 
     def whole(self, children: Sequence[Component]) -> Component:
         """Return the component with children in its props, where its type has any."""
@@ -372,7 +392,7 @@ class Tree:
         if path == "content":
             node.tail.append(text)
         else:
-            node.own[path] = node.own.get(path, "") + text
+            node.set(path, node.own.get(path, "") + text)
         at: Node | None = node
         while at is not None:
             at.seq = max(seq, at.seq)
@@ -585,8 +605,7 @@ class Tree:
         self, node: Node, segments: tuple[str | int, ...], path: str
     ) -> tuple[Json, str | int]:
         """Return the container that holds the last segment, and that segment."""
-        node.join()
-        holder: Json = node.own
+        holder: Json = node.writable()
         for segment in segments[:-1]:
             if isinstance(holder, dict) and str(segment) in holder:
                 holder = holder[str(segment)]
@@ -604,16 +623,17 @@ class Tree:
         raise InvalidPatch(f"{path}: {kind_of(holder)} has no {last!r}", detail=node.id)
 
     def _set(self, holder: Json, key: str | int, value: Json) -> None:
+        """Put a copy of a value in its place: the op that brought it stays as it is."""
         if isinstance(holder, dict) and key not in holder:
             self._undo.append(lambda: holder.pop(key))
         else:
             old = holder[key]
             self._undo.append(lambda: holder.__setitem__(key, old))
-        holder[key] = value
+        holder[key] = msgspec.to_builtins(value)
 
     def _extend(self, items: list[Json], more: list[Json]) -> None:
         length = len(items)
-        items.extend(more)
+        items.extend(msgspec.to_builtins(more))
         self._undo.append(lambda: items.__delitem__(slice(length, None)))
 
     def _touch(self, node: Node) -> None:

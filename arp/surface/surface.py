@@ -62,12 +62,12 @@ class Surface:
         """Apply all changes, or none.
 
         Args:
-            changes: In order, as `check` gave them. The tree takes copies.
+            changes: In order, as `check` gave them; for nobody to change afterwards.
             turn: The turn whose output new components join; `""` for surfaces without turns.
             seq: What the commit is to be known as.
 
         Returns:
-            The changes as they were applied, for nobody to change afterwards.
+            The changes as they were applied.
 
         Raises:
             InvalidComponent, InvalidPatch, ComponentUnsupported, ResourceLimit: Names the component
@@ -108,9 +108,9 @@ class Surface:
         if change.replace:
             self.tree.clear()
         for index, component in enumerate(change.components):
-            own, size = self._own(component, f"components[{index}]")
-            self.tree.upsert(own, turn)
-            self._placed(own, size, f"components[{index}]")
+            size = self._size(component, f"components[{index}]")
+            self.tree.upsert(component, turn)
+            self._placed(component, size, f"components[{index}]")
         return change
 
     def _patch(self, op: PatchOp, index: int, turn: str) -> PatchOp:
@@ -123,16 +123,15 @@ class Surface:
             raise type(error)(f"{where}: {error.message}", detail=error.detail) from None
 
     def _patch_at(self, op: PatchOp, where: str, turn: str) -> PatchOp:
-        """Apply one op, of which the tree takes a copy."""
         _refuse_text_parts(op)
         if isinstance(op, Update | Append):
             return self._patch_value(op, where, turn)
         if not isinstance(op, Insert | Replace):
             self.tree.patch(op, turn)
             return op
-        own, size = self._own(op.component, f"{where}.component")
-        self.tree.patch(msgspec.structs.replace(op, component=own), turn)
-        self._placed(own, size, where)
+        size = self._size(op.component, f"{where}.component")
+        self.tree.patch(op, turn)
+        self._placed(op.component, size, where)
         return op
 
     def _patch_value(self, op: Update | Append, where: str, turn: str) -> Update | Append:
@@ -145,8 +144,7 @@ class Surface:
             op = msgspec.structs.replace(op, value=value)
         raw = _encoded(value, where)
         _encoded(op.path, where)
-        own: Json = msgspec.json.decode(raw) if isinstance(value, list | dict) else value
-        self.tree.patch(msgspec.structs.replace(op, value=own), turn)
+        self.tree.patch(op, turn)
         node = self.tree.nodes[op.target]
         if op.target in self.tree.gone:  # its children were set, all of them
             self._check_levels(node, self.tree.component(op.target))
@@ -155,12 +153,12 @@ class Surface:
 
     # -- how much a component weighs ---------------------------------------------------------------
 
-    def _own(self, component: Component, where: str) -> tuple[Component, int]:
-        """Return a copy for the tree alone, and its size as JSON."""
-        raw = _encoded(component, where)
-        if len(raw) > self._limits.max_message_bytes:
-            raise self._too_heavy(component.id, len(raw), where)
-        return msgspec.json.decode(raw, type=Component), len(raw)
+    def _size(self, component: Component, where: str) -> int:
+        """Return how many bytes a component has as JSON, and refuse too many."""
+        size = len(_encoded(component, where))
+        if size > self._limits.max_message_bytes:
+            raise self._too_heavy(component.id, size, where)
+        return size
 
     def _placed(self, component: Component, size: int, where: str) -> None:
         node = self.tree.nodes[component.id]

@@ -651,3 +651,31 @@ def test_levels_count_what_stands_in_place_of_a_component() -> None:
     assert levels_of(group_of(A, as_object(group_of(B, component_id="h")))) == 3
     assert levels_of(Component("x", "x-acme-dial", {}, 1, group_of(A))) == 2
     assert levels_of(group_of(as_object(Component("x", "x-acme-dial", {}, 1, group_of(A))))) == 3
+
+
+def test_what_a_tree_is_given_stays_as_it_is() -> None:
+    table = Component("t", "table", {"headers": ["a"], "rows": [[1], [2]]})
+    said = Component("t1/1", "text", {"content": "a"})
+    code = Component("c", "code-block", {"code": "x"})
+    ops: list[PatchOp] = [
+        Update("t", "props.rows.0.0", 5),
+        Update("t", "props.tabs", [{"name": "n", "headers": [], "rows": [[3]]}]),
+        Update("t", "props.tabs.0.rows.0.0", 4),
+        Append("t", "props.rows", [[6]]),
+        Update("t", "props.rows.2.0", 7),
+        Append("t", "props.title", "T"),
+    ]
+    given = copy.deepcopy((table, said, code, ops))
+    of = tree(table, said, code)
+    of.append_text("t1/1", "content", "b")
+    of.append_text("c", "code", "y")
+    patched(of, *ops)
+    assert of.component("t1/1").props == {"content": "ab"}
+    assert of.component("c").props == {"code": "xy"}
+    assert of.component("t").props == {
+        "headers": ["a"],
+        "rows": [[5], [2], [7]],
+        "tabs": [{"name": "n", "headers": [], "rows": [[4]]}],
+        "title": "T",
+    }
+    assert (table, said, code, ops) == given
