@@ -36,7 +36,7 @@ DEBIAN_HINT = (
 
 
 class Refused(Exception):
-    """Cannot go on; the text says what a person can do about it."""
+    """The installation cannot continue; the text says what a person can do."""
 
 
 def main(arguments: List[str]) -> int:
@@ -144,7 +144,7 @@ def is_usable(python: Path) -> bool:
 def make_environment(root: Path) -> None:
     """Make an empty `.venv`, in place of one that does not work.
 
-    A link is taken away first: what it leads to belongs to somebody else, and is left as it is.
+    A link is removed first: its target belongs to somebody else, and stays as it is.
     """
     place = str(root / ".venv")
     if os.path.islink(place):
@@ -212,12 +212,12 @@ def run_first_that_works(commands: List[List[str]], root: Path) -> Optional[str]
 
 
 def keep(log: Path, command: List[str], exit_code: int, output: str) -> None:
-    """Add what a failed command printed to the log, as far as the disk lets us."""
-    told = "$ {}\n{}\n(exit code {})\n\n".format(" ".join(command), output, exit_code)
+    """Add what a failed command printed to the log, as far as the disk allows."""
+    entry = "$ {}\n{}\n(exit code {})\n\n".format(" ".join(command), output, exit_code)
     with suppress(OSError):
         log.parent.mkdir(exist_ok=True)
         with log.open("a", encoding="utf-8") as file:
-            file.write(told)
+            file.write(entry)
 
 
 if __name__ == "__main__":

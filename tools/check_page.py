@@ -1,9 +1,9 @@
-"""Tells whether the built page in `arp/server/static/` is that of the sources, without Node.js.
+"""Checks whether the built page in `arp/server/static/` is that of the sources, without Node.js.
 
     python -m tools.check_page
 
 `make web` builds it and writes `manifest.json` beside it: the hash of all sources that went in, and
-what came out. Whoever changes `web/` and forgets the build is told so here.
+what came out. A change of `web/` without a build is reported here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OTHERS = frozenset({"manifest.json", "inspect"})
 
 
 def main() -> int:
-    """Say what is wrong; return the exit code."""
+    """Print what is wrong; return the exit code."""
     faults = problems(ROOT / "web", ROOT / "arp" / "server" / "static")
     for fault in faults:
         print(f"page: {fault}")
@@ -76,7 +76,7 @@ def hash_of_sources(web: Path) -> str:
 def _differences(static: Path, name: str, made: dict[str, Any]) -> list[str]:
     path = static / name
     if not path.exists():
-        return []  # told as missing
+        return []  # reported as missing
     data = path.read_bytes()
     if hashlib.sha256(data).hexdigest() != made["sha256"]:
         return [f"{name} is not what was built; run make web"]

@@ -51,7 +51,7 @@ def components(page: str) -> str:
     """Return one line for each core component.
 
     Args:
-        page: Where the components are told in full, as links have it; may be empty.
+        page: The page that describes the components, for links; may be empty.
     """
     rows = []
     for name, spec in CATALOG.items():
@@ -85,17 +85,17 @@ def _props(kind: Any, path: str) -> Iterator[Row]:
     notes = attribute_docs(kind.cls)
     for field in kind.fields:
         own = path + field.name
-        told = type_text(field.type)
+        shown = type_text(field.type)
         if not field.required:
-            told = told.removesuffix(" or null")
-        yield Row(own, told, _default(field), notes.get(field.name, ""))
+            shown = shown.removesuffix(" or null")
+        yield Row(own, shown, _default(field), notes.get(field.name, ""))
         inner, dots = _inner(field.type)
         if inner is not None:
             yield from _props(inner, own + dots)
 
 
 def _inner(kind: Any) -> tuple[Any, str]:
-    """Return the struct of a prop or of its array's items, if any, and how paths go on."""
+    """Return the struct of a prop or of its array's items, if any, and how paths continue."""
     dots = "."
     if isinstance(kind, shapes.VarTupleType | shapes.ListType):
         kind, dots = kind.item_type, "[]."
@@ -105,11 +105,11 @@ def _inner(kind: Any) -> tuple[Any, str]:
 
 
 def type_text(kind: Any) -> str:
-    """Say in the words of JSON what a value may be."""
+    """Return in the words of JSON what a value may be."""
     match kind:
         case shapes.Metadata():
-            told = (kind.extra_json_schema or {}).get("description")
-            return str(told) if told else type_text(kind.type)
+            shown = (kind.extra_json_schema or {}).get("description")
+            return str(shown) if shown else type_text(kind.type)
         case shapes.UnionType():
             return " or ".join(dict.fromkeys(map(type_text, kind.types)))
         case shapes.LiteralType():
@@ -143,7 +143,7 @@ def _default(field: Any) -> str:
 
 
 def fields(place: str) -> str:
-    """Return the fields of a class, `module:Class`, with defaults and what is said of them."""
+    """Return the fields of a class, `module:Class`, with defaults and docstrings."""
     cls = find(place)
     notes = attribute_docs(cls)
     if issubclass(cls, msgspec.Struct):
@@ -173,7 +173,7 @@ def _shown_default(value: object) -> str:
 
 
 def attribute_docs(cls: type) -> dict[str, str]:
-    """Return the strings that stand below the fields of a class."""
+    """Return the docstrings of the fields of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     assert isinstance(body, ast.ClassDef)
     found: dict[str, str] = {}
@@ -207,9 +207,9 @@ def error_codes() -> str:
     rows = []
     for code in ErrorCode:
         named = [kind for kind in classes if kind.code is code]
-        told = " ".join(summary(kind) for kind in named) or RESERVED[code]
+        shown = " ".join(summary(kind) for kind in named) or RESERVED[code]
         again = "yes" if any(kind.retryable for kind in named) else ""
-        rows.append([str(int(code)), f"`{code.name}`", told, str(STATUS.get(code, 400)), again])
+        rows.append([str(int(code)), f"`{code.name}`", shown, str(STATUS.get(code, 400)), again])
     return table(["code", "name", "meaning", "HTTP", "try again"], rows)
 
 

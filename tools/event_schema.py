@@ -1,7 +1,7 @@
 """The JSON Schemas of a fact: of any runtime, of the profile, and as this project writes it.
 
-The first two take whatever the published schemas of the same names take: somebody who was told
-"profile" may send what the profile allows. What this project promises besides stands in the third.
+The first two accept whatever the published schemas of the same names accept: a sender of "profile"
+may send what the profile allows. The third has what this project promises besides.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def strict() -> JsonObject:
         "$schema": DIALECT,
         "$id": "urn:arp:facts:1",
         "title": f"A fact of the profile {SCHEMA_VERSION} as ARP writes it",
-        "description": "A payload may have more fields than are told here; nothing else may.",
+        "description": "A payload may have more fields than are listed here; nothing else may.",
         "type": "object",
         "required": _ALWAYS,
         "properties": {

@@ -81,8 +81,8 @@ def _payload(name: str) -> str:
 
 def _word(word: str) -> str:
     name, _, kind = word.removesuffix("?").partition(":")
-    told = f"`{name}?`" if word.endswith("?") else f"`{name}`"
-    return f"{told} ({_type(KINDS[kind])})" if kind else told
+    shown = f"`{name}?`" if word.endswith("?") else f"`{name}`"
+    return f"{shown} ({_type(KINDS[kind])})" if kind else shown
 
 
 def fields() -> str:
@@ -92,7 +92,7 @@ def fields() -> str:
 
 
 def beside() -> str:
-    """Return a table for each object that stands in a benchmark fact beside its payload."""
+    """Return a table for each object that is in a benchmark fact beside its payload."""
     return "\n\n".join(f"`{name}`:\n\n{_struct(kind)}" for name, kind in BESIDE.items())
 
 
@@ -113,17 +113,17 @@ def _type(kind: object) -> str:
     """Return the type in the words of JSON; of objects of ours also their fields."""
     info = shapes.type_info(kind)
     inner = info.item_type if isinstance(info, shapes.ListType) else info
-    told = type_text(info)
+    shown = type_text(info)
     if isinstance(inner, shapes.StructType):
         names = (_inner(field) for field in inner.fields)
-        told += " {" + ", ".join(names) + "}"
-    return told
+        shown += " {" + ", ".join(names) + "}"
+    return shown
 
 
 def _inner(field: shapes.Field) -> str:
     words = field.type
     if isinstance(words, shapes.LiteralType):
-        told = f"{field.encode_name}: {' '.join(map(str, words.values))}"
+        shown = f"{field.encode_name}: {' '.join(map(str, words.values))}"
     else:
-        told = field.encode_name
-    return told if field.required else told + "?"
+        shown = field.encode_name
+    return shown if field.required else shown + "?"

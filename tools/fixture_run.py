@@ -77,7 +77,7 @@ async def run() -> Ran:
 
 
 async def working(turn: Turn) -> None:
-    """Does what it is told: work, or a task of a benchmark."""
+    """Does what the input asks for: work, or a task of a benchmark."""
     if turn.text == "How many files?":
         await work(turn)
     else:
@@ -148,7 +148,7 @@ async def _trial(control: Control) -> ExportState:
 
 
 class Screen:
-    """An outbox that tells when a message has come."""
+    """An outbox that notifies when a message has come."""
 
     buffered = 0
 
@@ -182,7 +182,7 @@ class Screen:
 
 
 async def _conversation(hub: Hub) -> None:
-    """Let somebody ask, and give leave."""
+    """Ask for permission, and give it."""
     principal, screen = Principal(), Screen()
     viewer = Viewer("renderer-1", screen, "json")
     capabilities = RendererCapabilities(dict(VERSIONS), ["input"])

@@ -47,10 +47,10 @@ def pages() -> list[Path]:
 
 
 def generate(text: str) -> str:
-    """Return a page with its generated parts made anew.
+    """Return a page with its generated parts made again.
 
     Raises:
-        ValueError: A part that nobody makes; names those that there are.
+        ValueError: A part without a generator; names those that there are.
     """
 
     def replace(found: re.Match[str]) -> str:

@@ -29,10 +29,10 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "arp/ledger/schemas/fixtures/lime-profile"
 
 PACK = "a" * 64
-"""Stands for the SHA-256 of a zip."""
+"""Replaces the SHA-256 of a zip."""
 
 MANIFEST = "b" * 64
-"""Stands for that of its manifest."""
+"""Replaces that of its manifest."""
 
 
 def main(arguments: list[str]) -> int:
@@ -74,7 +74,7 @@ def _settled(fact: Fact, zipped: set[str]) -> Fact:
 
 
 def event(type_name: str) -> Callable[[fixture_run.Ran], JsonObject]:
-    """Return what takes the first fact of a type."""
+    """Return a function that keeps the first fact of a type."""
     return lambda ran: as_json(next(fact for fact in ran.facts if fact.type == type_name))
 
 
@@ -86,19 +86,19 @@ def snapshot(ran: fixture_run.Ran) -> JsonObject:
 
 
 def trial_pack(ran: fixture_run.Ran) -> JsonObject:
-    """Return what the pack of a trial says of it."""
+    """Return the trajectory in the pack of a trial."""
     trial: JsonObject = json.loads(ran.trial[TRIAL])
     return trial
 
 
 def trajectory(ran: fixture_run.Ran) -> JsonObject:
     """Return the trajectory in the pack of a trial."""
-    told: JsonObject = json.loads(ran.trial[TRAJECTORY])
-    return told
+    trajectory: JsonObject = json.loads(ran.trial[TRAJECTORY])
+    return trajectory
 
 
 def as_json(fact: Fact) -> JsonObject:
-    """Return a fact as it stands in the log."""
+    """Return a fact as it is in the log."""
     plain: JsonObject = msgspec.to_builtins(fact)
     return plain
 

@@ -57,11 +57,11 @@ NEWEST = "Jump to latest"
 
 KEY_MS = 45
 LOOK_MS = 1200
-"""How long something new stands before the next thing happens."""
+"""How long something new is shown before the next thing happens."""
 END_MS = 4500
 """The pause before the picture begins again."""
 LONGEST_MS = 400
-"""The most that a frame of a running answer stands: waiting for the machine is cut out."""
+"""The longest time for a frame of a running answer: waiting for the machine is cut out."""
 QUALITY = 62
 FRAME = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; background: #181a1f; color: #dde0e5; padding: 14px 16px; overflow: hidden;
@@ -70,7 +70,7 @@ pre {{ margin: 0; font: inherit }}
 i {{ display: inline-block; font-style: normal; width: 1ch; text-align: center }}
 </style><pre>{}</pre>"""
 SECONDS = re.compile(r"\d+(?= s · Ctrl-C stops)")
-"""How long the turn has run, as the terminal tells it while the agent works."""
+"""How long the turn has run, as the terminal shows it while the agent works."""
 BAR_HEIGHT = 30
 BAR = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; display: flex; background: #2b2f38; color: #dde0e5; overflow: hidden;
@@ -78,18 +78,18 @@ body {{ margin: 0; display: flex; background: #2b2f38; color: #dde0e5; overflow:
 span {{ padding: 0 16px; box-sizing: border-box }}
 code {{ font: 13px "DejaVu Sans Mono", Menlo, monospace; color: #9aa2b1 }}
 </style><span style="width: {}px">Browser</span><span>Terminal <code>arp connect</code></span>"""
-"""What stands above the two screens."""
+"""The titles above the two screens."""
 
 
 @dataclass
 class Film:
-    """Frames, each with the milliseconds that it stands; equal ones in a row are one."""
+    """Frames, each with the milliseconds for which it is shown; equal ones in a row are one."""
 
     frames: list[Image.Image] = field(default_factory=list)
     durations_ms: list[int] = field(default_factory=list)
 
     def add(self, frame: Image.Image, duration_ms: float) -> None:
-        """Add a frame, or make the last one stand longer if it looks the same."""
+        """Add a frame, or show the last one longer if it looks the same."""
         if self.frames and self.frames[-1].tobytes() == frame.tobytes():
             self.durations_ms[-1] += round(duration_ms)
         else:
@@ -147,7 +147,7 @@ class Stage:
         return whole
 
     def hold(self, duration_ms: float) -> None:
-        """Let what is shown now stand for a while."""
+        """Show the current frame for a while."""
         self.film.add(self.frame(), duration_ms)
 
     def type(self, text: str, step: int, press: Callable[[str], None]) -> None:
@@ -161,7 +161,7 @@ class Stage:
         subprocess.run([*self._tmux, "send-keys", *keys], check=True)
 
     def go_to_the_end(self) -> None:
-        """Presses what leads to the newest, as the user does whose question stands at the top."""
+        """Press the button that leads to the newest turn."""
         button = self.page.get_by_role("button", name=NEWEST)
         if button.is_visible():
             button.click()

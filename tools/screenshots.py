@@ -1,4 +1,4 @@
-"""Takes the pictures of the README: one session, in a browser and in a terminal.
+"""Makes the pictures of the README: one session, in a browser and in a terminal.
 
     python -m tools.screenshots
 
@@ -70,7 +70,7 @@ def main() -> int:
         page = browser.new_page(viewport=PAGE)  # type: ignore[arg-type]  # a TypedDict by its keys
         ask(page, address)
         wait_until(lambda: ASKED in screen_of(tmux))
-        page.wait_for_timeout(1500)  # what fades in has faded in, and the spinner stands
+        page.wait_for_timeout(1500)  # fades are over, and the spinner stands still
         page.screenshot(path=IMAGES / "browser.png")
         picture(browser, screen_of(tmux, "-e"), IMAGES / "terminal.png")
         browser.close()
@@ -83,7 +83,7 @@ def main() -> int:
 def served(environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Serve the explorer on a free port; what `environment` has counts for more than ours.
 
-    Gives its address.
+    Yields its address.
     """
     command = [sys.executable, "-m", "arp.cli", "serve", "examples/explorer/app.py"]
     command += ["--port", "0", "--ledger", "memory:"]

@@ -1,4 +1,4 @@
-"""The JSON Schemas of a snapshot: of any runtime, of the profile, and as this project gives it.
+"""The JSON Schemas of a snapshot: of any runtime, of the profile, and as this project returns it.
 
 As for facts, the first two take whatever the published schemas of the same names take.
 """
@@ -94,7 +94,7 @@ def tolerant() -> JsonObject:
 
 
 def profile() -> JsonObject:
-    """Return the schema of a snapshot of the profile: all that its published one takes passes."""
+    """Return the schema of a snapshot of the profile, no stricter than the published one."""
     thread = {
         "type": "object",
         "required": _THREAD_REQUIRED,
@@ -125,7 +125,7 @@ def profile() -> JsonObject:
 
 
 def strict() -> JsonObject:
-    """Return the schema of a snapshot as this project gives it."""
+    """Return the schema of a snapshot as this project returns it."""
     thread: JsonObject = {
         "type": "object",
         "required": _THREAD_REQUIRED,

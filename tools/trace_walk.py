@@ -52,7 +52,7 @@ class Call(NamedTuple):
 
     @property
     def package(self) -> str:
-        """The package, or the file that stands in none."""
+        """The package, or the file that is in none."""
         return self.path.split(os.sep)[0]
 
 
@@ -64,12 +64,12 @@ class Trace:
         self.is_recording = False
 
     def take(self) -> list[Call]:
-        """Return what was recorded, and begin anew."""
+        """Return what was recorded, and begin again."""
         taken, self.calls = self.calls, []
         return taken
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
-        """Take note of a call; for `sys.setprofile`."""
+        """Record a call; for `sys.setprofile`."""
         code = frame.f_code
         if event == "call" and self.is_recording and code.co_filename.startswith(HERE):
             name = getattr(code, "co_qualname", code.co_name)
@@ -96,7 +96,7 @@ async def main(*, verbose: bool) -> None:
     async def agent(turn: Turn) -> None:
         await step.wait()
         step.clear()
-        await turn.say("warm up. ")  # what is loaded late is loaded now
+        await turn.say("warm up. ")  # so that lazy imports are done
         await step.wait()
         step.clear()
         trace.is_recording = True
@@ -107,7 +107,7 @@ async def main(*, verbose: bool) -> None:
     queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     async def send(_: object) -> None:
-        """Nobody reads."""
+        """There is no reader."""
 
     async def say(message: dict[str, Any], wait_s: float = 0.25) -> None:
         await queue.put({"type": "websocket.receive", "text": json.dumps({"v": 1, **message})})

@@ -156,8 +156,8 @@ def _union(name: str, names: Iterable[str]) -> str:
 
 def _props_by_type() -> str:
     rows = [f'  "{name}": {spec.props.__name__};\n' for name, spec in CATALOG.items()]
-    told = "/** The props of every core component. */\n"
-    return f"\n{told}export interface CoreProps {{\n{''.join(rows)}}}\n"
+    comment = "/** The props of every core component. */\n"
+    return f"\n{comment}export interface CoreProps {{\n{''.join(rows)}}}\n"
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -215,8 +215,10 @@ def codes() -> str:
     return "".join([HEAD, "\n", *named])
 
 
-def _const(told: str, name: str, value: object) -> str:
-    return f"\n{_comment(told, '')}export const {name} = {json.dumps(value, indent=2)} as const;\n"
+def _const(comment: str, name: str, value: object) -> str:
+    return (
+        f"\n{_comment(comment, '')}export const {name} = {json.dumps(value, indent=2)} as const;\n"
+    )
 
 
 def _own(struct: type) -> str:
