@@ -293,7 +293,7 @@ class Benchmarks:
         """Compare two configurations and record the result.
 
         Raises:
-            SessionNotFound, UnknownObject: There is no such session, no such trial.
+            UnknownObject: No such trial.
         """
         live = await self._context.to_change(request.session_id)
         books: dict[str, TrialBook] = {}

@@ -19,7 +19,7 @@ from msgspec import UNSET, Struct
 from arp.access.principal import Principal
 from arp.control.context import ControlContext, Plane
 from arp.control.control import METHODS, call
-from arp.control.facts import FactFilter, follow
+from arp.control.facts import FactFilter, Room, follow
 from arp.control.jsonrpc import (
     Frame,
     InvalidRequest,
@@ -50,9 +50,6 @@ from arp.ledger.fact import SCHEMA_VERSION
 from arp.protocol.errors import ArpError, ResourceLimit, Unauthenticated, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
 from arp.store.store import Store
-
-HIGH_WATER_BYTES = 256 << 10
-"""As much may wait for one client as for one renderer."""
 
 MOST_REQUESTS = 64
 """Of one client under way at once; a further one is read when one is answered."""
@@ -124,15 +121,15 @@ class Connection:
         self._outbox = outbox
         self._context = ControlContext(plane, principal) if principal is not None else None
         self._check_token = check_token
-        self._room = asyncio.Event()
+        self._room = Room(outbox)
         self._free = asyncio.Semaphore(MOST_REQUESTS)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._subscriptions = Subscriptions(plane.hub.store, outbox, self._has_room)
+        self._subscriptions = Subscriptions(plane.hub.store, outbox, self._room)
 
     @property
-    def viewer(self) -> Connection:
+    def viewer(self) -> Room:
         """The object whose `drained` the outbox calls."""
-        return self
+        return self._room
 
     def start(self) -> None:
         """Start the connection; nothing is sent before the first request."""
@@ -142,15 +139,6 @@ class Connection:
     def _too_late(self) -> None:
         if self._context is None:
             self._outbox.close(1008, "no valid token in time")
-
-    def drained(self) -> None:
-        """Is called when little waits for the client."""
-        self._room.set()
-
-    async def _has_room(self) -> None:
-        while self._outbox.buffered > HIGH_WATER_BYTES:
-            self._room.clear()
-            await self._room.wait()
 
     def closed(self) -> None:
         """Is called once, when the connection is gone. What requests have recorded goes on."""
@@ -168,7 +156,7 @@ class Connection:
 
     async def receive(self, data: bytes | str) -> None:
         """Process one frame, when there is room. Never raise for what is in it."""
-        await self._has_room()
+        await self._room.wait()
         await self._free.acquire()
         hub = self._plane.hub
         most = hub.settings.limits.max_message_bytes
@@ -266,15 +254,13 @@ class Subscriptions:
     Args:
         store: Holds the facts.
         outbox: Where they are sent.
-        has_room: Waits until the client may be sent more.
+        room: Waits until the client may be sent more.
     """
 
-    def __init__(
-        self, store: Store, outbox: Outbox, has_room: Callable[[], Awaitable[None]]
-    ) -> None:
+    def __init__(self, store: Store, outbox: Outbox, room: Room) -> None:
         self._store = store
         self._outbox = outbox
-        self._has_room = has_room
+        self._room = room
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._number = 0
 
@@ -288,7 +274,6 @@ class Subscriptions:
             when the answer is sent.
 
         Raises:
-            SessionNotFound: There is no such session.
             ResourceLimit: There are `MOST_SUBSCRIPTIONS`.
         """
         if len(self._tasks) >= MOST_SUBSCRIPTIONS:
@@ -333,7 +318,7 @@ class Subscriptions:
         try:
             async with aclosing(follow(self._store, live, after, choice)) as facts:
                 async for _, fact in facts:
-                    await self._has_room()
+                    await self._room.wait()
                     self._outbox.send([event_frame(name, fact)])
         except ArpError as error:
             why = {"subscriptionId": name, "sessionId": live.id, "error": rpc_error(error)}

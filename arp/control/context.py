@@ -46,7 +46,7 @@ class Plane:
 
 
 class ControlContext:
-    """A plane, and the principal who calls."""
+    """A plane, and the principal who calls; raises what `arp.control.control` says."""
 
     def __init__(self, plane: Plane, principal: Principal) -> None:
         self.plane = plane
@@ -54,39 +54,22 @@ class ControlContext:
         self.principal = principal
 
     async def live(self, session_id: str) -> LiveSession:
-        """Return a session, loaded into memory.
-
-        Raises:
-            SessionNotFound: There is none, or it belongs to somebody else.
-        """
+        """Return a session, loaded into memory."""
         return await self.hub.find(session_id, self.principal)
 
     async def to_change(self, session_id: str) -> LiveSession:
-        """Return a session, for a call that records something in it.
-
-        Raises:
-            SessionNotFound: As `live`.
-            PermissionDenied: The server shows a recording.
-        """
+        """Return a session, for a call that records something in it."""
         self.hub.check_takes_input()
         return await self.live(session_id)
 
     async def head(self, session_id: str) -> Head:
-        """Return the head of a session, which need not be in memory.
-
-        Raises:
-            SessionNotFound: As `live`.
-        """
+        """Return the head of a session, which need not be in memory."""
         return await self.hub.directory.head(session_id, self.principal)
 
     async def model(self, session_id: str) -> ReadModel:
         """Return the read model of a session, up to its newest durable fact.
 
         It changes with further facts: copy what you need before you await anything.
-
-        Raises:
-            SessionNotFound: As `live`.
-            StoreError: The ledger cannot be read, or the session is damaged.
         """
         await self.head(session_id)
         return await self.hub.models.read(session_id)
@@ -99,9 +82,7 @@ class ControlContext:
         """Return a session that is to get input; a new one if there is none.
 
         Raises:
-            SessionNotFound: It belongs to somebody else.
             UnknownObject: There is no agent of that name.
-            PermissionDenied: The server shows a recording.
         """
         self.hub.check_takes_input()
         name = (workflow or self.plane.workflows[0]).lstrip("/")

@@ -2,6 +2,10 @@
 
 The methods are grouped as in control-plane.md 1: `control.turns.start(StartTurn(…))` is
 `agentSession/turn/start`. Parameters and results are the same values as over JSON-RPC.
+
+Each method of a session raises `SessionNotFound` if there is none or it belongs to somebody else,
+and `StoreError` if the ledger cannot be read or written; one that records something raises
+`PermissionDenied` if the server shows a recording. What a method raises besides stands there.
 """
 
 from __future__ import annotations

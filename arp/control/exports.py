@@ -167,8 +167,6 @@ MakeExport = Callable[[ExportJob], Awaitable[ExportResult]]
 class Exports:
     """Exports of sessions that belong to one principal. An answer means that facts are durable.
 
-    Each method raises what `export` raises.
-
     Source: evidence.md 2.
 
     Args:
@@ -209,8 +207,7 @@ class Exports:
             scope: What it is about; `None`: as in `request`.
 
         Raises:
-            SessionNotFound: There is no such session.
-            ArpError: The ledger cannot be read, or the disk refuses. Nothing is recorded then.
+            InternalError: The disk refuses. Nothing is recorded then.
         """
         live = await self._context.to_change(request.session_id)
         async with self._context.plane.lock(f"{live.id}\0exports"):

@@ -15,7 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from arp.hub.live import LiveSession
+from arp.hub.outbox import Outbox
 from arp.store.store import Page, Store, pages
+
+HIGH_WATER_BYTES = 256 << 10
+"""As much may wait for a reader of facts as for a renderer; then it gets no more for a while."""
 
 FOLLOW_FACTS = 100
 """Facts that a follower reads at once."""
@@ -45,6 +49,24 @@ class FactFilter(Struct, frozen=True):
             return True
         name = _type_decoder.decode(fact).type
         return any(name == one or name.startswith(f"{one}.") for one in self.types)
+
+
+class Room:
+    """Waits until an outbox has room; the outbox calls `drained`."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._is_free = asyncio.Event()
+
+    def drained(self) -> None:
+        """Is called when little is left in the outbox."""
+        self._is_free.set()
+
+    async def wait(self) -> None:
+        """Wait while more than `HIGH_WATER_BYTES` are in the outbox."""
+        while self._outbox.buffered > HIGH_WATER_BYTES:
+            self._is_free.clear()
+            await self._is_free.wait()
 
 
 async def follow(

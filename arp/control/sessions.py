@@ -180,7 +180,7 @@ class Sessions:
         """Return the snapshot of a session or the read model of a thread, as far as it is durable.
 
         Raises:
-            SessionNotFound, UnknownObject: There is no such session, no such thread.
+            UnknownObject: No such thread.
 
         Source: control-plane.md 4.
         """
@@ -197,7 +197,6 @@ class Sessions:
         """Return facts after a sequence, and before another, as far as they are durable.
 
         Raises:
-            SessionNotFound: There is no such session.
             StoreDamaged: The very next fact cannot be read.
         """
         head = await self._context.head(request.session_id)
@@ -224,12 +223,7 @@ class Sessions:
         return EventPage(request.session_id, head.epoch, events, place)
 
     async def verify(self, request: SessionParams) -> Checked:
-        """Compare a session's facts with the hashes that the ledger keeps of them.
-
-        Raises:
-            SessionNotFound: There is no such session.
-            StoreError: The ledger cannot be read.
-        """
+        """Compare a session's facts with the hashes that the ledger keeps of them."""
         head = await self._context.head(request.session_id)
         return await self._context.hub.verifier.check(head.session_id, head.epoch)
 
@@ -239,7 +233,6 @@ class Sessions:
         """Yield sequence and bytes of each fact after `after`, stored ones and then live ones.
 
         Raises:
-            SessionNotFound: There is no such session.
             ArpError: As `arp.control.facts.follow`.
         """
         live = await self._context.live(session_id)
@@ -275,7 +268,7 @@ class Sessions:
         """Load the session of a thread and return its state, with what was repaired.
 
         Raises:
-            SessionNotFound, UnknownObject: There is no such session, no such thread.
+            UnknownObject: No such thread.
 
         Source: control-plane.md 3.
         """

@@ -307,7 +307,7 @@ class TaskMethods:
         """Return a task with all that is known of it, however long ago it ended.
 
         Raises:
-            SessionNotFound, UnknownObject: There is no such session, no such task.
+            UnknownObject: No such task.
         """
         model = await self._context.model(request.session_id)
         known = await find_task(self._context.hub.store, model, request.task_id)

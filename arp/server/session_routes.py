@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from arp.control.control import Control
+from arp.control.facts import Room
 from arp.control.method import SessionParams, read_params
 from arp.control.sessions import ListSessions, ReadEvents, ReadSession
 from arp.protocol.errors import ArpError
@@ -19,9 +21,6 @@ from arp.server.state import StreamRoute, requester
 from arp.transport.event_stream import ReadyEvents, event, parse_place, stream
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Scope, Send
-
-HIGH_WATER_BYTES = 256 << 10
-"""The same limit as for a renderer's outbox."""
 
 _NUMBERS = ("after", "limit")
 _NUMBERS_OF_ONE = ("after", "before", "limit")
@@ -77,51 +76,36 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
         return
     head = await control.context.head(wanted.session_id)
     place = parse_place(request.headers.get("last-event-id", ""))
-    after = place[1] if place is not None and place[0] == head.epoch else wanted.after
+    if place is not None and place[0] == head.epoch:
+        wanted = msgspec.structs.replace(wanted, after=place[1])
     await control.context.live(wanted.session_id)
     outbox = QueueOutbox()
-    source = outbox.viewer = FactSource(control, wanted, outbox, head.epoch)
-    telling = asyncio.get_running_loop().create_task(source.run(after), name="arp-events")
+    room = outbox.viewer = Room(outbox)
+    sending = _send(control, wanted, outbox, room, head.epoch)
+    task = asyncio.get_running_loop().create_task(sending, name="arp-events")
     try:
         with asker.state.streaming(outbox):
             await stream(receive, send, outbox, ReadyEvents())
     finally:
-        telling.cancel()
-        await asyncio.wait((telling,))
+        task.cancel()
+        await asyncio.wait((task,))
 
 
-class FactSource:
-    """Puts facts into an outbox as events, and waits while the outbox is full."""
+async def _send(
+    control: Control, wanted: ReadEvents, outbox: QueueOutbox, room: Room, epoch: str
+) -> None:
+    """Send the facts behind a sequence, each named by its own, until the session is gone.
 
-    def __init__(
-        self, control: Control, wanted: ReadEvents, outbox: QueueOutbox, epoch: str
-    ) -> None:
-        self._control = control
-        self._wanted = wanted
-        self._outbox = outbox
-        self._epoch = epoch
-        self._has_room = asyncio.Event()
-
-    def drained(self) -> None:
-        """Is called when the outbox has room."""
-        self._has_room.set()
-
-    async def run(self, after: int) -> None:
-        """Send the facts behind a sequence, each named by its own, until the session is gone.
-
-        Then the stream ends, and may be requested again.
-        """
-        session_id, types = self._wanted.session_id, self._wanted.types
-        facts = self._control.sessions.follow(session_id, after, types)
-        try:
-            async with aclosing(facts):
-                async for sequence, fact in facts:  # a stored fact is one line
-                    self._outbox.send([event(fact, place=f"{self._epoch}-{sequence}")])
-                    while self._outbox.buffered > HIGH_WATER_BYTES:
-                        self._has_room.clear()
-                        await self._has_room.wait()
-        except ArpError:
-            self._outbox.close(1011, "the session is gone")
+    Then the stream ends, and may be requested again.
+    """
+    facts = control.sessions.follow(wanted.session_id, wanted.after, wanted.types)
+    try:
+        async with aclosing(facts):
+            async for sequence, fact in facts:  # a stored fact is one line
+                outbox.send([event(fact, place=f"{epoch}-{sequence}")])
+                await room.wait()
+    except ArpError:
+        outbox.close(1011, "the session is gone")
 
 
 _PLACE = "/_api/sessions/{session_id:path}"

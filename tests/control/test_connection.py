@@ -11,6 +11,7 @@ import pytest
 
 from arp.control import connection as connections
 from arp.control.control import METHODS, Control
+from arp.control.facts import HIGH_WATER_BYTES
 from arp.hub.turn import Turn
 from tests.control.control_rig import SECRET, Client, controlled, facts, said
 from tests.hub.rig import WAIT_S
@@ -148,14 +149,14 @@ async def test_connection_that_shows_no_token_in_time_is_closed(
 async def test_client_that_does_not_read_is_not_read_from() -> None:
     async with controlled() as control:
         client = Client(control)
-        client.box.buffered = connections.HIGH_WATER_BYTES + 1
+        client.box.buffered = HIGH_WATER_BYTES + 1
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize"})
         reading = asyncio.ensure_future(client.connection.receive(body))
         await asyncio.wait({reading}, timeout=0.02)
         assert not reading.done()
         assert client.box.frames == []
         client.box.buffered = 0
-        client.connection.drained()
+        client.connection.viewer.drained()
         await reading
         await client.until(lambda message: message.get("id") == 1)
 
@@ -245,12 +246,12 @@ async def test_slow_subscriber_is_told_nothing_until_it_reads() -> None:
         client = Client(control)
         subscribed = await client.result("agentSession/subscribe", sessionId="s")
         name = subscribed["subscriptionId"]
-        client.box.buffered = connections.HIGH_WATER_BYTES + 1
+        client.box.buffered = HIGH_WATER_BYTES + 1
         for number in range(30):
             await said(control, f"turn {number}")
         assert client.events(name) == []
         client.box.buffered = 0
-        client.connection.drained()
+        client.connection.viewer.drained()
         live = await control.context.live("s")
         await becomes(lambda: not live.session.active)
         last = len(await facts(control))
