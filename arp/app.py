@@ -64,8 +64,8 @@ class App:
         self.settings = settings or HubSettings()
         self.tools = tools
         self.handlers: dict[str, Handler] = {}
-        self._told: dict[str, Workflow] = {}
-        """What was said of an agent where it was registered, by its name; empty = nothing."""
+        self._described: dict[str, Workflow] = {}
+        """How each agent was described where it was registered, by its name."""
         self._commands: dict[str, tuple[Command, Handler]] = {}
 
     @overload
@@ -112,19 +112,19 @@ class App:
             return self._add(None, Workflow("", ""), name)
         if isinstance(suggestions, str):
             raise TypeError(f"suggestions: expected a list of str, got {suggestions!r:.60}")
-        told = Workflow(
+        described = Workflow(
             "", well_formed(title), well_formed(description), tuple(map(well_formed, suggestions))
         )
-        return partial(self._add, None if name is None else well_formed(name), told)
+        return partial(self._add, None if name is None else well_formed(name), described)
 
-    def _add(self, name: str | None, told: Workflow, handler: Handler) -> Handler:
+    def _add(self, name: str | None, described: Workflow, handler: Handler) -> Handler:
         if name is None:
             name = str(getattr(handler, "__name__", type(handler).__name__))
         check_handler(name, handler)
         if name in self.handlers:
             raise ValueError(f"there is an agent {name!r} already; give this one another name")
         self.handlers[name] = handler
-        self._told[name] = told
+        self._described[name] = described
         return handler
 
     def command(self, name: str, *, description: str = "", hint: str = "") -> Decorator:
@@ -150,30 +150,30 @@ class App:
 
         def add(handler: Handler) -> Handler:
             check_handler(name, handler)
-            told = Command(name, description or _first_line(handler), hint)
-            self._commands[name] = (told, handler)
+            described = Command(name, description or _first_line(handler), hint)
+            self._commands[name] = (described, handler)
             return handler
 
         return add
 
     def commands(self) -> tuple[Command, ...]:
         """List the commands."""
-        return tuple(told for told, _ in self._commands.values())
+        return tuple(described for described, _ in self._commands.values())
 
     def workflows(self) -> list[Workflow]:
         """List the agents."""
         several = len(self.handlers) > 1
         found: list[Workflow] = []
         for name, handler in self.handlers.items():
-            told = self._told.get(name, Workflow("", ""))
+            described = self._described.get(name, Workflow("", ""))
             title = name if several else self.title
             description = _first_line(handler) if several else self.description
             found.append(
                 Workflow(
                     name,
-                    told.title or title,
-                    told.description or description,
-                    told.suggestions or self.suggestions,
+                    described.title or title,
+                    described.description or description,
+                    described.suggestions or self.suggestions,
                 )
             )
         return found

@@ -30,7 +30,7 @@ from arp.redact.settings import Redaction
 from arp.server.application import Application
 from arp.server.ending import leave
 from arp.server.own_secrets import redact_logs
-from arp.server.pipes import serve_control, serve_pipes, take_stdout
+from arp.server.pipes import serve_pipes, take_stdout
 from arp.store.errors import StoreError, StoreLocked
 from arp.store.location import SHARED, default_ledger, ledger_of
 from arp.telemetry import settings as telemetry
@@ -268,11 +268,15 @@ def serve_target(target: str, serving: ServeSettings) -> None:
 def serve_control_plane(target: str, ledger: str | None, verbose: int) -> None:
     """Serve the control plane of a target's app to one program, over standard input and output."""
     _configure_logging(verbose)
-    output = take_stdout()
     place = _checked("ledger", ledger, "--ledger") if ledger is not None else None
-    application = _application(target, ServeSettings(ledger=place, stdio=True))
+    _serve_stdio(target, ServeSettings(ledger=place, stdio=True), is_control=True)
+
+
+def _serve_stdio(target: str, serving: ServeSettings, *, is_control: bool = False) -> None:
+    output = take_stdout()
+    application = _application(target, serving)
     try:
-        serve_control(application.state, sys.stdin.buffer, output)
+        serve_pipes(application.state, sys.stdin.buffer, output, is_control=is_control)
     except StoreError as error:
         fail(str(error))
     leave(0)
@@ -349,13 +353,3 @@ def _bind(host: str, port: int | None) -> socket.socket:
     return fail(
         f"Port {ports[0]} is taken. Name another with --port, or take any free one with --port 0."
     )
-
-
-def _serve_stdio(target: str, serving: ServeSettings) -> None:
-    output = take_stdout()
-    application = _application(target, serving)
-    try:
-        serve_pipes(application.state, sys.stdin.buffer, output)
-    except StoreError as error:
-        fail(str(error))
-    leave(0)

@@ -36,7 +36,7 @@ MAX_QUERY = 512
 MAX_CHANGE_BYTES = 64 << 10
 
 MOST_BYTES = 256 << 10
-"""That wait for one list; whoever reads more slowly is sent away, comes back and asks anew."""
+"""That wait for one list; a client that reads more slowly is disconnected, and comes back."""
 
 
 class Change(Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,8 +115,8 @@ async def _change(request: Request) -> Response:
     try:
         change = _change_decoder.decode(body)
     except msgspec.ValidationError:
-        told = explain(msgspec.json.decode(body), Change, "body")
-        raise InvalidMessage(told) from None
+        wrong = explain(msgspec.json.decode(body), Change, "body")
+        raise InvalidMessage(wrong) from None
     except (msgspec.DecodeError, RecursionError):
         raise InvalidMessage("body: expected a JSON object") from None
     session_id, hub = request.path_params["session_id"], await asker.hub()
