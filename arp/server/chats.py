@@ -16,7 +16,7 @@ from arp.protocol.codec import encode_json
 from arp.protocol.errors import InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.screen import ToolRun, is_text_part
-from arp.protocol.validate import explain
+from arp.protocol.validate import explain, fits
 from arp.server.answers import json_response
 from arp.server.state import Requester, StreamRoute, requester
 from arp.session.window import PastTurn
@@ -44,9 +44,6 @@ class Change(Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str | None = None
     pinned: bool | None = None
-
-
-_change_decoder = msgspec.json.Decoder(Change)
 
 
 async def _hello(request: Request) -> Response:
@@ -113,12 +110,12 @@ async def _change(request: Request) -> Response:
     asker = requester(request)
     body = await asker.state.intake.body(request, MAX_CHANGE_BYTES)
     try:
-        change = _change_decoder.decode(body)
-    except msgspec.ValidationError:
-        wrong = explain(msgspec.json.decode(body), Change, "body")
-        raise InvalidMessage(wrong) from None
+        given = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
         raise InvalidMessage("body: expected a JSON object") from None
+    if not fits(given, Change):
+        raise InvalidMessage(explain(given, Change, "body"))
+    change = msgspec.convert(given, Change)
     session_id, hub = request.path_params["session_id"], await asker.hub()
     row = await hub.rename(session_id, asker.principal, change.title, change.pinned)
     return json_response(chat_row(row))
