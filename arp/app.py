@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from arp.access.settings import Access
 from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
+from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, Workflow
 from arp.protocol.safe_text import well_formed
 from arp.server.settings import Served
 
 if TYPE_CHECKING:
+    from arp.access.principal import User
+    from arp.hub.hub import Hub
+    from arp.hub.pushed import PushedTurn
     from arp.hub.runner import Handler
     from arp.hub.tool import ToolProvider
     from arp.hub.turn import Turn
@@ -67,6 +71,8 @@ class App:
         self._described: dict[str, Workflow] = {}
         """How each agent was described where it was registered, by its name."""
         self._commands: dict[str, tuple[Command, Handler]] = {}
+        self._hub: Hub | None = None
+        """The hub that serves this app now."""
 
     @overload
     def agent(self, handler: Handler, /) -> Handler: ...
@@ -197,7 +203,51 @@ class App:
             debug,
             self.title,
             self.tools,
+            self._set_hub,
         )
+
+    def _set_hub(self, hub: Hub | None) -> None:
+        self._hub = hub
+
+    async def push(
+        self,
+        session: str,
+        text: str = "",
+        *,
+        data: Mapping[str, Json] | None = None,
+        origin: str = "app",
+        user: User | str | None = None,
+        id: str | None = None,
+    ) -> PushedTurn:
+        """Queue a turn that nobody typed: `await app.push(session_id, "The build failed")`.
+
+        The agent runs as for a typed turn; `turn.origin` says who began it, `turn.input.data` has
+        `text` and `data`. Renderers show the text with its origin; without a text they show only
+        what the agent outputs. It waits for the turns before it, and never interrupts one.
+
+        Args:
+            session: The id of a session; it need not be in memory.
+            text: What the turn is about, as if somebody had typed it.
+            data: Whatever else the agent is to know, as JSON.
+            origin: What the program calls itself, for `turn.origin` and for the screens.
+            user: Who began it, for `turn.user`; the session has to be theirs. `None`: nobody is
+                known; the session may be anybody's. A session id that comes from outside is no
+                credential: give the user too.
+            id: With an id that came before in this session, the turn of that time is returned.
+
+        Returns:
+            The turn, as soon as it is durable; its `over()` waits for its end.
+
+        Raises:
+            ArpError: There is no such session, or it is another user's (`SESSION_NOT_FOUND`); too
+                many turns are queued, or the data is too large; the session is read-only.
+            TypeError, ValueError: The data is no JSON, or the origin is too long; nothing happened.
+            StoreError: The ledger cannot be opened or read.
+        """
+        from arp.hub.pushed import PushRequest, push_turn
+
+        hub = self._hub or await self.asgi.hub()
+        return await push_turn(hub, session, PushRequest(text, data, origin, user, id))
 
     @cached_property
     def asgi(self) -> Application:

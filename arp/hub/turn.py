@@ -121,6 +121,11 @@ class Turn:
         return self._host.user
 
     @property
+    def origin(self) -> str | None:
+        """Which program began this turn by `app.push`; `None`: somebody typed it."""
+        return self.input.origin
+
+    @property
     def thread_id(self) -> str:
         """The thread that the turn belongs to; `main` unless a program began another one."""
         return self._session.threads.of(self.id)

@@ -204,6 +204,7 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "network": (bool, "Whether the sandbox allows network access."),
     "objective": (Name, "What a task or an agent is to achieve."),
     "operation": (Name, "The operation that was attempted."),
+    "origin": (str, "The program that began the turn, if no user did."),
     "outputTokens": (Count, "Tokens that a model wrote."),
     "outputs": (list[Json], "Results: values or references."),
     "owner": (str, "The user to whom a session belongs."),

@@ -27,7 +27,7 @@ ROWS: Final[dict[str, str]] = {
     "session.updated": "title? pinned? branch? state:object?",
     "thread.started": "title?",
     "thread.updated": "reason? @status",
-    "turn.submitted": "input renderer? edits?",
+    "turn.submitted": "input renderer? edits? origin?",
     "turn.started": "",
     "turn.completed": "status usage? @status",
     "turn.failed": "status usage? @status @statusReason",

@@ -322,6 +322,8 @@ class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
     """Whether it replaces the input that began its turn."""
     at: str | None = None
     """When it was accepted (RFC 3339)."""
+    origin: str | None = None
+    """The name of the program that began the turn, if no user did."""
 
 
 class Permission(Struct, frozen=True, omit_defaults=True):

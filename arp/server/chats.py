@@ -155,6 +155,7 @@ async def _messages(
                     "input_type": echo.input_type,
                     "data": echo.data,
                 }
+                | ({"origin": echo.origin} if echo.origin is not None else {})
             )
         shown = [part for part in past.output if "/" not in part.id]
         events = [{"tool": "", "component": c.type, "props": c.props, "id": c.id} for c in shown]

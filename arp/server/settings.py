@@ -13,6 +13,7 @@ from arp.protocol.capabilities import AppInfo
 from arp.protocol.messages import Command, Workflow
 
 if TYPE_CHECKING:
+    from arp.hub.hub import Hub
     from arp.hub.runner import Handler
     from arp.hub.tool import ToolProvider
 
@@ -33,6 +34,8 @@ class Served(Struct, frozen=True):
     """What the app calls itself; empty = as its first agent."""
     tools: ToolProvider | None = None
     """Where the tools come from that agents call by name."""
+    hub_changed: Callable[[Hub | None], None] = lambda _hub: None
+    """Called with the hub when it has started, and with `None` when it ends."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

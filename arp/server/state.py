@@ -162,6 +162,7 @@ class ServerState:
         hub.commands, hub.about = served.commands, served.about
         hub.runner.debug, hub.runner.services.tools = served.debug, served.tools
         await hub.start()
+        served.hub_changed(hub)
         if settings.telemetry:
             self._follower = begin(hub, os.environ, began_ns)
         return hub
@@ -189,6 +190,7 @@ class ServerState:
         self.close_streams()
         if self.running is not None:
             hub, self.running = self.running, None
+            self.served.hub_changed(None)
             follower, self._follower = self._follower, None
             await hub.aclose(follower.aclose if follower is not None else None)
 

@@ -150,7 +150,7 @@ class Branches:
 class Survey:
     """What all facts of a session, in order, make of its branches, and where its turns begin."""
 
-    __slots__ = ("begun", "branches", "is_forked", "threads", "told")
+    __slots__ = ("begun", "branches", "is_forked", "origins", "threads", "told")
 
     def __init__(self) -> None:
         self.branches = Branches()
@@ -162,6 +162,8 @@ class Survey:
         """To which thread each turn belongs."""
         self.told: dict[str, JsonObject] = {}
         """What began each turn."""
+        self.origins: dict[str, str] = {}
+        """The programs that began turns which nobody typed."""
 
     def take(self, fact: Fact) -> None:
         """Take the next fact that says anything of turns; others may be left out."""
@@ -175,3 +177,6 @@ class Survey:
             self.begun.setdefault(turn_id, fact.sequence)
             if isinstance(told := payload.get("input"), dict):
                 self.told[turn_id] = told
+                self.origins.pop(turn_id, None)  # who edits a queued turn has typed it
+                if isinstance(origin := payload.get("origin"), str):
+                    self.origins[turn_id] = origin

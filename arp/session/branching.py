@@ -10,8 +10,6 @@ where it stood, and is queued again behind that version, as turns of other names
 
 from __future__ import annotations
 
-import msgspec
-
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import BRANCH, REGENERATE, Input, RendererInfo
@@ -24,6 +22,7 @@ from arp.session.inputs import (
     acknowledge,
     check_beginning,
     enqueue,
+    input_of,
     new_turn,
 )
 from arp.session.session import Session
@@ -99,10 +98,10 @@ def turn_back(
     target, before = _target(message, survey.branches), survey.branches.shown
     if _is_switch(message):
         return _show(session, message, survey, branch)
-    reason = "edit"
+    reason, origin = "edit", None
     if message.edits is None:
-        told = {**survey.told.get(target, {}), "id": message.id}
-        reason, message = "regenerate", msgspec.convert(told, Input)
+        reason, message = "regenerate", input_of(survey.told[target], message.id)
+        origin = survey.origins.get(target)
     kept = survey.branches.before(target)
     gone = [turn_id for turn_id in before if turn_id not in kept]
     line = _taken_out(session)
@@ -110,7 +109,7 @@ def turn_back(
     thread = survey.threads.of(target)
     removed: JsonObject = {"removedTurns": gone}
     _rolled_back(session, survey.begun.get(target, 1) - 1, reason, removed, thread)
-    version = Particulars(edits=target, traceparent=traceparent, thread=thread)
+    version = Particulars(edits=target, traceparent=traceparent, thread=thread, origin=origin)
     effects = new_turn(session, message, renderer, version)
     for waiting, said, particulars in line:
         enqueue(session, waiting, said, particulars)
@@ -125,16 +124,15 @@ def _taken_out(session: Session) -> list[tuple[Input, RendererInfo, Particulars]
     line: list[tuple[Input, RendererInfo, Particulars]] = []
     for turn_id in list(session.queue):
         told, seen = session.screen.turns[turn_id].inputs[0], session.input_log
-        said = msgspec.convert(
+        said = input_of(
             {
                 "input_type": told.input_type,
                 "data": seen.typed.get(turn_id, told.data),
                 "source_component": told.source_component,
                 "surface": told.surface,
-            },
-            Input,
+            }
         )
-        told_of = Particulars(thread=session.threads.of(turn_id))
+        told_of = Particulars(thread=session.threads.of(turn_id), origin=told.origin)
         line.append((said, seen.renderers.get(turn_id, UNKNOWN), told_of))
         session.end_turn(turn_id, "cancelled")
     return line

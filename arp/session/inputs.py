@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -18,7 +18,16 @@ from arp.protocol.catalog import CATALOG
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidMessage, ResourceLimit, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import CANCEL, CONTINUE, PROMOTE, FileRef, Input, RendererInfo, Viewport
+from arp.protocol.messages import (
+    CANCEL,
+    CONTINUE,
+    PROMOTE,
+    FileRef,
+    Input,
+    InputType,
+    RendererInfo,
+    Viewport,
+)
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain, fits
 from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
@@ -44,6 +53,10 @@ MAX_QUEUE = 100
 BEGINNING = ("text", "voice", "file", "gesture", "navigate")
 """What may begin a turn by itself; the other types answer a component."""
 
+EVENT: Final = cast("InputType", "event")
+"""Of a turn that nobody typed and that has no text. No renderer may send it, so it is not among the
+types of the wire; renderers show nothing of it."""
+
 NO_IDS: Mapping[str, str] = MappingProxyType({})
 
 ReadTyped: TypeAlias = Callable[[Component, str], tuple[str, JsonObject] | None]
@@ -64,6 +77,8 @@ class Particulars(Struct, frozen=True):
     """The span outside that asks for it."""
     thread: str | None = None
     """The thread that it belongs to; `None` is the first."""
+    origin: str | None = None
+    """The program that began it; `None`: somebody typed it."""
 
 
 NO_PARTICULARS = Particulars()
@@ -199,6 +214,39 @@ def submit(
         session.threads.check(thread)
     told = Particulars(turn_id, ids, traceparent=traceparent, thread=thread)
     return new_turn(session, message, UNKNOWN, told)
+
+
+def push(
+    session: Session, text: str, data: JsonObject, origin: str, push_id: str | None = None
+) -> tuple[str, list[Effect]]:
+    """Queue a turn that nobody typed. It neither interrupts a turn nor resumes a paused queue.
+
+    Args:
+        session: Changed only if the turn is accepted.
+        text: As if somebody had typed it; empty: there is none, and no screen shows an input.
+        data: Whatever else the agent is to know.
+        origin: What the program calls itself.
+        push_id: With one that came before, nothing happens again.
+
+    Returns:
+        The id of the turn, and what to do when the facts are durable.
+
+    Raises:
+        RemoteError, ResourceLimit: It is refused; nothing has changed.
+    """
+    name = f"push:{push_id}" if push_id is not None else None
+    if name is not None and (known := session.input_log.get(name)) is not None:
+        return known, []
+    session.log.check_open()
+    said = {**data, "text": text} if text else data
+    message = Input(input_type="text" if text else EVENT, data=said, id=name)
+    _check_files(session, message)
+    _check_room(session)
+    turn_id = enqueue(session, message, UNKNOWN, Particulars(origin=origin))
+    effects = session.begin_next()
+    if not effects:
+        session.record_queue()
+    return turn_id, effects
 
 
 def check_beginning(session: Session, message: Input) -> None:
@@ -447,6 +495,8 @@ def enqueue(
     submitted: JsonObject = {"input": _told(message)}
     if told.edits is not None:
         submitted["edits"] = told.edits
+    if told.origin is not None:
+        submitted["origin"] = told.origin
     if renderer != UNKNOWN:
         submitted["renderer"] = msgspec.to_builtins(renderer)
     session.threads.join(turn_id, told.thread)
@@ -469,6 +519,10 @@ def _trace(session: Session, turn_id: str) -> dict[str, Json]:
 def _room(session: Session) -> None:
     if session.running is not None and session.rules.policy == "reject":
         raise SessionBusy("a turn is running; wait for it, or stop it with action arp.cancel")
+    _check_room(session)
+
+
+def _check_room(session: Session) -> None:
     if len(session.queue) >= MAX_QUEUE:
         raise ResourceLimit(f"{MAX_QUEUE} turns are queued already; wait for some to end")
 
@@ -482,6 +536,17 @@ def _told(message: Input) -> JsonObject:
     if message.id is not None:
         told["id"] = message.id
     return told
+
+
+def input_of(told: JsonObject, input_id: str | None = None) -> Input:
+    """Return an input as a fact has it, to be recorded again under another id."""
+    return Input(
+        input_type=told["input_type"],
+        data=told["data"],
+        source_component=told.get("source_component"),
+        surface=told.get("surface", "main"),
+        id=input_id,
+    )
 
 
 def acknowledge(message: Input, turn_id: str | None) -> list[Effect]:

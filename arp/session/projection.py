@@ -106,7 +106,9 @@ def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[Age
     return out
 
 
-def echo_of(at: At, stored_input: JsonObject, edited: bool = False) -> InputEcho:
+def echo_of(
+    at: At, stored_input: JsonObject, edited: bool = False, origin: str | None = None
+) -> InputEcho:
     """Return the message that tells an input to every renderer."""
     return InputEcho(
         session_id=at.session_id,
@@ -119,11 +121,12 @@ def echo_of(at: At, stored_input: JsonObject, edited: bool = False) -> InputEcho
         id=stored_input.get("id"),
         edited=edited,
         at=at.time,
+        origin=origin,
     )
 
 
 def _submitted(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    return [echo_of(at, payload["input"])]
+    return [echo_of(at, payload["input"], origin=payload.get("origin"))]
 
 
 def _queue(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:

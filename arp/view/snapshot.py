@@ -350,6 +350,7 @@ def _echo(echo: InputEcho, behind: Behind | None) -> InputEcho:
         versions=echo.versions,
         edited=echo.edited,
         at=echo.at,
+        origin=echo.origin,
     )
 
 

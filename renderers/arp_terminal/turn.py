@@ -59,12 +59,17 @@ def said(turn: TurnScreen) -> list[InputEcho]:
 def is_said(turn: TurnScreen, place: int) -> bool:
     """Return whether an input is shown as the user's words."""
     echo = turn.inputs[place]
+    if echo.input_type == "event":  # of a turn that nobody typed
+        return False
     return place == 0 or (echo.source_component is None and echo.input_type != "action")
 
 
 def draw_input(echo: InputEcho, options: Options, note: str = "") -> RenderableType:
     """Draw an input of the user, with a note after it."""
-    text = Text().append(input_words(echo), style=BOLD)
+    text = Text()
+    if echo.origin is not None:  # nobody typed it
+        text.append(f"{line(echo.origin)}: ", style=DIM)
+    text.append(input_words(echo), style=BOLD)
     if note:
         text.append(f"  ({note})", style=DIM)
     return Hanging(f"{PROMPT_SIGN} " if options.unicode else "> ", text, style=USER)

@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
 
+from arp import App
 from arp.client.client import connect
 from examples.fastapi_embed.app import agent, api, guests
 from tests.examples.conversation import question, shown
@@ -28,8 +30,8 @@ class Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[str]:
-    """The service on a free port, until the block ends."""
+async def running(api: FastAPI = api, agent: App = agent) -> AsyncIterator[str]:
+    """A service with an agent in it on a free port, until the block ends."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(api, ws="websockets-sansio", log_level="warning", lifespan="on")
     server = Server(config)

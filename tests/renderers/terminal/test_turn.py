@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from arp.protocol.components import Component
@@ -143,6 +144,13 @@ def test_a_turn_in_ascii() -> None:
 )
 def test_every_input_is_said_in_words(input_type: str, data: JsonObject, words: str) -> None:
     assert shown(TurnScreen("t", inputs=[said(input_type, data)])) == f"{PROMPT} {words}"
+
+
+def test_input_that_nobody_typed_names_its_origin_and_none_shows_without_a_text() -> None:
+    pushed = msgspec.structs.replace(said("text", {"text": "Disk full"}), origin="monitor")
+    assert shown(TurnScreen("t", inputs=[pushed])) == f"{PROMPT} monitor: Disk full"
+    event = msgspec.structs.replace(said("event", {"n": 1}), origin="monitor")
+    assert shown(TurnScreen("t", inputs=[event])) == ""
 
 
 def test_nothing_of_the_agent_stands_at_the_first_column() -> None:

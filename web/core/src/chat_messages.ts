@@ -24,6 +24,8 @@ export interface ChatMessage {
   content: string;
   /** Names of its files, with commas between. */
   file?: string;
+  /** The program that said it, where nobody typed it. */
+  origin?: string | null | undefined;
   /** Its components, as the draft tells them. */
   uiEvents?: ToolRenderEvent[];
   /** It stood there already when the session was opened. */
@@ -78,7 +80,7 @@ export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
         if (!isSaid(echo)) break;
         close();
         const id = echo.id ?? `${turn.id}:in${number}`;
-        messages.push({ ...said(echo.data), id, turnId: turn.id, at: echo.at, ...(restored && { restored }) });
+        messages.push({ ...said(echo.data), id, turnId: turn.id, at: echo.at, origin: echo.origin, ...(restored && { restored }) });
         break;
       }
     }
@@ -181,14 +183,11 @@ function isSaid(input: { input_type: string; source_component?: string | null; d
 
 function said(data: JsonObject, names: readonly string[] = fileNames(data)): Pick<ChatMessage, "role" | "content" | "parts" | "file"> {
   const text = String(data.text ?? data.transcript ?? "");
-  const parts: MessagePart[] = text === "" ? [] : [{ kind: "text", text }];
+  const parts: MessagePart[] = text ? [{ kind: "text", text }] : [];
   return { role: "user", content: text, parts, ...(names.length > 0 && { file: names.join(", ") }) };
 }
 
 function fileNames(data: JsonObject): string[] {
   const files = Array.isArray(data.files) ? data.files : [];
-  return files.flatMap((file) => {
-    const name = (file as JsonObject | null)?.name;
-    return typeof name === "string" ? [name] : [];
-  });
+  return files.map((file) => (file as JsonObject | null)?.name).filter((name) => typeof name === "string");
 }

@@ -88,7 +88,7 @@ export function toMarkdown(turns: readonly TurnState[], title = "", given: Expor
   const blocks = title === "" ? [] : [`# ${line(title)}`];
   for (const turn of turns) {
     const said = turn.inputs.flatMap(({ data }) => (typeof data.text === "string" ? [data.text] : []));
-    if (said.length > 0) blocks.push(`## ${words.you}`, ...said);
+    if (said.length > 0) blocks.push(`## ${line(turn.inputs[0]?.origin ?? words.you)}`, ...said);
     blocks.push(`## ${words.agent}`);
     for (const { tool, args, ok, result } of turn.tools) {
       blocks.push(`> ${words.tool}: ${line(tool)}${ok === false ? ` (${words.error})` : ""} ${code(args)}`);

@@ -23,6 +23,8 @@ export interface HistoryMessage extends ChatMessage {
   /** Of the user's: what was sent. */
   input_type?: string;
   data?: Record<string, unknown>;
+  /** The program that began the turn, where nobody typed it. */
+  origin?: string;
   /** Of the agent's. */
   status?: string;
   ui_events?: Array<ToolRenderEvent & { id?: string }>;

@@ -230,6 +230,17 @@ test("a message as a turn tells the same story", async () => {
   expect(messagesOf(turnOf(answered), false).map(({ content }) => content)).toEqual(["Here it is."]);
 });
 
+test("a turn that nobody typed names its origin, and without a text has no message of a user", async () => {
+  const [, socket, view] = await opened();
+  const pushed = { turn_id: "t1", origin: "monitor", input_type: "text", data: { text: "Disk full" } };
+  socket.tell(message("input", 1, pushed), delta("Soon.", 2));
+  const [said] = view.messages.get() as [ChatMessage];
+  expect([said.role, said.content, said.origin]).toEqual(["user", "Disk full", "monitor"]);
+  const event = { turn_id: "t9", origin: "monitor", input_type: "event", data: { n: 1 } };
+  socket.tell(message("input", 3, event), message("turn", 4, { turn_id: "t9", status: "running" }));
+  expect(view.messages.get().filter(({ role }) => role === "user")).toHaveLength(1);
+});
+
 test("the draft's message is its text with its components behind", () => {
   const event = { tool: "", component: "table", props: { headers: [] } };
   const { output } = turnOf({ role: "assistant", content: "See", uiEvents: [event] });

@@ -13,7 +13,7 @@ export const MESSAGES = {
   "commit": "v?i session_id:s seq~i turn_id~s surface?s final?b usage~o at~s",
   "error": "v?i payload:f session_id~s seq~i turn_id~s behind~h",
   "ack": "v?i id:s session_id~s turn_id~s serial~i",
-  "input": "v?i session_id:s seq~i turn_id~s surface?s input_type:s data:o source_component~s id~s behind~h versions~[]s edited?b at~s",
+  "input": "v?i session_id:s seq~i turn_id~s surface?s input_type:s data:o source_component~s id~s behind~h versions~[]s edited?b at~s origin~s",
   "turn": "v?i session_id:s seq~i turn_id~s surface?s status:|cancelled|completed|failed|queued|running|waiting| position~i permission~m paused?b",
   "ping": "v?i id:s",
   "pong": "v?i id:s"

@@ -316,6 +316,8 @@ export interface InputEcho {
   edited?: boolean;
   /** When it was accepted (RFC 3339). */
   at?: string | null;
+  /** The name of the program that began the turn, if no user did. */
+  origin?: string | null;
 }
 
 /** A tool waits for permission. Only the server sets this. */

@@ -22,8 +22,9 @@ function emptyTurn(id: string): TurnState {
   return { id, status: "completed", position: null, inputs: none, output: none, tools: none, thinking: "", errors: none, marks: none, permissions: none, usage: null, final: true };
 }
 
-function withSaid(turn: TurnState, { input_type: type = "text", data, content, timestamp: at }: HistoryMessage): TurnState {
-  const input = { type: "input" as const, session_id: "", input_type: type, data: (data ?? { text: content }) as JsonObject, at };
+function withSaid(turn: TurnState, { input_type: type = "text", data, content, timestamp: at, origin }: HistoryMessage): TurnState {
+  const told = { data: (data ?? { text: content }) as JsonObject, at, ...(origin !== undefined && { origin }) };
+  const input = { type: "input" as const, session_id: "", input_type: type, ...told };
   return { ...turn, inputs: [input], marks: [{ kind: "input", number: 0, component: null, characters: null }] };
 }
 

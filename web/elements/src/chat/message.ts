@@ -25,6 +25,7 @@ import { said } from "./said.js";
 import { isGrown, sectionsOf, type Block, type Section } from "./sections.js";
 import { adoptChatStyles } from "./styles.js";
 import { timeOf } from "./times.js";
+import { visible } from "../values.js";
 import { picture } from "./welcome.js";
 
 const BARE = createContext();
@@ -189,11 +190,12 @@ export class ArpMessage extends ArpElement {
     const text = typeof input.data.text === "string" ? input.data.text : "";
     const isQueued = turn.status === "queued";
     const canEdit = isFirst && (turn.final || isQueued) && text !== "" && !this.readonly && this.actions.edit !== undefined;
-    return html`<article class="arp-said" aria-label=${t("saidBy", { name: t("you") })}>
-      <h2 class="arp-hidden">${t("saidBy", { name: t("you") })}</h2>
+    const who = t("saidBy", { name: input.origin ?? t("you") });
+    return html`<article class="arp-said" aria-label=${who}>
+      <h2 class="arp-hidden">${who}</h2>
       ${said(input, this.context)}
       <div class="arp-below">
-        ${timeOf(input.at, t)}${isFirst && isQueued ? html`<p class="arp-caption">${t(turn.paused ? "lineWaits" : "inLine", { position: turn.position ?? 1 })}</p>` : nothing}
+        ${input.origin == null ? nothing : html`<p class="arp-caption">${visible(input.origin)}</p>`}${timeOf(input.at, t)}${isFirst && isQueued ? html`<p class="arp-caption">${t(turn.paused ? "lineWaits" : "inLine", { position: turn.position ?? 1 })}</p>` : nothing}
       </div>
       ${canEdit || (isFirst && (isQueued || this.#versions(turn)))
         ? html`<div class="arp-doing">

@@ -40,7 +40,7 @@ export function sectionsOf(turn: TurnState, withActivity = true): Section[] {
     switch (kind) {
       case "input": {
         const input = turn.inputs[number];
-        if (input === undefined || isShownElsewhere(input, turn)) break;
+        if (input === undefined || input.input_type === "event" || isShownElsewhere(input, turn)) break;
         blocks = null;
         sections.push({ kind: "said", key: `said:${number}`, input, first: number === 0 });
         break;

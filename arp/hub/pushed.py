@@ -1,0 +1,103 @@
+"""Turns that nobody typed: a program queues them in a session, and may wait for their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from arp.access.principal import Principal, User
+from arp.hub.live import LiveSession
+from arp.protocol.errors import ResourceLimit
+from arp.protocol.json_value import Json, JsonObject
+from arp.protocol.messages import FINAL_STATUSES
+from arp.record.wording import check_kind, encoded, plain, well_formed
+from arp.session.inputs import push
+
+if TYPE_CHECKING:
+    from arp.hub.hub import Hub
+
+MAX_ORIGIN_CHARACTERS = 80
+"""Of what a program calls itself: it stands beside the input on every screen."""
+
+
+class PushedTurn:
+    """A turn that was queued by a program."""
+
+    __slots__ = ("_hub", "_owner", "id", "session_id")
+
+    def __init__(self, hub: Hub, live: LiveSession, turn_id: str) -> None:
+        self.id = turn_id
+        self.session_id = live.id
+        self._hub = hub
+        self._owner = live.session.head.owner
+
+    def __repr__(self) -> str:
+        return f"PushedTurn(id={self.id!r}, session_id={self.session_id!r})"
+
+    async def over(self) -> str:
+        """Wait until the turn is over, and return how: `completed`, `failed` or `cancelled`.
+
+        Raises:
+            ArpError: The session was removed, or left the memory because it cannot be written.
+
+        Cancel: Safe; the turn goes on.
+        """
+        live = await self._hub.find(self.session_id, Principal(self._owner))
+        with live.followed():
+            while (status := live.session.status_of(self.id)) not in FINAL_STATUSES:
+                if status is None:  # it is over, and left the memory or the branch that shows
+                    past = await self._hub.history.turn(live, self.id)
+                    return past.turn.status if past and past.turn.status else "cancelled"
+                await live.beyond(live.stored)
+            await live.written()
+        return status
+
+
+class PushRequest(NamedTuple):
+    """What a program asks for, as `arp.app.App.push` documents it."""
+
+    text: str
+    data: Mapping[str, Json] | None
+    origin: str
+    user: User | str | None
+    push_id: str | None
+
+
+async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTurn:
+    """Queue a turn in a session, which is read from the ledger if it is not in memory.
+
+    Raises:
+        ArpError, TypeError, ValueError, StoreError: As `arp.app.App.push`.
+    """
+    text, data, origin, user, push_id = request
+    for value, name in ((session_id, "session"), (text, "text"), (origin, "origin")):
+        check_kind(value, str, name)
+    content: JsonObject = plain(dict(data or {}))
+    text, origin = well_formed(text), " ".join(well_formed(origin).split())
+    if not origin or len(origin) > MAX_ORIGIN_CHARACTERS:
+        raise ValueError(f"origin: 1 to {MAX_ORIGIN_CHARACTERS} characters, got {origin!r:.100}")
+    most = hub.settings.limits.max_message_bytes
+    if len(encoded([content, text])) > most:
+        raise ResourceLimit(f"push: more than {most} bytes", detail="max_message_bytes")
+    hub.check_takes_input()
+    known_as = User(user) if isinstance(user, str) else user
+    live = await _session_of(hub, session_id, known_as)
+    count = live.session.turn_count
+    turn_id, effects = push(live.session, text, content, origin, push_id)
+    live.began(known_as, count)
+    hub.carry_out(live, effects)
+    await live.written()
+    return PushedTurn(hub, live, turn_id)
+
+
+async def _session_of(hub: Hub, session_id: str, user: User | None) -> LiveSession:
+    """Return the session, which has to be the user's; `None`: whoever's it is."""
+    if user is not None:
+        return await hub.find(session_id, Principal(user.name))
+    live = hub.sessions.get(session_id)
+    if live is not None:
+        owner = live.session.head.owner
+    else:
+        meta = await hub.store.session(session_id)
+        owner = meta.owner if meta is not None else ""
+    return await hub.find(session_id, Principal(owner))

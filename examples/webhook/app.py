@@ -1,0 +1,64 @@
+"""A build server reports into a conversation: `uvicorn --app-dir examples/webhook app:api`.
+
+A user names a project; whenever a build of it ends, the build server calls `/hooks/build`, and the
+agent tells the user. Nobody types that turn: the route begins it with `app.push`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from fastapi import FastAPI, Header, HTTPException
+from pydantic import BaseModel
+
+from arp import App, Turn, ui
+
+
+class Build(BaseModel):
+    """What the build server tells of a build."""
+
+    id: str
+    project: str
+    succeeded: bool
+    log: str = ""
+
+
+app = App(title="Builds", suggestions=["website"])
+watching: dict[str, str] = {}
+"""Project → the session in which its builds are told."""
+
+
+@app.agent
+async def builds(turn: Turn) -> None:
+    """Tells how the builds of a project end."""
+    if turn.origin is None:
+        watching[turn.text.strip()] = turn.session_id
+        await turn.say(f"I tell you here when a build of {turn.text.strip()} ends.")
+        return
+    build = Build.model_validate(turn.input.data)
+    name = f"{build.project}: build {build.id}"
+    if build.succeeded:
+        turn.show(ui.status_card("success", f"{name} succeeded"))
+    else:
+        turn.show(ui.status_card("error", f"{name} failed"))
+        await turn.say(f"It ends with: {build.log}")
+
+
+api = FastAPI(title="Builds")
+
+
+@api.post("/hooks/build", status_code=202)
+async def build_ended(build: Build, x_hook_secret: str = Header("")) -> dict[str, str]:
+    """Take the end of a build, and begin a turn of it."""
+    if not secrets.compare_digest(x_hook_secret, os.environ.get("HOOK_SECRET", "try-me")):
+        raise HTTPException(401, "X-Hook-Secret is wrong")
+    session = watching.get(build.project)
+    if session is None:
+        raise HTTPException(404, "nobody asked about this project")
+    # A build server that got no answer calls again: by its id the build is told once.
+    turn = await app.push(session, data=build.model_dump(), origin="build server", id=build.id)
+    return {"turn": turn.id}
+
+
+api.mount("/agent", app.asgi)
