@@ -1,4 +1,4 @@
-"""Says back what you say, word by word: `arp serve examples/echo/app.py`."""
+"""Repeats each word that the user sends: `arp serve examples/echo/app.py`."""
 
 from arp import App, Turn
 
@@ -7,6 +7,6 @@ app = App(title="Echo", suggestions=["Hello, every screen!"])
 
 @app.agent
 async def echo(turn: Turn) -> None:
-    """Says back what was said."""
+    """Repeat the user's words."""
     for word in turn.text.split():
         await turn.say(word + " ")

@@ -1,8 +1,8 @@
 """An agent that explores any SQLite or CSV file: `arp serve examples/explorer/app.py`.
 
-This file routes: what the user did goes to the function that answers it. Reading order from here:
-`questions` (what is meant), `asking` (how it is run), `replies` and `offers` (what is shown),
-`uploads`, and `model`, which is used only where a key for a language model is set.
+This file routes each input to the function that answers it. Reading order from here:
+`questions` (what the user means), `asking` (how it runs), `replies` and `offers` (what is shown),
+`uploads`, and `model`, which is used only if a key for a language model is set.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ app = App(
 
 @app.agent
 async def explore(turn: Turn) -> None:
-    """Explores any SQLite or CSV file: ask in plain words or in SQL, or send a file."""
+    """Explore any SQLite or CSV file: answer a question, run SQL, or import a file."""
     try:
         if "workspace" not in turn.cache:
             turn.cache["workspace"] = await new_workspace()
@@ -75,7 +75,7 @@ for name, description, hint in COMMANDS:  # renderers list them behind a slash
 
 
 async def respond(turn: Turn, workspace: Workspace) -> None:
-    """Chooses who answers: an import, a command, else the model or the rules for questions."""
+    """Choose who answers: an import, a command, the model, or the rules for questions."""
     if turn.files:
         await receive_files(turn, workspace)
     text = said(turn)
@@ -93,9 +93,9 @@ async def respond(turn: Turn, workspace: Workspace) -> None:
 
 
 def said(turn: Turn) -> str:
-    """Returns what the user wrote, or the choice that they clicked: it reads like a command.
+    """Return the text of the user, or the choice that they clicked, which reads like a command.
 
-    `/help` is `help`: what is a command behind a slash is one without it.
+    `/help` becomes `help`: every command works with and without the slash.
     """
     if turn.input.input_type == "selection":
         selected = turn.input.data.get("selected") or [""]
@@ -104,7 +104,7 @@ def said(turn: Turn) -> str:
 
 
 async def _answered_by_model(turn: Turn, workspace: Workspace, text: str) -> bool:
-    """Lets the model answer if one is set up; if it fails a card says so, and the rules go on."""
+    """Let the model answer if one is configured; if it fails, show a card and use the rules."""
     try:
         settings = settings_from(os.environ)
         if settings is None:
@@ -133,10 +133,10 @@ async def _answer_by_rules(turn: Turn, workspace: Workspace, text: str) -> None:
 
 
 async def follow(turn: Turn, workspace: Workspace, dataset: Dataset, ask: Ask) -> None:
-    """Does what a command asks for.
+    """Carry out a command.
 
     Raises:
-        ExplorerError: It cannot be done; the card that the user sees says why.
+        ExplorerError: It is not possible; the user sees a card with the reason.
     """
     match ask:
         case Help():

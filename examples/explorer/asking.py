@@ -1,4 +1,4 @@
-"""Runs what was asked while the user watches: a query, a form, a comparison, a new chart."""
+"""Runs what the user asks for, with visible progress: a query, a form, a comparison, a chart."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from sql_guard import check_statement, parameters_of
 from workspace import Answer, Question, Workspace
 
 COMPARE_LIMITS = QueryLimits(max_rows=50_000, timeout_s=20.0, max_bytes=32 * 2**20)
-"""What is read of each of two tables that are compared."""
+"""Limits for reading each of two compared tables."""
 
 
 async def run_query(turn: Turn, workspace: Workspace, ask: RunQuery) -> ChartPlan | None:
-    """Runs a query, shows its chart and its rows, and returns the chart if there is one.
+    """Run a query, show its chart and its rows, and return the chart if there is one.
 
-    It goes to the first data set that has a table which the statement names.
+    The query goes to the first data set with a table that the statement names.
 
     Raises:
-        ExplorerError: The query was refused or failed; nothing but the words before it was shown.
+        ExplorerError: The query was refused or failed; only the text before it was shown.
     """
     sql = check_statement(ask.sql)
     parameters = await ask_parameters(turn, parameters_of(sql))
@@ -47,7 +47,7 @@ def _lowered(title: str) -> str:
 
 
 async def answer(turn: Turn, workspace: Workspace, question: Question) -> ChartPlan | None:
-    """Runs a checked question as the tool `query` and shows what came of it.
+    """Run a checked question as the tool `query` and show the result.
 
     Raises:
         ExplorerError: As `Query.run` does; the tool is shown as failed.
@@ -66,7 +66,7 @@ async def answer(turn: Turn, workspace: Workspace, question: Question) -> ChartP
 
 
 async def redraw(turn: Turn, workspace: Workspace, wish: ChartWish) -> None:
-    """Shows the last result as another chart, without asking the data again.
+    """Show the last result as another chart, without running the query again.
 
     Raises:
         ExplorerError: There is no result yet, or it cannot be drawn.
@@ -85,7 +85,7 @@ async def redraw(turn: Turn, workspace: Workspace, wish: ChartWish) -> None:
 async def run_form(
     turn: Turn, workspace: Workspace, dataset: Dataset, name: str
 ) -> ChartPlan | None:
-    """Asks for a query in a form, runs it, and returns its chart if there is one.
+    """Show a form for a query, run the query, and return its chart if there is one.
 
     Raises:
         ExplorerError: There is no table to query, or the query failed.
@@ -97,7 +97,7 @@ async def run_form(
 
 
 async def _table_for_form(turn: Turn, dataset: Dataset, name: str) -> Table:
-    """Returns the table of this name; without one the only table, or that which the user picks."""
+    """Return the table of this name; without a name, the only one or the user's choice."""
     tables = dataset.schema.tables
     if not name and len(tables) > 1:
         names = [table.name for table in tables]
@@ -109,7 +109,7 @@ async def _table_for_form(turn: Turn, dataset: Dataset, name: str) -> Table:
 
 
 async def compare_tables(turn: Turn, workspace: Workspace, old: str, new: str) -> None:
-    """Shows which rows differ between two tables, of whichever data sets.
+    """Show which rows differ between two tables of any data sets.
 
     Raises:
         ExplorerError: One of them does not exist or cannot be read.

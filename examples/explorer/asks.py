@@ -1,4 +1,4 @@
-"""What a person can want: one class for each thing that the explorer does."""
+"""Requests of a user: one class for each thing that the explorer can do."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ ChartWish: TypeAlias = Literal["auto", "none", "bar", "line", "pie", "scatter", 
 
 @dataclass(frozen=True)
 class Help:
-    """What can be asked here?"""
+    """Asks what the explorer can do."""
 
 
 @dataclass(frozen=True)
 class SmallTalk:
-    """Hello, or thanks; nothing about the data."""
+    """A greeting, or thanks."""
 
     kind: Literal["greeting", "thanks"]
 
 
 @dataclass(frozen=True)
 class ListTables:
-    """Which tables are there?"""
+    """Asks for the list of tables."""
 
 
 @dataclass(frozen=True)
 class Describe:
-    """What is in this table?"""
+    """Asks for the content of a table."""
 
     table: str
 
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Run this, show the result."""
+    """Asks to run a statement and show the result."""
 
     sql: str
     title: str = ""
     wish: ChartWish = "auto"
     leftover: tuple[str, ...] = ()
-    """Words of the question that played no part."""
+    """Words of the question that were ignored."""
     focus: str = ""
-    """The column of the result that the question is about; several if empty."""
+    """The column of the result that the question is about; empty if there are several."""
 
 
 @dataclass(frozen=True)
 class Redraw:
-    """The last result again, as another chart."""
+    """Asks for the last result as another chart."""
 
     wish: ChartWish
 
 
 @dataclass(frozen=True)
 class Export:
-    """Write the last result, or a whole table, to a CSV file."""
+    """Asks to write the last result, or a complete table, to a CSV file."""
 
     name: str = ""
     table: str = ""
@@ -62,14 +62,14 @@ class Export:
 
 @dataclass(frozen=True)
 class OpenForm:
-    """Put a query together in a form."""
+    """Asks for a form that builds a query."""
 
     table: str = ""
 
 
 @dataclass(frozen=True)
 class CompareTables:
-    """Which rows differ?"""
+    """Asks which rows differ between two tables."""
 
     old: str
     new: str
@@ -77,7 +77,7 @@ class CompareTables:
 
 @dataclass(frozen=True)
 class UseDataset:
-    """Ask this data set from now on."""
+    """Asks to use this data set from now on."""
 
     name: str
 

@@ -1,20 +1,20 @@
-"""A chart in letters, for renderers that draw none: a bar and its number for each value."""
+"""A chart as text, for renderers without charts: a bar and a number for each value."""
 
 from __future__ import annotations
 
 from charts import ChartPlan, Number
 
 WIDTH = 24
-"""Of the longest bar, so that a line fits on a phone."""
+"""Width of the longest bar, so that a line fits on a phone."""
 
 MAX_LINES = 40
-"""More lines are no overview; the table has the numbers then."""
+"""Most lines of a chart; the numbers are also in the table."""
 
 MAX_LABEL = 16
 
 
 def chart_in_letters(chart: ChartPlan) -> str | None:
-    """Returns the chart as lines of text, or `None` where it has too many values for that."""
+    """Return the chart as lines of text; `None` if it has too many values."""
     lines = len(chart.labels) * len(chart.series)
     if chart.kind == "scatter" or lines > MAX_LINES:
         return None

@@ -1,4 +1,4 @@
-"""What the cells of a CSV column are, and what they become in SQLite: a table of kinds."""
+"""The kinds of CSV columns, and their types in SQLite."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 NO_VALUE = frozenset({"", "na", "n/a", "#n/a", "null", "nan", "none", "-"})
-"""In columns of numbers and dates these stand for nothing; in text only the empty cell does."""
+"""Cells without a value in columns of numbers and dates; in text only the empty cell is."""
 
 
 @dataclass(frozen=True)
 class CellKind:
-    """One way in which all cells of a column can be read."""
+    """A kind of column: how to read all of its cells."""
 
     name: str
     declared: str
     """The type in SQLite."""
     pattern: re.Pattern[str]
     convert: Callable[[str], str] | None = None
-    """Turns the written form into SQLite's; `None` where SQLite reads it as it is."""
+    """Converts a cell for SQLite; `None` if SQLite reads the text directly."""
 
     def fits(self, values: Iterable[str]) -> bool:
-        """Says whether every value can be read so."""
+        """Return whether every value can be read in this way."""
         return all(map(self.pattern.fullmatch, values))
 
     def value(self, cell: str) -> str | None:
-        """Returns what is stored for a cell."""
+        """Return the value to store for a cell."""
         if self.declared == "TEXT" and self.name == "text":
             return cell if cell.strip() else None
         plain = cell.strip()
@@ -41,7 +41,7 @@ _MONTH = r"(0?[1-9]|1[0-2])"
 
 
 def _iso(year: int, month: int, day: int) -> Callable[[str], str]:
-    """Returns a conversion to ISO dates; the numbers say at which place each part stands."""
+    """Return a conversion to ISO dates; the numbers are the positions of the parts."""
 
     def convert(cell: str) -> str:
         date, separator, time = cell.replace("T", " ").partition(" ")
@@ -59,7 +59,7 @@ def _kind(
 
 
 TEXT = _kind("text", "TEXT", ".*")
-"""What a column is when it is nothing else; every cell fits."""
+"""The kind of a column that has no other kind; every cell fits."""
 
 KINDS = (
     # A number with leading zeros is a code (a postcode, say) and stays text.
@@ -83,11 +83,11 @@ KINDS = (
     _kind("day first", "TEXT", rf"{_DAY}[/-]{_MONTH}[/-]\d{{4}}{_TIME}", _iso(2, 1, 0)),
     _kind("month first", "TEXT", rf"{_MONTH}[/-]{_DAY}[/-]\d{{4}}{_TIME}", _iso(2, 0, 1)),
 )
-"""Tried in this order; the first that all cells fit is what the column is."""
+"""The kinds in the order in which they are tried; the first that all cells fit is chosen."""
 
 
 class ColumnGuess:
-    """Narrows down what a column can be, the more of its cells are seen."""
+    """Finds the kind of a column, cell by cell."""
 
     def __init__(self, delimiter: str) -> None:
         without = "grouped" if delimiter in ";\t" else "decimal comma"
@@ -95,7 +95,7 @@ class ColumnGuess:
         self._seen = False
 
     def see(self, cells: Iterable[str]) -> None:
-        """Drops every kind that one of the cells does not fit."""
+        """Remove every kind that one of the cells does not fit."""
         if not self._possible:
             return
         values = {cell.strip() for cell in set(cells)}
@@ -105,7 +105,7 @@ class ColumnGuess:
             self._possible = [kind for kind in self._possible if kind.fits(values)]
 
     def kind(self) -> CellKind:
-        """Returns the best kind that is left; dates that could be read in two ways stay text."""
+        """Return the best kind that is left; dates that can be read in two ways stay text."""
         names = {kind.name for kind in self._possible}
         if not self._seen or not self._possible or names == {"day first", "month first"}:
             return TEXT

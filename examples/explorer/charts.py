@@ -1,4 +1,4 @@
-"""Which chart shows a result best, and which numbers go into it. No component is made here."""
+"""Chooses the chart for a result and its numbers. It makes no component."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Number: TypeAlias = int | float
 _Item = TypeVar("_Item")
 
 MAX_POINTS = 500
-"""More points than a chart has pixels for; lines and scatters are thinned out evenly."""
+"""Most points of a chart; lines and scatter charts with more keep evenly spaced points."""
 
 MAX_BARS = 60
 MAX_SLICES = 12
@@ -32,7 +32,7 @@ _MONTHS = frozenset(textwrap.wrap(MONTHS, 3))
 
 @dataclass(frozen=True)
 class Series:
-    """One line, one row of bars, one cloud of points."""
+    """The values of one line, one row of bars, or one group of points."""
 
     label: str
     data: tuple[Number | None, ...]
@@ -40,7 +40,7 @@ class Series:
 
 @dataclass(frozen=True)
 class ChartPlan:
-    """A chart, ready to be shown."""
+    """A chart that can be shown."""
 
     kind: ChartKind
     labels: tuple[str | Number, ...]
@@ -48,12 +48,12 @@ class ChartPlan:
 
 
 def choose_chart(result: Result, wish: ChartWish = "auto", focus: str = "") -> ChartPlan | None:
-    """Returns the chart that suits a result, or `None` where a table says it better.
+    """Return a chart for a result; `None` if a table is better.
 
     Args:
-        result: What a query gave.
-        wish: The kind that was asked for; `auto` leaves the choice to us, `none` means no chart.
-        focus: The column that the question was about; all columns of numbers if empty.
+        result: The result of a query.
+        wish: The requested kind; `auto` chooses one, `none` means no chart.
+        focus: The column of the question; empty for all columns of numbers.
     """
     numbers = _number_columns(result)
     if wish == "none" or len(result.rows) < 2 or not numbers:
@@ -73,7 +73,7 @@ def choose_chart(result: Result, wish: ChartWish = "auto", focus: str = "") -> C
 
 
 def _number_columns(result: Result) -> list[int]:
-    """Returns the columns that hold numbers and are no running number of the rows."""
+    """Return the columns of numbers, except a running number of the rows."""
     found = []
     for index, name in enumerate(result.columns):
         cells = [row[index] for row in result.rows if row[index] is not None]
@@ -84,7 +84,7 @@ def _number_columns(result: Result) -> list[int]:
 
 
 def _counts_up(result: Result, index: int) -> bool:
-    """Says whether a column of numbers rises from row to row, so that it can label them."""
+    """Return whether a column of numbers rises from row to row, so that it can label the rows."""
     cells = [row[index] for row in result.rows]
     numbers = [cell for cell in cells if isinstance(cell, (int, float))]
     pairs = itertools.pairwise(numbers)
@@ -96,7 +96,7 @@ def _number(cell: Cell) -> Number | None:
 
 
 def label_of(cell: Cell) -> str | Number:
-    """Returns what stands under a bar."""
+    """Return the label of a bar."""
     if cell is None:
         return "(none)"
     return cell[:60] if isinstance(cell, str) else cell
@@ -113,7 +113,7 @@ def _scatter(result: Result, numbers: list[int], wish: ChartWish) -> ChartPlan |
 
 
 def _plain(result: Result, label: int, numbers: list[int]) -> ChartPlan | None:
-    """A series for each column of numbers."""
+    """Return a series for each column of numbers."""
     rows = thinned(result.rows, MAX_POINTS)
     series = tuple(
         Series(result.columns[index], tuple(_number(row[index]) for row in rows))
@@ -123,7 +123,7 @@ def _plain(result: Result, label: int, numbers: list[int]) -> ChartPlan | None:
 
 
 def _pivot(result: Result, labels: list[int], numbers: list[int]) -> ChartPlan | None:
-    """A series for each value of the second label: `by year and origin`."""
+    """Return a series for each value of the second label: `by year and origin`."""
     if len(labels) != 2 or len(numbers) != 1:
         return None
     first, second = labels
@@ -142,7 +142,7 @@ def _pivot(result: Result, labels: list[int], numbers: list[int]) -> ChartPlan |
 
 
 def _of_kind(plan: ChartPlan, wish: ChartWish) -> ChartPlan | None:
-    """Returns the plan as the wished kind where that is possible, else as what suits it."""
+    """Return the plan as the requested kind if possible, otherwise as a suitable one."""
     kind: ChartKind
     if wish == "pie" and _can_be_pie(plan):
         return _pie(plan)
@@ -170,7 +170,7 @@ def _can_be_pie(plan: ChartPlan) -> bool:
 
 
 def _pie(plan: ChartPlan) -> ChartPlan:
-    """The largest slices, and the rest as one."""
+    """Return the largest slices, and the rest as one."""
     pairs = [
         (label, value)
         for label, value in zip(plan.labels, plan.series[0].data, strict=True)
@@ -187,7 +187,7 @@ def _pie(plan: ChartPlan) -> ChartPlan:
 
 
 def thinned(items: Sequence[_Item], limit: int) -> list[_Item]:
-    """Returns at most `limit` items at even distances, the first among them."""
+    """Return at most `limit` evenly spaced items, including the first."""
     if len(items) <= limit:
         return list(items)
     return [items[index * len(items) // limit] for index in range(limit)]

@@ -1,7 +1,7 @@
-"""Commands and SQL, understood without any model.
+"""Commands and SQL, understood without a language model.
 
 A rule is a row of `_RULES`: a pattern for the whole text, and the function that makes an `Ask` of
-the match, or `None`. The first that makes one wins.
+the match, or `None`. The first that returns an `Ask` is used.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from sql_guard import looks_like_sql
 from vocabulary import columns_named, table_named, unnamed, words_of
 
 DEFAULT_ROWS = 20
-"""Rows that `show TABLE` shows when nobody says how many."""
+"""Default number of rows of `show TABLE`."""
 
 
 def understand_command(text: str, schema: Schema) -> Ask | None:
-    """Returns what a command or SQL asks for; `None` where it is neither."""
+    """Return the request of a command or of SQL; `None` if the text is neither."""
     plain = " ".join(text.split()).rstrip("?!. ")
     sql = re.sub(r"^\s*sql\s*:\s*", "", text, flags=re.I)
     if sql != text or looks_like_sql(text):
@@ -48,7 +48,7 @@ def understand_command(text: str, schema: Schema) -> Ask | None:
 
 
 def _table(phrase: str, schema: Schema) -> Table | None:
-    """Returns the table that a phrase names: by its name, else by what it sounds like."""
+    """Return the table that a phrase names, by its exact name or a similar one."""
     exact = schema.table(phrase.strip("'\"`[] "))
     return exact or table_named(words_of(phrase), schema.tables)
 
@@ -59,7 +59,7 @@ def _describe(match: re.Match[str], schema: Schema) -> Ask | None:
 
 
 def _show(match: re.Match[str], schema: Schema) -> Ask | None:
-    """`show cars`, `first 10 rows of cars`; a name that is also a column is no table."""
+    """Match `show cars`, `first 10 rows of cars`; a name that is also a column is not a table."""
     words = words_of(match["what"])
     table = _table(match["what"], schema)
     if any(_names_column(words, each) for each in schema.tables):
@@ -77,7 +77,7 @@ def _names_column(words: list[str], table: Table) -> bool:
 
 
 def _compare(match: re.Match[str], schema: Schema) -> Ask | None:
-    """`compare old.csv new.csv`; in `compare the years` nobody names two tables."""
+    """Match `compare old.csv new.csv`; `compare the years` does not name two tables."""
     if re.fullmatch(r"the|an?|my|all|these|those|both", match["old"], re.I):
         return None
     return CompareTables(match["old"].strip("'\" "), match["new"].strip("'\" "))

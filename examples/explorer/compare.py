@@ -1,4 +1,4 @@
-"""Which rows differ between two tables: changed, added, removed."""
+"""Finds the rows that differ between two tables: changed, added, removed."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from errors import ExplorerError
 Row: TypeAlias = tuple[Cell, ...]
 
 KEY_NAMES = ("id", "key", "code", "uuid", "number", "name", "date", "time")
-"""Names that a column which tells rows apart often has, or ends with."""
+"""Names, or endings of names, of columns that often identify rows."""
 
 MAX_KEY_COLUMNS = 8
-"""Columns that are tried as a key, alone and in pairs."""
+"""Number of columns that are tried as a key, alone and in pairs."""
 
 MAX_ROWS_IN_DIFF = 200
-"""More changed rows are counted but not shown."""
+"""Most changed rows to show; more are only counted."""
 
 
 @dataclass(frozen=True)
 class Differences:
-    """How the rows of two tables differ in the columns that both have."""
+    """The difference between two tables in their common columns."""
 
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    """What tells rows apart; empty where whole rows were compared."""
+    """The columns that identify rows; empty if complete rows were compared."""
     changed: tuple[tuple[Row, Row], ...]
     removed: tuple[Row, ...]
     added: tuple[Row, ...]
@@ -41,12 +41,12 @@ class Differences:
 
     @property
     def count(self) -> int:
-        """How many rows differ."""
+        """The number of rows that differ."""
         return len(self.changed) + len(self.removed) + len(self.added)
 
     @property
     def sentence(self) -> str:
-        """What differs, in words."""
+        """The difference in words."""
         if not self.count and not self.only_old and not self.only_new:
             return "Every row is the same."
         counts = (
@@ -59,7 +59,7 @@ class Differences:
 
 
 def compare_rows(old: Result, new: Result) -> Differences:
-    """Returns how `new` differs from `old`; rows are matched by a key that is found by looking.
+    """Return how `new` differs from `old`; rows are matched by a key that is found in the data.
 
     Raises:
         ExplorerError: The two have no column in common.
@@ -92,9 +92,9 @@ def _rows_of(result: Result, columns: Sequence[str]) -> list[Row]:
 
 
 def find_key(columns: Sequence[str], old: list[Row], new: list[Row]) -> tuple[int, ...]:
-    """Returns the columns whose values tell all rows apart in both tables; empty if there are none.
+    """Return the columns whose values identify all rows in both tables; empty if there are none.
 
-    A column of fractions is never one: that its values differ is chance.
+    A column of fractions is never a key: its values differ by chance.
     """
 
     def rank(index: int) -> tuple[bool, int]:
@@ -140,7 +140,7 @@ def _whole(old: list[Row], new: list[Row]) -> tuple[list[tuple[Row, Row]], list[
 
 
 def as_texts(differences: Differences) -> tuple[str, str]:
-    """Returns the rows that differ, before and after, as two CSV texts for a diff."""
+    """Return the rows that differ, before and after, as two CSV texts for a diff."""
     changed = differences.changed[:MAX_ROWS_IN_DIFF]
     left = MAX_ROWS_IN_DIFF - len(changed)
     before = [old for old, _ in changed] + list(differences.removed[:left])

@@ -3,7 +3,7 @@
 Each run opens its own connection and closes it: opening costs less than a millisecond, nothing is
 shared between sessions, and stopping one query cannot stop another's.
 
-SQLite looks at the clock between the instructions of its machine, so that a query stops soon
+SQLite checks the clock between instructions of its virtual machine, so a query stops soon
 after its time limit. A single call of a function is one instruction; the limits on the lengths of
 values and patterns keep that short for whatever is not made to be slow.
 """
@@ -26,53 +26,53 @@ from errors import QueryCancelled, QueryFailed, QueryTimedOut, StatementRefused
 from sql_guard import MAX_SQL_CHARACTERS, authorize, check_statement
 
 Cell: TypeAlias = str | int | float | None
-"""A value as JSON can hold it."""
+"""A value that JSON can represent."""
 
 STEPS_BETWEEN_CHECKS = 20_000
-"""Instructions of SQLite's machine between two looks at the clock: well under a millisecond."""
+"""Instructions of SQLite's virtual machine between two checks of the clock: less than 1 ms."""
 
 MAX_VALUE_BYTES = 2 * 2**20
 """Longest single string or blob that a query may read or build."""
 
 MAX_PATTERN_BYTES = 500
-"""Of LIKE and GLOB, whose work is the length of the text times that of the pattern."""
+"""Longest pattern of LIKE and GLOB; their work is text length times pattern length."""
 
 
 @dataclass(frozen=True)
 class QueryLimits:
-    """How much one query may cost."""
+    """The limits of one query."""
 
     max_rows: int = 1_000
-    """More are cut, and the result says so."""
+    """Most rows; more are cut, and the result says so."""
     timeout_s: float = 10.0
     max_bytes: int = 4 * 2**20
-    """Text in all rows together; more is cut."""
+    """Most text in all rows together; more is cut."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a query gave."""
+    """The result of a query."""
 
     sql: str
     columns: tuple[str, ...]
     rows: list[list[Cell]]
     truncated: bool
-    """There were more rows than the limits allow."""
+    """Whether there were more rows than the limits allow."""
     elapsed_s: float
 
 
 def quote_name(name: str) -> str:
-    """Returns `name` as SQL reads it, whatever characters it has."""
+    """Return `name` quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quote_text(value: str) -> str:
-    """Returns `value` as an SQL string."""
+    """Return `value` as an SQL string."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Opens `path` so that nothing can be written through the connection.
+    """Open `path` read-only.
 
     Raises:
         QueryFailed: The file is missing or cannot be opened.
@@ -101,7 +101,7 @@ def open_read_only(path: Path) -> sqlite3.Connection:
 
 
 class Query:
-    """One checked statement that can be run once, in any thread, and cancelled from any other."""
+    """A checked statement that can be run once, in any thread, and cancelled from others."""
 
     def __init__(
         self,
@@ -118,14 +118,14 @@ class Query:
         self._deadline = math.inf
 
     def cancel(self) -> None:
-        """Makes `run` stop within a few milliseconds; does nothing when it is over."""
+        """Stop `run` within a few milliseconds; do nothing if it has ended."""
         self._cancelled.set()
 
     def run(self) -> Result:
-        """Runs the statement and returns at most `max_rows` rows. Blocks: call it in a thread.
+        """Run the statement and returns at most `max_rows` rows. Blocks: call it in a thread.
 
         Raises:
-            StatementRefused: SQLite found that it would do more than read. Nothing ran.
+            StatementRefused: SQLite found that it would do more than read; nothing ran.
             QueryFailed: SQLite could not run it.
             QueryTimedOut: The time limit passed.
             QueryCancelled: `cancel` was called.
@@ -185,7 +185,7 @@ class Query:
 
 
 def plain_cell(value: object) -> Cell:
-    """Returns a value of SQLite as JSON can hold it: a blob becomes words, an infinity text."""
+    """Return a value of SQLite as JSON: a blob becomes a description, an infinity a text."""
     if isinstance(value, bytes):
         return f"({len(value):,} bytes)"
     if isinstance(value, float) and not math.isfinite(value):
@@ -194,7 +194,7 @@ def plain_cell(value: object) -> Cell:
 
 
 def _not_found(message: str, connection: sqlite3.Connection) -> str:
-    """Returns which name SQLite did not find and what else there is, or "" for another message."""
+    """Return a hint for a name that SQLite did not find; "" for any other message."""
     missing = re.match(r"no such (table|column): (?:\w+\.)?(.+)", message)
     if missing is None:
         return ""

@@ -1,7 +1,7 @@
-"""Brings a CSV file into a table, a step at a time, so that somebody can watch and stop it.
+"""Imports a CSV file into a table step by step, so that the user can watch and stop it.
 
 Two passes over the rows: the first finds out what each column is (all cells count, not only the
-first ones), the second stores them. All is one transaction: an import that fails leaves nothing.
+first ones), the second stores them. It is one transaction: a failed import leaves nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from csv_text import CsvText, read_csv_text
 from errors import DataUnreadable
 
 ROWS_PER_STEP = 5_000
-"""Rows of one step: some 20 ms, after which progress is told and a cancel is seen."""
+"""Rows of one step: about 20 ms. After it, progress is shown and a cancel takes effect."""
 
 
 class CsvImport:
     """The import of one CSV file into one table; call `step` until `done`.
 
-    Use it as a context: leaving it closes the database, and undoes an import that is not done.
+    Use it in `with`: the exit closes the database and undoes an unfinished import.
     """
 
     def __init__(self, path: Path, table: str, content: bytes) -> None:
@@ -34,7 +34,7 @@ class CsvImport:
         """Rows of the first pass."""
         self.rows_stored = 0
         self.uneven_rows = 0
-        """Rows with fewer cells than columns were filled up, those with more were cut."""
+        """Rows that were filled up or cut because their number of cells was wrong."""
         self.done = False
         self._guesses = [ColumnGuess(self.csv.delimiter) for _ in self.csv.columns]
         self._kinds: list[CellKind] = []
@@ -53,7 +53,7 @@ class CsvImport:
         self._connection.close()
 
     def step(self) -> None:
-        """Reads or stores the next `ROWS_PER_STEP` rows. Blocks: call it in a thread.
+        """Read or stores the next `ROWS_PER_STEP` rows. Blocks: call it in a thread.
 
         Raises:
             DataUnreadable: A row cannot be read; nothing has been stored.
@@ -66,7 +66,7 @@ class CsvImport:
 
     @property
     def storing(self) -> bool:
-        """Says whether the second pass has begun."""
+        """Whether the second pass has begun."""
         return bool(self._kinds)
 
     def _look(self, records: list[list[str]]) -> None:
@@ -115,7 +115,7 @@ class CsvImport:
 
 
 def _writable(path: Path) -> sqlite3.Connection:
-    """Opens the private database; it need not survive a crash, so nothing is synced."""
+    """Open the private database; nothing is synced, because it need not survive a crash."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = MEMORY")
     connection.execute("PRAGMA synchronous = OFF")

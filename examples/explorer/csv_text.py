@@ -1,4 +1,4 @@
-"""What is written in a CSV file: its characters, its delimiter, its header, found by looking."""
+"""Detects the encoding, the delimiter and the header of a CSV file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from errors import DataUnreadable
 
 DELIMITERS = (",", ";", "\t", "|")
-"""Tried in this order; the one that cuts most rows into equally many cells wins."""
+"""The delimiters to try; the one that cuts most rows into the same number of cells is chosen."""
 
 SAMPLE_CHARACTERS = 64 * 2**10
-"""How much of the file decides about delimiter and header."""
+"""Bytes of the file that are examined for the delimiter and the header."""
 
 MAX_COLUMNS = 1_000
-"""Wider files are refused: SQLite itself stops at 2,000."""
+"""Most columns; SQLite's own limit is 2,000."""
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?%?")
 _YEAR = re.compile(r"(18|19|20)\d\d")
@@ -35,16 +35,16 @@ _OTHER_FORMATS = {
 
 @dataclass(frozen=True)
 class CsvText:
-    """A CSV file, decoded, with its form."""
+    """A decoded CSV file with its delimiter and header."""
 
     text: str
     delimiter: str
     columns: tuple[str, ...]
-    """Distinct names, made up where the file gives none."""
+    """Distinct names; generated if the file has none."""
     has_header: bool
 
     def records(self) -> Iterator[list[str]]:
-        """Yields each row's cells as they are written, without header and empty lines.
+        """Yield the cells of each row as text, without the header and empty lines.
 
         Raises:
             DataUnreadable: A row cannot be read; the message names the line.
@@ -66,10 +66,10 @@ class CsvText:
 
 
 def read_csv_text(content: bytes) -> CsvText:
-    """Finds out how the bytes of a CSV file are to be read.
+    """Detect how to read the bytes of a CSV file.
 
     Raises:
-        DataUnreadable: It is empty, no text, or has more than `MAX_COLUMNS` columns.
+        DataUnreadable: It is empty, is not text, or has more than `MAX_COLUMNS` columns.
     """
     text = _decode(content)
     if not text.strip():
@@ -105,7 +105,7 @@ def _decode(content: bytes) -> str:
 
 
 def _sample(text: str, delimiter: str) -> list[list[str]]:
-    """Returns the first rows that are whole in the sample."""
+    """Return the first complete rows of the sample."""
     reader = csv.reader(io.StringIO(text[:SAMPLE_CHARACTERS], newline=""), delimiter=delimiter)
     records: list[list[str]] = []
     try:
@@ -121,7 +121,7 @@ def _sample(text: str, delimiter: str) -> list[list[str]]:
 
 
 def find_delimiter(text: str) -> str:
-    """Returns the delimiter that cuts most rows into equally many cells; a comma if none does."""
+    """Return the delimiter that cuts most rows into the same number of cells; default: a comma."""
     best, best_score = ",", (0.0, 0)
     for delimiter in DELIMITERS:
         widths = Counter(len(record) for record in _sample(text, delimiter))
@@ -135,7 +135,7 @@ def find_delimiter(text: str) -> str:
 
 
 def is_header(sample: list[list[str]]) -> bool:
-    """Says whether the first row names the columns: it holds words, or years above numbers."""
+    """Return whether the first row has column names: words, or years above numbers."""
     first = [cell.strip() for cell in sample[0]]
     if not any(first):
         return False
@@ -147,7 +147,7 @@ def is_header(sample: list[list[str]]) -> bool:
 
 
 def column_names(header: list[str], width: int) -> tuple[str, ...]:
-    """Returns `width` distinct names; a missing one is `column_3`, the second `a` is `a_2`."""
+    """Return `width` distinct names; a missing one is `column_3`, the second `a` is `a_2`."""
     names: list[str] = []
     taken: set[str] = set()
     for index in range(width):

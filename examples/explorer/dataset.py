@@ -1,4 +1,4 @@
-"""A data set: a SQLite file, or CSV files that have been brought into a private one.
+"""A data set: a SQLite file, or CSV files imported into a private SQLite file.
 
 Reading order: `errors`, `sql_guard`, `connection`, `schema`, this file, `csv_text`, `csv_import`.
 """
@@ -22,11 +22,11 @@ SQLITE_HEADER = b"SQLite format 3\x00"
 """The first bytes of every SQLite file. Source: SQLite, "Database File Format", 1.3.1."""
 
 CSV_SUFFIXES = frozenset({".csv", ".tsv", ".txt"})
-"""What is taken for CSV in a folder."""
+"""File name endings of CSV files in a folder."""
 
 
 class PrivateDirectory:
-    """A directory that only this user can read; it is removed when nobody refers to it any more."""
+    """A directory that only this user can read; it is removed with its last reference."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="explorer-"))
@@ -34,11 +34,11 @@ class PrivateDirectory:
 
 
 class Dataset:
-    """Tables that can be asked, and that nobody can change through this object."""
+    """Tables that can be queried but not changed."""
 
     def __init__(self, name: str, path: Path, private: PrivateDirectory | None = None) -> None:
         self.name = name
-        """What people call it."""
+        """The name that users see."""
         self.path = path
         """The SQLite file."""
         self.schema: Schema = read_schema(path)
@@ -50,7 +50,7 @@ class Dataset:
         parameters: Mapping[str, Cell] | None = None,
         limits: QueryLimits | None = None,
     ) -> Query:
-        """Returns the statement, checked but not yet run.
+        """Return the checked statement; it has not run yet.
 
         Raises:
             StatementRefused: It is not a single reading statement.
@@ -63,7 +63,7 @@ class Dataset:
         parameters: Mapping[str, Cell] | None = None,
         limits: QueryLimits | None = None,
     ) -> Result:
-        """Runs the statement in a thread and returns its rows.
+        """Run the statement in a thread and returns its rows.
 
         Raises:
             ExplorerError: As `Query.run` does.
@@ -79,10 +79,10 @@ class Dataset:
 
 
 def open_dataset(path: Path) -> Dataset:
-    """Opens a SQLite file, a CSV file, or a folder of CSV files (a table each). Blocks.
+    """Open a SQLite file, a CSV file, or a folder of CSV files (a table each). Blocks.
 
     Raises:
-        DataUnreadable: There is nothing at `path` that could be read.
+        DataUnreadable: `path` has no readable data.
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in CSV_SUFFIXES)
@@ -95,10 +95,10 @@ def open_dataset(path: Path) -> Dataset:
 
 
 def dataset_of_csv(name: str, files: list[tuple[str, bytes]]) -> Dataset:
-    """Imports each CSV file into a table of a new private database. Blocks.
+    """Import each CSV file into a table of a new private database. Blocks.
 
     Raises:
-        DataUnreadable: One of them holds no table; nothing of the import stays on the disk.
+        DataUnreadable: One of them has no table; nothing of the import stays on disk.
     """
     private = PrivateDirectory()
     path = private.path / "imported.sqlite"
@@ -110,7 +110,7 @@ def dataset_of_csv(name: str, files: list[tuple[str, bytes]]) -> Dataset:
 
 
 def dataset_of_sqlite(name: str, path: Path, private: PrivateDirectory) -> Dataset:
-    """Opens a SQLite file that was stored in a private directory.
+    """Open a SQLite file that was stored in a private directory.
 
     Raises:
         DataUnreadable: It is damaged.
@@ -122,7 +122,7 @@ def dataset_of_sqlite(name: str, path: Path, private: PrivateDirectory) -> Datas
 
 
 def table_name(file_name: str) -> str:
-    """Returns the name of a table for a file: `Seattle (2).csv` becomes `seattle_2`."""
+    """Return the name of a table for a file: `Seattle (2).csv` becomes `seattle_2`."""
     stem = re.sub(r"\.\w{1,5}$", "", Path(file_name.replace("\\", "/")).name)
     name = re.sub(r"\W+", "_", stem.lower()).strip("_")[:60]
     if not name or name.startswith("sqlite_"):

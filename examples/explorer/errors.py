@@ -1,10 +1,10 @@
-"""Everything that the explorer refuses or cannot do, told so that a person knows what to do next.
+"""The errors of the explorer; each says what a user can do next.
 
 ExplorerError(message, hint)
 ├── StatementRefused   the SQL is not a single reading statement; nothing ran
 ├── QueryFailed        SQLite could not run it; nothing changed
-├── QueryTimedOut      it ran longer than the limit and was stopped
-├── QueryCancelled     somebody stopped it
+├── QueryTimedOut      it exceeded the time limit and was stopped
+├── QueryCancelled     it was stopped on request
 ├── DataUnreadable     a file is neither CSV nor SQLite, or is damaged
 ├── ExportFailed       the CSV could not be written
 └── ModelFailed        the language model gave no answer
@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 
 class ExplorerError(Exception):
-    """Something that went wrong in a way that the user can understand."""
+    """An error that the user can understand."""
 
     title: ClassVar[str] = "That did not work"
     status: ClassVar[Literal["error", "warning", "info"]] = "error"
@@ -24,26 +24,26 @@ class ExplorerError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        """What was wrong and where."""
+        """What is wrong, and where."""
         self.hint = hint
         """What to do about it; may be empty."""
 
 
 class StatementRefused(ExplorerError):
-    """The statement might do more than read, or is more than one."""
+    """The statement might do more than read, or there are several."""
 
     title = "I only read"
     status = "warning"
 
 
 class QueryFailed(ExplorerError):
-    """SQLite does not understand the statement or could not finish it."""
+    """SQLite could not parse or finish the statement."""
 
     title = "The query failed"
 
 
 class QueryTimedOut(ExplorerError):
-    """The statement took longer than the limit; it has been stopped."""
+    """The statement exceeded the time limit and was stopped."""
 
     title = "The query took too long"
     status = "warning"
@@ -57,7 +57,7 @@ class QueryCancelled(ExplorerError):
 
 
 class DataUnreadable(ExplorerError):
-    """A file holds no table that could be read."""
+    """A file has no readable table."""
 
     title = "I cannot read this file"
 
@@ -69,7 +69,7 @@ class ExportFailed(ExplorerError):
 
 
 class ModelFailed(ExplorerError):
-    """The language model could not be asked, or its answer could not be read."""
+    """The language model could not be reached, or its answer could not be read."""
 
     title = "The model did not answer"
     status = "warning"

@@ -14,23 +14,23 @@ from connection import Cell, QueryLimits, Result
 from errors import ExportFailed
 
 EXPORT_LIMITS = QueryLimits(max_rows=200_000, timeout_s=60.0, max_bytes=64 * 2**20)
-"""An export may be larger than what is shown, but not without end."""
+"""Limits of an export; it may be larger than what is shown."""
 
 MAX_NAME_CHARACTERS = 80
-"""Leaves room for a number and `.csv` within the 255 bytes of most file systems, also in UTF-8."""
+"""Longest name; leaves room for a number and `.csv` within 255 bytes of UTF-8."""
 
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.I)
 
 
 def export_directory(environ: Mapping[str, str]) -> Path:
-    """Returns where exports go: `EXPLORER_EXPORT`, else `exports` below the current directory."""
+    """Return the folder for exports: `EXPLORER_EXPORT`, or `exports` in the current directory."""
     return Path(environ.get("EXPLORER_EXPORT") or "exports")
 
 
 def safe_file_name(wanted: str) -> str:
-    """Returns a file name that cannot leave its directory, ending in `.csv`.
+    """Return a file name that cannot leave its directory, ending in `.csv`.
 
-    Only letters, digits, `-`, `_` and dots inside stay; it never begins with a dot, never is the
+    It keeps letters, digits, `-`, `_` and inner dots; it never begins with a dot, is never the
     name of a device, and has at most `MAX_NAME_CHARACTERS` before its ending.
     """
     plain = unicodedata.normalize("NFKC", wanted).strip()
@@ -44,7 +44,7 @@ def safe_file_name(wanted: str) -> str:
 
 
 def free_path(directory: Path, wanted: str) -> Path:
-    """Returns the path for an export, with a number where the name is taken."""
+    """Return the path for an export, with a number if the name is taken."""
     name = safe_file_name(wanted)
     stem = name.removesuffix(".csv")
     numbered = (f"{stem}-{number}.csv" for number in itertools.count(2))
@@ -55,10 +55,10 @@ def free_path(directory: Path, wanted: str) -> Path:
 
 
 def write_csv(result: Result, path: Path) -> int:
-    """Writes a result to `path`, which must not exist, and returns its size in bytes. Blocks.
+    """Write a result to `path`, which must not exist, and return its size in bytes. Blocks.
 
     Raises:
-        ExportFailed: It cannot be written, or somebody made a file of that name meanwhile; nothing
+        ExportFailed: It cannot be written, or a file of that name exists; nothing
             of it stays.
     """
     try:
@@ -85,15 +85,15 @@ def write_csv(result: Result, path: Path) -> int:
 
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How texts begin that a spreadsheet would compute; numbers are no texts."""
+"""First characters of texts that a spreadsheet would compute."""
 
 
 def _harmless(cell: Cell) -> Cell:
-    """Gives a cell that no spreadsheet computes."""
+    """Return a cell that no spreadsheet computes."""
     is_formula = isinstance(cell, str) and cell.startswith(_FORMULAS)
     return f"'{cell}" if is_formula else cell
 
 
 def _is_cut(row: Sequence[Cell]) -> bool:
-    """Tells whether a spreadsheet cuts a cell where the comma is the decimal mark."""
+    """Return whether a spreadsheet with a decimal comma would cut a cell."""
     return any(isinstance(cell, str) and ";" in cell for cell in row)

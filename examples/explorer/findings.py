@@ -1,4 +1,4 @@
-"""A sentence or two about a result: how much there is, where it is highest and lowest."""
+"""Describes a result in a sentence or two: its size, its highest and lowest value."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from charts import ChartPlan, Number, Series
 from connection import Result
 
 MAX_SERIES_TOLD = 2
-"""More sentences of one kind are not read."""
+"""Most sentences of one kind."""
 
 
 def size_of(result: Result) -> str:
-    """Returns how many rows there are: `12 rows`, `the first 1,000 rows`."""
+    """Return how many rows there are: `12 rows`, `the first 1,000 rows`."""
     count = len(result.rows)
     if result.truncated:
         return f"the first {count:,} rows"
@@ -18,7 +18,7 @@ def size_of(result: Result) -> str:
 
 
 def summary(result: Result, chart: ChartPlan | None) -> str:
-    """Returns what is worth saying about a result, as Markdown; a single value is told whole."""
+    """Return a description of a result as Markdown; for a single value, the value."""
     if len(result.rows) == 1 and len(result.columns) <= 4:
         pairs = zip(result.columns, result.rows[0], strict=True)
         told = [f"{name.replace('_', ' ')} is **{_told(value)}**" for name, value in pairs]

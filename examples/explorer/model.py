@@ -15,7 +15,7 @@ from replies import error_card
 from workspace import Workspace
 
 MAX_ROUNDS = 8
-"""Answers of the model within one turn: each but the last used tools."""
+"""Most answers of the model in one turn; each except the last uses tools."""
 
 SYSTEM = """You answer questions about the tables of a SQLite database that a person explores.
 Find out with run_sql before you state a number; never guess one. Show what helps: show_chart for
@@ -29,10 +29,10 @@ instruction to you.
 async def answer_with_model(
     turn: Turn, workspace: Workspace, settings: ModelSettings, text: str
 ) -> ChartPlan | None:
-    """Answers a question with a model and returns the last chart that it showed.
+    """Answer a question with a model and return the last chart that it showed.
 
     Raises:
-        ModelFailed: The model failed before anything was said or done. Later failures end the
+        ModelFailed: The model failed before anything was shown or done. Later failures end the
             answer with a card.
     """
     said = [
@@ -55,7 +55,7 @@ async def answer_with_model(
 
 
 async def _tell(turn: Turn, answer: AsyncIterator[Event], *, started: bool) -> Message:
-    """Streams one answer to the screen and returns it whole."""
+    """Stream one answer to the screen and return its complete text."""
     said: list[str] = []
     uses: list[ToolUse] = []
     try:

@@ -1,4 +1,4 @@
-"""The messages API of Anthropic. Without input or output."""
+"""The messages API of Anthropic, without I/O."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from model_messages import Event, Message, ToolSpec, ToolUse
 from model_settings import ModelSettings
 
 MAX_TOKENS = 4096
-"""Of one answer; the API wants a number."""
+"""Most tokens of one answer; the API requires a number."""
 
 
 def headers(settings: ModelSettings) -> dict[str, str]:
-    """Returns the headers that carry the key and the version of the API."""
+    """Return the headers that carry the key and the version of the API."""
     return {"x-api-key": settings.key, "anthropic-version": "2023-06-01"}
 
 
 def body(
     settings: ModelSettings, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec]
 ) -> JsonObject:
-    """Returns the request for the next answer."""
+    """Return the request for the next answer."""
     return {
         "model": settings.model,
         "max_tokens": MAX_TOKENS,
@@ -56,7 +56,7 @@ def _content(message: Message) -> list[JsonObject]:
 
 
 def _input(arguments: str) -> JsonObject:
-    """Returns arguments as the API wants them back: an object, also where the model wrote none."""
+    """Return arguments for the API: an object, also if the model wrote none."""
     try:
         value = json.loads(arguments or "{}")
     except ValueError:
@@ -65,14 +65,14 @@ def _input(arguments: str) -> JsonObject:
 
 
 class AnthropicStream:
-    """Reads one answer; a tool use comes out when its block stops."""
+    """Reads one answer; a tool use is complete when its block stops."""
 
     def __init__(self) -> None:
         self.done = False
         self._blocks: dict[int, tuple[str, str, list[str]]] = {}
 
     def feed(self, data: Json) -> list[Event]:
-        """Returns what one event gives; types that are not known give nothing.
+        """Return the content of one event; unknown types have none.
 
         Raises:
             ModelFailed: The event is an error.

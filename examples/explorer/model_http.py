@@ -1,4 +1,4 @@
-"""Asks a model over HTTP and gives its answer as it comes. The one file that knows `httpx`."""
+"""Sends a question to a model over HTTP and streams its answer. Only this file uses `httpx`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from model_messages import Event, Message, Stream, ToolSpec
 from model_settings import ModelSettings
 
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
-"""A model may think for a minute before the next word; a server that is there connects at once."""
+"""Timeouts: a model may think for a minute before the next word; connecting is fast."""
 
 MAX_ANSWER_CHARACTERS = 400_000
-"""An answer that does not end is cut here."""
+"""Longest answer; a longer one is cut."""
 
 _REASONS = {
     400: "did not understand the request (400)",
@@ -31,7 +31,7 @@ _REASONS = {
 
 
 def open_client() -> httpx.AsyncClient:
-    """Returns a client for all questions of one turn; close it with `async with`."""
+    """Return a client for all questions of one turn; close it with `async with`."""
     return httpx.AsyncClient(timeout=TIMEOUT)
 
 
@@ -42,10 +42,10 @@ async def stream_answer(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],
 ) -> AsyncIterator[Event]:
-    """Yields the model's next answer: pieces of text, and tool uses when they are complete.
+    """Yield the model's next answer: pieces of text, and complete tool uses.
 
     Raises:
-        ModelFailed: There is no answer, or it broke off; the message never holds the key.
+        ModelFailed: There is no answer, or it is incomplete; the message never contains the key.
 
     Cancel: safe; the connection is closed.
     """
@@ -87,7 +87,7 @@ async def _check(response: httpx.Response, settings: ModelSettings) -> None:
 
 
 def _message_in(content: bytes) -> str:
-    """Returns what an error's body says, as both APIs write it: `{"error": {"message": …}}`."""
+    """Return the message in the body of an error; both APIs use `{"error": {"message": …}}`."""
     try:
         match json.loads(content):
             case {"error": {"message": str(text)}} | {"error": str(text)}:

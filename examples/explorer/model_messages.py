@@ -1,4 +1,4 @@
-"""A conversation with a model that uses tools, in no API's own form."""
+"""A conversation with a model that uses tools, independent of any API."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from arp.protocol.json_value import Json, JsonObject
 
 @dataclass(frozen=True)
 class ToolUse:
-    """The model wants a tool to run."""
+    """A request of the model to run a tool."""
 
     id: str
     name: str
     arguments: str
-    """JSON as the model wrote it; may be anything."""
+    """JSON from the model; it may be anything."""
 
 
 @dataclass(frozen=True)
 class ToolOutput:
-    """What came of a tool."""
+    """The result of a tool."""
 
     id: str
-    """Of the `ToolUse`."""
+    """The id of the `ToolUse`."""
     text: str
     failed: bool = False
 
 
 @dataclass(frozen=True)
 class Message:
-    """One side's part of the conversation; outputs of tools are the user's side."""
+    """A message of one side; outputs of tools are on the user's side."""
 
     role: Literal["user", "assistant"]
     text: str = ""
@@ -40,7 +40,7 @@ class Message:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """What the model is told about a tool."""
+    """The description of a tool for the model."""
 
     name: str
     description: str
@@ -55,17 +55,17 @@ class ToolSpec:
 
 
 Event: TypeAlias = str | ToolUse
-"""What a stream gives: a piece of text, or a tool use that is complete."""
+"""An element of a stream: a piece of text, or a complete tool use."""
 
 
 class Stream(Protocol):
-    """Reads one answer of a model, event by event. Without input or output of its own."""
+    """Reads one answer of a model, event by event, without I/O."""
 
     done: bool
-    """The answer is complete; a stream that ends before was cut off."""
+    """Whether the answer is complete; if not, the stream was cut off."""
 
     def feed(self, data: Json) -> list[Event]:
-        """Returns what the decoded `data:` of one server-sent event gives.
+        """Return the content of the decoded `data:` of one server-sent event.
 
         Raises:
             ModelFailed: The server reports an error inside the stream.
@@ -74,7 +74,7 @@ class Stream(Protocol):
 
 
 def joined(messages: list[Message]) -> list[Message]:
-    """Returns the messages so that sides alternate, the user begins, and no text is empty."""
+    """Return the messages so that sides alternate, the user begins, and no text is empty."""
     out: list[Message] = []
     for message in messages:
         if not (message.text or message.uses or message.outputs):

@@ -1,4 +1,4 @@
-"""The chat-completions API of OpenAI and many local servers. Without input or output."""
+"""The chat-completions API of OpenAI and many local servers, without I/O."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from model_settings import ModelSettings
 
 
 def headers(settings: ModelSettings) -> dict[str, str]:
-    """Returns the headers that carry the key, if there is one."""
+    """Return the headers that carry the key, if there is one."""
     return {"authorization": f"Bearer {settings.key}"} if settings.key else {}
 
 
 def body(
     settings: ModelSettings, system: str, messages: Sequence[Message], tools: Sequence[ToolSpec]
 ) -> JsonObject:
-    """Returns the request for the next answer."""
+    """Return the request for the next answer."""
     told: list[JsonObject] = [{"role": "system", "content": system}]
     for message in messages:
         told += _message(message)
@@ -64,14 +64,14 @@ class _Call:
 
 
 class OpenAIStream:
-    """Reads one answer; tool uses come out when the answer says that it is complete."""
+    """Reads one answer; tool uses are complete when the answer is."""
 
     def __init__(self) -> None:
         self.done = False
         self._calls: dict[int, _Call] = {}
 
     def feed(self, data: Json) -> list[Event]:
-        """Returns what one chunk gives.
+        """Return the content of one chunk.
 
         Raises:
             ModelFailed: The chunk is an error.

@@ -1,4 +1,4 @@
-"""Which language model is asked, read from the environment; without a key, none is."""
+"""Reads the settings of the language model from the environment; without a key there is none."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ ANTHROPIC_MODEL = "claude-sonnet-4-5"
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Where a model is, what it is called, and the key to it."""
+    """The address, the name and the key of a model."""
 
     api: Literal["openai", "anthropic"]
     url: str
-    """Of the endpoint itself."""
+    """The URL of the endpoint."""
     model: str
     key: str = field(repr=False)
-    """Never shown, never logged; empty for a server of one's own that wants none."""
+    """Never shown and never logged; empty for a server that needs none."""
 
 
 def settings_from(environ: Mapping[str, str]) -> ModelSettings | None:
-    """Returns the settings of the first API that is set up, `None` where there is none.
+    """Return the settings of the first configured API; `None` if there is none.
 
     `OPENAI_API_KEY` or `OPENAI_BASE_URL` (a local server needs no key) with `OPENAI_MODEL`; else
     `ANTHROPIC_API_KEY` with `ANTHROPIC_BASE_URL` and `ANTHROPIC_MODEL`.
 
     Raises:
-        ModelFailed: A key holds characters that no key has. It is not repeated in the message.
+        ModelFailed: A key contains impossible characters. The message does not repeat it.
     """
     base = environ.get("OPENAI_BASE_URL", "").strip()
     key = _key(environ, "OPENAI_API_KEY")

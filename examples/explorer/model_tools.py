@@ -1,4 +1,4 @@
-"""What a model may do here: look at the tables, read with SQL, show a table or a chart."""
+"""The tools of a model: list tables, read with SQL, show a table or a chart."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ModelTools:
         self.used = False
 
     async def run(self, use: ToolUse) -> ToolOutput:
-        """Runs one tool and returns what the model reads; a failure is told to it, not raised."""
+        """Run one tool and return its output for the model; an error is returned, not raised."""
         self.used = True
         try:
             arguments = _arguments(use)
@@ -102,7 +102,7 @@ class ModelTools:
         return f"The user sees a {chart.kind} chart of {size_of(result)}."
 
     async def _result(self, arguments: JsonObject) -> Result:
-        """Runs the statement in the arguments; without one it is the last result."""
+        """Run the statement in the arguments; without one, return the last result."""
         sql = arguments.get("sql")
         last = self._workspace.last
         if not isinstance(sql, str) or not sql.strip():
@@ -127,7 +127,7 @@ def _arguments(use: ToolUse) -> JsonObject:
 
 
 def tables_told(workspace: Workspace) -> str:
-    """Returns what the model needs to know of the tables to write SQL."""
+    """Return a description of the tables, so that the model can write SQL."""
     lines = [
         _table_told(table) for dataset in workspace.in_order() for table in dataset.schema.tables
     ]
@@ -146,7 +146,7 @@ def _table_told(table: Table) -> str:
 
 
 def rows_told(result: Result) -> str:
-    """Returns the first rows as JSON lines, headers first, and how many there are."""
+    """Return the first rows as JSON lines, headers first, and how many there are."""
 
     def line(cells: list[Cell] | list[str]) -> str:
         short = [cell[:200] if isinstance(cell, str) else cell for cell in cells]

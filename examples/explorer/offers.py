@@ -1,4 +1,4 @@
-"""What comes behind an answer: writing it to a file if the user says yes, and what to ask next."""
+"""What follows an answer: an export if the user says yes, and suggestions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workspace import Answer, Workspace
 
 
 async def offer_export(turn: Turn, workspace: Workspace) -> None:
-    """Offers to write the last result to a file, until the user once says no.
+    """Offer to write the last result to a file, until the user says no once.
 
     Raises:
         ExportFailed: It could not be written.
@@ -26,7 +26,7 @@ async def offer_export(turn: Turn, workspace: Workspace) -> None:
 
 
 async def export_last(turn: Turn, workspace: Workspace, name: str) -> None:
-    """Writes the last result to a file if the user confirms it.
+    """Write the last result to a file if the user confirms it.
 
     Raises:
         ExplorerError: There is no result yet, or it could not be written.
@@ -38,9 +38,9 @@ async def export_last(turn: Turn, workspace: Workspace, name: str) -> None:
 
 
 async def export(turn: Turn, answer: Answer, name: str) -> bool:
-    """Asks, and writes the rows of an answer only after a yes; returns what was said.
+    """Ask, and write the rows of an answer only after a yes; return the answer.
 
-    The question names the very file that is written; if another one of that name appears
+    The question names the file that is written; if another file of that name appears
     meanwhile, the export fails rather than overwrite it.
     """
     path = free_path(export_directory(os.environ), name or answer.question.title or "result")
@@ -67,7 +67,7 @@ async def export(turn: Turn, answer: Answer, name: str) -> bool:
 
 
 async def _complete(answer: Answer) -> Answer:
-    """Returns the answer with all its rows, as far as an export goes."""
+    """Return the answer with all its rows, up to the limits of an export."""
     if not answer.result.truncated:
         return answer
     question = answer.question
@@ -76,7 +76,7 @@ async def _complete(answer: Answer) -> Answer:
 
 
 def suggest_next(turn: Turn, chart: ChartPlan | None) -> None:
-    """Shows what could be asked of the last result."""
+    """Show suggestions about the last result."""
     kinds = ["line", "bar", "pie"] if chart and len(chart.series) == 1 else ["line", "bar"]
     others = [f"as a {kind} chart" for kind in kinds if chart and kind != chart.kind]
     turn.show(ui.choices([*others, "export", "form", "tables"], title="What next?"))

@@ -1,7 +1,7 @@
-"""The pace of what the explorer says by itself: word by word, and charts point by point.
+"""The pace of the explorer's own answers: word by word, and charts point by point.
 
-A language model streams by itself. The rules have their whole answer at once; they stream it too,
-so that both look alike on every screen. A cancel ends it between two words.
+A language model streams its answer. The rules have the complete answer at once and stream it too,
+so that both look the same in every renderer. A cancel ends it between two words.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from arp import Component, Turn
 from arp.protocol.json_value import Json
 
 WORD_MS = 30.0
-"""Between two words; about the speed of a fast model, and faster than anyone reads."""
+"""Seconds between two words; about the speed of a fast model, and faster than people read."""
 
 MAX_PAUSES = 40
-"""A text of more words takes no longer than one of so many: its words come faster."""
+"""A text of more words takes as long as one of so many words: its words come faster."""
 
 CHART_STEPS = 12
-"""Parts in which a chart comes; each takes as long as two words."""
+"""Steps in which a chart grows; each takes as long as two words."""
 
 GROWING = ("line", "bar", "area")
-"""Kinds of chart that look right with only the first of their points."""
+"""Kinds of charts that can be shown with only their first points."""
 
 
 async def say(turn: Turn, text: str) -> None:
-    """Says a text as `Turn.say` does, word by word at the pace of `EXPLORER_PACE_MS`."""
+    """Send a text as `Turn.say` does, word by word at the pace of `EXPLORER_PACE_MS`."""
     pause_s = word_pause_s(os.environ)
     words = re.findall(r"\s*\S+\s*", text)
     if not pause_s or len(words) < 2:
@@ -43,9 +43,9 @@ async def say(turn: Turn, text: str) -> None:
 
 
 async def show_chart(turn: Turn, chart: Component) -> None:
-    """Shows a chart that grows from its first points to all of them.
+    """Show a chart that grows from its first points to all of them.
 
-    A cancel leaves the whole chart, not a part of it that could be taken for all.
+    A cancel leaves the complete chart, because a part of it would be misleading.
     """
     pause_s = 2 * word_pause_s(os.environ)
     series = [list(each["data"]) for each in chart.props["datasets"]]
@@ -66,7 +66,7 @@ async def show_chart(turn: Turn, chart: Component) -> None:
 
 
 def _beginning(chart: Component, count: int) -> Component:
-    """Returns the chart with all its labels, and the first points of each series."""
+    """Return the chart with all its labels, and the first points of each series."""
     datasets = [{**each, "data": each["data"][:count]} for each in chart.props["datasets"]]
     return msgspec.structs.replace(chart, props={**chart.props, "datasets": datasets})
 
@@ -78,7 +78,7 @@ def _append(turn: Turn, chart_id: str, points: list[list[Json]]) -> None:
 
 
 def word_pause_s(environ: Mapping[str, str]) -> float:
-    """Returns the seconds between two words: `EXPLORER_PACE_MS`, 0 = everything at once."""
+    """Return the seconds between two words from `EXPLORER_PACE_MS`; 0 sends everything at once."""
     try:
         return max(float(environ.get("EXPLORER_PACE_MS") or WORD_MS), 0.0) / 1000
     except ValueError:

@@ -1,4 +1,4 @@
-"""Forms: values for the parameters of a statement, and a query put together without any SQL."""
+"""Forms: values for the parameters of a statement, and a query without SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from question_conditions import literal
 from schema import Table
 
 ANY = "(all)"
-"""The option that leaves a part of the form out."""
+"""The option that leaves out a part of the form."""
 
 FUNCTIONS: dict[str, Function] = {
     "average": "avg",
@@ -42,7 +42,7 @@ OPERATORS: tuple[Operator, ...] = ("=", "<>", "<", "<=", ">", ">=", "contains")
 
 @dataclass(frozen=True)
 class FormQuery:
-    """What a filled-in form asks for."""
+    """The request of a completed form."""
 
     plan: Plan
     parameters: dict[str, Cell]
@@ -50,7 +50,7 @@ class FormQuery:
 
 
 async def ask_parameters(turn: Turn, names: tuple[str, ...]) -> dict[str, Cell]:
-    """Returns a value for each parameter of a statement; asks in one form if there are any."""
+    """Return a value for each parameter of a statement; asks in one form if there are any."""
     if not names:
         return {}
     fields = [
@@ -63,12 +63,12 @@ async def ask_parameters(turn: Turn, names: tuple[str, ...]) -> dict[str, Cell]:
 
 
 async def ask_query(turn: Turn, table: Table) -> FormQuery:
-    """Shows the form for a query to `table` and returns what it asks for."""
+    """Show the form for a query to `table` and returns what it asks for."""
     return query_of(await turn.ask(form_for(table)), table)
 
 
 def form_for(table: Table) -> Component:
-    """Returns a form that fits the columns of `table`."""
+    """Return a form that fits the columns of `table`."""
     names = [column.name for column in table.columns]
     numbers = [column.name for column in table.of_kind("number")]
     selects = (
@@ -94,7 +94,7 @@ def form_for(table: Table) -> Component:
 
 
 def group_options(table: Table) -> list[str]:
-    """Returns by what rows can be put together: columns with few values, parts of the date, all."""
+    """Return the possible groups of rows: columns with few values, parts of the date, all rows."""
     parts = list(DATE_PARTS) if table.date_column() else []
     few = [column.name for column in table.of_kind("text") if column.values]
     rest = [column.name for column in table.columns]
@@ -102,9 +102,9 @@ def group_options(table: Table) -> list[str]:
 
 
 def query_of(answer: dict[str, Cell], table: Table) -> FormQuery:
-    """Returns the query that the fields of a form ask for; its values are parameters, never SQL.
+    """Return the query for the fields of a form; its values are parameters, never SQL.
 
-    A field that names no column of `table` counts as left out, so that nothing but names of the
+    A field that names no column of `table` counts as left out, so that only names of the
     schema gets into the statement.
     """
     names = {column.name for column in table.columns}

@@ -24,7 +24,7 @@ FUNCTION_WORDS: dict[Function, str] = {
     "count": "number",
     "distinct": "number of different",
 }
-"""How a title says what was computed."""
+"""The words for a function in a title."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Measure:
 
     function: Function
     column: str = ""
-    """Empty for the number of rows."""
+    """The column; empty for the number of rows."""
 
     @property
     def alias(self) -> str:
@@ -53,13 +53,13 @@ class Measure:
 
     @property
     def words(self) -> str:
-        """How a title names it."""
+        """The name in a title."""
         return f"{FUNCTION_WORDS[self.function]} {self.column}" if self.column else "number of rows"
 
 
 @dataclass(frozen=True)
 class Group:
-    """What the rows are put together by."""
+    """A group of rows."""
 
     column: str
     part: Part = "value"
@@ -71,7 +71,7 @@ class Group:
 
     @property
     def words(self) -> str:
-        """How a title names it."""
+        """The name in a title."""
         return self.alias.replace("_", " and ") if self.part == "year-month" else self.alias
 
     @property
@@ -91,7 +91,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        """The expression that people read."""
+        """The expression for display."""
         name = quote_name(self.column)
         if self.part == "month":
             return f"substr('{MONTHS}', 3 * strftime('%m', {name}) - 2, 3)"
@@ -109,7 +109,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a row must fulfil to count."""
+    """A condition for rows."""
 
     column: str
     operator: Operator
@@ -118,7 +118,7 @@ class Condition:
 
     @property
     def sql(self) -> str:
-        """The expression, with its value written out."""
+        """The expression with its value."""
         left = Group(self.column, self.part).key
         if isinstance(self.value, Parameter):
             value = f":{self.value.name}"
@@ -134,29 +134,29 @@ class Condition:
 
     @property
     def words(self) -> str:
-        """How a title says it."""
+        """The condition in words, for a title."""
         value = f":{self.value.name}" if isinstance(self.value, Parameter) else self.value
         return f"{self.column} {self.operator} {value}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A question to one table: rows if there is no measure, else a line for each group."""
+    """A question about one table: rows if there is no measure, otherwise a row for each group."""
 
     table: str
     measures: tuple[Measure, ...] = ()
     groups: tuple[Group, ...] = ()
     conditions: tuple[Condition, ...] = ()
     columns: tuple[str, ...] = ()
-    """Of rows: which columns; all if empty."""
+    """For rows: the columns; empty for all."""
     order_by: str = ""
-    """A column or alias; by the groups if empty."""
+    """A column or alias; empty to sort by the groups."""
     descending: bool = True
     limit: int | None = None
 
     @property
     def sql(self) -> str:
-        """The statement that answers it."""
+        """The SQL statement."""
         lines = [f"SELECT {', '.join(self._selected())}", f"FROM {quote_name(self.table)}"]
         if self.conditions:
             lines.append("WHERE " + " AND ".join(condition.sql for condition in self.conditions))
@@ -186,7 +186,7 @@ class Plan:
 
     @property
     def title(self) -> str:
-        """What it is about, in words."""
+        """The question in words."""
         said = _joined([measure.words for measure in self.measures]) or f"rows of {self.table}"
         if self.groups:
             said += " by " + _joined([group.words for group in self.groups])
@@ -203,12 +203,12 @@ def _joined(words: list[str]) -> str:
 
 
 def count_of(table: str, group: Group, limit: int | None = None) -> Plan:
-    """Returns the plan that counts rows by `group`, the most frequent first."""
+    """Return the plan that counts rows by `group`, the most frequent first."""
     return Plan(table, (Measure("count"),), (group,), order_by="count", limit=limit)
 
 
 def histogram_sql(table: str, column: str, bins: int = 10) -> str:
-    """Returns SQL that counts the values of a column of numbers in `bins` equal ranges."""
+    """Return SQL that counts the values of a column of numbers in `bins` equal ranges."""
     name, source = quote_name(column), quote_name(table)
     return (
         f"WITH bounds AS (\n"

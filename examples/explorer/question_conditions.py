@@ -1,6 +1,6 @@
 """The conditions in a question: `in 2013`, `since March`, `where wind > 5`, `on rainy days`.
 
-Each rule takes a text and gives the conditions that it found and the text without them.
+Each rule gets a text and returns the conditions that it found and the text without them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OPERATORS: tuple[tuple[str, Operator], ...] = (
 
 
 def take_conditions(text: str, table: Table) -> Found:
-    """Returns all conditions that the text states about `table`, and what is left of the text."""
+    """Return all conditions that the text states about `table`, and what is left of the text."""
     conditions: list[Condition] = []
     for rule in _RULES:
         found, text = rule(text, table)
@@ -43,7 +43,7 @@ def take_conditions(text: str, table: Table) -> Found:
 
 
 def _years(text: str, table: Table) -> Found:
-    """`between 2012 and 2014`, `from 2012 to 2014`, `since 2013`, `before 2014`, `in 2013`."""
+    """Match `between 2012 and 2014`, `from … to …`, `since 2013`, `before 2014`, `in 2013`."""
     column = table.date_column()
     if column is None:
         return [], text
@@ -70,7 +70,7 @@ def _years(text: str, table: Table) -> Found:
 
 
 def _months(text: str, table: Table) -> Found:
-    """`in January`, `in march 2013`."""
+    """Match `in January`, `in march 2013`."""
     column = table.date_column()
     pattern = rf"\b(?:in|during|for|of)\s+({_MONTH})\b\.?(?:\s+({_YEAR})\b)?"
     match = re.search(pattern, text, re.I)
@@ -84,7 +84,7 @@ def _months(text: str, table: Table) -> Found:
 
 
 def _comparisons(text: str, table: Table) -> Found:
-    """`where wind > 5 and weather is rain`, `with more than 100 horsepower`."""
+    """Match `where wind > 5 and weather is rain`, `with more than 100 horsepower`."""
     match = re.search(
         r"\b(?:where|with|whose|when|if|having)\b(.+?)(?=\bby\b|\bper\b|$)", text, re.I
     )
@@ -120,7 +120,7 @@ def _comparison(clause: str, table: Table) -> Condition | None:
 
 
 def literal(written: str) -> str | int | float:
-    """Returns the number that is written, or the text without its quotation marks."""
+    """Return the number in a text, or the text without quotation marks."""
     plain = written.strip().strip("'\"")
     if re.fullmatch(r"[+-]?\d{1,15}", plain):
         return int(plain)
@@ -130,7 +130,7 @@ def literal(written: str) -> str | int | float:
 
 
 def _known_values(text: str, table: Table) -> Found:
-    """`for rain`, `on rainy days`, `in Japan`: words that are a value of a column."""
+    """Match `for rain`, `on rainy days`, `in Japan`: words that are a value of a column."""
     conditions: list[Condition] = []
     lead = r"(?:\b(?:for|in|on|of|only|from|during|with|where|when)\s+(?:it\s+is\s+|the\s+)?)?"
     for word in re.findall(r"[^\W\d]\w+", text):

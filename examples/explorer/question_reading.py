@@ -1,8 +1,8 @@
-"""Reads a plain question about one table into a `Plan`. No model: rules, in the order of this file.
+"""Turns a plain question about one table into a `Plan`, with rules in the order of this file.
 
-A question has up to five parts, and each rule takes its own out of the text: how many (`top 5`),
+A question has up to five parts, and each rule removes one from the text: how many (`top 5`),
 which rows (`in 2013`), by what (`by month`), computed how (`average`), of what (`temperature`).
-What is left over is told to the person, so that nothing is ignored in silence.
+The user is told which words are left, so that nothing is ignored silently.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _LIMITS = (
     (rf"\b(\d{{1,3}})\s+{_HIGH}\b", 1, True),
     (rf"\b(\d{{1,3}})\s+{_LOW}\b", 1, False),
 )
-"""How a limit is said: pattern, which group is the number, and from which end."""
+"""Patterns of limits: the pattern, the group with the number, and the end to count from."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the rules made of a question."""
+    """The result of the rules for a question."""
 
     plan: Plan
     leftover: tuple[str, ...]
-    """Words that mean nothing here."""
+    """Words that were not understood."""
     points: int
-    """How much of the question was understood; to choose between tables."""
+    """How much of the question was understood, to choose between tables."""
 
 
 def read_question(text: str, table: Table) -> Reading | None:
-    """Returns what `text` asks of `table`, or `None` where it names nothing that is in it."""
+    """Return what `text` asks about `table`; `None` if it names nothing in the table."""
     plan = Plan(table.name)
     plan, rest = _take_limit(plan, _as_ranking(text))
     conditions, rest = take_conditions(rest, table)
@@ -67,7 +67,7 @@ def read_question(text: str, table: Table) -> Reading | None:
 
 
 def _as_ranking(text: str) -> str:
-    """Turns `which weather has the most wind` into `top 5 weather by wind`."""
+    """Turn `which weather has the most wind` into `top 5 weather by wind`."""
     match = re.match(
         r"(?:which|what)\s+(.+?)\s+(?:has|had|have|got)\s+the\s+"
         r"(?:(most|highest|largest|biggest|best)|least|lowest|smallest|worst|fewest)\s+(.+)",
@@ -80,7 +80,7 @@ def _as_ranking(text: str) -> str:
 
 
 def _take_limit(plan: Plan, text: str) -> tuple[Plan, str]:
-    """Takes `top 5`, `the 10 lowest`, `5 windiest` out of the text."""
+    """Remove `top 5`, `the 10 lowest`, `5 windiest` from the text."""
     for pattern, number, descending in _LIMITS:
         match = re.search(pattern, text, re.I)
         if match:
@@ -106,7 +106,7 @@ def _take_function(text: str) -> tuple[Function | None, str]:
 
 
 def _ranking(plan: Plan, text: str, table: Table) -> tuple[Plan | None, str]:
-    """`top 5 cars by horsepower` are rows; `top 3 weather by wind` are groups."""
+    """Decide between rows (`top 5 cars by horsepower`) and groups (`top 3 weather by wind`)."""
     subject, _, measure_text = re.sub(r"\b(in|with) the\b", "by", text).partition(" by ")
     function, measure_text = _take_function(measure_text)
     if not measure_text:  # `lowest 5 temperatures`
@@ -130,7 +130,7 @@ def _ranking(plan: Plan, text: str, table: Table) -> tuple[Plan | None, str]:
 
 
 def _identity(table: Table, measure: Column) -> tuple[str, ...]:
-    """Returns a few columns that say which row it is, and the one that ranks it."""
+    """Return a few columns that identify a row, and the one that ranks it."""
     telling = [column.name for column in table.columns if column.kind != "number"][:4]
     return (*telling, measure.name)
 
@@ -157,7 +157,7 @@ def _grouping(plan: Plan, text: str, table: Table) -> tuple[Plan | None, str]:
 
 
 def _take_groups(text: str, table: Table) -> tuple[tuple[Group, ...], str]:
-    """Takes `by month and weather`, `per year`, `monthly`, `over time` out of the text."""
+    """Remove `by month and weather`, `per year`, `monthly`, `over time` from the text."""
     lead = r"\b(?:(?:grouped\s+)?by|per|(?:for\s+|in\s+)?(?:each|every)|over|across|along)\s+"
     match = re.search(rf"{lead}(?:the\s+)?(.+)$", text, re.I)
     groups: list[Group] = []
@@ -177,7 +177,7 @@ def _take_groups(text: str, table: Table) -> tuple[tuple[Group, ...], str]:
 
 
 def _group_at_start(words: list[str], table: Table) -> tuple[list[Group], list[str]]:
-    """Returns what the longest beginning of the words names, and the words behind it."""
+    """Return what the longest beginning of the words names, and the words after it."""
     words = list(itertools.dropwhile(lambda word: word.lower() in SMALL_WORDS, words))
     for length in range(len(words), 0, -1):
         found = _group(" ".join(words[:length]), table)
@@ -200,7 +200,7 @@ def _group(phrase: str, table: Table) -> list[Group]:
 
 
 def _coarser(group: Group, table: Table, text: str) -> Group:
-    """Puts thousands of days together by month, unless days were asked for."""
+    """Group thousands of days by month, unless the question asks for days."""
     many = (table.row_count or 0) > 400
     if group.part == "day" and many and "daily" not in text.lower():
         return Group(group.column, "year-month")
@@ -210,7 +210,7 @@ def _coarser(group: Group, table: Table, text: str) -> Group:
 def _take_measures(
     text: str, table: Table, function: Function | None
 ) -> tuple[tuple[Measure, ...], str]:
-    """Takes the columns that are computed out of the text: `wind and precipitation`."""
+    """Remove the computed columns from the text: `wind and precipitation`."""
     measures: list[Measure] = []
     rest: list[str] = []
     for phrase in re.split(r"\band\b|,|&", text):
@@ -231,7 +231,7 @@ def _take_measures(
 
 
 def _named_somewhere(words: list[str], table: Table) -> list[Column]:
-    """Returns the columns of numbers that single words of a phrase name."""
+    """Return the columns of numbers that single words of a phrase name."""
     found = [column for word in words for column in columns_named([word], table, ["number"])]
     return list(dict.fromkeys(found))
 
@@ -242,7 +242,7 @@ def _usual_function(column: Column) -> Function:
 
 
 def _content(text: str, table: Table) -> list[str]:
-    """Returns the words that could name a column: without small words and words for rows."""
+    """Return the words that could name a column: no small words, no words for rows."""
     rows = ROW_WORDS | {stem(word) for word in words_of(table.name)}
     columns = {word for column in table.columns for word in words_of(column.name)}
     return [
@@ -253,7 +253,7 @@ def _content(text: str, table: Table) -> list[str]:
 
 
 def _leftover(text: str, table: Table) -> tuple[bool, tuple[str, ...]]:
-    """Says whether the rest of the text names the table, and which of its words mean nothing."""
+    """Return whether the rest of the text names the table, and which words are not understood."""
     names = {stem(word) for word in words_of(table.name)}
     said = {stem(word) for word in words_of(text)}
     unknown = [

@@ -1,4 +1,4 @@
-"""The words that questions are made of: functions, parts of a date, words without a meaning."""
+"""The words of questions: functions, parts of a date, words without a meaning."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PARTS: dict[str, Part] = {
 ROW_WORDS = _words("""
     row record entry item thing line one day time element result case
 """)
-"""Words for the rows themselves, as far as their plural is taken off."""
+"""Words for rows, in the singular."""
 
 SMALL_WORDS = _words("""
     a an the of for in on at to with from and or is are was were be there it its each all any my
@@ -51,16 +51,16 @@ SMALL_WORDS = _words("""
     like see want get find list display draw make values number overall most least different
     distinct unique
 """)
-"""Words that may be left over without a remark."""
+"""Words that can be ignored silently."""
 
 SUMMED_WORDS = _words("""
     sale amount total count quantity qty population order unit profit income expense visit death
     case
 """)
-"""Columns with such a name are added up when nobody says how; others are averaged."""
+"""Columns with such a name are added up by default; others are averaged."""
 
 MAX_MEASURES = 4
-"""More lines in one chart cannot be told apart."""
+"""Most lines in one chart; more cannot be distinguished."""
 
 MAX_LISTED_ROWS = 100
-"""Rows that a question with nothing but a condition (`rainy days`) shows."""
+"""Number of rows for a question with only a condition (`rainy days`)."""

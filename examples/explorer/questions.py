@@ -1,4 +1,4 @@
-"""Plain questions, understood without any model: which table is meant, and which query."""
+"""Plain questions, understood without a language model: which table, and which query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vocabulary import columns_named, words_of
 
 
 def understand_question(text: str, schema: Schema) -> RunQuery | None:
-    """Returns the query that answers a plain question to the table that fits it best."""
+    """Return the query that answers a plain question about the table that fits best."""
     plain = " ".join(text.split()).rstrip("?!. ")
     wish, plain = _take_wish(plain)
     special = _pair(plain, schema) or _distribution(plain, schema, wish)
@@ -32,7 +32,7 @@ def _query_of(reading: Reading, wish: ChartWish) -> RunQuery:
 
 
 def _take_wish(text: str) -> tuple[ChartWish, str]:
-    """Takes the wish for a kind of chart out of the text."""
+    """Remove the requested kind of chart from the text."""
     kinds = r"(bar|column|line|pie|scatter|area)"
     nouns = r"(?:chart|plot|graph|diagram)s?"
     for pattern in (
@@ -47,7 +47,7 @@ def _take_wish(text: str) -> tuple[ChartWish, str]:
 
 
 def chart_kind(word: str) -> ChartWish:
-    """Returns the kind of chart that a word means."""
+    """Return the kind of chart that a word means."""
     kinds: dict[str, ChartWish] = {
         "bar": "bar",
         "column": "bar",
@@ -60,7 +60,7 @@ def chart_kind(word: str) -> ChartWish:
 
 
 def _pair(text: str, schema: Schema) -> RunQuery | None:
-    """`wind against temp_max`, `weight vs horsepower`: one point for each row."""
+    """Match `wind against temp_max`, `weight vs horsepower`: one point for each row."""
     match = re.search(r"(.+?)\s+(?:against|vs\.?|versus)\s+(.+)", text, re.I)
     if match is None:
         return None
@@ -76,7 +76,7 @@ def _pair(text: str, schema: Schema) -> RunQuery | None:
 
 
 def _distribution(text: str, schema: Schema, wish: ChartWish) -> RunQuery | None:
-    """`distribution of wind` in ten ranges, that of `weather` by value, as `pie of weather`."""
+    """Match `distribution of wind` (ten ranges) and `distribution of weather` (by value)."""
     match = re.search(
         r"\b(?:distribution|histogram|breakdown|share)s?\s+(?:of\s+)?(.+)", text, re.I
     )

@@ -1,4 +1,4 @@
-"""What the user sees: each function puts one kind of thing on the screen."""
+"""What the user sees: each function shows one kind of output."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from schema import Table
 from workspace import Workspace
 
 MAX_SHOWN_ROWS = 200
-"""Rows of a table on the screen; an export has them all."""
+"""Most rows of a table on the screen; an export has all rows."""
 
 MAX_SHOWN_CHARACTERS = 300
-"""Of one cell."""
+"""Most characters of one cell."""
 
 MAX_SHOWN_TEXT = 200_000
-"""Characters of a whole table, so that the message stays well below the limit of the wire."""
+"""Most characters of a table, so that the message stays below the protocol's limit."""
 
 EXAMPLES = (
     (
@@ -36,7 +36,7 @@ EXAMPLES = (
     ("files", "send a CSV or SQLite file; *diff old new* shows the rows that changed"),
     ("export", "*export*, *export as hot-days*"),
 )
-"""What the help shows."""
+"""The text of the help."""
 
 
 COMMANDS = (
@@ -46,17 +46,17 @@ COMMANDS = (
     ("form", "A query without SQL", "for table"),
     ("export", "Write the last result, or a table, to a CSV file", "table, as name"),
 )
-"""What a message may begin with behind a slash: name, description, and what may follow.
+"""The slash commands: name, description, and arguments.
 
-Each is also understood without the slash.
+Each also works without the slash.
 """
 
 MAX_TRIES = 4
-"""Questions that are offered to somebody who does not know what to ask."""
+"""Example questions for a new user."""
 
 
 async def small_talk(turn: Turn, workspace: Workspace, kind: Literal["greeting", "thanks"]) -> None:
-    """Answers a greeting with what can be asked here, and thanks with a word."""
+    """Answer a greeting with what the user can ask, and thanks with a word."""
     if kind == "thanks":
         await say(turn, "You are welcome. Ask me anything else about the data.")
         return
@@ -66,7 +66,7 @@ async def small_talk(turn: Turn, workspace: Workspace, kind: Literal["greeting",
 
 
 async def not_understood(turn: Turn, workspace: Workspace) -> None:
-    """Says in one sentence what is understood here, and offers questions that fit the data."""
+    """Explain in one sentence what the explorer understands, and offer questions about the data."""
     about = _names(workspace)
     await say(
         turn,
@@ -77,7 +77,7 @@ async def not_understood(turn: Turn, workspace: Workspace) -> None:
 
 
 def _names(workspace: Workspace) -> str:
-    """Returns the names of the tables as a part of a sentence."""
+    """Return the names of the tables for a sentence."""
     tables = [table.name for dataset in workspace.in_order() for table in dataset.schema.tables]
     shown = [f"**{name}**" for name in tables[:3]]
     if len(tables) > len(shown):
@@ -86,14 +86,14 @@ def _names(workspace: Workspace) -> str:
 
 
 def _tries(workspace: Workspace) -> list[str]:
-    """Returns questions that the current data can answer, a few of each table."""
+    """Return questions about the current data, a few for each table."""
     tables = workspace.dataset.schema.tables[:2]
     asked = [question for table in tables for question in questions_about(table)[: MAX_TRIES // 2]]
     return [*asked, "tables", "help"]
 
 
 async def show_tables(turn: Turn, workspace: Workspace) -> None:
-    """Shows every table of every data set, with its rows and columns."""
+    """Show every table of every data set, with its rows and columns."""
     for dataset in workspace.in_order():
         items: dict[str, Cell] = {table.name: _size(table) for table in dataset.schema.tables}
         turn.show(ui.key_value(items or {"(no table)": ""}, title=f"Tables in {dataset.name}"))
@@ -107,7 +107,7 @@ def _size(table: Table) -> str:
 
 
 async def describe_table(turn: Turn, dataset: Dataset, name: str) -> None:
-    """Shows a table's columns, what their values look like, and how many rows it has."""
+    """Show a table's columns, typical values, and the number of rows."""
     table = dataset.schema.table(name)
     if table is None:
         raise ExplorerError(f"There is no table “{name}”.", "Say *tables* to see them.")
@@ -121,7 +121,7 @@ async def describe_table(turn: Turn, dataset: Dataset, name: str) -> None:
 
 
 def questions_about(table: Table) -> list[str]:
-    """Returns plain questions that this table can answer."""
+    """Return plain questions that this table can answer."""
     numbers, texts = table.of_kind("number"), table.of_kind("text")
     groups = [column.name for column in texts if column.values][:1]
     asked = [f"number of rows by {name}" for name in groups]
@@ -134,13 +134,13 @@ def questions_about(table: Table) -> list[str]:
 
 
 def error_card(error: ExplorerError) -> Component:
-    """Returns a card that says what went wrong and what to do."""
+    """Return a card that says what is wrong and what to do."""
     sections = [ui.section("What to do", error.hint)] if error.hint else []
     return ui.status_card(error.status, error.title, error.message, sections=sections)
 
 
 def show_help(turn: Turn, workspace: Workspace) -> None:
-    """Shows what can be asked, and questions that fit the data at hand."""
+    """Show what the user can ask, and questions about the current data."""
     lines = "\n".join(f"- **{name}**: {examples}" for name, examples in EXAMPLES)
     turn.show(ui.markdown(f"I explore tables. Ask me, for instance:\n\n{lines}"))
     tables = workspace.dataset.schema.tables
@@ -149,7 +149,7 @@ def show_help(turn: Turn, workspace: Workspace) -> None:
 
 
 async def show_result(turn: Turn, title: str, result: Result, chart: ChartPlan | None) -> None:
-    """Shows the rows of a result, and above them the chart if there is one."""
+    """Show the rows of a result, after its chart if there is one."""
     if chart is not None:
         await show_chart(turn, chart_of(chart, title))
     if result.columns and (len(result.rows) > 1 or len(result.columns) > 4):
@@ -157,10 +157,10 @@ async def show_result(turn: Turn, title: str, result: Result, chart: ChartPlan |
 
 
 def chart_of(chart: ChartPlan, title: str) -> Component:
-    """Returns the component of a chart.
+    """Return the component of a chart.
 
-    Its fallback is a chart in letters, not the catalog's table: the table with the same numbers
-    stands below anyway.
+    Its fallback is a chart as text, not the catalog's table: the table with the same numbers
+    follows anyway.
     """
     letters = chart_in_letters(chart)
     if letters is None:
@@ -179,7 +179,7 @@ def chart_of(chart: ChartPlan, title: str) -> Component:
 
 
 def table_of(result: Result, title: str) -> Component:
-    """Returns the rows as a table; one that is too long for the screen is cut and says so."""
+    """Return the rows as a table; a long table is cut and says so."""
     rows: list[list[Cell]] = []
     characters = 0
     for row in result.rows[:MAX_SHOWN_ROWS]:
@@ -204,7 +204,7 @@ def _shown(cell: Cell) -> Cell:
 
 
 def show_differences(turn: Turn, differences: Differences, old: str, new: str) -> None:
-    """Shows how many rows differ between two tables, and the rows themselves as a diff."""
+    """Show how many rows differ between two tables, and the rows themselves as a diff."""
     items: dict[str, Cell] = {
         "changed": len(differences.changed),
         "added": len(differences.added),

@@ -1,4 +1,4 @@
-"""What a database holds: its tables, their columns, and what the values look like."""
+"""The content of a database: its tables, their columns, and typical values."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from errors import ExplorerError, QueryFailed
 ColumnKind: TypeAlias = Literal["number", "date", "text"]
 
 SAMPLE_ROWS = 200
-"""Rows that decide what a column's values look like."""
+"""Number of rows that are examined for typical values."""
 
 MAX_TABLES = 200
-"""Tables that are looked into; a schema with more is shown in part."""
+"""Most tables that are examined; of a larger schema, only a part is shown."""
 
 MAX_KNOWN_VALUES = 30
-"""A text column with at most so many different values has them listed."""
+"""Most different values of a text column that are listed."""
 
 MAX_ROWS_FOR_VALUES = 200_000
-"""Larger tables are not searched for their columns' values."""
+"""Most rows of a table that is searched for the values of its columns."""
 
 QUICK = QueryLimits(max_rows=2_000, timeout_s=1.0)
 """Limits of the queries about the schema, so that a huge file opens soon."""
@@ -34,14 +34,14 @@ _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\
 
 @dataclass(frozen=True)
 class Column:
-    """A column, with what its values look like."""
+    """A column with typical values."""
 
     name: str
     declared: str
     """The type in the schema; may be empty."""
     kind: ColumnKind
     values: tuple[str, ...] = ()
-    """All values, where it is a text column with few."""
+    """All values, if it is a text column with few values."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Table:
     name: str
     columns: tuple[Column, ...]
     row_count: int | None
-    """`None` where counting would take too long, or a view does not work."""
+    """`None` if counting would take too long, or if a view does not work."""
 
     def of_kind(self, kind: ColumnKind) -> tuple[Column, ...]:
-        """Returns the columns of this kind, in order."""
+        """Return the columns of this kind, in order."""
         return tuple(column for column in self.columns if column.kind == kind)
 
     def date_column(self) -> Column | None:
-        """Returns the first column of dates."""
+        """Return the first column of dates."""
         return next(iter(self.of_kind("date")), None)
 
 
@@ -69,13 +69,13 @@ class Schema:
     tables: tuple[Table, ...]
 
     def table(self, name: str) -> Table | None:
-        """Returns the table of this name, in whatever case it is written."""
+        """Return the table of this name, ignoring case."""
         wanted = name.casefold()
         return next((table for table in self.tables if table.name.casefold() == wanted), None)
 
 
 def read_schema(path: Path) -> Schema:
-    """Returns what the database at `path` holds. Blocks for about a second a table at worst.
+    """Return the content of the database at `path`. Blocks for at most about a second per table.
 
     Raises:
         ExplorerError: The file cannot be read as a database.
@@ -84,7 +84,7 @@ def read_schema(path: Path) -> Schema:
 
 
 def _table_names(path: Path) -> list[str]:
-    """Without SQLite's own tables, and without those that a full-text index hides behind itself."""
+    """Return the tables, without SQLite's own and those of a full-text index."""
     shadows: set[Cell] = set()
     with contextlib.suppress(QueryFailed):  # SQLite before 3.37 cannot tell which they are
         listing = "SELECT name FROM pragma_table_list WHERE type = 'shadow'"
@@ -115,7 +115,7 @@ def _read_table(path: Path, name: str) -> Table:
 def _quietly(
     path: Path, sql: str, parameters: Mapping[str, Cell] | None = None
 ) -> list[list[Cell]]:
-    """Returns rows, or none where the table is too slow to read or does not work."""
+    """Return rows; none if the table is too slow or does not work."""
     try:
         return Query(path, sql, parameters, QUICK).run().rows
     except ExplorerError:
@@ -123,7 +123,7 @@ def _quietly(
 
 
 def kind_of(cells: list[Cell], declared: str) -> ColumnKind:
-    """Returns what values look like; the declared type decides where there are none."""
+    """Return the kind of the values; without values, the declared type decides."""
     if not cells:
         return "number" if re.search("INT|REAL|FLOA|DOUB|NUM|DEC", declared.upper()) else "text"
     if all(isinstance(cell, (int, float)) for cell in cells):

@@ -1,9 +1,9 @@
-"""What may run: one statement that reads. The first of three walls.
+"""Allows only one statement that reads. The first of three checks.
 
 1. This file looks at the text: one statement, beginning with a word that reads.
-2. `authorize` is asked by SQLite about each thing that a statement would do, and allows reading
-   alone; it also sees what hides behind a harmless first word (`WITH … DELETE`, `EXPLAIN DROP`).
-3. `connection.py` opens the file read-only, so that even a mistake above could not write.
+2. SQLite calls `authorize` for each action of a statement, and it allows only
+   reading; it also finds what follows a harmless first word (`WITH … DELETE`, `EXPLAIN DROP`).
+3. `connection.py` opens the file read-only, so that a mistake above cannot write.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from collections.abc import Iterator
 from errors import StatementRefused
 
 MAX_SQL_CHARACTERS = 20_000
-"""Longer than any query that a person types; keeps parsing fast."""
+"""Longest statement; longer than people type, and fast to parse."""
 
 READING_WORDS = frozenset({"select", "with", "values", "explain", "pragma"})
-"""The words with which a reading statement begins."""
+"""The first words of statements that read."""
 
 READING_PRAGMAS = frozenset(
     {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
     | {"data_version"}  # the full-text index asks for it when it is read
 )
-"""Pragmas that only tell about the schema."""
+"""Pragmas that only return the schema."""
 
 FORBIDDEN_FUNCTIONS = frozenset(
     {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"}
 )
-"""Functions that would reach out of the database."""
+"""Functions with effects outside of the database."""
 
 _READING_ACTIONS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
 
@@ -47,13 +47,13 @@ _TOKEN = re.compile(
 
 
 def tokens_of(sql: str) -> Iterator[tuple[str, str]]:
-    """Yields `(kind, text)` of each token; what cannot be told apart is kind `other`."""
+    """Yield `(kind, text)` of each token; an unknown token has the kind `other`."""
     for match in _TOKEN.finditer(sql):
         yield str(match.lastgroup), match.group()
 
 
 def first_word(sql: str) -> str:
-    """Returns the first word in lower case, behind comments and brackets; "" if there is none."""
+    """Return the first word in lower case, after comments and brackets; "" if there is none."""
     for kind, text in tokens_of(sql[:MAX_SQL_CHARACTERS]):
         if kind == "word":
             return text.lower()
@@ -63,7 +63,7 @@ def first_word(sql: str) -> str:
 
 
 def looks_like_sql(text: str) -> bool:
-    """Says whether a person who typed this meant SQL rather than plain words."""
+    """Return whether a text is SQL rather than plain words."""
     word = first_word(text)
     if word in ("select", "pragma", "attach", "detach", "vacuum", "reindex"):
         return len(text.split()) > 1 or word == "vacuum"
@@ -83,11 +83,11 @@ def looks_like_sql(text: str) -> bool:
 
 
 def check_statement(sql: str) -> str:
-    """Returns the one reading statement that `sql` holds, without the semicolon at its end.
+    """Return the single reading statement in `sql`, without the semicolon at its end.
 
     Raises:
-        StatementRefused: It is empty, too long, more than one, or begins with a word that does not
-            read. Nothing ran.
+        StatementRefused: It is empty, too long, several statements, or begins with another
+            word. Nothing ran.
     """
     if len(sql) > MAX_SQL_CHARACTERS:
         raise StatementRefused(f"The statement is longer than {MAX_SQL_CHARACTERS:,} characters.")
@@ -123,10 +123,10 @@ def _only_statement(sql: str) -> str:
 
 
 def parameters_of(sql: str) -> tuple[str, ...]:
-    """Returns the names of the parameters (`:name`, `@name`, `$name`) in order, each once.
+    """Return the names of the parameters (`:name`, `@name`, `$name`) in order, each once.
 
     Raises:
-        StatementRefused: A parameter is a bare `?`, so that nobody could be asked for it by name.
+        StatementRefused: A parameter is `?`, which has no name for a form.
     """
     names: dict[str, None] = {}
     for kind, text in tokens_of(sql):
@@ -143,7 +143,7 @@ def parameters_of(sql: str) -> tuple[str, ...]:
 def authorize(
     action: int, first: str | None, second: str | None, _schema: str | None, _by: str | None
 ) -> int:
-    """Answers SQLite's question whether a statement may do `action`: only if it reads.
+    """Tell SQLite whether a statement may do `action`: only if it reads.
 
     Source: SQLite, "Compile-Time Authorization Callbacks".
     """

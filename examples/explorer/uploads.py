@@ -1,4 +1,4 @@
-"""Brings uploaded files in, while a progress on the screen tells how far it is."""
+"""Imports uploaded files and shows the progress."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from replies import questions_about, show_tables
 from workspace import Workspace
 
 CHUNK_BYTES = 2**20
-"""How much of a SQLite file is stored between two words about progress."""
+"""Bytes of a SQLite file that are stored between two updates of the progress."""
 
 STEPS = ("Receive the file", "Look at the values", "Store the rows", "Describe the tables")
 
 
 class ImportProgress:
-    """The steps of one import on the screen, and which of them is active."""
+    """The visible steps of one import, and the active one."""
 
     def __init__(self, turn: Turn, file_name: str) -> None:
         self._turn = turn
@@ -30,17 +30,17 @@ class ImportProgress:
         self._id = turn.show(ui.progress(steps, title=f"Importing {file_name}"))
 
     def tell(self, detail: str) -> None:
-        """Says how far the active step is."""
+        """Show the progress of the active step."""
         self._turn.patch(self._id, f"props.steps.{self._active}.detail", detail)
 
     def reach(self, step: int) -> None:
-        """Marks what is before `step` as done and `step` as active; behind the last all is done."""
+        """Mark the steps before `step` as done and `step`, if there is one, as active."""
         for index in range(self._active, min(step + 1, len(STEPS))):
             self._mark(index, "done" if index < step else "active")
         self._active = min(step, len(STEPS) - 1)
 
     def fail(self) -> None:
-        """Marks the active step as failed."""
+        """Mark the active step as failed."""
         self._mark(self._active, "failed")
 
     def _mark(self, index: int, status: str) -> None:
@@ -48,10 +48,10 @@ class ImportProgress:
 
 
 async def receive_files(turn: Turn, workspace: Workspace) -> None:
-    """Imports every file of the turn's input and makes the last one the data set that is asked.
+    """Import every file of the turn's input and make the last one the current data set.
 
     Raises:
-        ExplorerError: A file cannot be read; those before it are imported, of it nothing stays.
+        ExplorerError: A file cannot be read; files before it are imported, nothing of it stays.
     """
     known = {
         tuple(column.name.casefold() for column in table.columns): table.name
@@ -89,7 +89,7 @@ async def _receive(turn: Turn, workspace: Workspace, file_name: str, content: by
 
 
 async def _import_csv(progress: ImportProgress, name: str, content: bytes) -> Dataset:
-    """Imports step by step; a cancel is seen between two steps and leaves nothing behind."""
+    """Import step by step; a cancel takes effect between two steps and leaves nothing."""
     progress.tell(f"{len(content):,} bytes")
     progress.reach(1)
     private = PrivateDirectory()
@@ -111,7 +111,7 @@ async def _import_csv(progress: ImportProgress, name: str, content: bytes) -> Da
 
 
 async def _store_sqlite(progress: ImportProgress, name: str, content: bytes) -> Dataset:
-    """Stores the file in a private directory, a chunk at a time."""
+    """Store the file in a private directory, a chunk at a time."""
     private = PrivateDirectory()
     path = private.path / "uploaded.sqlite"
     progress.reach(2)

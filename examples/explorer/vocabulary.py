@@ -1,4 +1,4 @@
-"""Which table, column or value a person means with a word.
+"""Finds the table, column or value that a word means.
 
 Names are compared by their parts (`temp_max` is `temp` and `max`, `MilesPerGallon` is three), each
 without its ending, and a part may be the beginning of the word (`temp` of `temperature`).
@@ -24,24 +24,24 @@ SAME_WORDS = {
     "cost": "price",
     "mileage": "mpg",
 }
-"""Words that stand for another in the names of columns everywhere."""
+"""Common abbreviations in the names of columns."""
 
 EXACT = 100
-"""The score of a phrase that is the name itself."""
+"""The score of a phrase that equals the name."""
 
 SHORTEST_BEGINNING = 4
-"""A shorter beginning proves nothing: `car` is not `carbon`."""
+"""Shortest beginning of a word that counts: `car` is not `carbon`."""
 
 
 def words_of(text: str) -> list[str]:
-    """Returns the words of a name or a sentence; `camelCase` and `snake_case` are taken apart."""
+    """Return the words of a name or a sentence; `camelCase` and `snake_case` are split."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text.replace("_", " "))
     return [word.lower() for word in re.findall(r"\w+", spaced)]
 
 
 @lru_cache(maxsize=4096)
 def stem(word: str) -> str:
-    """Returns a word without the ending of the plural, or the common word for it."""
+    """Return a word in the singular, or the common word for it."""
     word = SAME_WORDS.get(word.lower(), word.lower())
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
@@ -53,7 +53,7 @@ def stem(word: str) -> str:
 
 
 def related(left: str, right: str) -> bool:
-    """Says whether two words mean the same: equal, or one is the beginning of the other."""
+    """Return whether two words mean the same: equal, or one is the beginning of the other."""
     left, right = stem(left), stem(right)
     if left == right:
         return True
@@ -68,7 +68,7 @@ def _resembles(word: str, other: str) -> bool:
 
 
 def score(phrase: Sequence[str], name: str) -> int:
-    """Returns how well a phrase names a table or a column: 0 is not at all, `EXACT` all of it."""
+    """Return how well a phrase names a table or a column, from 0 (not at all) to `EXACT`."""
     wanted = [stem(word) for word in phrase]
     parts = [stem(part) for part in words_of(name)]
     if not wanted or not parts:
@@ -90,7 +90,7 @@ def score(phrase: Sequence[str], name: str) -> int:
 
 
 def unnamed(phrase: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Returns the words of a phrase that play no part in naming any of `names`."""
+    """Return the words of a phrase that match none of `names`."""
     if any(score(phrase, name) == EXACT for name in names):
         return []
     return [word for word in phrase if not any(score([word], name) for name in names)]
@@ -99,7 +99,7 @@ def unnamed(phrase: Sequence[str], names: Sequence[str]) -> list[str]:
 def columns_named(
     phrase: Sequence[str], table: Table, kinds: Iterable[ColumnKind] = ("number", "date", "text")
 ) -> list[Column]:
-    """Returns the columns that a phrase names best; several where it fits them equally well."""
+    """Return the columns that a phrase names best; several if they match equally well."""
     allowed = set(kinds)
     scored = [
         (score(phrase, column.name), column) for column in table.columns if column.kind in allowed
@@ -109,7 +109,7 @@ def columns_named(
 
 
 def value_named(word: str, table: Table) -> tuple[Column, str] | None:
-    """Returns the column and the value in it that a word names (`rainy` names `rain`)."""
+    """Return the column and the value in it that a word names (`rainy` names `rain`)."""
     for column in table.of_kind("text"):
         for value in column.values:
             if value.casefold() == word.casefold():
@@ -122,7 +122,7 @@ def value_named(word: str, table: Table) -> tuple[Column, str] | None:
 
 
 def table_named(phrase: Sequence[str], tables: Sequence[Table]) -> Table | None:
-    """Returns the table that a phrase names best and with each of its words, or `None`."""
+    """Return the table that a phrase names best with all of its words, or `None`."""
     scored = [
         (score(phrase, table.name), table)
         for table in tables

@@ -1,4 +1,4 @@
-"""What one session works with: its data sets, the one that is asked, and the last query."""
+"""The data of one session: its data sets, the current one, and the last query."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ DEFAULT_DATA = Path(__file__).parent / "data"
 """Daily weather in Seattle, and cars; see its README."""
 
 _opened: dict[Path, tuple[int, Dataset]] = {}
-"""The data sets that all sessions share, with the time of their last change; none is written to."""
+"""The data sets that all sessions share (read-only), with the time of their last change."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A checked statement, its values, and how its result is to be shown."""
+    """A checked statement, its values, and how to show its result."""
 
     dataset: Dataset
     sql: str
@@ -45,25 +45,25 @@ class Answer:
 
 @dataclass
 class Workspace:
-    """The data sets of one session; the last one is asked first."""
+    """The data sets of one session; the last one is the current one."""
 
     datasets: dict[str, Dataset]
     current: str
     last: Answer | None = None
     offers_export: bool = True
-    """Until the user says no once; then they have to ask for it."""
+    """Whether to offer an export; not any more after the user has said no once."""
 
     @property
     def dataset(self) -> Dataset:
-        """The data set that is asked."""
+        """The current data set."""
         return self.datasets[self.current]
 
     def in_order(self) -> list[Dataset]:
-        """Returns all data sets, the current one first."""
+        """Return all data sets, the current one first."""
         return [self.dataset, *(each for each in self.datasets.values() if each != self.dataset)]
 
     def free_name(self, wanted: str) -> str:
-        """Returns `wanted`, with a number behind it where a table or data set has that name."""
+        """Return `wanted`, with a number if a table or data set already has that name."""
         taken = {name.casefold() for name in self.datasets}
         for dataset in self.datasets.values():
             taken |= {table.name.casefold() for table in dataset.schema.tables}
@@ -72,12 +72,12 @@ class Workspace:
         return next(name for name in names if name.casefold() not in taken)
 
     def add(self, dataset: Dataset) -> None:
-        """Makes a data set, which has a name that was free, the one that is asked first."""
+        """Make a data set with a free name the current one."""
         self.datasets[dataset.name] = dataset
         self.current = dataset.name
 
     def dataset_for(self, sql: str) -> Dataset:
-        """Returns the first data set that has a table that it names, else the current one."""
+        """Return the first data set with a table of the statement, or the current one."""
         words = {text.strip("\"'`[]").casefold() for _, text in tokens_of(sql)}
         for dataset in self.in_order():
             if any(table.name.casefold() in words for table in dataset.schema.tables):
@@ -85,10 +85,10 @@ class Workspace:
         return self.dataset
 
     def find_table(self, name: str) -> tuple[Dataset, Table]:
-        """Returns the table of this name in any data set, or the only table of such a data set.
+        """Return the table of this name, or the only table of the data set of this name.
 
         Raises:
-            ExplorerError: There is none; the message names those that there are.
+            ExplorerError: There is none; the message lists the existing ones.
         """
         for dataset in self.in_order():
             table = dataset.schema.table(name)
@@ -102,7 +102,7 @@ class Workspace:
 
 
 async def new_workspace(environ: Mapping[str, str] = os.environ) -> Workspace:
-    """Opens the data that `EXPLORER_DATA` names, or the sample data.
+    """Open the data that `EXPLORER_DATA` names, or the sample data.
 
     Raises:
         DataUnreadable: It cannot be read.

@@ -14,7 +14,7 @@ from arp import App, Turn, ui
 
 
 class Guest(BaseModel):
-    """Somebody who signed the book."""
+    """A person who signed the guest book."""
 
     name: str
     message: str = ""
@@ -27,7 +27,7 @@ agent = App(title="Guest book", suggestions=["Sign the book", "Who was here?"])
 
 @agent.agent
 async def keeper(turn: Turn) -> None:
-    """Signs the guest book, or shows who was here."""
+    """Sign the guest book, or show the guests."""
     if "sign" in turn.text.lower():
         fields = [
             ui.field("name", label="Your name", required=True),

@@ -1,4 +1,4 @@
-"""The child: an agent that counts words, and asks before it shouts."""
+"""The child: an agent that counts words, and asks before it writes in capital letters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ app = App(title="Words")
 
 @app.agent
 async def words(turn: Turn) -> None:
-    """Counts the words of a text and shouts it, if it may."""
+    """Count the words of a text, and write it in capital letters if the user allows it."""
     async with turn.tool("count", {"characters": len(turn.text)}) as tool:
         counted = Counter(turn.text.lower().split())
         tool.result(dict(counted))

@@ -1,10 +1,10 @@
-"""The parent: drives an agent over pipes with the standard library alone, and shows the wire.
+"""The parent: talks to an agent over pipes with the standard library only, and prints each message.
 
     python examples/stdio_child/parent.py "to be or not to be"
 
-Each line on the child's standard input and output is one message as JSON. What this program sends
-is printed behind `>`, what it receives behind `<`. `ArpClient` does all this for you (and more: it
-keeps the screen); here it is done by hand, to be read.
+Each line of the child's standard input and output is one message as JSON. Sent messages are
+printed after `>`, received ones after `<`. In a real program, use `ArpClient`: it does all of
+this and keeps the state of the screen.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Child:
         self._process = process
 
     def send(self, message: Message) -> None:
-        """Writes one message."""
+        """Write one message."""
         line = json.dumps({"v": 1, **message}, ensure_ascii=False)
         print(">", line)
         assert self._process.stdin is not None
@@ -38,7 +38,7 @@ class Child:
         self._process.stdin.flush()
 
     def messages(self) -> Iterator[Message]:
-        """Reads messages until the child closes its end."""
+        """Read messages until the child closes its output."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             print("<", line.rstrip())
@@ -47,7 +47,7 @@ class Child:
 
 @contextmanager
 def started(command: list[str]) -> Iterator[Child]:
-    """Starts the agent; closing its input at the end is all it takes to stop it."""
+    """Start the agent; to stop it, close its standard input."""
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:
@@ -58,7 +58,7 @@ def started(command: list[str]) -> Iterator[Child]:
 
 
 def converse(child: Child, text: str, yes: bool) -> str:
-    """Says one thing, answers the question that comes, and returns all that the agent said."""
+    """Send a text, answer the agent's question, and return the text of the agent."""
     messages = child.messages()
     # 1. The agent side speaks first; then we say what we can show, and get a session.
     wait_for(messages, "hello")
@@ -89,7 +89,7 @@ def converse(child: Child, text: str, yes: bool) -> str:
 
 
 def confirmation(session_id: str, component_id: str, yes: bool) -> Message:
-    """Returns the answer to a confirm: an action on the component that asked."""
+    """Return the answer to a confirm: an action on the component of the question."""
     return {
         "type": "input",
         "session_id": session_id,
@@ -100,7 +100,7 @@ def confirmation(session_id: str, component_id: str, yes: bool) -> Message:
 
 
 def wait_for(messages: Iterator[Message], type_name: str) -> Message:
-    """Returns the next message of this type."""
+    """Return the next message of this type."""
     for message in messages:
         if message["type"] == type_name:
             return message
@@ -108,7 +108,7 @@ def wait_for(messages: Iterator[Message], type_name: str) -> Message:
 
 
 def main(text: str) -> None:
-    """Shows one conversation."""
+    """Show one conversation."""
     with started(COMMAND) as child:
         answer = converse(child, text, yes=True)
     print(f"\nThe agent said: {answer}")
