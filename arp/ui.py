@@ -13,6 +13,7 @@ Source: protocol.md 3.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
@@ -25,8 +26,9 @@ from arp.protocol.components import Component, Direction, Tab
 from arp.protocol.errors import InvalidComponent, LocalError
 from arp.protocol.json_value import JsonObject, kind_of
 from arp.protocol.plain_values import component_to_plain, to_plain
-from arp.protocol.sources import SOURCES, Source, as_markdown
 from arp.protocol.validate import check_component, explain, fits
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
 
 Cell: TypeAlias = str | int | float | bool | Decimal | date | None
 Rows: TypeAlias = Iterable[Iterable[Any] | Mapping[str, Any]]
@@ -523,15 +525,16 @@ def sources(
     if not isinstance(listed, list):
         raise InvalidComponent(f"ui.sources: expected sources, got {kind_of(listed)}")
     for number, given in enumerate(listed):
-        if not fits(given, Source):
-            raise InvalidComponent(explain(given, Source, f"ui.sources: sources[{number}]"))
-    instead = fallback if fallback is not None else markdown(as_markdown(listed))
-    return custom(SOURCES, {"sources": listed}, fallback=instead, id=id)
+        if not fits(given, of.Source):
+            raise InvalidComponent(explain(given, of.Source, f"ui.sources: sources[{number}]"))
+    lines = "\n".join(f"{number}. {_cited(one)}" for number, one in enumerate(listed, 1))
+    instead = fallback if fallback is not None else markdown(lines)
+    return custom(of.SOURCES, {"sources": listed}, fallback=instead, id=id)
 
 
 def source(title: str, url: str | None = None, excerpt: str | None = None) -> JsonObject:
     """Return one source."""
-    return _part(Source, "source", {"title": title, "url": url, "excerpt": excerpt})
+    return _part(of.Source, "source", {"title": title, "url": url, "excerpt": excerpt})
 
 
 # -- how they are built ----------------------------------------------------------------------------
@@ -552,7 +555,7 @@ def _built(
     id, type_name = to_plain(id, f"{where}: id"), to_plain(type_name, f"{where}: type")
     component = Component(id, type_name, _plain(props, where), fallback=fallback)
     try:
-        return check_component(component, where, empty_ids=True)
+        return check_component(component, where, empty_ids=True, plain=True)
     except LocalError as error:
         path = error.message.removeprefix(f"{where}.props").removeprefix(where)
         raise type(error)(f"{where}: {path.lstrip('.: ')}", detail=error.detail) from None
@@ -605,3 +608,15 @@ def _pair(pair: Any, number: int) -> JsonObject:
     if isinstance(pair, tuple | list) and len(pair) == 2:
         return {"key": pair[0], "value": pair[1]}
     raise InvalidComponent(f"ui.key_value: items[{number}]: expected (key, value) or ui.item(…)")
+
+
+def _cited(source: JsonObject) -> str:
+    """Return a source as a line of markdown."""
+    title, url, excerpt = _escaped(source["title"]), source.get("url"), source.get("excerpt")
+    named = f"[{title}](<{url}>)" if url else title
+    return f"{named}: {_escaped(excerpt)}" if excerpt else named
+
+
+def _escaped(text: str) -> str:
+    """Return a text on one line in which nothing is markup."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))

@@ -54,7 +54,7 @@ class Callbacks(Struct, frozen=True):
     """The output of a turn is complete."""
 
 
-class Caller:
+class CallbackRunner:
     """Calls the callbacks that an event is for."""
 
     def __init__(self, callbacks: Callbacks) -> None:

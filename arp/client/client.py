@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Unpack
 
-from arp.client.callbacks import Callbacks, Caller
+from arp.client.callbacks import CallbackRunner, Callbacks
 from arp.client.dial import dialer
 from arp.client.driver import Driver
 from arp.client.errors import ClientClosed, ServerUnreachable
@@ -71,7 +71,7 @@ class ArpClient:
         )
         self._uploads = Uploads(dial, backoff, self._driver.receive_json)
         self._audience = Audience()
-        self._caller = Caller(callbacks or Callbacks())
+        self._caller = CallbackRunner(callbacks or Callbacks())
         self._inputs = Inputs()
         self._watch = Watch()
         self._task: asyncio.Task[None] | None = None

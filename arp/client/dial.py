@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from arp.client.errors import InvalidAddress, LinkLost
 from arp.client.link import Link
-from arp.client.options import Access, Address, Kind, Options, access, parse_address
+from arp.client.options import Address, Kind, LinkSettings, Options, access, parse_address
 
 
 class Dialer:
     """Opens connections to one address."""
 
-    def __init__(self, address: Address, access: Access) -> None:
+    def __init__(self, address: Address, access: LinkSettings) -> None:
         self.address = address
         self.access = access
         self._kinds: list[Kind] = list(address.kinds)

@@ -78,7 +78,7 @@ class Driver:
         self._listen = listen
         self._backoff = backoff
         self._answer_timeout_s = answer_timeout_s
-        self._outbox = Outbox()
+        self._outbox = FrameQueue()
         self._acks = acks
         """Whether this renderer says what it has displayed."""
         self._held: list[AgentMessage] = []
@@ -143,8 +143,8 @@ class Driver:
         try:
             loss = await self._serve(link, upload)
         finally:
-            # One that leads astray each time is come back to with growing waits.
-            was_ready = self.ready.is_set() and not self.connection.is_astray
+            # After a server that desynchronises us each time the waits grow too.
+            was_ready = self.ready.is_set() and not self.connection.is_desynchronised
             self.ready.clear()
             await link.aclose()
         _log.info("connection closed: %s", loss.reason)
@@ -231,7 +231,7 @@ class Driver:
         committed = any(isinstance(message, Commit) for message in messages)
         if acks and committed and self.connection.seq != seq and self._wants_acks():
             self._outbox.put_ack(self.connection.ack(self.connection.seq))
-        if self.ready.is_set() and self.connection.is_astray and self._offers("resume"):
+        if self.ready.is_set() and self.connection.is_desynchronised and self._offers("resume"):
             raise LinkLost("the server sent what cannot be applied; its screen is asked for anew")
 
     def _wants_acks(self) -> bool:
@@ -269,7 +269,7 @@ class Driver:
         self._listen(Connected(message.session_id, message.resume), 0)
 
 
-class Outbox:
+class FrameQueue:
     """A queue with one reader.
 
     Whoever makes the inputs bounds their number; of acknowledgements it keeps the newest.

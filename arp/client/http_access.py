@@ -12,7 +12,7 @@ import msgspec
 
 from arp.client.errors import RETRY_STATUS, LinkLost, ServerRefused, lost_by_status, printable
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
-from arp.client.options import Access, Address
+from arp.client.options import Address, LinkSettings
 from arp.protocol.codec import agent_decoder, encode_json
 from arp.protocol.errors import ErrorCode, ErrorPayload, InvalidMessage
 from arp.protocol.messages import AgentMessage, ErrorMessage
@@ -30,7 +30,7 @@ _CODES = {
 _DECODER = agent_decoder("json")
 
 
-def new_http_client(address: Address, access: Access) -> httpx.AsyncClient:
+def new_http_client(address: Address, access: LinkSettings) -> httpx.AsyncClient:
     """Return a client that carries the token in a header, and keeps proxies away from loopback."""
     return httpx.AsyncClient(
         headers=access.headers(),

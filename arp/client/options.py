@@ -203,7 +203,7 @@ class Options(TypedDict, total=False):
     """How long to wait for the answer to a `hello`, in seconds."""
 
 
-class Access(Struct, frozen=True):
+class LinkSettings(Struct, frozen=True):
     """The encoding, the token and the TLS context of a connection."""
 
     encoding: Encoding = "json"
@@ -215,7 +215,7 @@ class Access(Struct, frozen=True):
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def __repr__(self) -> str:
-        return f"Access(encoding={self.encoding!r}, token={'…' if self.token else None})"
+        return f"LinkSettings(encoding={self.encoding!r}, token={'…' if self.token else None})"
 
 
 def check_names(options: Mapping[str, object]) -> None:
@@ -227,7 +227,7 @@ def check_names(options: Mapping[str, object]) -> None:
         )
 
 
-def access(options: Options) -> Access:
+def access(options: Options) -> LinkSettings:
     """Return what the transports need.
 
     Raises:
@@ -236,7 +236,7 @@ def access(options: Options) -> Access:
     token = options.get("token")
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
         raise InvalidMessage("token: only printable ASCII without spaces can be sent in a header")
-    return Access(options.get("encoding", "json"), token or None, options.get("tls"))
+    return LinkSettings(options.get("encoding", "json"), token or None, options.get("tls"))
 
 
 def renderer_hello(options: Options) -> RendererHello:

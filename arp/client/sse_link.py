@@ -19,7 +19,7 @@ from msgspec import Struct
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status
 from arp.client.http_access import lost_by_network, new_http_client, post, read_whole
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
-from arp.client.options import Access, Address
+from arp.client.options import Address, LinkSettings
 from arp.protocol.codec import encode_json
 from arp.protocol.messages import RendererHello
 
@@ -202,7 +202,7 @@ class SseLink:
         await self._client.aclose()
 
 
-async def open_sse(address: Address, access: Access, hello: bytes) -> SseLink:
+async def open_sse(address: Address, access: LinkSettings, hello: bytes) -> SseLink:
     """Return a stream that was opened with `hello`.
 
     Raises:

@@ -20,7 +20,7 @@ from websockets.typing import Subprotocol
 
 from arp.client.errors import LinkLost, ServerRefused, lost_by_close, lost_by_status, printable
 from arp.client.link import MAX_FRAME_BYTES, OPEN_TIMEOUT_S
-from arp.client.options import Access, Address
+from arp.client.options import Address, LinkSettings
 
 SUBPROTOCOL = "arp.session.v1."
 
@@ -63,7 +63,7 @@ class WebSocketLink:
         await self._socket.close()
 
 
-async def open_websocket(address: Address, access: Access, hello: bytes) -> WebSocketLink:
+async def open_websocket(address: Address, access: LinkSettings, hello: bytes) -> WebSocketLink:
     """Return a connection on which `hello` has been sent.
 
     Raises:

@@ -20,8 +20,8 @@ from arp.hub.inbound import LARGE_BYTES
 from arp.hub.outbox import Outbox
 from arp.hub.trace import is_tracing, log_received, traced
 from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, Rejected
-from arp.protocol.capabilities import NO_APP, hello_frame
-from arp.protocol.codec import Encoding, encode_json, recode
+from arp.protocol.capabilities import NO_APP
+from arp.protocol.codec import Encoding
 from arp.protocol.errors import ArpError, Unauthenticated, error_payload
 from arp.protocol.messages import ErrorMessage, Input, Ping, Pong, RendererAck, RendererHello
 from arp.store.errors import StoreError
@@ -85,17 +85,8 @@ class Peer:
         hub = self._hub
         app = hub.about() if self.principal is not None else NO_APP
         settings = hub.settings
-        self.viewer.outbox.send(
-            [
-                hello_frame(
-                    settings.limits,
-                    self.viewer.encoding,
-                    hub.commands(),
-                    settings.takes_input,
-                    app,
-                )
-            ]
-        )
+        frame = self._connection.hello(hub.commands(), settings.takes_input, app)
+        self.viewer.outbox.send([frame])
 
     def _too_late(self) -> None:
         if self.principal is None:
@@ -135,8 +126,7 @@ class Peer:
 
     def _answer(self, ping: Ping) -> None:
         """Answer at once, before what waits; no session hears of it."""
-        frame = recode(encode_json(Pong(id=ping.id)), self.viewer.encoding)
-        self.viewer.outbox.send_first(frame)
+        self.viewer.outbox.send_first(self._connection.pong(ping))
 
     def closed(self) -> None:
         """Is called once, when the connection is gone."""

@@ -1,10 +1,11 @@
-"""The agent side's end of one connection, without I/O: frames in, events out.
+"""The agent side's end of one connection, without I/O: reads frames, writes frames.
 
 Theory of operation. A connection lives until its transport closes it. Whatever a renderer sends,
 `receive` returns events and never raises: a message that cannot be taken becomes a `Rejected` with
 its code, and the connection goes on, with the other messages of the same frame. Only what makes
 going on pointless is a `Failed` (protocol.md 5, close codes). A renderer may say `hello` again to
-change session.
+change session. Of what is sent, only what concerns this one renderer is encoded here: renderers of
+one profile share the frames of their session (`arp/view`).
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from arp.protocol.codec import ENCODINGS, Encoding, Refused, renderer_decoder
+from arp.protocol.capabilities import NO_APP, AppInfo, hello_frame
+from arp.protocol.codec import ENCODINGS, Encoding, Refused, encode_json, recode, renderer_decoder
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
 from arp.protocol.frame_parts import MAX_BATCH as MAX_BATCH
 from arp.protocol.json_value import check_plain_json, count_values
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     VERSION,
+    AgentMessage,
+    Command,
     Input,
     Ping,
     Pong,
@@ -56,15 +60,36 @@ AgentEvent: TypeAlias = RendererHello | Input | RendererAck | Ping | Pong | Reje
 
 
 class AgentConnection:
-    """Reads what one renderer sends."""
+    """Reads what one renderer sends, and writes what it alone is sent."""
 
     __slots__ = ("_decoder", "_rejected", "encoding", "limits")
 
     def __init__(self, encoding: Encoding, limits: Limits) -> None:
-        self.encoding = encoding
+        self.encoding: Encoding = encoding
         self.limits = limits
         self._decoder = _DECODERS[encoding]
         self._rejected = 0
+
+    # -- out -------------------------------------------------------------------------------------
+
+    def hello(
+        self,
+        commands: tuple[Command, ...] = (),
+        takes_input: bool = True,
+        app: AppInfo = NO_APP,
+    ) -> bytes:
+        """Return the first frame of the connection: what the agent side can do."""
+        return hello_frame(self.limits, self.encoding, commands, takes_input, app)
+
+    def pong(self, ping: Ping) -> bytes:
+        """Return the frame that answers a ping of the renderer."""
+        return self.encode(Pong(id=ping.id))
+
+    def encode(self, message: AgentMessage) -> bytes:
+        """Return a message as a frame."""
+        return recode(encode_json(message), self.encoding)
+
+    # -- in --------------------------------------------------------------------------------------
 
     def receive(self, frame: bytes | str) -> list[AgentEvent]:
         """Take one frame and return what it means, in order.

@@ -20,7 +20,7 @@ from arp.protocol.frame_parts import (
     read_cbor,
 )
 from arp.protocol.json_value import Json, check_plain_json, kind_of
-from arp.protocol.messages import MAX_ID_LENGTH, AgentMessage, RendererMessage, is_told_once
+from arp.protocol.messages import MAX_ID_LENGTH, AgentMessage, RendererMessage, is_unrepeatable
 from arp.protocol.validate import explain
 
 Encoding = Literal["json", "msgpack", "cbor"]
@@ -201,40 +201,40 @@ def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:
     return Decoder(encoding, AgentMessage)
 
 
-class _Placed(msgspec.Struct, frozen=True):
+class _Numbered(msgspec.Struct, frozen=True):
     type: str = ""
     seq: int | None = None
     epoch: str | None = None
     turn_id: str | None = None
 
 
-_PLACED = msgspec.json.Decoder(_Placed | list[_Placed])
-
-
-class PlaceTold(NamedTuple):
-    """Where a renderer stands after a frame."""
+class FrameCursor(NamedTuple):
+    """Where a renderer is in the log after a frame."""
 
     epoch: str | None
     """Named by the frame, if it names one."""
     seq: int | None
     """The last that counts as applied; `render` and `patch` count with their commit."""
     is_between: bool
-    """It stands at no place any more: what came last is not told by the log once more."""
+    """No cursor says where it is: what came last has no `seq`, and must not be sent again."""
 
 
-def place_of(frame: bytes) -> PlaceTold:
-    """Return where a renderer stands after a JSON frame, for transports that name places."""
-    placed = _PLACED.decode(frame)
+_NUMBERED = msgspec.json.Decoder(_Numbered | list[_Numbered])
+
+
+def cursor_after(frame: bytes) -> FrameCursor:
+    """Return where a renderer is after a JSON frame, for transports that name cursors."""
+    numbered = _NUMBERED.decode(frame)
     epoch, seq, is_between = None, None, False
-    for one in placed if isinstance(placed, list) else [placed]:
+    for one in numbered if isinstance(numbered, list) else [numbered]:
         epoch = one.epoch or epoch
         if one.type in ("render", "patch", "session"):
             continue
         if one.seq is not None:
             seq, is_between = one.seq, False
-        elif is_told_once(one.type, one.turn_id):
+        elif is_unrepeatable(one.type, one.turn_id):
             is_between = True
-    return PlaceTold(epoch, seq, is_between)
+    return FrameCursor(epoch, seq, is_between)
 
 
 class DeltaWriter:

@@ -571,3 +571,22 @@ class SplitProps(_Props, frozen=True):
     direction: Direction = "horizontal"
     ratio: Ratio = "1:1"
     """Sizes of the two components."""
+
+
+# -- experimental ----------------------------------------------------------------------------------
+
+SOURCES = "x-arp-sources"
+"""Sources of what an agent wrote: a custom component, with a list to fall back to.
+
+Text names a source by its place: `[2]` is the second. Renderers that know the type may make links
+of such marks in the same turn; for all others the list stands below the text.
+"""
+
+
+class Source(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that was read."""
+
+    title: str
+    url: Link | None = None
+    excerpt: str | None = None
+    """The passage that counts."""

@@ -50,8 +50,9 @@ def is_plain_json(value: Json, depth: int = MAX_DEPTH) -> bool:
     It looks at one level of nesting after the other: a level costs a few calls however many values
     it has, since a peer may send a million of them.
     """
-    if type(value) in _ALWAYS_PLAIN:
-        return True
+    kind = type(value)
+    if kind not in (dict, list):
+        return kind in _ALWAYS_PLAIN or (kind in _NUMBERS and _numbers_fit([value]))
     level = [value]
     while True:
         kinds = set(map(type, level))

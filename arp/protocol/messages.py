@@ -90,15 +90,15 @@ BRANCH = "arp.branch"
 
 FINAL_STATUSES = frozenset(("completed", "failed", "cancelled"))
 
-_TOLD_ONCE = frozenset(("delta", "tool_start", "commit", "input"))
+_UNREPEATABLE = frozenset(("delta", "tool_start", "commit", "input"))
 
 
-def is_told_once(type_name: str, turn_id: str | None) -> bool:
-    """Return whether a message shows twice, or something else, when it is told twice.
+def is_unrepeatable(type_name: str, turn_id: str | None) -> bool:
+    """Return whether applying a message a second time would change what shows.
 
-    Without a `seq` of its own such a message leaves a renderer between two places of the log.
+    After such a message without a `seq` of its own, no cursor says where a renderer is in the log.
     """
-    return type_name in _TOLD_ONCE or (type_name == "error" and turn_id is not None)
+    return type_name in _UNREPEATABLE or (type_name == "error" and turn_id is not None)
 
 
 class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):

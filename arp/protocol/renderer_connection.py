@@ -1,12 +1,12 @@
 """A renderer's end of one session, without I/O: frames in, messages out, and the screen kept.
 
 Theory of operation. One object outlives many connections. `hello` gives the first frame of each: it
-names the last place that was applied, so that the agent side sends what was missed, or a snapshot.
-A snapshot is built on a screen aside, which takes the old one's place at the commit that carries
-its `seq`; until then the old one shows. A catch-up is told without places until its last commit:
-between, this renderer stands nowhere (`epoch` is `None`), so that a connection that is lost just
-then is followed by a snapshot, and nothing is told twice. The same where something came that cannot
-be applied. What stands at a place that was applied already came twice and is passed over. Inputs
+names the last `seq` that was applied, so that the agent side sends what was missed, or a snapshot.
+A snapshot is built on a second screen, which replaces the first at the commit that carries its
+`seq`; until then the first one shows. The messages of a catch-up have no `seq` until its last
+commit: in between, no cursor says where this renderer is (`epoch` is `None`), so that a connection
+that is lost just then is followed by a snapshot, and nothing is applied twice. The same holds after
+something that cannot be applied. A message whose `seq` was applied before is passed over. Inputs
 that have not been acknowledged are kept, with their ids, for the next connection.
 """
 
@@ -34,7 +34,7 @@ from arp.protocol.messages import (
     RendererHello,
     Resume,
     SessionReady,
-    is_told_once,
+    is_unrepeatable,
 )
 from arp.protocol.screen import Screen
 
@@ -45,9 +45,9 @@ class RendererConnection:
     def __init__(self, hello: RendererHello, encoding: Encoding = "json") -> None:
         self.screen = Screen()
         self.epoch: str | None = None
-        """Of the session's log; `None` while this screen stands at no place of it."""
+        """Of the session's log; `None` while no cursor says where this screen is in it."""
         self.seq = 0
-        """The last place applied."""
+        """The last one applied."""
         self.agent: AgentHello | None = None
         self.workflow: str | None = None
         """The name of the session's agent, once it is known."""
@@ -57,7 +57,7 @@ class RendererConnection:
         self._decoder = agent_decoder(encoding)
         self._aside: Screen | None = None
         self._next_epoch: str | None = None
-        """The epoch that counts with the next place, while there is none."""
+        """While `epoch` is `None`: the one that holds from the next `seq` on."""
 
     @property
     def session_id(self) -> str | None:
@@ -65,8 +65,8 @@ class RendererConnection:
         return self._hello.session_id
 
     @property
-    def is_astray(self) -> bool:
-        """Whether the screen stands nowhere, and what comes on this connection will not mend it."""
+    def is_desynchronised(self) -> bool:
+        """Whether only another connection can make the screen equal to the agent side's."""
         return self.epoch is None and self._next_epoch is None
 
     # -- out -------------------------------------------------------------------------------------
@@ -145,9 +145,9 @@ class RendererConnection:
         try:
             messages = self._decoder.decode(data)
         except InvalidMessage as error:
-            self._go_astray()
+            self._desynchronise()
             self._miss(error.detail)
-            return [_told(error)]
+            return [_shown(error)]
         out: list[AgentMessage] = []
         for message in messages:
             if self._came_before(message):
@@ -155,25 +155,25 @@ class RendererConnection:
             out.append(message)
             refused = self._apply(message)
             if refused is not None:
-                self._go_astray()
-                out.append(_told(refused))
+                self._desynchronise()
+                out.append(_shown(refused))
         too_much = (self._aside or self.screen).weigh_pending(len(data))
         if too_much is not None:
-            self._go_astray()
-            out.append(_told(too_much))
+            self._desynchronise()
+            out.append(_shown(too_much))
         return out
 
     def _came_before(self, message: AgentMessage) -> bool:
-        """Return whether a message stands at a place that was applied (protocol.md 2.3)."""
+        """Return whether the `seq` of a message was applied before (protocol.md 2.3)."""
         seq = None if isinstance(message, SessionReady) else getattr(message, "seq", None)
         return seq is not None and self._aside is None and seq <= self.seq
 
-    def _go_astray(self) -> None:
-        """Record that the screen is not what the agent side takes it to be."""
+    def _desynchronise(self) -> None:
+        """Record that the screen is not what the agent side takes it for."""
         self.epoch = self._next_epoch = None
 
     def _miss(self, type_name: str | None) -> None:
-        """Take care that nothing of a commit shows of which something is missing."""
+        """Drop what waits for a commit of which a part could not be read."""
         screen = self._aside or self.screen
         if type_name == "commit":
             screen.drop_pending()
@@ -222,7 +222,7 @@ class RendererConnection:
             self._place(seq)
         elif isinstance(message, ErrorMessage) and message.payload.debug is not None:
             pass  # it belongs to no place of the log
-        elif is_told_once(_type_of(message), getattr(message, "turn_id", None)):
+        elif is_unrepeatable(_type_of(message), getattr(message, "turn_id", None)):
             self._leave_place()
         return refused
 
@@ -244,5 +244,5 @@ def _type_of(message: AgentMessage) -> str:
     return str(message.__struct_config__.tag)
 
 
-def _told(error: ArpError) -> ErrorMessage:
+def _shown(error: ArpError) -> ErrorMessage:
     return ErrorMessage(payload=ErrorPayload(error.message, int(error.code), error.detail))

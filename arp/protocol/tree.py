@@ -199,8 +199,8 @@ class Marks:
         if mark.behind.component is not None:
             self._by_root.setdefault(mark.behind.component, []).append(mark)
 
-    def leave(self, root: Node, heir: str | None) -> None:
-        """Record that a root component leaves its place; `heir` gets its marks, if it is gone.
+    def note_removed(self, root: Node, heir: str | None) -> None:
+        """Note that a root component goes away: with the change, `heir` gets its marks.
 
         Args:
             root: The component.
@@ -219,12 +219,14 @@ class Marks:
                 if not here:
                     del self._by_root[name]
 
-    def stay(self) -> None:
-        """Forget what was to leave: the change is not made."""
+    def discard(self) -> None:
+        """Forget what `note_removed` noted: the change is not made."""
         self._left.clear()
 
-    def settle(self, nodes: Mapping[str, Node]) -> None:
-        """Hand on the marks of those that left; who left and came back has moved, and keeps them.
+    def apply_removals(self, nodes: Mapping[str, Node]) -> None:
+        """Give the marks of root components that are gone to their heirs.
+
+        One that is there again has only moved, and keeps its marks.
 
         Args:
             nodes: What is there after the change.
@@ -316,7 +318,7 @@ class Tree:
     def begin(self, seq: int = 0) -> None:
         """Open the tree for a change that is to be known as `seq`."""
         self._undo.clear()
-        self.marks.stay()
+        self.marks.discard()
         self.gone.clear()
         self.added = 0
         self._seq = seq
@@ -324,7 +326,7 @@ class Tree:
     def keep(self) -> None:
         """Close the tree: the change stands."""
         self._undo.clear()
-        self.marks.settle(self.nodes)
+        self.marks.apply_removals(self.nodes)
         while len(self.removed) > REMEMBERED:
             forgotten = self.removed.pop(next(iter(self.removed)))
             self.restructured = max(self.restructured, forgotten.seq)
@@ -333,7 +335,7 @@ class Tree:
         """Close the tree as it was before `begin`."""
         while self._undo:
             self._undo.pop()()
-        self.marks.stay()
+        self.marks.discard()
         self.gone.clear()
         self.added = 0
 
@@ -548,14 +550,14 @@ class Tree:
         self._undo.append(lambda: self.nodes.pop(component.id))
         self.added += 1
         if component.id in self.removed:
-            self._come_back(component.id, node.root.id)
+            self._reuse(component.id, node.root.id)
         for child in children:
             self._add(child, turn, node, level + 1)
             node.children.append(child.id)
         return node
 
-    def _come_back(self, component_id: str, root: str) -> None:
-        """Record that an id is there again; elsewhere, that is no mere addition."""
+    def _reuse(self, component_id: str, root: str) -> None:
+        """Record that an id is in use again; in another place that counts as restructured."""
         before = self.removed.pop(component_id)
         self._undo.append(lambda: self.removed.__setitem__(component_id, before))
         if before.root != root or root == component_id:
@@ -573,7 +575,7 @@ class Tree:
                 self._mark("reshaped")
         elif old.parent is None:
             self._mark("restructured")
-            self.marks.leave(old, component.id)
+            self.marks.note_removed(old, component.id)
             old.successor = component.id
             self._undo.append(partial(setattr, old, "successor", None))
         places[index] = component.id
@@ -587,7 +589,7 @@ class Tree:
             self._touch(node.parent)
         self._forget(node, node.root.id)
         if node.parent is None:
-            self.marks.leave(node, places[index - 1] if index else None)
+            self.marks.note_removed(node, places[index - 1] if index else None)
         del places[index]
         self._undo.append(lambda: places.insert(index, node.id))
 

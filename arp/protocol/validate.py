@@ -48,6 +48,7 @@ def check_component(
     *,
     levels: int = MAX_LEVELS,
     empty_ids: bool = False,
+    plain: bool = False,
 ) -> Component:
     """Guarantees that a component, its children and its fallback fit the catalog.
 
@@ -56,6 +57,7 @@ def check_component(
         where: How error messages name it: `components[0]`, say.
         levels: How many levels of components may stand here, this one counted.
         empty_ids: Lets components without id pass; who shows them gives them one.
+        plain: The props are known to be plain JSON.
 
     Returns:
         The component; it shares its props with `value`, which nobody may change afterwards. The
@@ -68,7 +70,7 @@ def check_component(
 
     Source: protocol.md 3.
     """
-    return _Check(empty_ids).component(value, where, levels, MAX_FALLBACKS)
+    return _Check(empty_ids).component(value, where, levels, MAX_FALLBACKS, plain=plain)
 
 
 def check_property(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:

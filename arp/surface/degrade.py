@@ -47,7 +47,7 @@ class Supported(msgspec.Struct, frozen=True):
         return known >= component.version
 
 
-class _Part(NamedTuple):
+class _Child(NamedTuple):
     """A child of a layout that is taken apart."""
 
     label: str | None
@@ -169,11 +169,11 @@ def _taken_apart(component: Component, profile: Supported) -> list[Component]:
     return [_text(component.id, _contents(out))] if lost else out
 
 
-def _parts(component: Component) -> Iterator[_Part]:
+def _parts(component: Component) -> Iterator[_Child]:
     own, children = take_children(component.type, component.props)
     labels = [tab["label"] for tab in own["tabs"]] if component.type == "tabs" else []
     for number, child in enumerate(children):
-        yield _Part(labels[number] if labels else None, from_object(child))
+        yield _Child(labels[number] if labels else None, from_object(child))
 
 
 def _ids(component: Component) -> Iterator[str]:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 
-from arp.protocol.codec import encode_json, place_of
+from arp.protocol.codec import cursor_after, encode_json
 from arp.transport.queue_outbox import QueueOutbox
 from arp.transport.websocket import Receive, Send
 
@@ -86,7 +86,7 @@ class EventWriter(ReadyEvents):
         In the middle of a snapshot or a catch-up the renderer has no place: an empty `id` takes
         back the one before, so that a stream that breaks off there resumes with a snapshot.
         """
-        epoch, seq, is_between = place_of(frame)
+        epoch, seq, is_between = cursor_after(frame)
         self._epoch = epoch or self._epoch
         place = None
         if seq is not None and self._epoch and not is_between:

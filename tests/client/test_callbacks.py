@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arp.client.callbacks import Callbacks, Caller
+from arp.client.callbacks import CallbackRunner, Callbacks
 from arp.client.events import Connected, Disconnected, Event
 from arp.protocol.codec import agent_decoder
 from arp.protocol.errors import ErrorPayload
@@ -15,7 +15,7 @@ from tests.client import agent_messages as say
 from tests.client.agent_messages import Message, encoded
 
 
-def recorded() -> tuple[Caller, list[tuple[Any, ...]]]:
+def recorded() -> tuple[CallbackRunner, list[tuple[Any, ...]]]:
     """A caller of which each callback notes its name and arguments."""
     calls: list[tuple[Any, ...]] = []
 
@@ -23,7 +23,7 @@ def recorded() -> tuple[Caller, list[tuple[Any, ...]]]:
         return lambda *arguments: calls.append((name, *arguments))
 
     names = Callbacks.__struct_fields__
-    return Caller(Callbacks(**{name: note(name) for name in names})), calls
+    return CallbackRunner(Callbacks(**{name: note(name) for name in names})), calls
 
 
 def event(plain: Message) -> Event:
@@ -113,7 +113,7 @@ def test_callback_that_raises_is_logged_and_the_next_is_called(
         texts.append(text)
         raise RuntimeError("mine")
 
-    caller = Caller(Callbacks(on_delta=fail))
+    caller = CallbackRunner(Callbacks(on_delta=fail))
     with caplog.at_level(logging.ERROR, "arp.client"):
         caller.hear(event(say.delta("a", 1)))
         caller.hear(event(say.delta("b", 2)))
@@ -122,6 +122,6 @@ def test_callback_that_raises_is_logged_and_the_next_is_called(
 
 
 def test_no_callback_is_needed() -> None:
-    caller = Caller(Callbacks())
+    caller = CallbackRunner(Callbacks())
     for plain in say.STORY:
         caller.hear(event(plain))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arp.client.driver import Driver, Outbox
+from arp.client.driver import Driver, FrameQueue
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.events import Connected, Disconnected, Event
 from arp.client.options import Backoff, renderer_hello
@@ -451,12 +451,12 @@ async def test_answer_from_beside_the_link_is_json_whatever_the_encoding(encodin
     assert len(rig.events) == (2 if encoding == "json" else 1)
 
 
-async def taken(outbox: Outbox) -> list[bytes]:
+async def taken(outbox: FrameQueue) -> list[bytes]:
     return await asyncio.wait_for(outbox.take(), 5)
 
 
 async def test_frames_leave_in_order_and_the_newest_ack_last() -> None:
-    outbox = Outbox()
+    outbox = FrameQueue()
     outbox.put_ack(b"ack 1")
     outbox.put(b"a")
     outbox.put_ack(b"ack 2")
@@ -467,7 +467,7 @@ async def test_frames_leave_in_order_and_the_newest_ack_last() -> None:
 
 
 async def test_taker_waits_for_something_to_take() -> None:
-    outbox = Outbox()
+    outbox = FrameQueue()
     waiting = asyncio.ensure_future(outbox.take())
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -476,7 +476,7 @@ async def test_taker_waits_for_something_to_take() -> None:
 
 
 async def test_cleared_outbox_holds_nothing() -> None:
-    outbox = Outbox()
+    outbox = FrameQueue()
     outbox.put(b"a")
     outbox.put_ack(b"ack")
     outbox.clear()
@@ -487,7 +487,7 @@ async def test_cleared_outbox_holds_nothing() -> None:
 
 
 async def test_cancelled_take_takes_nothing() -> None:
-    outbox = Outbox()
+    outbox = FrameQueue()
     waiting = asyncio.ensure_future(outbox.take())
     await asyncio.sleep(0)
     waiting.cancel()

@@ -9,7 +9,7 @@ import pytest
 
 from arp.client.errors import LinkLost, ServerRefused
 from arp.client.http_access import answer_frame, lost_by_network, new_http_client
-from arp.client.options import Access, parse_address
+from arp.client.options import LinkSettings, parse_address
 
 URL = "http://h/_arp/v1/input"
 
@@ -92,7 +92,7 @@ def test_certificate_that_is_not_trusted_ends_it() -> None:
 
 
 async def test_token_is_in_the_header_and_not_in_the_url() -> None:
-    async with new_http_client(parse_address("http://h"), Access(token="tok")) as client:
+    async with new_http_client(parse_address("http://h"), LinkSettings(token="tok")) as client:
         request = client.build_request("GET", URL)
     assert request.headers["Authorization"] == "Bearer tok"
     assert "tok" not in str(request.url)
@@ -101,5 +101,5 @@ async def test_token_is_in_the_header_and_not_in_the_url() -> None:
 async def test_no_proxy_stands_between_us_and_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy:1")
     for url, proxied in (("http://127.0.0.1:9", False), ("http://example.com", True)):
-        async with new_http_client(parse_address(url), Access()) as client:
+        async with new_http_client(parse_address(url), LinkSettings()) as client:
             assert any(mount is not None for mount in client._mounts.values()) is proxied

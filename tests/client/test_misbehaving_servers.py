@@ -75,7 +75,7 @@ async def test_malformed_message_is_told_and_the_screen_is_fetched_anew(frame: s
             assert client.screen.canonical() == STORY_SCREEN
 
 
-async def test_server_that_leads_astray_each_time_is_come_back_to_with_growing_waits() -> None:
+async def test_waits_grow_for_a_server_that_desynchronises_us_each_time() -> None:
     async def broken(peer: Peer) -> None:
         await peer.say(RESUMES)
         await peer.hear()

@@ -9,9 +9,9 @@ import pytest
 
 from arp.client.errors import InvalidAddress
 from arp.client.options import (
-    Access,
     Address,
     Backoff,
+    LinkSettings,
     access,
     check_names,
     parse_address,
@@ -203,8 +203,8 @@ def test_token_that_no_header_can_carry_is_refused_without_repeating_it(token: s
 
 
 def test_token_is_not_in_the_repr() -> None:
-    assert "secret" not in repr(Access(token="secret"))
-    assert repr(Access()) == "Access(encoding='json', token=None)"
+    assert "secret" not in repr(LinkSettings(token="secret"))
+    assert repr(LinkSettings()) == "LinkSettings(encoding='json', token=None)"
 
 
 def test_unknown_option_is_refused_as_an_unknown_keyword_is() -> None:

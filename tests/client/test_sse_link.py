@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.options import Access, parse_address
+from arp.client.options import LinkSettings, parse_address
 from arp.client.sse_link import (
     EventTooLong,
     SseEvent,
@@ -176,8 +176,8 @@ HELLO = encode_json(RendererHello(session_id="s 1", resume=Resume("e1", 7)))
 INPUT = b'{"v":1,"type":"input","input_type":"text","data":{"text":"hi"},"id":"i1"}'
 
 
-async def opened(url: str, access: Access | None = None) -> SseLink:
-    return await open_sse(parse_address(url), access or Access(), HELLO)
+async def opened(url: str, access: LinkSettings | None = None) -> SseLink:
+    return await open_sse(parse_address(url), access or LinkSettings(), HELLO)
 
 
 async def silent(request: Request, answer: Answer) -> None:
@@ -219,7 +219,7 @@ async def test_request_says_where_we_were_and_who_we_are() -> None:
         await silent(request, answer)
 
     async with http_server(serve) as url:
-        link = await opened(url + "/mounted", Access(token="tok"))
+        link = await opened(url + "/mounted", LinkSettings(token="tok"))
         await link.send(INPUT)
         await link.aclose()
     stream, posted = seen

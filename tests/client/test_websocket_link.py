@@ -10,7 +10,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
 from arp.client.errors import LinkLost, ServerRefused
-from arp.client.options import Access, parse_address
+from arp.client.options import LinkSettings, parse_address
 from arp.client.websocket_link import _not_opened, open_websocket
 from arp.protocol.errors import PermissionDenied, Unauthenticated
 from tests.client.loopback import Peer, websocket_server
@@ -32,7 +32,7 @@ async def lost_when(talk: Any, **settings: Any) -> LinkLost:
 
 
 async def read_to_the_end(url: str) -> None:
-    link = await open_websocket(parse_address(url), Access(), HELLO)
+    link = await open_websocket(parse_address(url), LinkSettings(), HELLO)
     try:
         while True:
             await link.receive()
@@ -43,7 +43,7 @@ async def read_to_the_end(url: str) -> None:
 
 async def test_sending_on_a_closed_connection_is_a_lost_link() -> None:
     async with websocket_server(echo) as url:
-        link = await open_websocket(parse_address(url), Access(), HELLO)
+        link = await open_websocket(parse_address(url), LinkSettings(), HELLO)
         await link.aclose()
         with pytest.raises(LinkLost, match="closed with 1000"):
             await link.send(b"{}")
@@ -60,7 +60,7 @@ async def test_json_travels_as_text_and_the_others_as_binary(encoding: Any, kind
             await peer.socket.send(frame)
 
     async with websocket_server(talk) as url:
-        link = await open_websocket(parse_address(url), Access(encoding), HELLO)
+        link = await open_websocket(parse_address(url), LinkSettings(encoding), HELLO)
         assert await link.receive() == HELLO
         await link.send(b"two")
         assert await link.receive() == b"two"
@@ -75,7 +75,7 @@ async def test_handshake_carries_the_token_in_a_header_and_offers_no_compression
         seen.append(request)
 
     async with websocket_server(echo, process_request=look) as url:
-        link = await open_websocket(parse_address(url), Access(token="tok"), HELLO)
+        link = await open_websocket(parse_address(url), LinkSettings(token="tok"), HELLO)
         await link.aclose()
     (request,) = seen
     assert request.headers["Authorization"] == "Bearer tok"
@@ -85,7 +85,7 @@ async def test_handshake_carries_the_token_in_a_header_and_offers_no_compression
 
 async def test_message_of_several_mebibytes_arrives() -> None:
     async with websocket_server(echo, max_size=None) as url:
-        link = await open_websocket(parse_address(url), Access(), HELLO)
+        link = await open_websocket(parse_address(url), LinkSettings(), HELLO)
         await link.receive()
         await link.send(b" " * (4 << 20))
         assert len(await link.receive()) == 4 << 20
@@ -147,7 +147,7 @@ async def test_peer_that_answers_no_ping_is_left(monkeypatch: pytest.MonkeyPatch
         peer.cut()
 
     async with websocket_server(talk) as url:
-        link = await open_websocket(parse_address(url), Access(), HELLO)
+        link = await open_websocket(parse_address(url), LinkSettings(), HELLO)
         with pytest.raises(LinkLost, match="keepalive ping timeout") as lost:
             async with asyncio.timeout(30):
                 await link.receive()
@@ -171,7 +171,7 @@ async def test_refused_handshake_says_why(status: int, error: type, unavailable:
 
     async with websocket_server(echo, process_request=refuse) as url:
         with pytest.raises(LinkLost, match=f"HTTP {status} from .*: not you") as lost:
-            await open_websocket(parse_address(url), Access(), HELLO)
+            await open_websocket(parse_address(url), LinkSettings(), HELLO)
     assert type(lost.value.error) is error
     assert lost.value.unavailable is unavailable
 
@@ -179,7 +179,7 @@ async def test_refused_handshake_says_why(status: int, error: type, unavailable:
 async def test_server_that_is_down_is_worth_coming_back_for(unused_tcp_port: int) -> None:
     address = parse_address(f"ws://127.0.0.1:{unused_tcp_port}")
     with pytest.raises(LinkLost) as lost:
-        await open_websocket(address, Access(), HELLO)
+        await open_websocket(address, LinkSettings(), HELLO)
     assert (lost.value.error, lost.value.unavailable) == (None, False)
 
 
@@ -195,7 +195,7 @@ async def raw_server_answers(answer: bytes) -> LinkLost:
     async with server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(LinkLost) as lost:
-            await open_websocket(parse_address(f"ws://127.0.0.1:{port}"), Access(), HELLO)
+            await open_websocket(parse_address(f"ws://127.0.0.1:{port}"), LinkSettings(), HELLO)
     return lost.value
 
 
@@ -224,7 +224,7 @@ async def test_silent_handshake_may_do_over_another_transport(
     async with server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(LinkLost, match=r"no answer within 0\.01 s") as lost:
-            await open_websocket(parse_address(f"ws://127.0.0.1:{port}"), Access(), HELLO)
+            await open_websocket(parse_address(f"ws://127.0.0.1:{port}"), LinkSettings(), HELLO)
         release.set()
     assert (lost.value.error, lost.value.unavailable) == (None, True)
 
@@ -232,9 +232,9 @@ async def test_silent_handshake_may_do_over_another_transport(
 async def test_server_without_our_encoding_is_refused_with_the_way_out() -> None:
     async with websocket_server(echo, subprotocols=None) as url:
         with pytest.raises(LinkLost, match=r"does not speak arp\.session\.v1\.cbor") as lost:
-            await open_websocket(parse_address(url), Access("cbor"), HELLO)
+            await open_websocket(parse_address(url), LinkSettings("cbor"), HELLO)
         assert 'encoding="json"' in str(lost.value.error)
-        link = await open_websocket(parse_address(url), Access("json"), HELLO)
+        link = await open_websocket(parse_address(url), LinkSettings("json"), HELLO)
         await link.aclose()
 
 

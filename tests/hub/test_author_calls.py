@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from arp import App, ArpError, Component, Turn, ui
 from arp.ledger.fact import Fact, decode
 from arp.protocol.capabilities import hello_frame
+from arp.protocol.components import SOURCES
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits as WireLimits
-from arp.protocol.sources import SOURCES
 from arp.session.recovery import restore
 from tests.hub.author_calls import MAKERS, Call, calls, classes_with_methods, holding
 from tests.hub.odd_objects import EXACT, ODD, Rude, odd

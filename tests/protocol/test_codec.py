@@ -20,8 +20,8 @@ from arp.protocol.codec import (
     Encoding,
     Refused,
     agent_decoder,
+    cursor_after,
     encode_json,
-    place_of,
     recode,
     renderer_decoder,
 )
@@ -299,14 +299,14 @@ def test_any_bytes_end_in_messages_or_a_refusal(encoding: Encoding, frame: bytes
     ],
 )
 def test_place_after_a_frame_is_what_it_completes(messages: list[Any], place: Any) -> None:
-    assert place_of(encode_json(messages)) == place
+    assert cursor_after(encode_json(messages)) == place
     if len(messages) == 1:
-        assert place_of(encode_json(messages[0])) == place
+        assert cursor_after(encode_json(messages[0])) == place
 
 
 @pytest.mark.parametrize("kind", ["render", "patch"])
 def test_render_and_patch_count_with_their_commit(kind: str) -> None:
-    assert place_of(msgspec.json.encode({"type": kind, "seq": 5})) == (None, None, False)
+    assert cursor_after(msgspec.json.encode({"type": kind, "seq": 5})) == (None, None, False)
 
 
 @given(

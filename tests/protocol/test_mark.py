@@ -217,6 +217,6 @@ def test_marks_that_are_dropped_follow_no_component_any_more() -> None:
     tree = Tree()
     tree.upsert(Component("c", "text", {"content": "x"}))
     for gone in ("a", "b"):
-        marks.leave(Node(Component(gone, "text", {"content": "x"}), "", None, 1), "c")
-    marks.settle(tree.nodes)
+        marks.note_removed(Node(Component(gone, "text", {"content": "x"}), "", None, 1), "c")
+    marks.apply_removals(tree.nodes)
     assert [mark.behind.component for mark in (first, second, alone)] == ["a", "c", "b"]

@@ -9,17 +9,12 @@ from tests.structure.source_tree import modules
 
 STILL_DOUBLE: frozenset[str] = frozenset(
     (
-        "Access",
         "Append",
         "Bounds",
-        "Caller",
         "CancelTurn",
         "Delivery",
         "Files",
         "Head",
-        "Outbox",
-        "Part",
-        "Placed",
         "Row",
         "Section",
         "StartTurn",
