@@ -1,8 +1,8 @@
-# make demo   see it in the browser          make test    everything that is tested
-# make help   the rest
+# make demo   start the demo                make test    run all tests
+# make help   list all targets
 #
-# Each target makes .venv and installs what it needs by itself; Python 3.11 or newer is all it asks
-# for. PYTHON=/path/to/python3 picks one, ARGS="…" is handed on to what the target runs.
+# Each target creates .venv and installs what it needs. It requires only Python 3.11 or newer.
+# PYTHON=/path/to/python3 selects an interpreter; ARGS="…" is passed to the command of the target.
 
 PYTHON = python3
 VENV = .venv/bin
@@ -13,42 +13,42 @@ BENCH = stream paced fanout patch idle start ledger terminal
 
 .PHONY: help demo test install fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk
 
-help:  ## this list
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
+help:  ## list the targets
+	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
 
-demo:  ## the data explorer, at the address it prints (PORT=8080, ARGS="--ledger …")
+demo:  ## start the data explorer and print its address (PORT=8080, ARGS="--ledger …")
 	@$(BOOTSTRAP) run
 	@$(VENV)/arp serve examples/explorer/app.py $(if $(PORT),--port $(PORT)) $(ARGS)
 
-test:  ## all tests; says at the end what it left out, and fails instead with CI=true
+test:  ## run all tests; list skipped ones at the end (with CI=true, fail instead)
 	@$(BOOTSTRAP) dev
-	@echo "arp: testing, under 10 minutes on two cores"
-	@$(PYTEST) -n 4 $(ARGS)  # most of them wait for somebody
+	@echo "arp: testing; less than 10 minutes on two cores"
+	@$(PYTEST) -n 4 $(ARGS)  # most tests wait for other processes
 
-install:  ## .venv with everything that developers need
+install:  ## create .venv with all development tools
 	@$(BOOTSTRAP) dev
 
-fix: install  ## formats the code and repairs what can be repaired by itself
+fix: install  ## format the code and apply automatic fixes
 	$(VENV)/python -m ruff check --fix
 	$(VENV)/python -m ruff format
 
-check: lint types  ## what must hold before a commit, tests aside
+check: lint types  ## run all checks that a commit must pass, except the tests
 	$(PYTEST) -q tests/structure
 	$(VENV)/python -m tools.gen_docs --check
 	$(VENV)/python -m tools.gen_schemas --check
 	$(VENV)/python -m tools.gen_runtime_schemas --check
 	$(VENV)/python -m tools.check_page
 
-lint: install  ## style, format, and which room may import which
+lint: install  ## check style, format and imports between packages
 	$(VENV)/python -m ruff check
 	$(VENV)/python -m ruff format --check
 	$(VENV)/lint-imports
 
-types: install  ## mypy over everything, basedpyright over floors 1 to 3
+types: install  ## mypy for everything, basedpyright for layers 1 to 3
 	$(VENV)/python -m mypy
 	$(VENV)/basedpyright
 
-gen: install  ## writes what is generated: docs, schemas, types, pinned versions (UPGRADE=1: the newest)
+gen: install  ## write generated files: docs, schemas, types, pinned versions (UPGRADE=1: newest)
 	$(VENV)/python -m tools.gen_docs
 	$(VENV)/python -m tools.gen_schemas
 	$(VENV)/python -m tools.gen_runtime_schemas
@@ -56,58 +56,58 @@ gen: install  ## writes what is generated: docs, schemas, types, pinned versions
 	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
 	  pyproject.toml -o requirements-dev.txt
 
-fixtures: install  ## writes the examples of facts and snapshots, from a run of the project
+fixtures: install  ## write the examples of facts and snapshots, from a run of the project
 	$(VENV)/python -m tools.gen_fixtures
 
-bench: install  ## ratios against a bare server, one after the other (BENCH=stream picks one)
+bench: install  ## run the benchmarks against a bare server (BENCH=stream selects one)
 	@for bench in $(BENCH); do \
 	  echo "== $$bench" && $(VENV)/python -m tests.bench.$$bench $(ARGS) || exit 1; done
 
-web: web/node_modules/.package-lock.json  ## builds the web packages, and the page into arp/server/static
+web: web/node_modules/.package-lock.json  ## build the web packages, and the page into arp/server/static
 	$(NPM) --prefix web run build
 
-web-test: install web  ## types and tests of the web packages, against a real server too
+web-test: install web  ## check types and run the tests of the web packages
 	$(NPM) --prefix web run types
 	$(NPM) --prefix web test
 
-web-e2e: install web  ## the page in a real Chromium before a real server (ARGS="-t W17" picks)
+web-e2e: install web  ## test the page in Chromium with a real server (ARGS="-t W17" selects tests)
 	$(NPM) --prefix web/e2e run e2e -- $(ARGS)
 
-walk: install  ## the calls of one delta and of one input, by package (ARGS=-v lists them)
+walk: install  ## count the calls of one delta and of one input, by package (ARGS=-v lists them)
 	$(VENV)/python -m tools.trace_walk $(ARGS)
 
-pictures: install  ## takes the pictures of the README anew; needs chromium and tmux
+pictures: install  ## make the pictures of the README again; needs chromium and tmux
 	$(VENV)/python -m tools.screenshots
 	$(VENV)/python -m tools.record_demo
 
-web-fresh: install web  ## the web packages as people get them: packed, in fresh React and Vue applications
+web-fresh: install web  ## test the packed web packages in new React and Vue applications
 	$(NPM) --prefix web/fresh run fresh
 
-bench-web: install web  ## the web's figures beside what is aimed for, and a peer's in the same run
+bench-web: install web  ## measure the web packages, and another library in the same run
 	$(NPM) --prefix web/bench run bench
 
-# npm writes this one last: where an installation broke off it is not there.
+# npm writes this file last: after an interrupted installation it does not exist.
 web/node_modules/.package-lock.json: web/package-lock.json
 	$(NPM) --prefix web ci
 	@touch $@
 
-browser: install  ## the tests that drive a real Chromium
+browser: install  ## run the tests that use Chromium
 	$(PYTEST) -m browser $(ARGS)
 
-kill-test: install  ## kills the server 100 times while it works (ARGS="--kill-seed N" repeats a run)
+kill-test: install  ## kill the server 100 times while it works (ARGS="--kill-seed N" repeats a run)
 	$(PYTEST) -m kill --kills 100 -rP $(ARGS)
 
-soak: install  ## 20 minutes of mixed load, then the property tests with 100 times the examples (MINUTES=20)
+soak: install  ## mixed load for 20 minutes (MINUTES=20), then the property tests with 100 times the examples
 	$(VENV)/python -m tests.bench.soak --minutes $(or $(MINUTES),20)
 	$(PYTEST) -n 2 -m hypothesis --hypothesis-profile soak -o timeout=1800 $(ARGS)
 
-lowest: install  ## all tests with the oldest releases that pyproject.toml allows
+lowest: install  ## run all tests with the oldest dependencies that pyproject.toml allows
 	$(VENV)/uv venv --quiet --clear .venv-lowest
 	$(VENV)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct -e '.[dev]'
 	.venv-lowest/bin/python -m pytest -n 2 $(ARGS)
 
-# Places, not names: to find a package inside a package coverage would import arp, and later once more.
-coverage: install  ## branches of floors 1 to 3 that their own tests miss (there should be none)
+# Paths, not names: for the name of a subpackage, coverage would import arp twice.
+coverage: install  ## list branches of layers 1 to 3 that their own tests miss (there should be none)
 	$(PYTEST) -q tests/protocol tests/surface tests/ledger tests/session tests/view --cov-branch \
 	  --cov=arp/protocol --cov=arp/surface --cov=arp/ledger --cov=arp/session --cov=arp/view \
 	  --cov-fail-under=100 $(ARGS)
