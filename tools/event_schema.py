@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from arp.ledger.fact import SCHEMA_VERSION, Fact
+from arp.ledger.fact import SCHEMA_VERSION, WRITTEN, Fact
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.ledger.payload_fields import BESIDE
 from arp.ledger.payloads import ONLY_IF, TOGETHER, row
@@ -26,7 +26,6 @@ RFC_3339 = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)" + END
 
 _FIELDS = msgspec.structs.fields(Fact)
 
-_WRITTEN = {field.name: field.encode_name for field in _FIELDS}
 
 _ALWAYS = [field.encode_name for field in _FIELDS if field.required]
 
@@ -183,7 +182,7 @@ def _ids(needed: dict[str, tuple[str, ...]]) -> list[JsonObject]:
     """Return for each set of ids the types that need it."""
     needing: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, ids in needed.items():
-        needing[tuple(_WRITTEN[one] for one in dict.fromkeys(ids))].append(name)
+        needing[tuple(WRITTEN[one] for one in dict.fromkeys(ids))].append(name)
     return [_when(names, {"required": list(ids)}) for ids, names in needing.items() if ids]
 
 

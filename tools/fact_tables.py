@@ -7,14 +7,10 @@ from itertools import groupby
 import msgspec
 from msgspec import inspect as shapes
 
-from arp.ledger.fact import Fact
-from arp.ledger.fact_types import REQUIRED_IDS
+from arp.ledger.fact import WRITTEN
+from arp.ledger.fact_types import REQUIRED_IDS, ROWS
 from arp.ledger.payload_fields import BESIDE, FIELDS, KINDS
-from arp.ledger.payloads import ROWS
 from tools.doc_tables import attribute_docs, table, type_text
-
-_WRITTEN = {field.name: field.encode_name for field in msgspec.structs.fields(Fact)}
-
 
 FAMILIES = {
     "session": "A session is created, renamed or pinned, shows another branch, or its `turn.state` "
@@ -69,7 +65,7 @@ def facts() -> str:
 
 def _ids(name: str) -> str:
     """Return what the profile requires, then what this project adds, in italics."""
-    required = [f"`{_WRITTEN[one]}`" for one in REQUIRED_IDS[name]]
+    required = [f"`{WRITTEN[one]}`" for one in REQUIRED_IDS[name]]
     added = [f"*`{word[1:]}`*" for word in ROWS[name].split() if word[0] == "@"]
     return " ".join(required + added) or "–"
 

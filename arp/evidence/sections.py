@@ -8,6 +8,7 @@ makes a gap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Final
 
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.evidence.manifest import FACTS, Gap
-from arp.ledger.fact import Fact
+from arp.ledger.fact import ATTRIBUTES, Fact
 from arp.ledger.fact_types import REQUIRED_IDS
 from arp.ledger.models.reading import brief, text
 from arp.ledger.payload_fields import Export
@@ -31,61 +32,42 @@ MOST_TOLD: Final = 1000
 """Facts of one id that are told singly; of a process that writes for days the rest is counted."""
 
 
-class Row(Struct, frozen=True):
+class SectionRow(Struct, frozen=True):
     """What a section is made of."""
 
     key: str
     """The field of a fact that joins it to others."""
-    families: tuple[str, ...]
+    families: str
     """Beginnings of types."""
-    without: tuple[str, ...] = ()
+    without: str = ""
     """Types of these families that are only counted: there are many, and each says little."""
 
 
-ROWS: Final[dict[str, Row]] = {
-    "tool_calls.json": Row("tool_call_id", ("tool.",), ("tool.progress", "tool.catalog.resolved")),
-    "processes.json": Row("process_id", ("process.",), ("process.output", "process.input")),
-    "permissions.json": Row("request_id", ("permission.",)),
-    "actions.json": Row("action_id", ("action.",)),
-    "sandbox.json": Row("turn_id", ("sandbox.",)),
-    "hooks.json": Row("request_id", ("hook.",)),
-    "tasks.json": Row("task_id", ("task.",)),
-    "jobs.json": Row("job_id", ("job.",)),
-    "subagents.json": Row("subagent_id", ("subagent.",)),
-    "artifacts.json": Row("artifact_id", ("artifact.",)),
-    "routing.json": Row("turn_id", ("routing.",)),
-    "limits.json": Row("turn_id", ("rate_limit.", "quota.")),
-    "cost.json": Row("turn_id", ("cost.",)),
-    "verification.json": Row("evidence_id", ("evidence.",)),
+ROWS: Final[dict[str, SectionRow]] = {
+    "tool_calls.json": SectionRow("toolCallId", "tool.", "tool.progress tool.catalog.resolved"),
+    "processes.json": SectionRow("processId", "process.", "process.output process.input"),
+    "permissions.json": SectionRow("requestId", "permission."),
+    "actions.json": SectionRow("actionId", "action."),
+    "sandbox.json": SectionRow("turnId", "sandbox."),
+    "hooks.json": SectionRow("requestId", "hook."),
+    "tasks.json": SectionRow("taskId", "task."),
+    "jobs.json": SectionRow("jobId", "job."),
+    "subagents.json": SectionRow("subagentId", "subagent."),
+    "artifacts.json": SectionRow("artifactId", "artifact."),
+    "routing.json": SectionRow("turnId", "routing."),
+    "limits.json": SectionRow("turnId", "rate_limit. quota."),
+    "cost.json": SectionRow("turnId", "cost."),
+    "verification.json": SectionRow("evidenceId", "evidence."),
 }
 """Part of the pack → what stands in it."""
 
-_NAMES: Final = {
-    "threadId": "thread_id",
-    "turnId": "turn_id",
-    "stepId": "step_id",
-    "toolCallId": "tool_call_id",
-    "actionId": "action_id",
-    "taskId": "task_id",
-    "runId": "run_id",
-    "requestId": "request_id",
-    "processId": "process_id",
-    "jobId": "job_id",
-    "jobItemId": "job_item_id",
-    "subagentId": "subagent_id",
-    "artifactId": "artifact_id",
-    "evidenceId": "evidence_id",
-    "modelRequestId": "model_request_id",
-    "parentTaskId": "parent_task_id",
-    "outputRef": "output_ref",
-    "traceId": "trace_id",
-    "status": "status",
-    "statusReason": "status_reason",
-}
+_NAMES: Final = (
+    "threadId", "turnId", "stepId", "toolCallId", "actionId", "taskId", "runId", "requestId",
+    "processId", "jobId", "jobItemId", "subagentId", "artifactId", "evidenceId", "modelRequestId",
+    "parentTaskId", "outputRef", "traceId", "status", "statusReason",
+)  # fmt: skip
 
-_values: Final = attrgetter(*_NAMES.values())
-
-_CAMEL: Final = {name: written for written, name in _NAMES.items()}
+_values: Final = attrgetter(*[ATTRIBUTES[name] for name in _NAMES])
 
 
 def ids_of(fact: Fact) -> JsonObject:
@@ -104,9 +86,12 @@ def told(fact: Fact) -> JsonObject:
 class Section:
     """One section of a pack, from facts in order."""
 
-    def __init__(self, part: str, row: Row) -> None:
+    def __init__(self, part: str, row: SectionRow) -> None:
         self.part = part
         self._row = row
+        self._families = tuple(row.families.split())
+        self._without = frozenset(row.without.split())
+        self._key_of: Callable[[Fact], str | None] = attrgetter(ATTRIBUTES[row.key])
         self._items: dict[str, JsonObject] = {}
         self._unjoined: list[JsonObject] = []
         self._unjoined_count = 0
@@ -114,40 +99,32 @@ class Section:
 
     def is_about(self, fact_type: str) -> bool:
         """Return whether facts of a type stand in it."""
-        return fact_type.startswith(self._row.families)
+        return fact_type.startswith(self._families)
 
     def take(self, fact: Fact) -> None:
         """Take a fact that it is about."""
-        key: str | None = getattr(fact, self._row.key)
+        key, is_told = self._key_of(fact), fact.type not in self._without
         if self._totals is not None:
             self._totals.take(fact)
-        if key is None or key in NOT_KNOWN:
-            if fact.type not in self._row.without:
-                self._unjoined_count += 1
-                if len(self._unjoined) < MOST_TOLD:
-                    self._unjoined.append(told(fact))
-            return
+        if key is not None and key not in NOT_KNOWN:
+            self._join(key, fact, is_told)
+        elif is_told:
+            self._unjoined_count += 1
+            if len(self._unjoined) < MOST_TOLD:
+                self._unjoined.append(told(fact))
+
+    def _join(self, key: str, fact: Fact, is_told: bool) -> None:
         item = self._items.get(key)
         if item is None:
-            item = self._items[key] = {
-                _CAMEL[self._row.key]: key,
-                "firstSequence": fact.sequence,
-                "lastSequence": 0,
-                "outcome": "",
-                "counts": {},
-                "facts": [],
-            }
-        self._join(item, fact)
-
-    def _join(self, item: JsonObject, fact: Fact) -> None:
+            item = {"firstSequence": fact.sequence, "lastSequence": 0, "outcome": ""}
+            item = self._items[key] = {self._row.key: key, **item, "counts": {}, "facts": []}
         item["lastSequence"] = fact.sequence
         counts = item["counts"]
         counts[fact.type] = counts.get(fact.type, 0) + 1
-        if fact.type in self._row.without:
-            return
-        item["outcome"] = fact.type
-        if len(item["facts"]) < MOST_TOLD:
-            item["facts"].append(told(fact))
+        if is_told:
+            item["outcome"] = fact.type
+            if len(item["facts"]) < MOST_TOLD:
+                item["facts"].append(told(fact))
 
     @property
     def state(self) -> Export:
@@ -161,7 +138,7 @@ class Section:
         if not self._unjoined_count:
             return []
         first = tuple(one["sequence"] for one in self._unjoined[:MOST_SEQUENCES])
-        reason = f"no {_CAMEL[self._row.key]} is known of these facts"
+        reason = f"no {self._row.key} is known of these facts"
         return [Gap(self.part, "missing_correlation", reason, self._unjoined_count, first)]
 
     def document(self) -> JsonObject:
@@ -249,16 +226,10 @@ def _goes_on(held: JsonObject, fact: Fact) -> bool:
     )
 
 
-SPINE: Final = {
-    "runtimeId": "runtime_id",
-    "sessionId": "session_id",
-    "threadId": "thread_id",
-    "turnId": "turn_id",
-    "taskId": "task_id",
-    "runId": "run_id",
-    "traceId": "trace_id",
-}
-"""The profile's spelling → the field of a fact (evidence.md 1)."""
+SPINE: Final = (
+    "runtimeId", "sessionId", "threadId", "turnId", "taskId", "runId", "traceId",
+)  # fmt: skip
+"""In the profile's spelling (evidence.md 1)."""
 
 MOST_IDS: Final = 1000
 """Of one kind that are listed."""
@@ -275,8 +246,8 @@ class CorrelationIds:
     def take(self, fact: Fact) -> None:
         """Take a fact."""
         self._newest_runtime = fact.runtime_id
-        for written, name in SPINE.items():
-            value: str | None = getattr(fact, name)
+        for written in SPINE:
+            value: str | None = getattr(fact, ATTRIBUTES[written])
             if value is None:
                 continue
             if value in NOT_KNOWN:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import zip_longest
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -79,25 +78,6 @@ def head(previous: bytes, facts: Iterable[bytes]) -> bytes:
     for fact in facts:
         previous = sha256(previous + fact).digest()
     return previous
-
-
-def first_break(
-    previous: bytes, facts: Iterable[bytes], hashes: Sequence[bytes], first: int = 1
-) -> int | None:
-    """Return the first sequence at which facts are not those whose hashes were kept.
-
-    Args:
-        previous: The hash before the first fact, from where it can be believed; `genesis`.
-        facts: As they were found, in order.
-        hashes: As they were kept, one for each fact that there was.
-        first: Sequence of the first fact.
-
-    Returns:
-        `None` if every fact is there, unchanged and in its place. Of a tail cut off: the first
-        sequence that is missing; of facts added behind: the first of them.
-    """
-    pairs = zip_longest(links(previous, facts), hashes)
-    return next((place for place, (found, kept) in enumerate(pairs, first) if found != kept), None)
 
 
 class Break(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from arp.protocol.json_value import Json, JsonObject
@@ -72,6 +74,12 @@ class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
     benchmark: Json = None
     comparison: Json = None
 
+
+ATTRIBUTES: Final = {field.encode_name: field.name for field in msgspec.structs.fields(Fact)}
+"""Name of a field in the log → the attribute of a fact."""
+
+WRITTEN: Final = {name: written for written, name in ATTRIBUTES.items()}
+"""Attribute of a fact → the name of the field in the log."""
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Fact)

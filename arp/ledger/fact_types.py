@@ -1,7 +1,12 @@
-"""The closed list of fact types, and which ids each of them must carry.
+"""The closed list of fact types: what the payload of each holds, and which ids each must carry.
 
 A fact without its ids cannot be joined to anything later, so it is refused when it is written, not
 missed when it is read.
+
+A row names the fields that a payload of this project holds: `x` always, `x?` where it applies,
+`x:kind` with a type of its own, `@x` a correlation id that stands in the fact beside its payload.
+More fields may stand in a payload (ledger.md 1 leaves it open): extensions go there and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -13,39 +18,144 @@ from typing import Final
 
 from msgspec.structs import fields
 
-from arp.ledger.fact import SCHEMA_VERSION, Fact
+from arp.ledger.fact import SCHEMA_VERSION, WRITTEN, Fact
 from arp.protocol.errors import LocalError
 
-_TYPES: Final = """
-session.created session.updated thread.started thread.updated
-turn.submitted turn.started turn.completed turn.failed
-task.created task.accepted task.queued task.started task.updated task.progress task.waiting
-task.blocked task.paused task.resumed task.retrying task.cancel_requested task.cancelled
-task.timed_out task.failed task.lost task.completed task.archived task.delegated
-task.dependency.updated task.attempt.started task.attempt.completed task.attempt.failed
-task.profile.resolved run.status
-model.requested model.delta model.completed model.failed reasoning.delta reasoning.summary
-tool.catalog.resolved tool.started tool.args tool.progress tool.result tool.failed
-process.started process.output process.input process.completed process.failed process.terminated
-output.spilled output.truncated output.redacted output.expired
-action.required action.resolved permission.evaluated permission.requested permission.resolved
-sandbox.applied sandbox.violation hook.started hook.completed hook.failed
-policy.changed queue.changed
-context.resolved context.compaction.started context.compaction.completed context.compaction.failed
-history.window.loaded history.reconstructed history.rollback.started history.rollback.completed
-routing.candidates.resolved routing.decided routing.fallback.applied routing.not_possible
-routing.single_candidate
-cost.estimated cost.recorded rate_limit.hit quota.low quota.blocked limit.changed
-subagent.spawned subagent.status subagent.input subagent.completed subagent.failed subagent.closed
-job.created job.started job.progress job.item.started job.item.completed job.item.failed
-job.completed job.failed job.cancelled
-channel.connected channel.disconnected channel.resumed channel.message
-channel.permission_forwarded channel.permission_returned
-artifact.changed evidence.changed snapshot.updated snapshot.repaired runtime.warning runtime.error
-benchmark.dataset.resolved benchmark.configuration.resolved benchmark.trial.started
-benchmark.trial.completed benchmark.trial.failed benchmark.reward.recorded
-benchmark.comparison.completed
-"""
+ROWS: Final[dict[str, str]] = {
+    # the session, its thread, its turns
+    "session.created": "@threadId epoch workflow owner? title?",
+    "session.updated": "title? pinned? branch? state:object?",
+    "thread.started": "title?",
+    "thread.updated": "reason? @status",
+    "turn.submitted": "input renderer? edits? origin?",
+    "turn.started": "",
+    "turn.completed": "status usage? @status",
+    "turn.failed": "status usage? @status @statusReason",
+    # tasks
+    "task.created": "objective dependsOn? detail?",
+    "task.accepted": "reason?",
+    "task.queued": "position? reason?",
+    "task.started": "",
+    "task.updated": "objective? detail?",
+    "task.progress": "fraction? done? total? message?",
+    "task.waiting": "waitingFor reason?",
+    "task.blocked": "reason blockedBy?",
+    "task.paused": "reason?",
+    "task.resumed": "reason?",
+    "task.retrying": "attempt reason?",
+    "task.cancel_requested": "reason?",
+    "task.cancelled": "reason?",
+    "task.timed_out": "timeoutS? reason?",
+    "task.failed": "reason",
+    "task.lost": "reason",
+    "task.completed": "outputs? artifacts? evidenceRefs? delivery?",
+    "task.archived": "reason?",
+    "task.delegated": "to reason?",
+    "task.dependency.updated": "dependsOn",
+    "task.attempt.started": "attempt",
+    "task.attempt.completed": "attempt outputs?",
+    "task.attempt.failed": "attempt reason retryable?",
+    "task.profile.resolved": "profile",
+    "run.status": "inputId? reason? @status",
+    # models
+    "model.requested": "model provider? @modelRequestId",
+    "model.delta": "text",
+    "model.completed": "model usage? finishReason? @modelRequestId",
+    "model.failed": "model error retryable? @modelRequestId",
+    "reasoning.delta": "text",
+    "reasoning.summary": "text",
+    # tools, processes, output
+    "tool.catalog.resolved": "tools",
+    "tool.started": "tool",
+    "tool.args": "tool args",
+    "tool.progress": "text done? total?",
+    "tool.result": "tool preview? characters? durationMs?",
+    "tool.failed": "tool error durationMs?",
+    "process.started": "command cwd? pid? @processId",
+    "process.output": "stream preview bytes @processId",
+    "process.input": "bytes preview? @processId",
+    "process.completed": "exitCode durationMs? @processId",
+    "process.failed": "reason exitCode? durationMs? @processId",
+    "process.terminated": "signal reason? durationMs? @processId",
+    "output.spilled": "bytes sha256 preview? mime? file? @outputRef",
+    "output.truncated": "bytes keptBytes reason",
+    "output.redacted": "findings",
+    "output.expired": "reason @outputRef",
+    # what people and policies decide
+    "action.required": "component surface tool? askedBy?",
+    "action.resolved": "decision resumes answer? input? grant?",
+    "permission.evaluated": "tool decision:verdict decidedBy @requestId",
+    "permission.requested": "tool reason? @requestId",
+    "permission.resolved": "tool decision:resolution deniedBy? @requestId",
+    "sandbox.applied": "sandbox mode? network? readable? writable?",
+    "sandbox.violation": "sandbox operation target?",
+    "hook.started": "hook event? @requestId",
+    "hook.completed": "hook decision:verdict? durationMs? @requestId",
+    "hook.failed": "hook reason durationMs? @requestId",
+    "policy.changed": "policy value previous?",
+    "queue.changed": "queued input? paused? @threadId",
+    # context and history
+    "context.resolved": "tokens? maxTokens? sources?",
+    "context.compaction.started": "reason? tokensBefore? @requestId",
+    "context.compaction.completed": (
+        "tokensBefore? tokensAfter? throughSequence? summary? @requestId"
+    ),
+    "context.compaction.failed": "reason @requestId",
+    "history.window.loaded": "fromSequence throughSequence reason?",
+    "history.reconstructed": "throughSequence source",
+    "history.rollback.started": "toSequence reason? @requestId",
+    "history.rollback.completed": "toSequence removedTurns restoredTurns? @requestId",
+    # routing, cost, limits
+    "routing.candidates.resolved": "candidates",
+    "routing.decided": "model provider? reason",
+    "routing.fallback.applied": "failedModel model reason",
+    "routing.not_possible": "reason candidates?",
+    "routing.single_candidate": "model provider?",
+    "cost.estimated": "amount currency model? inputTokens? outputTokens?",
+    "cost.recorded": "model inputTokens outputTokens cachedInputTokens? amount? currency?",
+    "rate_limit.hit": "limit retryAfterS? provider?",
+    "quota.low": "quota remaining total? unit?",
+    "quota.blocked": "quota remaining total? unit? resetsAt?",
+    "limit.changed": "limit value previous?",
+    # delegation, background work, channels
+    "subagent.spawned": "name? objective?",
+    "subagent.status": "message? @status",
+    "subagent.input": "text",
+    "subagent.completed": "outputs?",
+    "subagent.failed": "reason",
+    "subagent.closed": "reason?",
+    "job.created": "name? total? @jobId",
+    "job.started": "@jobId",
+    "job.progress": "done total? message? @jobId",
+    "job.item.started": "attempt @jobId @jobItemId",
+    "job.item.completed": "attempt outputs? @jobId @jobItemId",
+    "job.item.failed": "attempt reason retryable? @jobId @jobItemId",
+    "job.completed": "done failed? @jobId",
+    "job.failed": "reason @jobId",
+    "job.cancelled": "reason? @jobId",
+    "channel.connected": "features encoding @channelId",
+    "channel.disconnected": "reason? @channelId",
+    "channel.resumed": "features encoding @channelId",
+    "channel.message": "direction text? @channelId",
+    "channel.permission_forwarded": "tool to @channelId @requestId",
+    "channel.permission_returned": "tool decision:resolution @channelId @requestId",
+    # what lasts
+    "artifact.changed": "surface? changes? inputId? anew? name? mime? bytes? sha256? @artifactId",
+    "evidence.changed": "kind state reason? sha256? throughSequence? gaps? verification?",
+    "snapshot.updated": "readModel throughSequence bytes?",
+    "snapshot.repaired": "readModel throughSequence reason",
+    "runtime.warning": "message detail?",
+    "runtime.error": "error code retryable detail?",
+    # benchmarks: most is in `benchmark`, `comparison` and `refs`, beside the payload
+    "benchmark.dataset.resolved": "tasks?",
+    "benchmark.configuration.resolved": "configuration",
+    "benchmark.trial.started": "attempt?",
+    "benchmark.trial.completed": "durationMs?",
+    "benchmark.trial.failed": "reason durationMs?",
+    "benchmark.reward.recorded": "reward detail?",
+    "benchmark.comparison.completed": "reason?",
+}
+"""Every type of the profile → what its payload holds."""
 
 _TURN: Final = "thread_id turn_id"
 
@@ -83,9 +193,7 @@ def _required(fact_type: str) -> Iterator[str]:
             yield from names.split()
 
 
-REQUIRED_IDS: Final[dict[str, tuple[str, ...]]] = {
-    name: tuple(_required(name)) for name in _TYPES.split()
-}
+REQUIRED_IDS: Final[dict[str, tuple[str, ...]]] = {name: tuple(_required(name)) for name in ROWS}
 """Every type of the profile → the attributes of `Fact` that it needs besides the eight."""
 
 OBJECTS: Final = frozenset(("refs", "correlation", "telemetry", "benchmark", "comparison"))
@@ -140,7 +248,7 @@ def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:
     """
     if fact_type not in REQUIRED_IDS:
         raise ProfileViolation(unknown_type(fact_type))
-    missing = [_camel(name) for name in REQUIRED_IDS[fact_type] if not ids.get(name)]
+    missing = [WRITTEN[name] for name in REQUIRED_IDS[fact_type] if not ids.get(name)]
     if missing:
         raise ProfileViolation(f"profile validation failed: {fact_type} needs {', '.join(missing)}")
     for name, value in ids.items():
@@ -150,9 +258,9 @@ def check_ids(fact_type: str, ids: Mapping[str, object]) -> None:
                 f"profile validation failed: no id {name!r:.80}; the nearest is {near[0]}"
             )
         if name not in OBJECTS and not isinstance(value, str):
-            raise ProfileViolation(_wrong(fact_type, _camel(name), value, "a text"))
+            raise ProfileViolation(_wrong(fact_type, WRITTEN[name], value, "a text"))
         if name in OBJECTS and not isinstance(value, dict):
-            raise ProfileViolation(_wrong(fact_type, _camel(name), value, "an object"))
+            raise ProfileViolation(_wrong(fact_type, WRITTEN[name], value, "an object"))
 
 
 def unknown_type(name: str) -> str:
@@ -163,15 +271,10 @@ def unknown_type(name: str) -> str:
 
 def _missing(fact: Fact) -> str:
     names = [
-        _camel(name) for name in (*_ALWAYS, *REQUIRED_IDS[fact.type]) if not getattr(fact, name)
+        WRITTEN[name] for name in (*_ALWAYS, *REQUIRED_IDS[fact.type]) if not getattr(fact, name)
     ]
     return f"profile validation failed: {fact.type} needs {', '.join(names)}"
 
 
 def _wrong(fact_type: str, field: str, value: object, expected: str) -> str:
     return f"profile validation failed: {fact_type} has {field} {value!r:.40}; expected: {expected}"
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

@@ -1,6 +1,6 @@
 """What a name in a payload means: one type and one meaning, whichever fact it stands in.
 
-`payloads` says which fact has which of them.
+`fact_types.ROWS` says which fact has which of them.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ KINDS: Final[dict[str, Any]] = {
     "verdict": Verdict,
     "resolution": Resolution,
 }
-"""Types that a row of `payloads` gives a name of its own in place of the one above."""
+"""Types that a row of `fact_types` gives a name of its own in place of the one above."""
 
 BESIDE: Final[dict[str, Any]] = {
     "benchmark": Benchmark,

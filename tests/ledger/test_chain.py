@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from hashlib import sha256
+from itertools import zip_longest
 
 import pytest
 
-from arp.ledger.chain import ChainBroken, KeptCheck, first_break, genesis, head, link, links
+from arp.ledger.chain import ChainBroken, KeptCheck, genesis, head, link, links
 
 FACTS = [b'{"sequence":%d,"text":"what was said, number %d"}' % (n, n) for n in range(1, 21)]
 START = genesis("s1", "e1")
 HASHES = list(links(START, FACTS))
+
+
+def first_break(
+    previous: bytes, facts: Sequence[bytes], hashes: Sequence[bytes], first: int = 1
+) -> int | None:
+    """Give the first sequence at which facts are not those whose hashes were kept."""
+    pairs = zip_longest(links(previous, facts), hashes)
+    return next((place for place, (found, kept) in enumerate(pairs, first) if found != kept), None)
 
 
 def test_a_hash_covers_the_fact_and_the_hash_before() -> None:

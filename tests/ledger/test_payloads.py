@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from arp.ledger.fact_types import REQUIRED_IDS, ProfileViolation
+from arp.ledger.fact_types import REQUIRED_IDS, ROWS, ProfileViolation
 from arp.ledger.payload_fields import BESIDE, FIELDS, KINDS, Authority
-from arp.ledger.payloads import ONLY_IF, ROWS, TOGETHER, check_payload, row
+from arp.ledger.payloads import ONLY_IF, TOGETHER, check_payload, row
 
 SHA = "0123456789abcdef" * 4
 

@@ -15,7 +15,6 @@ STILL_DOUBLE: frozenset[str] = frozenset(
         "Delivery",
         "Files",
         "Head",
-        "Row",
         "Section",
         "StartTurn",
         "State",

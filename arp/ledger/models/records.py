@@ -26,10 +26,9 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-import msgspec
 from msgspec import Struct, field
 
-from arp.ledger.fact import Fact
+from arp.ledger.fact import ATTRIBUTES, Fact
 from arp.ledger.fact_types import OBJECTS
 from arp.ledger.models.reading import (
     TEXT_CHARACTERS,
@@ -210,9 +209,6 @@ _KINDS: Final[dict[Any, str]] = {
 }
 """Type of a field of a payload → its kind; all others are texts."""
 
-_IN_FACT: Final = {field.encode_name: field.name for field in msgspec.structs.fields(Fact)}
-"""Name of a field in the log → the attribute of a fact."""
-
 _WORD: Final = re.compile(r"(\^)?(\w+)(?::(\w+))?(?:\(([\w,]+)\)|=([\w*]+)|(@)|(\+)(\w*))?(\??\??)")
 
 
@@ -286,7 +282,7 @@ def _word(written: str) -> Word:
         raise ValueError(f"no word of a row: {written!r}")
     of_fact, name, kind, sources, literal, at, adds, more, how = match.groups()
     if of_fact or at:
-        attribute = "timestamp" if at else _IN_FACT[name]
+        attribute = "timestamp" if at else ATTRIBUTES[name]
         get = attrgetter(attribute)
         if attribute in OBJECTS:
             return Word(name, lambda fact: brief(get(fact)), how)
@@ -339,7 +335,7 @@ class EntityKind:
     ) -> None:
         self.name, self.most = name, most
         self._fields = ("firstSequence", "lastSequence", *fields.split())
-        self._key, self._key_of = key, attrgetter(_IN_FACT.get(key, "event_id"))
+        self._key, self._key_of = key, attrgetter(ATTRIBUTES.get(key, "event_id"))
         self._begin = FieldRow(begin)
 
     def of(self, window: JsonWindow, fact: Fact, name: str | None = None) -> JsonObject:
