@@ -55,7 +55,7 @@ from arp.record.recorder import Recorder
 from arp.record.scope import FactScope
 from arp.session.branches import Survey
 from arp.session.branching import asks_to_turn, branch_of, check_turning, turn_back
-from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion, StartTurn
+from arp.session.effects import Acknowledge, Effect, ResolveQuestion, RunTurn, StopTurn
 from arp.session.inputs import SILENT, UNKNOWN, receive
 from arp.session.recovery import recover
 from arp.session.session import Session
@@ -622,9 +622,9 @@ class Hub:
 
     def _do(self, live: LiveSession, effect: Effect, reply: Reply | None) -> None:
         match effect:
-            case StartTurn(turn_id):
+            case RunTurn(turn_id):
                 self.runner.start(live, turn_id)
-            case CancelTurn(turn_id):
+            case StopTurn(turn_id):
                 self.runner.cancel(live, turn_id)
             case ResolveQuestion(action_id, value):
                 self.runner.resolve(live, action_id, value)

@@ -9,13 +9,13 @@ from msgspec import Struct
 from arp.protocol.json_value import Json
 
 
-class StartTurn(Struct, frozen=True):
+class RunTurn(Struct, frozen=True):
     """Run the agent for this turn."""
 
     turn_id: str
 
 
-class CancelTurn(Struct, frozen=True):
+class StopTurn(Struct, frozen=True):
     """Stop the agent of this turn."""
 
     turn_id: str
@@ -35,4 +35,4 @@ class Acknowledge(Struct, frozen=True):
     turn_id: str | None
 
 
-Effect: TypeAlias = StartTurn | CancelTurn | ResolveQuestion | Acknowledge
+Effect: TypeAlias = RunTurn | StopTurn | ResolveQuestion | Acknowledge

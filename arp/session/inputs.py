@@ -30,7 +30,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.patch import Update
 from arp.protocol.validate import explain, fits
-from arp.session.effects import Acknowledge, CancelTurn, Effect, ResolveQuestion
+from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
 from arp.session.input_log import files_named
 from arp.session.recorded import RecordedFact
 from arp.session.session import Question, Session
@@ -480,7 +480,7 @@ def new_turn(
     _room(session)
     effects: list[Effect] = []
     if session.running is not None and session.rules.policy == "interrupt":
-        effects.append(CancelTurn(session.running))
+        effects.append(StopTurn(session.running))
     turn_id = enqueue(session, message, renderer, told)
     if session.running is not None:
         session.record_queue()

@@ -37,7 +37,7 @@ from arp.protocol.patch import PatchOp, Update
 from arp.protocol.tree import Tree
 from arp.redact.redactor import Redactor, known_shapes
 from arp.session.branches import Branches
-from arp.session.effects import CancelTurn, Effect, StartTurn
+from arp.session.effects import Effect, RunTurn, StopTurn
 from arp.session.input_log import InputLog
 from arp.session.log import Log
 from arp.session.projection import At, commit_messages, stored
@@ -432,7 +432,7 @@ class Session:
         self.in_turn("turn.started", turn_id, {})
         if self.queue or has_waited:
             self.record_queue()
-        return [StartTurn(turn_id)]
+        return [RunTurn(turn_id)]
 
     def leave(self) -> None:
         """Let no turn run any more: the session leaves the memory."""
@@ -699,7 +699,7 @@ class Session:
             return []
         if turn_id in self.queue:
             return self.end_turn(turn_id, "cancelled")
-        return [CancelTurn(turn_id)] if turn_id == self.running else []
+        return [StopTurn(turn_id)] if turn_id == self.running else []
 
 
 def _output_of(turn_id: str | None, surface: str) -> str:

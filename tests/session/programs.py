@@ -31,7 +31,7 @@ from arp.protocol.messages import (
 )
 from arp.protocol.renderer_connection import RendererConnection
 from arp.protocol.screen import Screen
-from arp.session.effects import CancelTurn, Effect
+from arp.session.effects import Effect, StopTurn
 from arp.session.inputs import receive, submit
 from arp.session.recorded import Cursor, Recorded, Text
 from arp.session.recovery import recover, restore
@@ -270,7 +270,7 @@ class Run:
     def carry_out(self, effects: Sequence[Effect]) -> None:
         """Starting a turn needs nothing here; a cancelled one ends at once."""
         for effect in effects:
-            if isinstance(effect, CancelTurn):
+            if isinstance(effect, StopTurn):
                 self.carry_out(self.session.end_turn(effect.turn_id, "cancelled"))
 
     def take(self, message: Input, wanted: Profile = DRAFT) -> None:

@@ -22,7 +22,7 @@ from arp.protocol.errors import (
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input
 from arp.protocol.patch import Append, Remove, Replace, Update
-from arp.session.effects import Acknowledge, CancelTurn, ResolveQuestion, StartTurn
+from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn, StopTurn
 from arp.session.inputs import MAX_QUEUE, receive, submit
 from arp.session.recovery import restore
 from arp.session.session import Session
@@ -75,7 +75,7 @@ def shows(session: Session, component_id: str, surface: str = "main") -> dict[st
 
 def test_input_begins_a_turn() -> None:
     session = new()
-    assert user(session, "hi", "i1") == [Acknowledge("i1", "t1"), StartTurn("t1")]
+    assert user(session, "hi", "i1") == [Acknowledge("i1", "t1"), RunTurn("t1")]
     submitted, started = facts(session)
     assert (submitted.type, submitted.turn_id, submitted.thread_id) == (
         "turn.submitted",
@@ -141,7 +141,7 @@ def test_turn_has_the_trace_of_its_first_fact_until_it_is_over() -> None:
 
 
 def test_input_without_an_id_is_not_acknowledged() -> None:
-    assert user(new(), "hi") == [StartTurn("t1")]
+    assert user(new(), "hi") == [RunTurn("t1")]
 
 
 def test_input_while_a_turn_runs_waits_in_line() -> None:
@@ -155,12 +155,12 @@ def test_policy_may_refuse_while_a_turn_runs() -> None:
     error = refused(session, "text", {"text": "more"})
     assert isinstance(error, SessionBusy)
     session.end_turn("t1", "completed")
-    assert user(session, "more") == [StartTurn("t2")]
+    assert user(session, "more") == [RunTurn("t2")]
 
 
 def test_policy_may_interrupt_the_turn_that_runs() -> None:
     session = begun("interrupt")
-    assert user(session, "more", "i2") == [Acknowledge("i2", "t2"), CancelTurn("t1")]
+    assert user(session, "more", "i2") == [Acknowledge("i2", "t2"), StopTurn("t1")]
     assert session.queue == ["t2"]
 
 
@@ -185,7 +185,7 @@ def test_line_has_an_end() -> None:
 )
 def test_every_other_input_begins_a_turn_too(input_type: str, data: dict[str, Any]) -> None:
     session = new()
-    assert send(session, input_type, data) == [StartTurn("t1")]
+    assert send(session, input_type, data) == [RunTurn("t1")]
     assert session.screen.turns["t1"].inputs[0].data == data
 
 
@@ -263,7 +263,7 @@ def test_file_that_did_not_come_with_an_input_of_this_session_is_refused(
 def test_file_that_came_is_taken() -> None:
     session = new()
     session.input_log.remember_files(["abc"])
-    assert send(session, "file", {"files": [FILE], "text": "look"}) == [StartTurn("t1")]
+    assert send(session, "file", {"files": [FILE], "text": "look"}) == [RunTurn("t1")]
 
 
 # -- reserved actions ------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_cancel_stops_the_running_turn(payload: dict[str, Any]) -> None:
     """protocol.md 2.2: `arp.cancel` stops the running turn; the intent is on record first."""
     session = begun()
     told = send(session, "action", {"action": "arp.cancel", **payload}, id="i2")
-    assert told == [Acknowledge("i2", "t1"), CancelTurn("t1")]
+    assert told == [Acknowledge("i2", "t1"), StopTurn("t1")]
     (fact,) = facts(session)
     assert (fact.type, fact.status, fact.turn_id) == ("run.status", "cancelling", "t1")
     assert fact.payload == {"inputId": "i2"}
@@ -638,7 +638,7 @@ def test_table_that_was_only_shown_begins_a_turn_and_closes() -> None:
     session = begun()
     session.commit("t1", "main", [RenderChange([rows("one")])])
     session.end_turn("t1", "completed")
-    assert send(session, "selection", {"selected": [1], "source": "q"}) == [StartTurn("t2")]
+    assert send(session, "selection", {"selected": [1], "source": "q"}) == [RunTurn("t2")]
     (shown,) = session.screen.output("t1")
     assert (shown.props["state"], shown.props["answer"]) == ("answered", 1)
 
@@ -665,7 +665,7 @@ def test_answer_to_what_was_only_shown_begins_a_turn() -> None:
     session.end_turn("t1", "completed")
     facts(session)
     told = send(session, "selection", {"selected": ["one"]}, source_component="q", id="i2")
-    assert told == [Acknowledge("i2", "t2"), StartTurn("t2")]
+    assert told == [Acknowledge("i2", "t2"), RunTurn("t2")]
     assert shows(session, "q")["state"] == "answered"
     assert shows(session, "q")["answer"] == "one"
     again = refused(session, "selection", {"selected": ["two"]}, source_component="q")
@@ -689,7 +689,7 @@ def test_answer_after_a_crash_closes_the_question_and_begins_a_turn() -> None:
     session.end_turn("t1", "failed", reason="interrupted")
     facts(session)
     told = send(session, "form_submit", {"fields": {"n": "Ada", "p": "x"}}, source_component="q")
-    assert told == [StartTurn("t2")]
+    assert told == [RunTurn("t2")]
     assert session.questions == {}
     marked, resolved, submitted, _ = facts(session)
     assert (marked.type, resolved.type) == ("artifact.changed", "action.resolved")
@@ -764,7 +764,7 @@ def test_turn_that_a_program_asks_for_has_the_name_that_it_wants() -> None:
     session = new()
     assert program(session, "mine", task_id="build") == [
         Acknowledge("turn:mine", "mine"),
-        StartTurn("mine"),
+        RunTurn("mine"),
     ]
     submitted, _ = facts(session)
     assert (submitted.turn_id, submitted.task_id) == ("mine", "build")

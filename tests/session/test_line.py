@@ -12,7 +12,7 @@ from arp.protocol.errors import AgentFailed, SessionBusy
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
 from arp.session.branching import check_turning
-from arp.session.effects import Acknowledge, StartTurn
+from arp.session.effects import Acknowledge, RunTurn
 from arp.session.recovery import recover, restore
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
@@ -58,7 +58,7 @@ def test_line_waits_behind_an_agent_that_failed() -> None:
 def test_nothing_waits_where_nobody_shows_it() -> None:
     session = begun()
     user(session, "two")
-    assert session.end_turn("t1", "failed", AgentFailed("no")) == [StartTurn("t2")]
+    assert session.end_turn("t1", "failed", AgentFailed("no")) == [RunTurn("t2")]
 
 
 @pytest.mark.parametrize("status", ["completed", "cancelled"])
@@ -66,7 +66,7 @@ def test_line_goes_on_behind_a_turn_that_did_not_fail(status: Any) -> None:
     session = begun()
     watched(session, LETS_GO_ON)
     user(session, "two")
-    assert session.end_turn("t1", status) == [StartTurn("t2")]
+    assert session.end_turn("t1", status) == [RunTurn("t2")]
 
 
 def test_server_that_stops_makes_no_line_wait() -> None:
@@ -74,20 +74,20 @@ def test_server_that_stops_makes_no_line_wait() -> None:
     watched(session, LETS_GO_ON)
     user(session, "two")
     error = AgentFailed("stopped")
-    assert session.end_turn("t1", "failed", error, "interrupted") == [StartTurn("t2")]
+    assert session.end_turn("t1", "failed", error, "interrupted") == [RunTurn("t2")]
 
 
 def test_failure_with_nothing_in_line_is_the_end_of_it() -> None:
     session = begun()
     watched(session, LETS_GO_ON)
     assert session.end_turn("t1", "failed", AgentFailed("no")) == []
-    assert user(session, "two") == [StartTurn("t2")]
+    assert user(session, "two") == [RunTurn("t2")]
 
 
 def test_somebody_lets_it_go_on() -> None:
     session = failed("two", "three")
     session.drain(AT)
-    assert on(session, id="i") == [Acknowledge("i", None), StartTurn("t2")]
+    assert on(session, id="i") == [Acknowledge("i", None), RunTurn("t2")]
     assert line(session)["t2"] == ("running", None, False)
     assert line(session)["t3"] == ("queued", 1, False)
     told = [(fact.type, fact.payload) for fact in facts(session)]
@@ -96,7 +96,7 @@ def test_somebody_lets_it_go_on() -> None:
         ("turn.started", {}),
         ("queue.changed", {"queued": ["t3"]}),
     ]
-    assert session.end_turn("t2", "completed") == [StartTurn("t3")]
+    assert session.end_turn("t2", "completed") == [RunTurn("t3")]
 
 
 def test_continue_twice_or_of_nothing_does_nothing() -> None:
@@ -110,7 +110,7 @@ def test_continue_twice_or_of_nothing_does_nothing() -> None:
 def test_whoever_says_something_more_lets_it_go_on_in_order() -> None:
     """So a renderer that knows nothing of it never waits for ever."""
     session = failed("two")
-    assert user(session, "three") == [StartTurn("t2")]
+    assert user(session, "three") == [RunTurn("t2")]
     assert line(session)["t3"] == ("queued", 1, False)
 
 
@@ -126,7 +126,7 @@ def test_line_that_waits_can_be_put_in_order_changed_and_taken_out() -> None:
     session.end_turn("t4", "cancelled")
     session.end_turn("t3", "cancelled")
     assert session.turns.is_paused is False
-    assert user(session, "five") == [StartTurn("t5")]
+    assert user(session, "five") == [RunTurn("t5")]
 
 
 def test_another_branch_is_refused_while_turns_wait() -> None:
@@ -151,4 +151,4 @@ def test_line_waits_over_a_restart_and_in_a_stored_state() -> None:
     ):
         assert line(again) == line(session)
         assert recover(again) == []
-        assert on(again) == [StartTurn("t2")]
+        assert on(again) == [RunTurn("t2")]

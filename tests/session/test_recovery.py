@@ -13,7 +13,7 @@ from arp.protocol.errors import InternalError, error_payload
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Delta, DeltaPayload, Input, ToolEnd, ToolEndPayload
 from arp.session.branching import check_turning
-from arp.session.effects import Acknowledge, ResolveQuestion, StartTurn
+from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn
 from arp.session.inputs import receive, submit
 from arp.session.log import ReadOnly
 from arp.session.recovery import Interrupted, messages_of, recover, restore, seal
@@ -202,7 +202,7 @@ def test_turn_that_a_crash_interrupted_is_closed_and_the_line_goes_on() -> None:
     one = talk()
     user(one.session, "two")
     session = one.restored
-    assert recover(session) == [StartTurn("t2")]
+    assert recover(session) == [RunTurn("t2")]
     made, warning, error, failed, started, line = facts(session)
     assert (warning.type, warning.turn_id, warning.thread_id) == ("runtime.warning", "t1", "main")
     assert warning.payload == {
@@ -225,7 +225,7 @@ def test_line_that_waited_when_nothing_ran_goes_on() -> None:
     one.facts = facts(one.session)[:2]
     session = one.restored
     assert session.queue == ["t1"]
-    assert recover(session) == [StartTurn("t1")]
+    assert recover(session) == [RunTurn("t1")]
     assert kinds(session) == ["history.reconstructed", "turn.started"]
 
 

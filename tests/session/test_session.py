@@ -15,7 +15,7 @@ from arp.protocol.errors import (
     SurfaceDestroyed,
 )
 from arp.protocol.patch import Reorder, Replace, Update
-from arp.session.effects import CancelTurn, StartTurn
+from arp.session.effects import RunTurn, StopTurn
 from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
 from arp.session.session import About, Session
 from arp.surface.change import PatchChange, RenderChange
@@ -90,7 +90,7 @@ def test_one_turn_runs_and_the_others_wait_in_line() -> None:
     assert user(session, "second") == []
     assert user(session, "third") == []
     assert (session.running, session.queue) == ("t1", ["t2", "t3"])
-    assert session.end_turn("t1", "completed") == [StartTurn("t2")]
+    assert session.end_turn("t1", "completed") == [RunTurn("t2")]
     assert (session.running, session.queue) == ("t2", ["t3"])
     told = [(f.type, f.turn_id, f.payload.get("queued")) for f in facts(session)]
     assert told == [
@@ -167,8 +167,8 @@ def test_queued_turn_that_is_over_leaves_the_line() -> None:
 
 def test_cancel_asks_the_running_turn_to_stop() -> None:
     session = begun()
-    assert session.cancel() == [CancelTurn("t1")]
-    assert session.cancel("t1") == [CancelTurn("t1")]
+    assert session.cancel() == [StopTurn("t1")]
+    assert session.cancel("t1") == [StopTurn("t1")]
     assert session.running == "t1"
 
 

@@ -11,12 +11,10 @@ STILL_DOUBLE: frozenset[str] = frozenset(
     (
         "Append",
         "Bounds",
-        "CancelTurn",
         "Delivery",
         "Files",
         "Head",
         "Section",
-        "StartTurn",
         "State",
         "Step",
         "Text",
