@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from arp.control.context import ControlContext
 from arp.hub.live import LiveSession
-from arp.ledger.fact import Fact, decode
+from arp.ledger.fact import decode
 from arp.ledger.models.read_model import ReadModel
 from arp.ledger.models.tasks import ENDED, RULES, Attempt, Task, Tasks
 from arp.ledger.payload_fields import Delivery
 from arp.protocol.errors import InvalidMessage, SessionBusy, UnknownObject
 from arp.protocol.json_value import Json
 from arp.record import work
-from arp.store.store import Store, facts
+from arp.store.store import facts
 
 JOINING = ("job_id", "job_item_id", "parent_task_id", "root_task_id")
 """Correlations of a task's first fact that all its facts carry."""
@@ -72,42 +72,30 @@ def unknown_task(task_id: str) -> KnownTask:
     return KnownTask(task, 0, {})
 
 
-async def find_task(store: Store, model: ReadModel, task_id: str) -> KnownTask | None:
-    """Return a task of a session; `None` if there is none.
-
-    Args:
-        store: Holds the facts that `model` was made of.
-        model: Of the session.
-        task_id: Its id.
-    """
-    tasks = model.state.tasks
-    task, sequence, session_id = tasks.tasks.get(task_id), model.sequence, model.state.session_id
-    if task is None and not tasks.tasks.older:
+async def find_task(
+    context: ControlContext, session_id: str, task_id: str | None
+) -> KnownTask | None:
+    """Return a task of a session; `None` if there is none of that id."""
+    model, store = await context.model(session_id), context.hub.store
+    tasks, sequence = model.state.tasks.tasks, model.sequence
+    task = tasks.get(task_id)
+    if task_id is None or (task is None and not tasks.older):
         return None
-    if task is not None and not task.partial:
-        task = _copied(task)  # the model changes with further facts
+    if task is not None and not task.partial:  # copied: the model changes with further facts
+        task = msgspec.json.decode(msgspec.json.encode(task), type=Task)
     else:
-        folded = Tasks()
-        for fact in await _facts_of(store, session_id, task_id, sequence):
-            RULES[fact.type](folded, fact)
+        folded, mark = Tasks(), task_id.encode()
+        async with aclosing(facts(store, session_id, through=sequence)) as found:
+            async for _, body in found:
+                fact = decode(body) if mark in body else None
+                if fact is not None and fact.task_id == task_id and fact.type in RULES:
+                    RULES[fact.type](folded, fact)
         task = folded.tasks.get(task_id)
         if task is None:
             return None
     first = decode((await store.read(session_id, task.first_sequence - 1, 1))[0][1])
     ids = {name: getattr(first, name) for name in JOINING if getattr(first, name)}
     return KnownTask(task, sequence, ids)
-
-
-def _copied(task: Task) -> Task:
-    return msgspec.json.decode(msgspec.json.encode(task), type=Task)
-
-
-async def _facts_of(store: Store, session_id: str, task_id: str, last: int) -> list[Fact]:
-    """Return the facts of one task up to a sequence."""
-    mark = task_id.encode()
-    async with aclosing(facts(store, session_id, through=last)) as found:
-        decoded = [decode(body) async for _, body in found if mark in body]
-    return [one for one in decoded if one.task_id == task_id and one.type in RULES]
 
 
 def check_edges(
@@ -145,7 +133,11 @@ class TaskRecorder:
     """Records facts of one task, and those of the item of a job that it stands for."""
 
     def __init__(
-        self, context: ControlContext, live: LiveSession, known: KnownTask, turn_id: str | None
+        self,
+        context: ControlContext,
+        live: LiveSession,
+        known: KnownTask,
+        turn_id: str | None = None,
     ) -> None:
         scope = {}
         if turn_id is not None:

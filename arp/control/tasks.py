@@ -218,7 +218,7 @@ class TaskMethods:
                     f"task {request.task_id} is {known.task.status}; task/retry begins it again",
                     detail="taskId",
                 )
-            self._update(self._recorder(live, known), request)
+            self._update(TaskRecorder(self._context, live, known), request)
             return await self._state(live, request.task_id)
 
     @staticmethod
@@ -260,7 +260,7 @@ class TaskMethods:
                     run_id=run_id,
                 )
                 turn_id, _, effects = Turns(self._context).submit(live, turn)
-            self._recorder(live, known, turn_id).retry(run_id, request.reason)
+            TaskRecorder(self._context, live, known, turn_id).retry(run_id, request.reason)
             self._context.carry_out(live, effects)
             return await self._state(live, request.task_id, turn_id=turn_id)
 
@@ -275,7 +275,7 @@ class TaskMethods:
             if known.task.status == "completed":
                 return await self._state(live, request.task_id, repeated=True)
             _check_open(known)
-            self._recorder(live, known).complete(
+            TaskRecorder(self._context, live, known).complete(
                 request.outputs, request.artifacts, request.evidence_refs, request.delivery
             )
             return await self._state(live, request.task_id)
@@ -292,14 +292,14 @@ class TaskMethods:
                 return await self._state(live, request.task_id, repeated=True)
             _check_open(known)
             payload = {"reason": request.reason}
-            self._recorder(live, known).task.record("task.cancel_requested", payload)
+            TaskRecorder(self._context, live, known).task.record("task.cancel_requested", payload)
             attempt = known.running
             turn_id = attempt.turn_id if attempt is not None else None
             self._context.carry_out(live, Turns.stop(live, turn_id))
         await Turns.wait_until_over(self._context, live, turn_id)
         async with self._task(request) as (live, known):
             if known.task.status not in ENDED:
-                self._recorder(live, known).cancelled(request.reason)
+                TaskRecorder(self._context, live, known).cancelled(request.reason)
             return await self._state(live, request.task_id)
 
     @method("task/get")
@@ -309,8 +309,7 @@ class TaskMethods:
         Raises:
             UnknownObject: No such task.
         """
-        model = await self._context.model(request.session_id)
-        known = await find_task(self._context.hub.store, model, request.task_id)
+        known = await find_task(self._context, request.session_id, request.task_id)
         if known is None:
             raise UnknownObject(f"no task {request.task_id!r:.80} in this session", detail="taskId")
         return TaskState(request.session_id, known.sequence, to_builtins(known.task))
@@ -340,7 +339,7 @@ class TaskMethods:
         async with self._task(request) as (live, known):
             model, parent_id = await self._context.model(live.id), request.parent_task_id
             root_id = check_edges(model, request.task_id, request.depends_on or (), parent_id)
-            record = self._recorder(live, known)
+            record = TaskRecorder(self._context, live, known)
             if request.depends_on is not None:
                 payload = {"dependsOn": list(request.depends_on)}
                 record.task.record("task.dependency.updated", payload)
@@ -358,9 +357,7 @@ class TaskMethods:
         live = await self._context.to_change(session_id)
         async with self._context.plane.lock(session_id):
             await live.written()
-            model = await self._context.model(session_id)
-            store = self._context.hub.store
-            yield live, await find_task(store, model, task_id) if task_id is not None else None
+            yield live, await find_task(self._context, session_id, task_id)
 
     @asynccontextmanager
     async def _task(self, request: TaskParams) -> AsyncIterator[tuple[LiveSession, KnownTask]]:
@@ -372,11 +369,6 @@ class TaskMethods:
                 )
             yield live, known
 
-    def _recorder(
-        self, live: LiveSession, known: KnownTask, turn_id: str | None = None
-    ) -> TaskRecorder:
-        return TaskRecorder(self._context, live, known, turn_id)
-
     async def _state(
         self,
         live: LiveSession,
@@ -386,8 +378,7 @@ class TaskMethods:
         turn_id: str | None = None,
     ) -> TaskState:
         await live.written()
-        model = await self._context.model(live.id)
-        known = await find_task(self._context.hub.store, model, task_id)
+        known = await find_task(self._context, live.id, task_id)
         assert known is not None
         return TaskState(live.id, known.sequence, to_builtins(known.task), repeated, turn_id)
 

@@ -162,9 +162,7 @@ class Turns:
         """
         async with self._context.plane.lock(live.id):
             await live.written()
-            model = await self._context.model(live.id)
-            found = await find_task(self._context.hub.store, model, task_id)
-            known = found or unknown_task(task_id)
+            known = await find_task(self._context, live.id, task_id) or unknown_task(task_id)
             exists = known.has_run(run_id)
             if not exists and not (request.turn_id is not None and _exists(live, request.turn_id)):
                 known.check_idle()

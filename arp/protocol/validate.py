@@ -451,8 +451,10 @@ def check_fields(settings: msgspec.Struct) -> None:
         value, where = getattr(settings, name), f"{type(settings).__name__}.{name}"
         if isinstance(value, dict):
             raise ValueError(f"{where}: expected {kind.__name__}(…), got a dict")
-        if not fits(value, kind):
-            raise ValueError(explain(value, kind, where))
+        try:
+            msgspec.convert(value, kind)  # not `fits`, which is for many values of one type
+        except msgspec.ValidationError:
+            raise ValueError(explain(value, kind, where)) from None
 
 
 def _first_misfit(items: Sequence[Any], kind: Any) -> int:
