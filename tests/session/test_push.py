@@ -6,7 +6,7 @@ import pytest
 
 from arp.protocol.errors import ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
-from arp.session.effects import StartTurn
+from arp.session.effects import RunTurn
 from arp.session.inputs import MAX_QUEUE, push
 from arp.session.recovery import restore
 from arp.session.state import encode_state
@@ -18,7 +18,7 @@ from tests.session.test_recovery import HEAD
 def test_turn_that_is_pushed_begins_at_once_where_none_runs() -> None:
     session = new()
     turn_id, effects = push(session, "Disk full", {"host": "a"}, "monitor")
-    assert (turn_id, effects) == ("t1", [StartTurn("t1")])
+    assert (turn_id, effects) == ("t1", [RunTurn("t1")])
     submitted = facts(session)[0]
     assert (submitted.type, submitted.payload) == (
         "turn.submitted",
@@ -44,14 +44,14 @@ def test_turn_that_is_pushed_waits_for_the_one_that_runs(policy: str) -> None:
     session = begun(policy)  # type: ignore[arg-type]
     assert push(session, "later", {}, "app") == ("t2", [])
     assert [fact.type for fact in facts(session)] == ["turn.submitted", "queue.changed"]
-    assert session.end_turn("t1", "completed") == [StartTurn("t2")]
+    assert session.end_turn("t1", "completed") == [RunTurn("t2")]
 
 
 def test_turn_that_is_pushed_leaves_a_paused_queue_paused() -> None:
     session = failed("two")
     assert push(session, "three", {}, "app") == ("t3", [])
     assert line(session)["t3"] == ("queued", 2, True)
-    assert session.resume_queue() == [StartTurn("t2")]
+    assert session.resume_queue() == [RunTurn("t2")]
 
 
 def test_same_id_is_one_turn_also_behind_a_restart() -> None:
