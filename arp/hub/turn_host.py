@@ -22,7 +22,7 @@ from arp.hub.live import LiveSession
 from arp.hub.spans import Spans
 from arp.hub.tool import ToolProvider
 from arp.protocol.catalog import put_children, take_children
-from arp.protocol.components import Component
+from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import encoded, plain, well_formed
@@ -280,7 +280,7 @@ class TurnHost:
         props = component.props
         if children:
             named = [self._with_ids(msgspec.convert(child, Component)) for child in children]
-            props = put_children(component.type, own, [plain_object(child) for child in named])
+            props = put_children(component.type, own, [as_object(child) for child in named])
         name = component.id
         if not name:
             self._components += 1

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from arp.protocol.capabilities import NO_APP, AppInfo, hello_frame
-from arp.protocol.codec import ENCODINGS, Encoding, Refused, encode_json, recode, renderer_decoder
+from arp.protocol.codec import ENCODINGS, Encoding, Refused, encode, renderer_decoder
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
 from arp.protocol.frame_parts import MAX_BATCH as MAX_BATCH
 from arp.protocol.json_value import check_plain_json, count_values
@@ -87,7 +87,7 @@ class AgentConnection:
 
     def encode(self, message: AgentMessage) -> bytes:
         """Return a message as a frame."""
-        return recode(encode_json(message), self.encoding)
+        return encode(message, self.encoding)
 
     # -- in --------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
+from arp.protocol.codec import ENCODINGS, Encoding, encode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentCapabilities, AgentHello, Command, Workflow
 
@@ -60,7 +60,7 @@ def hello_frame(
     app: AppInfo = NO_APP,
 ) -> bytes:
     """Return the first frame of a connection, made once for all."""
-    return recode(encode_json(agent_hello(limits, commands, takes_input, app)), encoding)
+    return encode(agent_hello(limits, commands, takes_input, app), encoding)
 
 
 def agent_hello(

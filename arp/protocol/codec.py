@@ -38,6 +38,11 @@ def encode_json(message: object) -> bytes:
     return _encode_json(message)
 
 
+def encode(message: object, encoding: Encoding) -> bytes:
+    """Return a message as a frame."""
+    return recode(_encode_json(message), encoding)
+
+
 def recode(frame: bytes, encoding: Encoding) -> bytes:
     """Return a JSON frame in another encoding."""
     if encoding == "json":

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import msgspec
 
-from arp.protocol.codec import Encoding, agent_decoder, encode_json, recode
+from arp.protocol.codec import Encoding, agent_decoder, encode
 from arp.protocol.errors import ArpError, ErrorPayload, InvalidMessage
 from arp.protocol.json_value import JsonObject
 from arp.protocol.messages import (
@@ -120,7 +120,7 @@ class RendererConnection:
         return self._encode(RendererAck(seq=seq, presented=presented or {}))
 
     def _encode(self, message: object) -> bytes:
-        return recode(encode_json(message), self.encoding)
+        return encode(message, self.encoding)
 
     def ping(self, ping_id: str) -> bytes:
         """The frame that asks the agent side for a sign of life."""

@@ -529,8 +529,6 @@ def _kinds(option: Any) -> Iterable[str]:
     """Return the kinds of JSON values that a type takes."""
     if words := _words(option):
         return map(kind_of, words)
-    if option is Any:
-        return _ORDER
     if get_origin(option) in _ARRAYS:
         return ("array",)
     if get_origin(option) is dict or _is_struct(option):

@@ -370,8 +370,7 @@ class Session:
         turn, seq = _output_of(turn_id, surface), self.log.sequence + 1
         try:
             target = self._surfaces.get(surface) or self._new_surface(surface, known or Tree())
-            checked = target.check(changes)
-            applied = target.commit(checked, turn, seq)
+            applied = target.commit(changes, turn, seq)
         except ArpError:
             self.log.forget_found()
             raise

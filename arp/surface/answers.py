@@ -123,11 +123,8 @@ def answer_value(component: Component, input_type: str, data: JsonObject) -> Jso
             return data["fields"]
         case "confirm":
             return data["action"] == "confirm"
-        case "choices" if asked is not None:
-            several = asked.props.get("multi_select", False)
-            return data["selected"] if several else data["selected"][0]
-        case "table" if asked is not None:
-            several = asked.props["selectable"] == "many"
+        case "choices" | "table" if asked is not None:
+            several = asked.props.get("multi_select") or asked.props.get("selectable") == "many"
             return data["selected"] if several else data["selected"][0]
         case "text-input":
             return data["text"]
@@ -206,9 +203,7 @@ def _besides(payload: JsonObject) -> JsonObject:
 
 def _choices(props: JsonObject, data: JsonObject) -> JsonObject:
     choices = msgspec.convert(props, ChoicesProps)
-    selected = data.get("selected")
-    if not isinstance(selected, list):
-        _refuse(f"selected: expected array, got {kind_of(selected)}", "selected")
+    selected = _selected(data)
     most = len(choices.options) if choices.multi_select else 1
     if len(selected) > most:
         _refuse(f"selected: at most {most} can be taken, got {len(selected)}", "selected")
@@ -217,6 +212,13 @@ def _choices(props: JsonObject, data: JsonObject) -> JsonObject:
     offered = Offered(choices.options)
     taken = [_taken(offered, value, index) for index, value in enumerate(selected)]
     return {"selected": list(dict.fromkeys(taken))}
+
+
+def _selected(data: JsonObject) -> list[Json]:
+    selected = data.get("selected")
+    if not isinstance(selected, list):
+        _refuse(f"selected: expected array, got {kind_of(selected)}", "selected")
+    return selected
 
 
 def _offered_to_action(component: Component, input_type: InputType) -> Offered | None:
@@ -248,9 +250,7 @@ def _taken(offered: Offered, value: Json, index: int) -> str | int | float:
 
 
 def _table(props: JsonObject, data: JsonObject) -> JsonObject:
-    selected, rows = data.get("selected"), len(props["rows"])
-    if not isinstance(selected, list):
-        _refuse(f"selected: expected array, got {kind_of(selected)}", "selected")
+    selected, rows = _selected(data), len(props["rows"])
     if props["selectable"] == "one" and len(selected) != 1:
         _refuse(f"selected: select one row, got {len(selected)}", "selected")
     taken: dict[int, None] = {}

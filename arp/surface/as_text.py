@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from arp.protocol import components as shown
+from arp.protocol.catalog import chain
 from arp.protocol.json_value import JsonObject
 from arp.surface.aligned import aligned, cell_text, padded, width
-from arp.surface.as_code import diff_as_code
-from arp.surface.as_table import cards_as_table, chart_as_table, not_shown
+from arp.surface.conversions import CONVERSIONS, not_shown
 from arp.surface.question_text import QUESTIONS, how_to_select
 
 _STEP_MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]", "failed": "[!]"}
@@ -27,12 +27,8 @@ def as_text(type_name: str, props: JsonObject, max_table_rows: int | None = None
         props: Fit the type.
         max_table_rows: Tables, charts and product cards show no more rows; `None` for all.
     """
-    if type_name == "chart":
-        type_name, props = "table", chart_as_table(props)
-    elif type_name == "product-cards":
-        type_name, props = "table", cards_as_table(props)
-    elif type_name == "diff":
-        type_name, props = "code-block", diff_as_code(props)
+    if type_name in CONVERSIONS:
+        props, type_name = CONVERSIONS[type_name](props), chain(type_name)[1]
     if type_name == "table":
         return _table(props, max_table_rows)
     return _TEXTS[type_name](props)

@@ -10,27 +10,19 @@ Source: protocol.md 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from arp.protocol.catalog import CATALOG, put_children, take_children
+from arp.protocol.catalog import CATALOG, chain, put_children, take_children
 from arp.protocol.components import Component, as_object, from_object
 from arp.protocol.json_value import Json, JsonObject
-from arp.surface.as_code import diff_as_code
-from arp.surface.as_table import cards_as_table, chart_as_table, cut_table
 from arp.surface.as_text import as_text
+from arp.surface.conversions import CONVERSIONS, cut_table
 
 IN_PARTS = "children"
 """What `how_shown` says of a layout in whose place its children stand."""
-
-_STEPS: Mapping[tuple[str, str], Callable[[JsonObject], JsonObject]] = {
-    ("chart", "table"): chart_as_table,
-    ("product-cards", "table"): cards_as_table,
-    ("diff", "code-block"): diff_as_code,
-}
-"""How the props of one type become those of the next of its chain."""
 
 
 class Supported(msgspec.Struct, frozen=True):
@@ -131,15 +123,14 @@ def _known(component: Component, profile: Supported) -> Component:
 
 def _step_down(component: Component, profile: Supported) -> Component:
     """Return the first form of the catalog's chain that is known, or the last, `text`."""
-    kind, props = component.type, component.props
-    while (following := CATALOG[kind].falls_back_to) not in (None, "text"):
-        kind, props = str(following), _STEPS[kind, str(following)](props)
-        step = Component(component.id, kind, props)
-        if profile.knows(step):
-            return _known(step, profile)
+    for kind in chain(component.type)[1:-1]:
+        props = CONVERSIONS[component.type](component.props)
+        component = Component(component.id, kind, props)
+        if profile.knows(component):
+            return _known(component, profile)
     if component.type == "markdown":
         return Component(component.id, "text", {**component.props, "format": "markdown"})
-    return _text(component.id, as_text(kind, props, profile.max_table_rows))
+    return _text(component.id, as_text(component.type, component.props, profile.max_table_rows))
 
 
 def _as_group(component: Component) -> Component:

@@ -37,32 +37,11 @@ class Surface:
         self._new_weights: dict[str, int] = {}
         """Those that a commit changed which is not kept yet."""
 
-    def check(self, changes: Sequence[Change]) -> list[Change]:
-        """Return changes as they can be committed: every component in them fits the catalog.
-
-        What an op means for the component that it names is for `commit` to find out.
-
-        Raises:
-            InvalidComponent, ComponentUnsupported, ResourceLimit: Names the component.
-        """
-        ops = [op for change in changes if isinstance(change, PatchChange) for op in change.ops]
-        if len(ops) > self._limits.max_patch_ops:
-            raise ResourceLimit(
-                f"{len(ops)} patch ops in one commit; at most {self._limits.max_patch_ops}: "
-                "await something between them",
-                detail="max_patch_ops",
-            )
-        self._check_count(
-            sum(isinstance(op, Insert | Replace) for op in ops)
-            + sum(len(c.components) for c in changes if isinstance(c, RenderChange))
-        )
-        return [_checked(change) for change in changes]
-
     def commit(self, changes: Sequence[Change], turn: str, seq: int) -> list[Change]:
         """Apply all changes, or none.
 
         Args:
-            changes: In order, as `check` gave them; for nobody to change afterwards.
+            changes: In order; for nobody to change afterwards.
             turn: The turn whose output new components join; `""` for surfaces without turns.
             seq: What the commit is to be known as.
 
@@ -73,6 +52,7 @@ class Surface:
             InvalidComponent, InvalidPatch, ComponentUnsupported, ResourceLimit: Names the component
                 or op; the surface is as it was.
         """
+        changes = self._checked(changes)
         self.tree.begin(seq)
         self._new_weights.clear()
         try:
@@ -91,6 +71,24 @@ class Surface:
         """Drop what is remembered of root components that are no longer in the tree."""
         for root in roots:
             self._weights.pop(root, None)
+
+    def _checked(self, changes: Sequence[Change]) -> list[Change]:
+        """Return changes in which every component fits the catalog, as far as that is known.
+
+        What an op means for the component that it names is found out when it is applied.
+        """
+        ops = [op for change in changes if isinstance(change, PatchChange) for op in change.ops]
+        if len(ops) > self._limits.max_patch_ops:
+            raise ResourceLimit(
+                f"{len(ops)} patch ops in one commit; at most {self._limits.max_patch_ops}: "
+                "await something between them",
+                detail="max_patch_ops",
+            )
+        self._check_count(
+            sum(isinstance(op, Insert | Replace) for op in ops)
+            + sum(len(c.components) for c in changes if isinstance(c, RenderChange))
+        )
+        return [_checked_change(change) for change in changes]
 
     def _check_count(self, count: int) -> None:
         most = self._limits.max_components_per_commit
@@ -204,7 +202,7 @@ class Surface:
         )
 
 
-def _checked(change: Change) -> Change:
+def _checked_change(change: Change) -> Change:
     if isinstance(change, RenderChange):
         _encoded(change.tool_name, "tool_name")
         components = [

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
+from arp.protocol.codec import ENCODINGS, Encoding, encode, encode_json, recode
 from arp.protocol.errors import ErrorCode, ErrorPayload
 from arp.protocol.json_value import JsonObject
 from arp.protocol.mark import Behind
@@ -69,7 +69,7 @@ def divided(message: AgentMessage, wanted: int, encoding: Encoding) -> list[byte
 
 
 def _frame(message: AgentMessage, encoding: Encoding) -> bytes:
-    return recode(encode_json(message), encoding)
+    return encode(message, encoding)
 
 
 def _bytes(message: AgentMessage, encoding: Encoding) -> int:

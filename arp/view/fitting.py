@@ -17,7 +17,7 @@ import msgspec
 from arp.protocol.codec import ENCODINGS, encode_json, recode
 from arp.protocol.components import Component
 from arp.protocol.limits import RendererLimits
-from arp.surface.as_table import cut_table
+from arp.surface.conversions import cut_table
 from arp.surface.degrade import as_one_text
 
 ENVELOPE_BYTES = 700

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from arp.protocol.agent_connection import MAX_BATCH
-from arp.protocol.codec import DeltaWriter, Encoding, encode_json, recode
+from arp.protocol.codec import DeltaWriter, Encoding, encode, recode
 from arp.protocol.messages import (
     AgentMessage,
     Delta,
@@ -96,7 +96,7 @@ def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:
     """Return a message that a group takes as frames; several if it is too large for one."""
     most = group.profile.limits.max_message_bytes
     if most is None:
-        return [recode(encode_json(message), group.encoding)]
+        return [encode(message, group.encoding)]
     return chunked(message, most, group.encoding)
 
 

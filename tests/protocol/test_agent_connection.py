@@ -17,9 +17,17 @@ from arp.protocol.agent_connection import (
     Failed,
     Rejected,
 )
-from arp.protocol.codec import ENCODINGS, Encoding, encode_json, recode
+from arp.protocol.codec import ENCODINGS, Encoding, agent_decoder, encode_json, recode
 from arp.protocol.limits import Limits
-from arp.protocol.messages import Input, RendererAck, RendererHello
+from arp.protocol.messages import (
+    AgentHello,
+    Input,
+    InputAck,
+    Ping,
+    Pong,
+    RendererAck,
+    RendererHello,
+)
 from tests.protocol.hostile_frames import frames
 from tests.protocol.sample_messages import FROM_RENDERER
 
@@ -173,3 +181,14 @@ def test_input_has_a_bounded_number_of_values(encoding: Encoding) -> None:
             assert isinstance(event, Rejected)
             assert (event.error.code, event.input_id) == (4, "i1")
             assert event.error.message == "message.data: more than 20000 values; send a file"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_what_one_renderer_alone_is_sent_is_in_its_encoding(encoding: Encoding) -> None:
+    agent, decoder = connection(encoding), agent_decoder(encoding)
+    (hello,) = decoder.decode(agent.hello(takes_input=False))
+    assert isinstance(hello, AgentHello)
+    assert hello.capabilities.limits["max_message_bytes"] == 200_000
+    assert "input" not in hello.capabilities.features
+    assert decoder.decode(agent.pong(Ping(id="p"))) == [Pong(id="p")]
+    assert decoder.decode(agent.encode(InputAck(id="i"))) == [InputAck(id="i")]

@@ -9,6 +9,7 @@ import pytest
 from arp.protocol.catalog import (
     CATALOG,
     VERSIONS,
+    asks,
     chain,
     has_free_slots,
     is_custom,
@@ -187,3 +188,19 @@ def test_slots_are_those_of_the_catalog() -> None:
 def test_layouts_and_custom_components_may_be_shown_as_several() -> None:
     assert all(may_have_parts(name) for name in ("group", "tabs", "split", "x-acme-box"))
     assert not may_have_parts("table")
+
+
+@pytest.mark.parametrize(
+    ("kind", "props", "is_question"),
+    [
+        ("form", {}, True),
+        ("text", {}, False),
+        ("group", {}, False),
+        ("table", {"selectable": "many"}, True),
+        ("table", {"selectable": "none"}, False),
+        ("table", {}, False),
+        ("x-acme-dial", {}, True),
+    ],
+)
+def test_what_can_be_a_question(kind: str, props: dict[str, str], is_question: bool) -> None:
+    assert asks(kind, props) == is_question

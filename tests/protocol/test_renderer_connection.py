@@ -314,6 +314,16 @@ def test_commit_that_does_not_fit_is_told_and_costs_a_snapshot() -> None:
     assert sent(renderer.hello()).resume is None
 
 
+def test_screen_that_differs_is_desynchronised_until_it_is_sent_anew() -> None:
+    renderer = connection()
+    feed(renderer, ready("new"), say("a", 1))
+    assert not renderer.is_desynchronised
+    renderer.receive(b"{")
+    assert renderer.is_desynchronised
+    feed(renderer, ready("snapshot", 5, "f"))
+    assert not renderer.is_desynchronised
+
+
 def test_frame_that_cannot_be_read_is_told_and_costs_a_snapshot() -> None:
     renderer = on_session()
     ((code, message),) = told(renderer.receive("half a pair: \ud800"))

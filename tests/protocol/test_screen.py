@@ -18,6 +18,7 @@ from arp.protocol.messages import (
     ErrorMessage,
     InputEcho,
     Patch,
+    Permission,
     Render,
     ToolEnd,
     ToolEndPayload,
@@ -381,3 +382,19 @@ def test_canonical_form_holds_all_that_shows() -> None:
         },
         "surfaces": {"side": [{"id": "s", "type": "text", "props": {"content": "x"}}]},
     }
+
+
+def test_an_input_that_is_edited_takes_the_place_of_what_began_the_turn() -> None:
+    def echo(text: str, edited: bool = False) -> InputEcho:
+        return InputEcho(
+            session_id="s", turn_id="t1", input_type="text", data={"text": text}, edited=edited
+        )
+
+    screen = shown(echo("a", edited=True), echo("b"), echo("c", edited=True))
+    assert [one.data["text"] for one in screen.turns["t1"].inputs] == ["c", "b"]
+
+
+def test_permission_that_a_turn_waits_for_is_kept_by_its_component() -> None:
+    asked = Permission("c1", "rm")
+    screen = shown(TurnMessage(session_id="s", turn_id="t1", status="waiting", permission=asked))
+    assert screen.turns["t1"].permissions == {"c1": asked}

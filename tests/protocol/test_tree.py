@@ -670,12 +670,13 @@ def test_what_a_tree_is_given_stays_as_it_is() -> None:
     of.append_text("t1/1", "content", "b")
     of.append_text("c", "code", "y")
     patched(of, *ops)
+    of.append_text("t", "title", "!")
     assert of.component("t1/1").props == {"content": "ab"}
     assert of.component("c").props == {"code": "xy"}
     assert of.component("t").props == {
         "headers": ["a"],
         "rows": [[5], [2], [7]],
         "tabs": [{"name": "n", "headers": [], "rows": [[4]]}],
-        "title": "T",
+        "title": "T!",
     }
     assert (table, said, code, ops) == given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -35,6 +36,7 @@ from arp.protocol.validate import (
     bounds,
     check_appended,
     check_component,
+    check_fields,
     check_property,
     explain,
     fits,
@@ -693,3 +695,30 @@ def test_a_child_with_an_alias_is_written_anew_and_its_holders_alone_are_copied(
     assert checked.props["tabs"][1] is second
     assert value == {"tabs": [first, second], "active_tab": 1}
     assert first == {"label": "1", "component": nested("a", text="x")}
+
+
+class Settings(msgspec.Struct, frozen=True):
+    level: Annotated[int, msgspec.Meta(ge=1, description="a number from 1")] = 1
+    bound: Level = Level.LOW
+
+
+def test_values_that_a_program_gave_a_struct_are_checked() -> None:
+    check_fields(Settings(2, Level.HIGH))
+    wrong: Any = {}
+    for settings, told in (
+        (Settings(0), "Settings.level: expected a number from 1"),
+        (Settings(1, wrong), "Settings.bound: expected Level(…), got a dict"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(told)):
+            check_fields(settings)
+
+
+def test_component_made_by_hand_is_checked_as_one_that_came() -> None:
+    wrong: Any = 5
+    assert refused(Component(wrong, "text", {"content": "x"})) == (
+        "components[0].id: expected string, got number"
+    )
+
+
+def test_what_fits_has_no_reason() -> None:
+    assert explain({}, Settings, "c") == "c: does not fit"

@@ -22,6 +22,7 @@ from arp.protocol.errors import (
 from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
 from arp.protocol.tree import Tree
+from arp.protocol.validate import check_component
 from arp.surface.change import Change, PatchChange, RenderChange
 from arp.surface.surface import Surface
 from tests.surface.random_changes import change
@@ -46,7 +47,7 @@ def surface(*components: Component, **limits: int) -> Surface:
 
 
 def commit(on: Surface, *changes: Change, seq: int = 1) -> list[Change]:
-    return on.commit(on.check(changes), "t1", seq)
+    return on.commit(changes, "t1", seq)
 
 
 def patch(on: Surface, *ops: PatchOp) -> list[Change]:
@@ -397,5 +398,5 @@ def test_what_stands_can_be_told_and_fits_the_catalog(seed: int) -> None:
         except ArpError:
             continue
         shown = on.tree.output("t1")
-        assert on.check([RenderChange(shown)]) == [RenderChange(shown)]
+        assert [check_component(component) for component in shown] == shown
         assert msgspec.json.encode(shown)
