@@ -224,6 +224,16 @@ def _is_error(kind: object) -> bool:
 # -- the command line ------------------------------------------------------------------------------
 
 
+ARGUMENTS = {
+    "TARGET": "A Python file or module with an App: app.py, app.py:NAME, package.module.",
+    "URL": "The address of the server.",
+    "SESSION": "The id of the session.",
+    "PACK": "The pack: a zip file or a directory.",
+    "RECORDED": "A pack, a ledger file, or with --agent a case.",
+}
+"""The meaning of each argument of a command; click has help for options only."""
+
+
 def flags(name: str) -> str:
     """Return the arguments and options of one command; of `evidence/export`, one in a group."""
     command: click.Command = command_line
@@ -235,7 +245,8 @@ def flags(name: str) -> str:
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if isinstance(parameter, click.Argument):
-            rows.append([f"`{parameter.make_metavar(context)}`", ""])
+            metavar = parameter.make_metavar(context)
+            rows.append([f"`{metavar}`", ARGUMENTS[metavar]])
         elif record is not None and "--help" not in record[0]:
             rows.append([f"`{record[0]}`", record[1]])
     return table(["flag", "meaning"], rows)
