@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from arp.access.settings import Access
-from arp.hub.handler import check_handler
 from arp.hub.settings import HubSettings
 from arp.protocol.json_value import Json
 from arp.protocol.messages import Command, Workflow
@@ -126,7 +126,7 @@ class App:
     def _add(self, name: str | None, described: Workflow, handler: Handler) -> Handler:
         if name is None:
             name = str(getattr(handler, "__name__", type(handler).__name__))
-        check_handler(name, handler)
+        _check_handler(name, handler)
         if name in self.handlers:
             raise ValueError(f"there is an agent {name!r} already; give this one another name")
         self.handlers[name] = handler
@@ -155,7 +155,7 @@ class App:
             raise ValueError(f"there is a command {name!r} already; give this one another name")
 
         def add(handler: Handler) -> Handler:
-            check_handler(name, handler)
+            _check_handler(name, handler)
             described = Command(name, description or _first_line(handler), hint)
             self._commands[name] = (described, handler)
             return handler
@@ -308,3 +308,40 @@ def serve(app: App, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         raise ValueError(f"{host} can be reached by others: give App an Access with a token")
     application = Application(app.served())
     run(application, bind(host, port), lambda: None)
+
+
+def _check_handler(name: str, handler: object) -> None:
+    """Refuse what is no agent, as far as that can be seen without calling it.
+
+    A function that a decorator has wrapped passes if what it wraps is a coroutine function.
+
+    Raises:
+        TypeError: It says what was given, and what to write.
+    """
+    _check_kind(name, handler)
+    assert callable(handler)
+    try:
+        takes = inspect.signature(handler)
+    except ValueError:  # it tells none
+        return
+    try:
+        takes.bind(object())
+    except TypeError:
+        what = f"takes {takes}, but is given the turn alone"
+        raise TypeError(f"agent {name!r} {what}; write: async def {name}(turn)") from None
+
+
+def _check_kind(name: str, handler: object) -> None:
+    call: object = handler
+    if not inspect.isroutine(handler) and callable(handler):
+        call = type(handler).__call__
+    wrapped = inspect.unwrap(call) if callable(call) else call
+    if any(map(inspect.iscoroutinefunction, (handler, call, wrapped))):
+        return
+    if inspect.isasyncgenfunction(call):
+        what = "an async generator; say what it yields: await turn.say(…)"
+    elif callable(handler):
+        what = f"a plain function; write: async def {name}(turn)"
+    else:
+        what = f"no function, but {type(handler).__name__}"
+    raise TypeError(f"agent {name!r} is {what}")

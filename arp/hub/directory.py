@@ -13,9 +13,9 @@ from arp.access.principal import Key, Principal, keys_of
 from arp.hub.history import History
 from arp.hub.listing import Listing
 from arp.hub.live import LiveSession
+from arp.hub.quotas import SessionQuota
 from arp.hub.replay import Replayer
 from arp.hub.settings import HubSettings
-from arp.hub.shares import Shares
 from arp.hub.states import States
 from arp.hub.tasks import start_task
 from arp.protocol.errors import (
@@ -54,7 +54,7 @@ class Directory:
         self.sessions: dict[str, LiveSession] = {}
         self.states = States(store, self.sessions, settings)
         self.listing = Listing(store)
-        self.shares = Shares(settings, asyncio.get_running_loop().time)
+        self.shares = SessionQuota(settings, asyncio.get_running_loop().time)
         self._store = store
         self._settings = settings
         self._replayer = replayer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from arp.hub.settings import HubSettings
@@ -14,7 +14,7 @@ from arp.protocol.messages import FileRef
 
 if TYPE_CHECKING:
     from arp.record.outputs import OutputStore
-    from arp.store.blobs import Files
+    from arp.store.blobs import Blob, Files
 
 READ_BYTES = 256 << 10
 
@@ -35,19 +35,27 @@ class Arrived(Protocol):
 class SessionFiles:
     """The files of one session in memory."""
 
-    __slots__ = ("_files", "_gone", "_settings")
+    __slots__ = ("_files", "_gone", "_grown", "_settings")
 
-    def __init__(self, files: Files, settings: HubSettings, gone: asyncio.Future[ArpError]) -> None:
+    def __init__(
+        self,
+        files: Files,
+        settings: HubSettings,
+        gone: asyncio.Future[ArpError],
+        grown: Callable[[int], None],
+    ) -> None:
         """See the class.
 
         Args:
             files: Where they are kept.
             settings: How large they may be.
             gone: Is done when the session has left the memory: then nothing goes there any more.
+            grown: Counts the bytes of each file that is new.
         """
         self._files = files
         self._settings = settings
         self._gone = gone
+        self._grown = grown
 
     async def read(self, sha256: str) -> bytes:
         """Return the content of a file.
@@ -70,13 +78,12 @@ class SessionFiles:
         from pathlib import PurePath
 
         shown = PurePath(name.replace("\\", "/")).name or "file"
-        most = self._settings.limits.max_upload_bytes
         if isinstance(content, bytes | bytearray | memoryview):
-            blob = await self._open().put(_whole(bytes(content)), max_bytes=most)
+            blob = await self.upload(_whole(bytes(content)))
         elif isinstance(content, os.PathLike):
             file = await asyncio.to_thread(open, content, "rb")
             try:
-                blob = await self._open().put(_chunks(file), max_bytes=most)
+                blob = await self.upload(_chunks(file))
             finally:
                 await asyncio.to_thread(file.close)
         else:
@@ -91,13 +98,24 @@ class SessionFiles:
 
         return OutputStore(self._keep, self.read, asyncio.to_thread)
 
-    async def _keep(self, stream: AsyncIterator[bytes]) -> str:
-        return (await self._open().put(stream, max_bytes=self._settings.max_output_bytes)).sha256
+    async def upload(self, stream: AsyncIterator[bytes]) -> Blob:
+        """Keep a file that comes in chunks.
 
-    def _open(self) -> Files:
+        Raises:
+            ResourceLimit: More than `max_upload_bytes`; nothing is kept.
+        """
+        return await self._put(stream, self._settings.limits.max_upload_bytes)
+
+    async def _keep(self, stream: AsyncIterator[bytes]) -> str:
+        return (await self._put(stream, self._settings.max_output_bytes)).sha256
+
+    async def _put(self, stream: AsyncIterator[bytes], max_bytes: int) -> Blob:
         if self._gone.done():
             raise self._gone.result()
-        return self._files
+        blob = await self._files.put(stream, max_bytes=max_bytes)
+        if blob.is_new:
+            self._grown(blob.size)
+        return blob
 
 
 async def _whole(data: bytes) -> AsyncIterator[bytes]:

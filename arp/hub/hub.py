@@ -20,13 +20,13 @@ from arp.hub.author_call import name_unawaited_calls
 from arp.hub.cache import Cache, keep_up
 from arp.hub.delivery import Viewer
 from arp.hub.directory import Directory, utc_now
-from arp.hub.files import Arrived
+from arp.hub.files import Arrived, SessionFiles
 from arp.hub.history import History
 from arp.hub.inbound import Inbound
 from arp.hub.listing import rename
 from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
-from arp.hub.quota import Quota
+from arp.hub.quotas import FileQuota
 from arp.hub.replay import Replayer
 from arp.hub.runner import Handler, Runner
 from arp.hub.settings import HubSettings
@@ -95,9 +95,10 @@ class Hub:
         self.store = store
         self.settings = settings or HubSettings()
         self.writer = Writer(store, now, self._write_failed, self._cannot_go_on)
-        most = self.settings.max_stored_bytes_per_user
-        self._quota = Quota(blobs, store, self._owner_of, most)
-        self.runner = Runner(handlers, self.writer, self._quota, self.settings, self.carry_out)
+        self.blobs = blobs
+        """Where files are kept."""
+        self._quota = FileQuota(blobs, store, self.settings.max_stored_bytes_per_user)
+        self.runner = Runner(handlers, self.writer, self.files_of, self.settings, self.carry_out)
         self._replayer = Replayer(store, self.settings)
         self.commands: Callable[[], tuple[Command, ...]] = tuple
         """What a user may give by a slash; told in each `hello`."""
@@ -131,11 +132,6 @@ class Hub:
     def sessions(self) -> Mapping[str, LiveSession]:
         """The sessions in memory, by id."""
         return self.directory.sessions
-
-    @property
-    def blobs(self) -> Blobs:
-        """Where files are kept."""
-        return self.runner.blobs
 
     @property
     def history(self) -> History:
@@ -272,7 +268,12 @@ class Hub:
                 raise live.gone.result()
 
         scope = FactScope(live.session, {}, check_here, live.mark)
-        return Recorder(scope, self.runner.files_of(live).outputs)
+        return Recorder(scope, self.files_of(live).outputs)
+
+    def files_of(self, live: LiveSession) -> SessionFiles:
+        """Return the files of a session."""
+        grown = partial(self._quota.grown, live.session.head.owner)
+        return SessionFiles(self.blobs.of(live.id), self.settings, live.gone, grown)
 
     def check_takes_input(self) -> None:
         """Refuse what would change a recording.
@@ -526,17 +527,13 @@ class Hub:
 
     async def _keep(self, live: LiveSession, files: Sequence[Arrived]) -> None:
         self.check_takes_input()
-        most, kept = self.settings.limits.max_upload_bytes, self.blobs.of(live.id)
+        kept = self.files_of(live)
         new = {file.ref.sha256: file.ref.size for file in files}
         for sha256 in new.keys() & live.session.input_log.files:
             del new[sha256]
         async with self._quota.room(live.session.head.owner, sum(new.values())):
             for file in files:
-                await kept.put(file.chunks(), max_bytes=most)
-
-    def _owner_of(self, session_id: str) -> str | None:
-        live = self.sessions.get(session_id)
-        return live.session.head.owner if live is not None else None
+                await kept.upload(file.chunks())
 
     async def _take(
         self,

@@ -6,24 +6,24 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from arp.hub.details import show_details, traceback_of
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
-from arp.hub.loop_watch import LoopWatch
+from arp.hub.loop_watch import LoopWatch, is_authors
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
 from arp.hub.turn import Turn
 from arp.hub.turn_host import TurnHost, TurnServices
 from arp.hub.writer import Writer
-from arp.protocol.errors import AgentFailed
+from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json
+from arp.protocol.messages import ErrorMessage
 from arp.session.effects import Effect
 from arp.session.recovery import Interrupted
-from arp.store.blobs import Blobs
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,9 @@ FAILED = "The agent failed. The server's log has the reason."
 DEAF_S = 1.0
 """How long an agent has to end once the server stops; then its turn is closed over its head."""
 
+MAX_DETAILS = 16_000
+"""Characters of a traceback that are shown, the newest; deep ones repeat themselves."""
+
 
 class Runner:
     """Starts, cancels and ends the turns of every session."""
@@ -47,7 +50,7 @@ class Runner:
         self,
         handlers: Mapping[str, Handler],
         writer: Writer,
-        blobs: Blobs,
+        files_of: Callable[[LiveSession], SessionFiles],
         settings: HubSettings,
         carry_out: CarryOut,
     ) -> None:
@@ -56,7 +59,7 @@ class Runner:
         self.services = TurnServices(Spans(), writer.room, self._calmed.set)
         self.tasks: dict[ServerTask[None], TurnHost] = {}
         """Agents that work, also those that clean up behind the end of their turn."""
-        self.blobs = blobs
+        self._files_of = files_of
         self._turns: dict[LiveSession, TurnHost] = {}
         """The newest turn of each session of which an agent works."""
         self._handlers = handlers
@@ -74,7 +77,7 @@ class Runner:
         """Run the agent of the session's workflow for a turn."""
         if self._parking:
             return
-        host = TurnHost(live, turn_id, self.files_of(live), self.services)
+        host = TurnHost(live, turn_id, self._files_of(live), self.services)
         owner = TurnName(live.session.head.workflow, live.id, turn_id)
         if self.debug:
             loop = asyncio.get_running_loop()
@@ -227,13 +230,38 @@ class Runner:
         if host is not None:
             host.stop()
 
-    def files_of(self, live: LiveSession) -> SessionFiles:
-        """Return the files of a session."""
-        return SessionFiles(self.blobs.of(live.id), self._settings, live.gone)
-
 
 def _running_task() -> asyncio.Task[Any] | None:
     try:
         return asyncio.current_task()
     except RuntimeError:  # no loop runs
         return None
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return an exception's traceback from the author's first line on; the exception is last."""
+    place = first = error.__traceback__
+    while place is not None and not is_authors(place.tb_frame.f_code.co_filename):
+        place = place.tb_next
+    lines = traceback.format_exception(type(error), error, place or first)
+    return "".join(lines).rstrip()[-MAX_DETAILS:]
+
+
+def show_details(live: LiveSession, turn_id: str, what: str, details: str) -> None:
+    """Send an `error` with details to whoever is connected to a session now, and never again.
+
+    Only under `arp serve --debug`, for the author's own screen: it is no fact. It goes out behind
+    what the turn has shown until now. Where `what` is the text of an error that the turn has too,
+    renderers show the details with that one.
+    """
+    clean = live.session.log.redactor.clean
+    payload = ErrorPayload(
+        str(clean(what)[0]), ErrorCode.AGENT_FAILED, debug=str(clean(details)[0])
+    )
+    message = ErrorMessage(payload=payload, session_id=live.id, turn_id=turn_id)
+
+    def tell() -> None:
+        for viewer in live.viewers.values():
+            viewer.tell(message)
+
+    live.after_write(tell)

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from arp import Turn
-from arp.hub.details import MAX_DETAILS, traceback_of
 from arp.hub.hub import Hub
-from arp.hub.runner import Handler
+from arp.hub.runner import MAX_DETAILS, Handler, traceback_of
 from arp.hub.settings import HubSettings
 from arp.store.blobs import MemoryBlobs
 from tests.hub.rig import AT, HeldStore, Renderer, settled

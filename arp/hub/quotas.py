@@ -1,23 +1,32 @@
-"""How many sessions one user and one address may have and make: fewer than there may be in all.
+"""What one user or one address may have: open sessions, new sessions, bytes of files.
 
 Theory of operation. Each session in memory counts for the user to whom it belongs and for the
 address from which it was asked for; a user without a name is everybody, and is no bound. So who
 makes too many is refused long before there is no room for the others.
+
+What the files of a user hold is counted once, when the first upload asks; from then on each file
+that is new is added, whoever puts it there. When a session is removed, the next upload counts
+again. Only uploads are refused: what an agent has made is kept.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 
 from arp.access.principal import Key
 from arp.hub.settings import HubSettings
-from arp.protocol.errors import RateLimited
+from arp.protocol.errors import RateLimited, ResourceLimit
+from arp.store.blobs import Blobs
+from arp.store.store import Store
 
 WINDOW_S = 60.0
 
+_PAGE = 1000
 
-class Shares:
+
+class SessionQuota:
     """Counts the sessions in memory, and those that were made in this minute, by key."""
 
     def __init__(self, settings: HubSettings, clock: Callable[[], float]) -> None:
@@ -81,3 +90,56 @@ def _take_one(counter: Counter[Key], key: Key) -> None:
         counter[key] -= 1
     else:
         del counter[key]
+
+
+class FileQuota:
+    """How many bytes the files of each user hold."""
+
+    def __init__(self, blobs: Blobs, store: Store, max_bytes: int) -> None:
+        self._blobs = blobs
+        self._store = store
+        self._max_bytes = max_bytes
+        self._held: dict[str, int] = {}
+        self._promised: Counter[str] = Counter()
+        """To uploads that are being stored."""
+
+    def grown(self, owner: str, size: int) -> None:
+        """Count a file that is new."""
+        if owner in self._held:
+            self._held[owner] += size
+
+    def recount(self, owner: str) -> None:
+        """Let what a user holds be counted again: a session of theirs was removed."""
+        self._held.pop(owner, None)
+
+    @asynccontextmanager
+    async def room(self, owner: str, size: int) -> AsyncIterator[None]:
+        """Keep room for an upload, for a block that stores it.
+
+        Raises:
+            ResourceLimit: The user holds too much.
+        """
+        held = await self._count(owner) + self._promised[owner]
+        if held + size > self._max_bytes:
+            raise ResourceLimit(
+                f"the files of your sessions hold {held} of {self._max_bytes} bytes, so {size} "
+                "more do not fit; delete sessions whose files you no longer need"
+            )
+        self._promised[owner] += size
+        try:
+            yield
+        finally:
+            self._promised[owner] -= size
+            if not self._promised[owner]:
+                del self._promised[owner]
+
+    async def _count(self, owner: str) -> int:
+        if owner not in self._held:
+            ids: list[str] = []
+            before: str | None = None
+            while page := await self._store.sessions(owner=owner, before=before, limit=_PAGE):
+                ids += [meta.id for meta in page]
+                before = page[-1].cursor
+            held = await self._blobs.held(ids)
+            self._held.setdefault(owner, held)  # who counted meanwhile may have stored since
+        return self._held[owner]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from arp.access.principal import Principal, keys_of
+from arp.hub.quotas import SessionQuota
 from arp.hub.settings import HubSettings
-from arp.hub.shares import Shares
 from arp.protocol.errors import RateLimited
 from tests.hub.rig import Renderer, running
 
@@ -99,7 +99,7 @@ async def test_session_that_nobody_used_does_not_count() -> None:
 
 def test_next_minute_begins_anew() -> None:
     clock = Clock()
-    shares = Shares(HubSettings(max_new_sessions_per_minute=1), clock)
+    shares = SessionQuota(HubSettings(max_new_sessions_per_minute=1), clock)
     keys = keys_of(ADA)
     shares.check(keys)
     shares.made(keys)
@@ -112,7 +112,7 @@ def test_next_minute_begins_anew() -> None:
 
 def test_shares_that_are_given_back_take_no_room() -> None:
     """Addresses come and go for years."""
-    shares = Shares(HubSettings(max_sessions_per_user=1), Clock())
+    shares = SessionQuota(HubSettings(max_sessions_per_user=1), Clock())
     keys = keys_of(ADA)
     shares.opened(keys)
     shares.made(keys)
