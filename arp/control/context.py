@@ -76,7 +76,7 @@ class ControlContext:
 
     def now(self) -> str:
         """Return the time, RFC 3339, by the clock of the ledger."""
-        return self.hub.directory.now()
+        return self.hub.now()
 
     async def open(self, session_id: str | None, workflow: str | None) -> LiveSession:
         """Return a session that is to get input; a new one if there is none.

@@ -147,6 +147,10 @@ class Join(Struct, frozen=True):
     snapshot or a catch-up, which end in a commit."""
 
 
+Replay: TypeAlias = Callable[[Viewer, Resume], None]
+"""Sends a renderer what lies behind a cursor, from the log, and makes it current."""
+
+
 class Delivery:
     """The renderers of one session."""
 
@@ -155,20 +159,21 @@ class Delivery:
         "_groups",
         "_mark",
         "_reached",
+        "_replay",
         "_session",
         "_settings",
         "_views",
         "joining",
-        "replay",
         "viewers",
     )
 
-    def __init__(self, session: Session, settings: HubSettings, mark: Callable[[], None]) -> None:
+    def __init__(
+        self, session: Session, settings: HubSettings, mark: Callable[[], None], replay: Replay
+    ) -> None:
         self.viewers: dict[str, Viewer] = {}
         self._reached: TextBatch | Cursor = session.cursor
         """What was delivered last."""
-        self.replay: Callable[[Viewer, Resume], None] = lambda _viewer, _resume: None
-        """Tells a renderer what lies behind a cursor; set by the hub."""
+        self._replay = replay
         self._session = session
         self._settings = settings
         self._mark = mark
@@ -378,7 +383,7 @@ class Delivery:
             viewer.outbox.send(join.frames)
             viewer.shared = join.shared if viewer.outbox.buffered else None
         if join.kind == "replay" and viewer.resume is not None:
-            self.replay(viewer, viewer.resume)
+            self._replay(viewer, viewer.resume)
             return
         self.join_now(viewer)
         if join.kind == "whole":

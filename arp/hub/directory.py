@@ -10,11 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from arp.access.principal import Key, Principal, keys_of
-from arp.hub.history import History
-from arp.hub.listing import Listing
 from arp.hub.live import LiveSession
 from arp.hub.quotas import SessionQuota
-from arp.hub.replay import Replayer
 from arp.hub.settings import HubSettings
 from arp.hub.states import States
 from arp.hub.tasks import start_task
@@ -46,33 +43,34 @@ class Directory:
         self,
         store: Store,
         settings: HubSettings,
-        replayer: Replayer,
-        mark: Callable[[LiveSession], None],
-        loaded: Callable[[LiveSession], None],
+        workflows: Collection[str],
+        make: Callable[[Session, int], LiveSession],
+        loaded: Callable[[LiveSession, SessionMeta], None],
         now: Callable[[], str],
     ) -> None:
+        """See the class.
+
+        Args:
+            store: Holds the sessions.
+            settings: How many there may be.
+            workflows: Names of the agents.
+            make: Returns what a session of which so many facts are stored needs to be in memory.
+            loaded: Is called with each that was read from the store, and its row.
+            now: The clock of facts, RFC 3339.
+        """
         self.sessions: dict[str, LiveSession] = {}
         self.states = States(store, self.sessions, settings)
-        self.listing = Listing(store)
         self.shares = SessionQuota(settings, asyncio.get_running_loop().time)
         self._store = store
         self._settings = settings
-        self._replayer = replayer
-        self.workflows: Collection[str] = ()
-        """Names of the agents; set by the hub."""
-        self._mark = mark
+        self._workflows = workflows
+        self._make = make
         self._loaded = loaded
         self.runtime_id = settings.runtime_id or "arp"
         """Names this runtime in the facts of sessions that come into memory from now on."""
-        self.now = now
-        """The clock of facts, RFC 3339."""
+        self._now = now
         self._under_way: dict[str, asyncio.Future[LiveSession | None]] = {}
         """Sessions that are read from the store just now; or removed, and then there is none."""
-
-    @property
-    def history(self) -> History:
-        """The turns of sessions, also those that left the memory."""
-        return History(self._store, self.states)
 
     async def find(self, session_id: str, principal: Principal) -> LiveSession:
         """Return a session that exists and belongs to the principal.
@@ -151,15 +149,15 @@ class Directory:
                 live.used_at = asyncio.get_running_loop().time()
                 live.is_provisional = live.is_provisional and provisional
                 return live, False
-        if workflow not in self.workflows:
+        if workflow not in self._workflows:
             told = f"{workflow:.60}"
-            known = ", ".join(self.workflows)
+            known = ", ".join(self._workflows)
             raise InvalidMessage(f"No agent named {told!r}. Available: {known}.", detail="workflow")
         keys = keys_of(principal)
         self.shares.check(keys)
         if len(self.sessions) >= self._settings.max_sessions:
             raise RateLimited("too many sessions; try again later")
-        epoch, created_at = secrets.token_hex(8), self.now()
+        epoch, created_at = secrets.token_hex(8), self._now()
         name = session_id or secrets.token_urlsafe(16)
         head = Head(name, epoch, principal.name, workflow, self.runtime_id, created_at)
         session = self.states.new(head)
@@ -219,8 +217,7 @@ class Directory:
         if session_id in self.sessions:
             return self.sessions[session_id]
         live = self._add(session, keys_of(Principal(meta.owner)), session.sequence)
-        self.listing.rows[session_id] = meta
-        self._loaded(live)
+        self._loaded(live, meta)
         return live
 
     async def _restored(self, meta: SessionMeta) -> Session:
@@ -241,9 +238,8 @@ class Directory:
         )
 
     def _add(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
-        live = LiveSession(session, self._settings, self._mark, stored)
+        live = self._make(session, stored)
         live.used_at = asyncio.get_running_loop().time()
-        live.delivery.replay = self._replayer.start
         self.sessions[live.id] = live
         live.shares = keys
         self.shares.opened(keys)
@@ -253,19 +249,23 @@ class Directory:
         """Return the sessions that nobody needs and that were last used before a time."""
         return [live for live in self.sessions.values() if live.idle and live.used_at < before]
 
-    def remove(self, live: LiveSession, why: ArpError | None = None) -> None:
+    def remove(self, live: LiveSession, why: ArpError | None = None) -> bool:
         """Let a session leave the memory: nothing of it is written any more.
 
         Args:
             live: The session.
             why: What those are told who still wait for something of it.
+
+        Returns:
+            Whether it was still in memory.
         """
         if not live.gone.done():
             live.gone.set_result(why or InternalError("the session left the memory; ask again"))
-        if self.sessions.get(live.id) is live:
-            del self.sessions[live.id]
-            self.shares.left(live.shares)
-            self.listing.rows.pop(live.id, None)
+        if self.sessions.get(live.id) is not live:
+            return False
+        del self.sessions[live.id]
+        self.shares.left(live.shares)
+        return True
 
 
 def _not_found(session_id: str) -> SessionNotFound:

@@ -23,7 +23,7 @@ from arp.hub.directory import Directory, utc_now
 from arp.hub.files import Arrived, SessionFiles
 from arp.hub.history import History
 from arp.hub.inbound import Inbound
-from arp.hub.listing import rename
+from arp.hub.listing import Listing, rename
 from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
 from arp.hub.quotas import FileQuota
@@ -94,20 +94,25 @@ class Hub:
     ) -> None:
         self.store = store
         self.settings = settings or HubSettings()
-        self.writer = Writer(store, now, self._write_failed, self._cannot_go_on)
+        self.listing = Listing(store)
+        """The lists of chats."""
+        self.writer = Writer(store, now, self.listing, self._write_failed, self._cannot_go_on)
         self.blobs = blobs
         """Where files are kept."""
         self._quota = FileQuota(blobs, store, self.settings.max_stored_bytes_per_user)
-        self.runner = Runner(handlers, self.writer, self.files_of, self.settings, self.carry_out)
+        self.runner = Runner(
+            handlers, self.writer, self.files_of, self.settings, self.carry_out, self._fault
+        )
         self._replayer = Replayer(store, self.settings)
         self.commands: Callable[[], tuple[Command, ...]] = tuple
         """What a user may give by a slash; told in each `hello`."""
         self.about: Callable[[], AppInfo] = AppInfo
         """What the app calls itself, and its agents; told in each `hello`."""
-        mark = self.writer.mark
-        self.directory = Directory(store, self.settings, self._replayer, mark, self._mend, now)
-        self.directory.workflows = handlers.keys()
-        self.writer.listing = self.directory.listing
+        self.directory = Directory(
+            store, self.settings, handlers.keys(), self._live, self._mend, now
+        )
+        self.history = History(store, self.directory.states)
+        """The turns of sessions, also those that left the memory."""
         self.inbound = Inbound(self.directory.states.redactor)
         sessions = self.directory.sessions
         self.models = Models(store, sessions, self.settings, self._note_repair)
@@ -115,7 +120,6 @@ class Hub:
         """What is stored behind the log."""
         self._keeper = Service("arp-caches", lambda: keep_up(self._caches))
         self.verifier = Verifier(store)
-        self.runner.fault = self._fault
         self._faults: dict[str, ArpError] = {}
         """Why sessions left the memory that come back at once."""
         self._fell_at: dict[str, int] = {}
@@ -132,11 +136,6 @@ class Hub:
     def sessions(self) -> Mapping[str, LiveSession]:
         """The sessions in memory, by id."""
         return self.directory.sessions
-
-    @property
-    def history(self) -> History:
-        """The turns of sessions, also those that left the memory."""
-        return self.directory.history
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -169,11 +168,17 @@ class Hub:
         logger.critical("the server cannot go on: %s", why)
         self.on_broken()
 
-    def _mend(self, live: LiveSession) -> None:
+    def _live(self, session: Session, stored: int) -> LiveSession:
+        """Return what a session needs to be in memory."""
+        mark, replay = self.writer.mark, self._replayer.start
+        return LiveSession(session, self.settings, mark, replay, stored)
+
+    def _mend(self, live: LiveSession, row: SessionMeta) -> None:
         """Close the turn that ran when the session was last in memory; go on with its queue.
 
         A stored state that could not be used is recorded first: the session is made of its facts.
         """
+        self.listing.rows[live.id] = row
         if live.session.log.sealed is not None:
             return
         before = live.session.sequence
@@ -254,7 +259,8 @@ class Hub:
                 cache.rest(live.id, live)
 
     def _forget(self, live: LiveSession, why: ArpError | None = None) -> None:
-        self.directory.remove(live, why)
+        if self.directory.remove(live, why):
+            self.listing.rows.pop(live.id, None)
         self.runner.forget(live)
         self.mended.pop(live.id, None)
 
@@ -360,7 +366,7 @@ class Hub:
         for cache in self._caches:
             cache.forget(session_id)
         self._fell_at.pop(session_id, None)
-        self.directory.listing.removed(principal.name, session_id)
+        self.listing.removed(principal.name, session_id)
 
     async def rename(
         self, session_id: str, principal: Principal, title: str | None, pinned: bool | None
@@ -380,7 +386,7 @@ class Hub:
         rename(live.session, title, pinned)
         live.mark()
         await live.written()
-        row = self.directory.listing.rows.get(session_id) or await self.store.session(session_id)
+        row = self.listing.rows.get(session_id) or await self.store.session(session_id)
         assert row is not None  # it has facts, and with the first it got its row
         return row
 
@@ -615,7 +621,7 @@ class Hub:
         """Carry out what a session asks for, when what it recorded is durable."""
         live.mark()
         for effect in effects:
-            live.after_write(lambda effect=effect: self._do(live, effect, reply))  # type: ignore[misc]
+            live.after_write(partial(self._do, live, effect, reply))
 
     def _do(self, live: LiveSession, effect: Effect, reply: Reply | None) -> None:
         match effect:

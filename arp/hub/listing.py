@@ -119,16 +119,11 @@ def texts_in(session: Session, batch: TextBatch | Batch) -> list[TurnText]:
     """Return the texts of the turns that ended in a batch."""
     if isinstance(batch, TextBatch):
         return []
-    ended = [str(one.ids["turn_id"]) for one in _ends_in(batch)]
-    return [TurnText(turn, text_of(session, turn)) for turn in ended if _shows(session, turn)]
-
-
-def _ends_in(batch: Batch) -> list[RecordedFact]:
-    return [one for one in batch.recorded if isinstance(one, RecordedFact) and one.type in _ENDS]
-
-
-def _shows(session: Session, turn_id: str) -> bool:
-    return turn_id in session.screen.turns
+    facts = [one for one in batch.recorded if isinstance(one, RecordedFact) and one.type in _ENDS]
+    ended = [str(one.ids["turn_id"]) for one in facts]
+    return [
+        TurnText(turn, text_of(session, turn)) for turn in ended if turn in session.screen.turns
+    ]
 
 
 def text_of(session: Session, turn_id: str) -> str:

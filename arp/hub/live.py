@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.access.principal import Key, User
-from arp.hub.delivery import Delivery, Join, Viewer
+from arp.hub.delivery import Delivery, Join, Replay, Viewer
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES
@@ -89,12 +89,13 @@ class LiveSession:
         session: Session,
         settings: HubSettings,
         mark: Callable[[LiveSession], None],
+        replay: Replay,
         stored: int = 0,
     ) -> None:
         self.session = session
         self.stored = stored
         """The newest of its facts that the ledger holds."""
-        self.delivery = Delivery(session, settings, _weakly(self))
+        self.delivery = Delivery(session, settings, _weakly(self), replay)
         self.shares: Sequence[Key] = ()
         """For whom it counts."""
         self.was_gathered = False
@@ -146,7 +147,7 @@ class LiveSession:
                 that waited are there again behind its own, under new names.
         """
         session, known = self.session, self._users or {}
-        if session.turn_count == count or (user is None and not known):
+        if (user is None and not known) or session.turn_count == count:
             return
         added = list(islice(reversed(session.screen.turns), session.turn_count - count))[::-1]
         users = [user, *(known.get(turn_id) for turn_id in waiting)]

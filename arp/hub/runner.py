@@ -53,7 +53,18 @@ class Runner:
         files_of: Callable[[LiveSession], SessionFiles],
         settings: HubSettings,
         carry_out: CarryOut,
+        fault: Callable[[LiveSession], None],
     ) -> None:
+        """See the class.
+
+        Args:
+            handlers: The agents by name.
+            writer: Tells when there is room for more text.
+            files_of: Gives the files of a session.
+            settings: How long agents may go on.
+            carry_out: Does what a session asks for when a turn has ended.
+            fault: Lets a session go whose turn cannot be ended in memory.
+        """
         self._calmed = asyncio.Event()
         """Set when an agent has ended or waits for an answer, or when nobody is waited for."""
         self.services = TurnServices(Spans(), writer.room, self._calmed.set)
@@ -65,8 +76,7 @@ class Runner:
         self._handlers = handlers
         self._settings = settings
         self._carry_out = carry_out
-        self.fault: Callable[[LiveSession], None] = lambda _live: None
-        """Lets a session go whose turn cannot be ended in memory; set by the hub."""
+        self._fault = fault
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self._hurries = False
@@ -129,7 +139,7 @@ class Runner:
         CURRENT_TURN.set(owner)
         task, workflow = asyncio.current_task(), host.session.head.workflow
         status: Literal["completed", "failed", "cancelled"] = "failed"
-        failed = AgentFailed(FAILED)
+        failed: AgentFailed | None = None
         try:
             with self.services.spans.of_turn(host.session, host.turn_id):
                 await self._work(workflow, host)
@@ -153,7 +163,9 @@ class Runner:
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(host)
         else:
-            self._end(host.live, host.turn_id, status, failed if status == "failed" else None)
+            if status == "failed" and failed is None:
+                failed = AgentFailed(FAILED)
+            self._end(host.live, host.turn_id, status, failed)
 
     async def _work(self, workflow: str, host: TurnHost) -> None:
         handler = self._handlers.get(workflow)
@@ -193,7 +205,7 @@ class Runner:
         except Exception:
             # A turn that does not end keeps all behind it waiting: the ledger's session ends it.
             logger.exception("turn %s of session %s cannot be ended", turn_id, live.id)
-            self.fault(live)
+            self._fault(live)
             return
         self._carry_out(live, effects)
 

@@ -56,11 +56,13 @@ class Writer:
         self,
         store: Store,
         now: Callable[[], str],
+        listing: Listing,
         failed: Callable[[Sequence[LiveSession], ArpError], None],
         broken: Callable[[str], None],
     ) -> None:
         self._store = store
         self._now = now
+        self._listing = listing
         self._failed = failed
         self._dirty: list[LiveSession] = []
         self._wake = asyncio.Event()
@@ -70,8 +72,6 @@ class Writer:
         """Durable writes so far."""
         self.facts = 0
         """Facts written so far."""
-        self.listing = Listing(store)
-        """Is told each row that is new or has changed, once durable."""
 
     def start(self) -> None:
         """Begin to write."""
@@ -140,16 +140,16 @@ class Writer:
                 self._failed([one.live], _fault())
         for append in appends:
             if append.meta is not None and append.session_id not in refused:
-                self.listing.changed(append.meta)
+                self._listing.changed(append.meta)
 
     def _append_of(self, one: Gathered, at: str) -> Append:
         """Return what one session has for a write."""
         live, batch = one.live, one.batch
         if isinstance(batch, TextBatch):
             return Append(live.id, one.expected, batch.facts)
-        row = _row(one, self.listing.rows.get(live.id), at)
+        row = _row(one, self._listing.rows.get(live.id), at)
         if row is not None:
-            self.listing.rows[live.id] = row
+            self._listing.rows[live.id] = row
         return Append(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
 
     async def _append(self, batch: list[Append]) -> dict[str, ArpError]:

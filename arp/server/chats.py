@@ -87,7 +87,7 @@ async def _list(request: Request) -> Response:
         query.get("before"),
         bounded(query.get("limit"), 50, 200),
     )
-    matches, more = await (await asker.hub()).directory.listing.page(asked)
+    matches, more = await (await asker.hub()).listing.page(asked)
     headers = {"x-arp-next": more} if more is not None else {}
     return json_response([found_row(match) for match in matches], headers=headers)
 
@@ -232,7 +232,7 @@ async def _events(scope: Scope, receive: Receive, send: Send) -> None:
         if outbox.buffered > MOST_BYTES:
             outbox.close(1013, "too slow")
 
-    stop = hub.directory.listing.listen(asker.principal.name, tell)
+    stop = hub.listing.listen(asker.principal.name, tell)
     try:
         with asker.state.streaming(outbox):
             await stream(receive, send, outbox, ReadyEvents())

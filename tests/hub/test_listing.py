@@ -33,7 +33,7 @@ async def talked(hub: Hub, session_id: str, *texts: str) -> Renderer:
 async def ids(hub: Hub, query: str = "", **more: object) -> list[str]:
     """Gives the chats of a page."""
     asked = Asked("ada", query, **more)  # type: ignore[arg-type]
-    matches, _ = await hub.directory.listing.page(asked)
+    matches, _ = await hub.listing.page(asked)
     return [match.meta.id for match in matches]
 
 
@@ -46,7 +46,7 @@ async def test_pinned_chats_come_first_and_pages_have_each_once() -> None:
         assert await ids(hub) == ["d", "b", "e", "c", "a"]
         pages, before = list[list[str]](), None
         while True:
-            found, before = await hub.directory.listing.page(Asked("ada", before=before, limit=2))
+            found, before = await hub.listing.page(Asked("ada", before=before, limit=2))
             pages.append([match.meta.id for match in found])
             if before is None:
                 break
@@ -109,9 +109,9 @@ async def test_chats_are_found_by_their_title_and_by_what_either_side_said() -> 
         assert await ids(hub, "OSLO cost") == ["a"]
         assert await ids(hub, "über weath") == ["b"]
         assert await ids(hub, "oslo snow") == []
-        (found,) = (await hub.directory.listing.page(Asked("ada", "costs")))[0]
+        (found,) = (await hub.listing.page(Asked("ada", "costs")))[0]
         assert (found.turn_id, found.excerpt) == ("t2", "and the costs Über and the costs")
-        assert (await hub.directory.listing.page(Asked("bob", "oslo")))[0] == []
+        assert (await hub.listing.page(Asked("bob", "oslo")))[0] == []
 
 
 async def test_changes_of_the_list_are_told_to_their_owner_alone() -> None:
@@ -126,8 +126,8 @@ async def test_changes_of_the_list_are_told_to_their_owner_alone() -> None:
             told.append(f"gone {changed}")
 
     async with running(answers) as hub:
-        stop = hub.directory.listing.listen("ada", hear)
-        end = hub.directory.listing.listen("bob", others.append)
+        stop = hub.listing.listen("ada", hear)
+        end = hub.listing.listen("bob", others.append)
         await talked(hub, "s", "one")
         assert told[-1] == "one/False"
         await hub.rename("s", ADA, "Name", True)

@@ -305,7 +305,7 @@ async def test_unexpected_fault_shows_no_internals(monkeypatch: pytest.MonkeyPat
         raise ZeroDivisionError("secret")
 
     hub = await inner.hub()
-    monkeypatch.setattr(hub.directory.listing, "page", broken)
+    monkeypatch.setattr(hub.listing, "page", broken)
     transport = httpx.ASGITransport(app=inner, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         response = await client.get("/_api/chats")
