@@ -93,6 +93,8 @@ class Hub:
         now: Callable[[], str] = utc_now,
     ) -> None:
         self.store = store
+        self.now = now
+        """The clock of facts, RFC 3339."""
         self.settings = settings or HubSettings()
         self.listing = Listing(store)
         """The lists of chats."""
