@@ -50,7 +50,14 @@ class Confirming(TypedDict, total=False):
 
 
 class Turn:
-    """One turn of an agent: what the user said, and everything that the agent may do about it."""
+    """One turn of an agent: what the user said, and everything that the agent may do about it.
+
+    Input: `text`, `input`, `command`, `arguments`, `files`, `renderer`, `user`, `origin`,
+    `history`; `id`, `session_id`, `thread_id`. Output: `say`, `think`, `show`, `patch`, `append`,
+    `insert`, `remove`, `replace`, `reorder`, `frame`, `shown_as`. Tools: `tool`, `tools`, `use`,
+    `usage`, `record`. Questions: `ask`, `confirm`. Files: `read_file`, `save_file`, `file_url`.
+    State: `state`, `cache`.
+    """
 
     def __init__(self, host: TurnHost) -> None:
         self.id = host.turn_id
@@ -59,12 +66,17 @@ class Turn:
         self._tool: str | None = None
         """The last tool that ran: what is shown before the agent speaks again came of it."""
 
-    # -- what the user said ------------------------------------------------------------------------
+    # -- input -------------------------------------------------------------------------------------
 
     @property
     def session_id(self) -> str:
         """The session that it belongs to."""
         return self._session.head.session_id
+
+    @property
+    def thread_id(self) -> str:
+        """The thread that the turn belongs to; `main` unless a program began another one."""
+        return self._session.threads.of(self.id)
 
     @property
     def input(self) -> InputEcho:
@@ -125,82 +137,6 @@ class Turn:
         """Which program began this turn by `app.push`; `None`: somebody typed it."""
         return self.input.origin
 
-    @property
-    def thread_id(self) -> str:
-        """The thread that the turn belongs to; `main` unless a program began another one."""
-        return self._session.threads.of(self.id)
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """A JSON object of the agent's own for this session, durable; no renderer gets it.
-
-        If the turn changed it, it is recorded when the turn ends, however it ends: as what a turn
-        showed stays when it fails or is cancelled, so does what it keeps here. Only what a turn
-        changed in which the process was killed is lost. Each branch has the state of its own turns.
-
-        A state that has more than `MAX_STATE_BYTES` as JSON, holds a secret or is no JSON is not
-        recorded, and fails the turn.
-        """
-        return self._host.state
-
-    @property
-    def cache(self) -> dict[str, Any]:
-        """A place for any objects of the agent's own, per session, in memory only."""
-        return self._host.live.cache
-
-    @property
-    def record(self) -> Recorder:
-        """Records what ARP does not see by itself: tasks, processes, models, costs, permissions."""
-        return self._host.recorder()
-
-    @must_await("turn.read_file")
-    async def read_file(self, ref: FileRef) -> bytes:
-        """Return the content of an uploaded file.
-
-        Raises:
-            UnknownObject: There is no such file (any more).
-        """
-        check_kind(ref, FileRef, "ref")
-        return await self._host.files.read(ref.sha256)
-
-    @must_await("turn.save_file")
-    async def save_file(
-        self, name: str, content: bytes | os.PathLike[str], mime: str = ""
-    ) -> FileRef:
-        """Keep a file beside the ledger, for `ui.image`, a link, or later turns of this session.
-
-        Args:
-            name: As people see it; no path.
-            content: The bytes, or where a file lies that is copied.
-            mime: What it is; empty = by its name.
-
-        Returns:
-            What names it; `file_url` gives its address.
-
-        Raises:
-            ResourceLimit: It has more than `max_upload_bytes`; nothing is kept.
-            OSError: The file cannot be read; nothing is kept.
-        """
-        self._session.check_running(self.id)
-        name, mime = well_formed(name), well_formed(mime)
-        ref = await self._host.files.save(name, content, mime)
-        self._session.check_running(self.id)
-        told = {
-            "bytes": ref.size,
-            "sha256": ref.sha256,
-            "mime": ref.mime,
-            "file": plain_object(ref),
-        }
-        self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
-        self._session.input_log.remember_files([ref.sha256])
-        self._host.changed()
-        return ref
-
-    def file_url(self, ref: FileRef) -> str:
-        """Return the address of a file of this session, below that of the server."""
-        check_kind(ref, FileRef, "ref")
-        return blob_path(self.session_id, ref.sha256, ref.name)
-
     def history(self, limit: int = 20) -> list[tuple[str, str]]:
         """Return what was said before this turn: ("user" | "assistant", text), oldest first.
 
@@ -230,20 +166,7 @@ class Turn:
                 entries.append(("assistant", answered))
         return entries[-limit:]
 
-    def usage(self, **used: Json) -> None:
-        """Record what the turn took: `turn.usage(input_tokens=812, output_tokens=64)`.
-
-        Numbers of several calls add up, of anything else the last is kept. Renderers get all of it
-        with the final commit.
-
-        Raises:
-            ResourceLimit: More than `MAX_USAGE_BYTES`; nothing is recorded.
-            TypeError: It cannot be written as JSON; nothing is recorded.
-        """
-        self._host.check_running()
-        self._host.add_usage(used)
-
-    # -- saying and showing ----------------------------------------------------------------------
+    # -- output ------------------------------------------------------------------------------------
 
     async def say(self, text: str) -> None:
         """Add text to the turn's output; everyone sees it as soon as the ledger has it.
@@ -355,7 +278,37 @@ class Turn:
             raise
         self._host.end_frame()
 
-    # -- tools and questions ---------------------------------------------------------------------
+    def shown_as(self, component_id: str, *, surface: str = "main") -> dict[str, str]:
+        """Return as what each renderer shows a component: `native`, or a simpler type.
+
+        A renderer that acknowledges what it has drawn may say that it could not draw it so:
+        `fallback` or `failed`.
+        """
+        self._host.settle()
+        tree = self._session.tree(surface)
+        if tree is None or component_id not in tree.nodes:
+            return {}
+        component, root = (
+            tree.component(component_id),
+            tree.component(tree.root_of(component_id).id),
+        )
+        out: dict[str, str] = {}
+        for viewer in self._host.live.viewers.values():
+            kind = how_shown(component, supported(viewer.profile))[component_id]
+            if not fits_in(root, viewer.profile):
+                (whole,) = shown_as(root, viewer.profile)[:1]
+                kind = kind if root.id == component_id and whole.type == root.type else whole.type
+            presented = viewer.presented.get(component_id, "native")
+            if kind == component.type or presented == "failed":
+                kind = presented
+            out[viewer.id] = kind
+        return out
+
+    def _change(self, surface: str, op: PatchOp) -> None:
+        self._session.check_running(self.id)
+        self._host.gather(surface, PatchChange([copied_json(op)]))
+
+    # -- tools -------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def tool(self, name: str, args: Json = None) -> AsyncIterator[ToolCall]:
@@ -423,6 +376,26 @@ class Turn:
             call.result(result)
         return result
 
+    def usage(self, **used: Json) -> None:
+        """Record what the turn took: `turn.usage(input_tokens=812, output_tokens=64)`.
+
+        Numbers of several calls add up, of anything else the last is kept. Renderers get all of it
+        with the final commit.
+
+        Raises:
+            ResourceLimit: More than `MAX_USAGE_BYTES`; nothing is recorded.
+            TypeError: It cannot be written as JSON; nothing is recorded.
+        """
+        self._host.check_running()
+        self._host.add_usage(used)
+
+    @property
+    def record(self) -> Recorder:
+        """Records what ARP does not see by itself: tasks, processes, models, costs, permissions."""
+        return self._host.recorder()
+
+    # -- questions ---------------------------------------------------------------------------------
+
     @must_await("turn.ask")
     async def ask(self, component: Component, *, surface: str = "main") -> Json:
         """Show an input component and wait until somebody answers it, on any renderer.
@@ -454,35 +427,75 @@ class Turn:
         given = {name: value for name, value in props.items() if value is not None}
         return bool(await self.ask(Component(id, "confirm", given)))
 
-    def shown_as(self, component_id: str, *, surface: str = "main") -> dict[str, str]:
-        """Return as what each renderer shows a component: `native`, or a simpler type.
+    # -- files -------------------------------------------------------------------------------------
 
-        A renderer that acknowledges what it has drawn may say that it could not draw it so:
-        `fallback` or `failed`.
+    @must_await("turn.read_file")
+    async def read_file(self, ref: FileRef) -> bytes:
+        """Return the content of an uploaded file.
+
+        Raises:
+            UnknownObject: There is no such file (any more).
         """
-        self._host.settle()
-        tree = self._session.tree(surface)
-        if tree is None or component_id not in tree.nodes:
-            return {}
-        component, root = (
-            tree.component(component_id),
-            tree.component(tree.root_of(component_id).id),
-        )
-        out: dict[str, str] = {}
-        for viewer in self._host.live.viewers.values():
-            kind = how_shown(component, supported(viewer.profile))[component_id]
-            if not fits_in(root, viewer.profile):
-                (whole,) = shown_as(root, viewer.profile)[:1]
-                kind = kind if root.id == component_id and whole.type == root.type else whole.type
-            presented = viewer.presented.get(component_id, "native")
-            if kind == component.type or presented == "failed":
-                kind = presented
-            out[viewer.id] = kind
-        return out
+        check_kind(ref, FileRef, "ref")
+        return await self._host.files.read(ref.sha256)
 
-    def _change(self, surface: str, op: PatchOp) -> None:
+    @must_await("turn.save_file")
+    async def save_file(
+        self, name: str, content: bytes | os.PathLike[str], mime: str = ""
+    ) -> FileRef:
+        """Keep a file beside the ledger, for `ui.image`, a link, or later turns of this session.
+
+        Args:
+            name: As people see it; no path.
+            content: The bytes, or where a file lies that is copied.
+            mime: What it is; empty = by its name.
+
+        Returns:
+            What names it; `file_url` gives its address.
+
+        Raises:
+            ResourceLimit: It has more than `max_upload_bytes`; nothing is kept.
+            OSError: The file cannot be read; nothing is kept.
+        """
         self._session.check_running(self.id)
-        self._host.gather(surface, PatchChange([copied_json(op)]))
+        name, mime = well_formed(name), well_formed(mime)
+        ref = await self._host.files.save(name, content, mime)
+        self._session.check_running(self.id)
+        told = {
+            "bytes": ref.size,
+            "sha256": ref.sha256,
+            "mime": ref.mime,
+            "file": plain_object(ref),
+        }
+        self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
+        self._session.input_log.remember_files([ref.sha256])
+        self._host.changed()
+        return ref
+
+    def file_url(self, ref: FileRef) -> str:
+        """Return the address of a file of this session, below that of the server."""
+        check_kind(ref, FileRef, "ref")
+        return blob_path(self.session_id, ref.sha256, ref.name)
+
+    # -- state -------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A JSON object of the agent's own for this session, durable; no renderer gets it.
+
+        If the turn changed it, it is recorded when the turn ends, however it ends: as what a turn
+        showed stays when it fails or is cancelled, so does what it keeps here. Only what a turn
+        changed in which the process was killed is lost. Each branch has the state of its own turns.
+
+        A state that has more than `MAX_STATE_BYTES` as JSON, holds a secret or is no JSON is not
+        recorded, and fails the turn.
+        """
+        return self._host.state
+
+    @property
+    def cache(self) -> dict[str, Any]:
+        """A place for any objects of the agent's own, per session, in memory only."""
+        return self._host.live.cache
 
 
 def _each(shown: Iterable[Shown | Iterable[Shown]]) -> Iterator[Component]:

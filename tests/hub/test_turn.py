@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -398,3 +399,10 @@ async def test_redaction_follows_the_settings() -> None:
             await renderer.say("go")
             await renderer.ended("t1")
             assert renderer.box.said() == said
+
+
+def test_the_class_names_each_thing_that_an_author_may_use_by_subject() -> None:
+    """Forty at most: what the hub needs of a turn stands in `TurnHost`."""
+    public = {name for name in dir(Turn) if not name.startswith("_")} | {"id"}
+    assert set(re.findall(r"`(\w+)`", Turn.__doc__ or "")) == public
+    assert len(public) <= 40
