@@ -45,7 +45,7 @@ from arp.control.method import (
 )
 from arp.hub.inbound import LARGE_BYTES, Read
 from arp.hub.live import LiveSession
-from arp.hub.outbox import Outbox
+from arp.hub.outbox import FrameOutbox
 from arp.ledger.fact import SCHEMA_VERSION
 from arp.protocol.errors import ArpError, ResourceLimit, Unauthenticated, UnknownObject
 from arp.protocol.json_value import Json, JsonObject
@@ -111,7 +111,7 @@ class Connection:
     def __init__(
         self,
         plane: Plane,
-        outbox: Outbox,
+        outbox: FrameOutbox,
         principal: Principal | None,
         check_token: CheckToken,
     ) -> None:
@@ -257,7 +257,7 @@ class Subscriptions:
         room: Waits until the client may be sent more.
     """
 
-    def __init__(self, store: Store, outbox: Outbox, room: Room) -> None:
+    def __init__(self, store: Store, outbox: FrameOutbox, room: Room) -> None:
         self._store = store
         self._outbox = outbox
         self._room = room

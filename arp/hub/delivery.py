@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from arp.hub.outbox import Outbox
+from arp.hub.outbox import FrameOutbox
 from arp.hub.settings import HubSettings
 from arp.protocol.codec import DeltaWriter, Encoding
 from arp.protocol.messages import AgentMessage, Presented, RendererInfo, Resume
@@ -46,6 +46,7 @@ class Viewer:
     """One attached renderer."""
 
     __slots__ = (
+        "_waiter",
         "cursor",
         "delivery",
         "encoding",
@@ -64,12 +65,12 @@ class Viewer:
         "unacknowledged",
     )
 
-    def __init__(self, viewer_id: str, outbox: Outbox, encoding: Encoding) -> None:
+    def __init__(self, viewer_id: str, outbox: FrameOutbox, encoding: Encoding) -> None:
         self.id = viewer_id
         self.outbox = outbox
         self.encoding: Encoding = encoding
         self.profile: Profile = DRAFT
-        self.delivery: Delivery | None = None
+        self.delivery: SessionDelivery | None = None
         """That of the session that it is on."""
         self.made_at: int | None = None
         """The newest fact of the session that was made for it, when it had joined; while there is
@@ -94,6 +95,7 @@ class Viewer:
         """Frames of a snapshot that wait for it, and may wait for others too."""
         self.unacknowledged: list[int] | None = None
         """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
+        self._waiter: asyncio.Future[None] | None = None
 
     @property
     def group(self) -> FrameGroup:
@@ -107,8 +109,25 @@ class Viewer:
     def drained(self) -> None:
         """Is called by the transport when its buffer has become small."""
         self.shared = None
+        self._wake()
         if self.state == "behind" and self.delivery is not None:
             self.delivery.drained(self)
+
+    async def until_drained(self) -> None:
+        """Wait until little is in the outbox, or until it has left its session."""
+        self._wake()
+        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        await waiter
+
+    def left(self) -> None:
+        """Is called when it is on no session any more."""
+        self.delivery = self.made_at = None
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     def acknowledge(self, seq: int, presented: Mapping[str, Presented] | None = None) -> None:
         """Record the last commit that the renderer has displayed, and how it did."""
@@ -151,7 +170,7 @@ Replay: TypeAlias = Callable[[Viewer, Resume], None]
 """Sends a renderer what lies behind a cursor, from the log, and makes it current."""
 
 
-class Delivery:
+class SessionDelivery:
     """The renderers of one session."""
 
     __slots__ = (
@@ -205,7 +224,7 @@ class Delivery:
 
     def detach(self, viewer: Viewer) -> None:
         """Forget a renderer; nothing else changes."""
-        viewer.delivery = viewer.made_at = None
+        viewer.left()
         if self.viewers.pop(viewer.id, None) is None:
             return
         self._leave(viewer)

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.access.principal import Key, User
-from arp.hub.delivery import Delivery, Join, Replay, Viewer
+from arp.hub.delivery import Join, Replay, SessionDelivery, Viewer
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import FINAL_STATUSES
@@ -95,7 +95,7 @@ class LiveSession:
         self.session = session
         self.stored = stored
         """The newest of its facts that the ledger holds."""
-        self.delivery = Delivery(session, settings, _weakly(self), replay)
+        self.delivery = SessionDelivery(session, settings, _weakly(self), replay)
         self.shares: Sequence[Key] = ()
         """For whom it counts."""
         self.was_gathered = False

@@ -8,7 +8,7 @@ LOW_WATER_BYTES = 32 << 10
 """A renderer that was behind gets its catch-up when less than this waits for it."""
 
 
-class Outbox(Protocol):
+class FrameOutbox(Protocol):
     """Where a transport takes frames. Nothing here waits."""
 
     def send(self, frames: list[bytes]) -> None:

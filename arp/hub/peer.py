@@ -17,7 +17,7 @@ from arp.access.principal import Principal
 from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.inbound import LARGE_BYTES
-from arp.hub.outbox import Outbox
+from arp.hub.outbox import FrameOutbox
 from arp.hub.trace import is_tracing, log_received, traced
 from arp.protocol.agent_connection import AgentConnection, AgentEvent, Failed, Rejected
 from arp.protocol.capabilities import NO_APP
@@ -54,7 +54,7 @@ class Peer:
     def __init__(
         self,
         hub: Hub,
-        outbox: Outbox,
+        outbox: FrameOutbox,
         encoding: Encoding,
         workflow: str,
         principal: Principal | None,

@@ -8,10 +8,9 @@ say what this renderer would have got, it gets a snapshot.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
-from arp.hub.delivery import Delivery, Viewer
+from arp.hub.delivery import SessionDelivery, Viewer
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import ServerTask, start_task
 from arp.ledger.fact import decode
@@ -27,9 +26,6 @@ CHUNK = 500
 
 PIECE_BYTES = 256 << 10
 """Of facts that are told at once: all that waits for a renderer which takes nothing."""
-
-DRAIN_S = 0.05
-"""How often a reader looks whether its renderer can take more."""
 
 
 class Replayer:
@@ -56,7 +52,7 @@ class Replayer:
         try:
             while delivery is not None and _is_there(viewer, delivery, resume):
                 if viewer.outbox.buffered > self._settings.high_water_bytes:
-                    await asyncio.sleep(DRAIN_S)
+                    await viewer.until_drained()
                 elif after < delivery.cursor.seq:
                     last = await self._send_chunk(delivery, viewer, after, limit)
                     if last is None:
@@ -72,7 +68,7 @@ class Replayer:
             viewer.outbox.close(1011, "the ledger cannot be read")
 
     async def _send_chunk(
-        self, delivery: Delivery, viewer: Viewer, after: int, limit: int
+        self, delivery: SessionDelivery, viewer: Viewer, after: int, limit: int
     ) -> int | None:
         """Send what shows the next facts; of large facts only as many as go into one piece.
 
@@ -107,6 +103,6 @@ def _first_of(chunk: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     return chunk
 
 
-def _is_there(viewer: Viewer, delivery: Delivery, resume: Resume | None) -> bool:
+def _is_there(viewer: Viewer, delivery: SessionDelivery, resume: Resume | None) -> bool:
     """Return whether the renderer still is where this reader was started for it."""
     return viewer.delivery is delivery and viewer.resume is resume

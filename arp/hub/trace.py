@@ -13,7 +13,7 @@ from typing import Any
 import cbor2
 import msgspec
 
-from arp.hub.outbox import Outbox
+from arp.hub.outbox import FrameOutbox
 from arp.protocol.agent_connection import AgentEvent, Failed, Rejected
 from arp.protocol.codec import Encoding
 from arp.protocol.messages import Input, Ping, Pong, RendererAck, RendererHello
@@ -24,7 +24,7 @@ MOST_NAMES = 4
 """Of the messages in one frame that a line names."""
 
 
-def traced(outbox: Outbox, viewer_id: str, encoding: Encoding) -> Outbox:
+def traced(outbox: FrameOutbox, viewer_id: str, encoding: Encoding) -> FrameOutbox:
     """Return an outbox that logs what it sends, where somebody wants to read that; else itself."""
     return _Traced(outbox, viewer_id, encoding) if is_tracing() else outbox
 
@@ -61,19 +61,19 @@ def _event(event: AgentEvent) -> str:
 class _Traced:
     """An outbox that logs every frame on its way."""
 
-    def __init__(self, outbox: Outbox, viewer_id: str, encoding: Encoding) -> None:
+    def __init__(self, outbox: FrameOutbox, viewer_id: str, encoding: Encoding) -> None:
         self._outbox = outbox
         self._viewer_id = viewer_id
         self._encoding = encoding
 
     def send(self, frames: list[bytes]) -> None:
-        """As `Outbox.send`."""
+        """As `FrameOutbox.send`."""
         for frame in frames:
             self._log(frame)
         self._outbox.send(frames)
 
     def send_first(self, frame: bytes) -> None:
-        """As `Outbox.send_first`."""
+        """As `FrameOutbox.send_first`."""
         self._log(frame)
         self._outbox.send_first(frame)
 
@@ -83,15 +83,15 @@ class _Traced:
 
     @property
     def buffered(self) -> int:
-        """As `Outbox.buffered`."""
+        """As `FrameOutbox.buffered`."""
         return self._outbox.buffered
 
     def waiting(self) -> list[bytes]:
-        """As `Outbox.waiting`."""
+        """As `FrameOutbox.waiting`."""
         return self._outbox.waiting()
 
     def close(self, code: int, reason: str) -> None:
-        """As `Outbox.close`."""
+        """As `FrameOutbox.close`."""
         logger.debug("renderer %s > close %d: %s", self._viewer_id, code, reason)
         self._outbox.close(code, reason)
 

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from contextlib import aclosing
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -19,12 +20,9 @@ from msgspec import Struct
 from arp.ledger.chain import Break, ChainBroken, Checked, KeptCheck
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
-from arp.store.store import Store
+from arp.store.store import Store, pages
 
 logger = logging.getLogger(__name__)
-
-PAGE: Final = 500
-"""Facts looked at before the loop goes on with others."""
 
 PAUSE: Final = 9.0
 """Times as long as the work took does a round rest behind each page."""
@@ -49,7 +47,7 @@ class BrokenSession(Struct, frozen=True, rename="camel"):
     reason: str
 
 
-class Verification(Struct, frozen=True, rename="camel"):
+class LedgerVerification(Struct, frozen=True, rename="camel"):
     """What is known of the sessions of a ledger."""
 
     state: Literal["not_begun", "running", "done", "stopped"]
@@ -93,10 +91,11 @@ class Verifier:
         check = KeptCheck(session_id, epoch, await self._store.heads(session_id))
         broken: Break | None = None
         try:
-            while page := await self._store.read(session_id, check.sequence, PAGE):
-                began = time.perf_counter()
-                await asyncio.to_thread(check.take, [fact for _, fact in page])
-                await asyncio.sleep((time.perf_counter() - began) * pause)
+            async with aclosing(pages(self._store, session_id)) as found:
+                async for page in found:
+                    began = time.perf_counter()
+                    await asyncio.to_thread(check.take, [fact for _, fact in page])
+                    await asyncio.sleep((time.perf_counter() - began) * pause)
             check.finish()
         except ChainBroken as error:
             broken = error.broken
@@ -120,7 +119,7 @@ class Verifier:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    def report(self, owner: str | None) -> Verification:
+    def report(self, owner: str | None) -> LedgerVerification:
         """Give what is known so far; the broken sessions by name to their owner alone."""
         named = [
             BrokenSession(session_id, found.sequence, found.through, found.reason)
@@ -128,7 +127,7 @@ class Verifier:
             if whose == owner
         ]
         counts = self._sessions, self._unkept, len(self._broken)
-        return Verification(self._state, *counts, named[:MOST_SESSIONS])
+        return LedgerVerification(self._state, *counts, named[:MOST_SESSIONS])
 
     async def _round(self) -> None:
         loop = asyncio.get_running_loop()

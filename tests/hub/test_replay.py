@@ -144,7 +144,6 @@ async def test_replay_waits_for_a_renderer_that_reads_slowly(
 ) -> None:
     """architecture.md, invariant 5: it costs bounded memory."""
     monkeypatch.setattr("arp.hub.replay.CHUNK", 2)
-    monkeypatch.setattr("arp.hub.replay.DRAIN_S", 0.001)
     async with running(lively) as hub:
         first = await Renderer(hub).join()
         epoch, seq = place(first)
@@ -157,6 +156,7 @@ async def test_replay_waits_for_a_renderer_that_reads_slowly(
         await asyncio.sleep(0.01)
         held = len(slow.box.messages)
         slow.box.buffered = 0
+        slow.viewer.drained()
         await slow.ended("t1")
     assert held == 1
     assert slow.screen.canonical() == first.screen.canonical()
@@ -169,7 +169,6 @@ def resuming(renderer: Renderer, epoch: str, seq: int) -> RendererHello:
 
 async def test_replay_for_a_renderer_that_left_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """No reader waits for a buffer that nobody empties any more."""
-    monkeypatch.setattr("arp.hub.replay.DRAIN_S", 0.001)
     async with running(lively) as hub:
         first = await Renderer(hub).join()
         epoch, seq = place(first)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arp import Turn, ui
-from arp.hub.delivery import Delivery
+from arp.hub.delivery import SessionDelivery
 from arp.hub.hub import Hub
 from arp.protocol.errors import SurfaceDestroyed
 from arp.session.log import Log
@@ -382,7 +382,9 @@ def break_step(step: str, hub: Hub, store: HeldStore, monkeypatch: pytest.Monkey
     elif step == "drain":
         monkeypatch.setattr(Log, "drain", faulty(Log.drain, bad.session.log))
     else:
-        monkeypatch.setattr(Delivery, "deliver", faulty(Delivery.deliver, bad.delivery))
+        monkeypatch.setattr(
+            SessionDelivery, "deliver", faulty(SessionDelivery.deliver, bad.delivery)
+        )
 
 
 def faulty(method: Callable[..., Any], bad: object) -> Callable[..., Any]:

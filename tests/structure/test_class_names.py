@@ -11,7 +11,6 @@ STILL_DOUBLE: frozenset[str] = frozenset(
     (
         "Append",
         "Bounds",
-        "Delivery",
         "Files",
         "Head",
         "Section",
@@ -20,7 +19,6 @@ STILL_DOUBLE: frozenset[str] = frozenset(
         "Text",
         "Threads",
         "Turn",
-        "Verification",
     )
 )
 """Names that still occur twice; the list only gets shorter."""
