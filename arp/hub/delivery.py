@@ -183,6 +183,7 @@ class SessionDelivery:
         "_settings",
         "_views",
         "joining",
+        "session_id",
         "viewers",
     )
 
@@ -193,20 +194,16 @@ class SessionDelivery:
         self._reached: TextBatch | Cursor = session.cursor
         """What was delivered last."""
         self._replay = replay
+        self.session_id = session.head.session_id
         self._session = session
         self._settings = settings
         self._mark = mark
-        self._deltas = DeltaWriter(session.head.session_id)
+        self._deltas = DeltaWriter(self.session_id)
         self._groups: dict[FrameGroup, list[Viewer]] = {}
         self._views: dict[Profile, View] = {}
         """Of the profiles of the renderers that are there."""
         self.joining: list[Viewer] = []
         """Who joins at the next write."""
-
-    @property
-    def session_id(self) -> str:
-        """Of the session."""
-        return self._session.head.session_id
 
     # -- coming and going ------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ class SessionFiles:
 
     def __init__(
         self,
-        files: Files,
+        files: Callable[[], Files],
         settings: HubSettings,
         gone: asyncio.Future[ArpError],
         grown: Callable[[int], None],
@@ -47,7 +47,7 @@ class SessionFiles:
         """See the class.
 
         Args:
-            files: Where they are kept.
+            files: Returns where they are kept.
             settings: How large they may be.
             gone: Is done when the session has left the memory: then nothing goes there any more.
             grown: Counts the bytes of each file that is new.
@@ -63,7 +63,7 @@ class SessionFiles:
         Raises:
             UnknownObject: There is no such file (any more).
         """
-        return await self._files.read(sha256)
+        return await self._files().read(sha256)
 
     async def save(self, name: str, content: bytes | os.PathLike[str], mime: str) -> FileRef:
         """Keep bytes, or a copy of a file.
@@ -112,7 +112,7 @@ class SessionFiles:
     async def _put(self, stream: AsyncIterator[bytes], max_bytes: int) -> Blob:
         if self._gone.done():
             raise self._gone.result()
-        blob = await self._files.put(stream, max_bytes=max_bytes)
+        blob = await self._files().put(stream, max_bytes=max_bytes)
         if blob.is_new:
             self._grown(blob.size)
         return blob

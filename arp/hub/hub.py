@@ -116,8 +116,9 @@ class Hub:
         self.history = History(store, self.directory.states)
         """The turns of sessions, also those that left the memory."""
         self.inbound = Inbound(self.directory.states.redactor)
-        sessions = self.directory.sessions
-        self.models = Models(store, sessions, self.settings, self._note_repair)
+        self.sessions: Mapping[str, LiveSession] = self.directory.sessions
+        """The sessions in memory, by id."""
+        self.models = Models(store, self.sessions, self.settings, self._note_repair)
         self._caches: tuple[Cache, ...] = (self.directory.states, self.models)
         """What is stored behind the log."""
         self._keeper = Service("arp-caches", lambda: keep_up(self._caches))
@@ -133,11 +134,6 @@ class Hub:
         self.on_broken: Callable[[], None] = lambda: None
         """Is called when it cannot go on: whoever serves it ends."""
         self._sweeper = Service("arp-sweeper", self._sweep, self._cannot_go_on)
-
-    @property
-    def sessions(self) -> Mapping[str, LiveSession]:
-        """The sessions in memory, by id."""
-        return self.directory.sessions
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -281,7 +277,7 @@ class Hub:
     def files_of(self, live: LiveSession) -> SessionFiles:
         """Return the files of a session."""
         grown = partial(self._quota.grown, live.session.head.owner)
-        return SessionFiles(self.blobs.of(live.id), self.settings, live.gone, grown)
+        return SessionFiles(partial(self.blobs.of, live.id), self.settings, live.gone, grown)
 
     def check_takes_input(self) -> None:
         """Refuse what would change a recording.

@@ -119,11 +119,13 @@ def texts_in(session: Session, batch: TextBatch | Batch) -> list[TurnText]:
     """Return the texts of the turns that ended in a batch."""
     if isinstance(batch, TextBatch):
         return []
-    facts = [one for one in batch.recorded if isinstance(one, RecordedFact) and one.type in _ENDS]
-    ended = [str(one.ids["turn_id"]) for one in facts]
-    return [
-        TurnText(turn, text_of(session, turn)) for turn in ended if turn in session.screen.turns
-    ]
+    texts: list[TurnText] = []
+    for one in batch.recorded:
+        if isinstance(one, RecordedFact) and one.type in _ENDS:
+            turn = str(one.ids["turn_id"])
+            if turn in session.screen.turns:
+                texts.append(TurnText(turn, text_of(session, turn)))
+    return texts
 
 
 def text_of(session: Session, turn_id: str) -> str:

@@ -75,6 +75,7 @@ class LiveSession:
         "dirty",
         "followers",
         "gone",
+        "id",
         "is_provisional",
         "session",
         "shares",
@@ -92,6 +93,7 @@ class LiveSession:
         replay: Replay,
         stored: int = 0,
     ) -> None:
+        self.id = session.head.session_id
         self.session = session
         self.stored = stored
         """The newest of its facts that the ledger holds."""
@@ -120,11 +122,6 @@ class LiveSession:
         """Commits what its turn has pending."""
         self._actions: list[Action] = []
         self._cache: dict[str, Any] | None = None
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self.session.head.session_id
 
     @property
     def cache(self) -> dict[str, Any]:
