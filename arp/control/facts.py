@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from arp.hub.live import LiveSession
-from arp.hub.outbox import Outbox
+from arp.hub.outbox import FrameOutbox
 from arp.store.store import Page, Store, pages
 
 HIGH_WATER_BYTES = 256 << 10
@@ -54,7 +54,7 @@ class FactFilter(Struct, frozen=True):
 class Room:
     """Waits until an outbox has room; the outbox calls `drained`."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: FrameOutbox) -> None:
         self._outbox = outbox
         self._is_free = asyncio.Event()
 
