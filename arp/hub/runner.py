@@ -16,6 +16,7 @@ from arp.hub.loop_watch import LoopWatch, is_authors
 from arp.hub.settings import HubSettings
 from arp.hub.spans import Spans
 from arp.hub.tasks import CURRENT_TURN, ServerTask, TurnName, start_task
+from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
 from arp.hub.turn_host import TurnHost, TurnServices
 from arp.hub.writer import Writer
@@ -80,6 +81,8 @@ class Runner:
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self._hurries = False
+        self.tools: ToolProvider | None = None
+        """What agents call by `turn.use`; set by the server."""
         self.debug = False
         """Whether those who are connected see tracebacks."""
 
@@ -171,7 +174,7 @@ class Runner:
         handler = self._handlers.get(workflow)
         if handler is None:
             raise LookupError(f"the app has no agent {workflow!r} (any more)")
-        working = handler(Turn(host))
+        working = handler(Turn(host, self.tools))
         if not inspect.isawaitable(working):
             raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
         await working

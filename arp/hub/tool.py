@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TypeAlias
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import NoReturn, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from arp.hub.author_call import must_await
+from arp.hub.turn_host import TurnHost
 from arp.protocol.components import Component
-from arp.protocol.errors import AgentFailed, SurfaceDestroyed
+from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import PREVIEW_CHARACTERS, encoded, well_formed
-from arp.session.session import About, Session
+from arp.session.session import About
 from arp.session.session_settings import Grant
-
-if TYPE_CHECKING:
-    from arp.record.recorder import Recorder
 
 MAX_COUNT = 2**53 - 1
 """Of `done` and `total`: what every renderer can count, in JavaScript too."""
-
-Ask: TypeAlias = Callable[[Component, About], Awaitable[Json]]
-"""Asks whoever is there."""
 
 
 class ToolSpec(Struct, frozen=True):
@@ -57,18 +53,6 @@ class ToolProvider(Protocol):
         """
 
 
-class Call(NamedTuple):
-    """Which use of which tool."""
-
-    name: str
-    number: int
-    """Of the turn's uses of tools, from 1."""
-    record: Recorder
-    """Of the turn."""
-    changed: Callable[[], None]
-    """To be called when something was recorded: it is written and sent then."""
-
-
 class ToolFailed(AgentFailed):
     """A tool could not do what it was asked; the message is shown to everyone.
 
@@ -79,18 +63,16 @@ class ToolFailed(AgentFailed):
 class ToolCall:
     """A tool that runs; given by `async with turn.tool(name, args) as tool`."""
 
-    def __init__(self, session: Session, turn_id: str, call: Call, ask: Ask) -> None:
-        self.name = well_formed(call.name)
+    def __init__(self, host: TurnHost, name: str) -> None:
+        self.name = name
         self.denial = ""
         """Why somebody said no, if they told."""
-        self.call_id = f"{turn_id}.{call.number}"
+        self.call_id = f"{host.turn_id}.{host.next_tool()}"
         self._ids = {"step_id": self.call_id, "tool_call_id": self.call_id}
-        self.record = call.record.within(**self._ids)
+        self.record = host.recorder().within(**self._ids)
         """Records what the tool does; every fact carries the ids of this call."""
-        self._session = session
-        self._changed = call.changed
-        self._turn_id = turn_id
-        self._ask = ask
+        self._host = host
+        self._session = host.session
         self._result: JsonObject = {}
         self._whole: str | None = None
         self._output_ref: str | None = None
@@ -119,7 +101,7 @@ class ToolCall:
         if done is not None and total is not None and done > total:
             raise ValueError(f"done: {done} is more than the total of {total}")
         self._record("tool.progress", payload)
-        self._changed()
+        self._host.changed()
 
     def result(self, value: Json) -> None:
         """Show what came of it: a preview, and where the whole is kept if it is longer.
@@ -162,7 +144,9 @@ class ToolCall:
         request = {"request_id": permission.request_id} if permission.request_id else {}
         about = About(self.name, self._ids | request, rule)
         try:
-            allowed = await self._ask(Component("", "confirm", {"title": title, **props}), about)
+            allowed = await self._host.ask(
+                Component("", "confirm", {"title": title, **props}), about
+            )
         except BaseException:
             with suppress(SurfaceDestroyed):
                 permission.unanswered("cancelled")
@@ -176,7 +160,7 @@ class ToolCall:
 
     def _why_not(self) -> str:
         """Return what was said with the newest no to a question of this call."""
-        turn = self._session.screen.turns[self._turn_id]
+        turn = self._session.screen.turns[self._host.turn_id]
         asked = [name for name, one in turn.permissions.items() if one.call_id == self.call_id]
         for echo in reversed(turn.inputs):
             if echo.source_component in asked:
@@ -185,11 +169,8 @@ class ToolCall:
                 return reason if isinstance(reason, str) else ""
         return ""
 
-    async def settle(self) -> None:
-        """Keep a large result beside the ledger.
-
-        Cancel: Safe; the tool ends as cancelled then, its result is lost.
-        """
+    async def _settle(self) -> None:
+        """Keep a large result beside the ledger. Safe to cancel: the result is lost then."""
         if self._whole is None:
             return
         whole, self._whole = self._whole, None
@@ -211,13 +192,12 @@ class ToolCall:
         """
         raise ToolFailed(well_formed(message))
 
-    def start(self, args: Json) -> None:
-        """Show everyone that the tool begins."""
+    def _start(self, args: Json) -> None:
         self._record("tool.started", {"tool": self.name})
         self._record("tool.args", {"tool": self.name, "args": _as_json(args)})
+        self._host.changed()
 
-    def end(self, error: str | None = None) -> None:
-        """Show everyone that it is done, or failed."""
+    def _end(self, error: str | None) -> None:
         took = {"durationMs": round((time.monotonic() - self._began) * 1000)}
         if error is not None:
             failure = {"tool": self.name, "error": well_formed(error)}
@@ -230,7 +210,35 @@ class ToolCall:
 
     def _record(self, type_name: str, payload: JsonObject, **ids: Json) -> None:
         named = {**self._ids, **{name: value for name, value in ids.items() if value is not None}}
-        self._session.in_turn(type_name, self._turn_id, payload, **named)
+        self._session.in_turn(type_name, self._host.turn_id, payload, **named)
+
+
+@asynccontextmanager
+async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[ToolCall]:
+    """Show that a tool runs, and how it ended: a tool that is seen to begin is seen to end."""
+    host.settle()
+    host.check_running()
+    call = ToolCall(host, name)
+    call._start(args)
+    error: str | None = None
+    try:
+        with host.services.spans.of_tool(host.session, host.turn_id, call.call_id):
+            yield call
+        await call._settle()
+        host.settle()
+    except asyncio.CancelledError:
+        error = "cancelled"
+        raise
+    except ArpError as failed:
+        error = failed.message
+        raise
+    except BaseException as failed:
+        error = type(failed).__name__
+        raise
+    finally:
+        if host.session.running == host.turn_id:
+            call._end(error)
+            host.changed()
 
 
 def _as_json(args: Json) -> str:

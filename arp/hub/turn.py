@@ -19,11 +19,10 @@ from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
 from arp.hub.author_call import must_await
-from arp.hub.tool import Call, ToolCall, ToolSpec
+from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost, copied_json, name_of, plain_object
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
-from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import FileRef, InputEcho, RendererInfo
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
@@ -59,8 +58,9 @@ class Turn:
     State: `state`, `cache`.
     """
 
-    def __init__(self, host: TurnHost) -> None:
+    def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
         self.id = host.turn_id
+        self._provider = provider
         self._host = host
         self._session = host.session
         self._tool: str | None = None
@@ -322,39 +322,15 @@ class Turn:
             Whatever the inside raises, after the tool is shown as failed: with the message of a
             `ToolFailed` (see `ToolCall.fail`) or another `ArpError`, else with its class alone.
         """
-        host = self._host
-        host.settle()
-        host.check_running()
-        name = self._tool = name_of(name, "name")
-        named = Call(name, host.next_tool(), self.record, host.changed)
-        call = ToolCall(self._session, self.id, named, host.ask)
-        call.start({} if args is None else args)
-        host.changed()
-        error: str | None = None
-        try:
-            with host.services.spans.of_tool(self._session, self.id, call.call_id):
-                yield call
-            await call.settle()
-            host.settle()
-        except asyncio.CancelledError:
-            error = "cancelled"
-            raise
-        except ArpError as failed:
-            error = failed.message
-            raise
-        except BaseException as failed:
-            error = type(failed).__name__
-            raise
-        finally:
-            if self._session.running == self.id:
-                call.end(error)
-                host.changed()
+        named = name_of(name, "name")
+        async with running_tool(self._host, named, {} if args is None else args) as call:
+            self._tool = call.name
+            yield call
 
     @property
     def tools(self) -> Sequence[ToolSpec]:
         """The tools of the app that `use` can call now: name, description and JSON Schema."""
-        provider = self._host.services.tools
-        return () if provider is None else provider.tools()
+        return () if self._provider is None else self._provider.tools()
 
     @must_await("turn.use")
     async def use(self, name: str, args: JsonObject | None = None) -> Json:
@@ -368,8 +344,7 @@ class Turn:
         """
         given: JsonObject = plain({} if args is None else args)
         async with self.tool(name, given) as call:
-            known = [one.name for one in self.tools]
-            provider = self._host.services.tools
+            provider, known = self._provider, [one.name for one in self.tools]
             if provider is None or call.name not in known:
                 call.fail(f"no tool {call.name!r:.60}. Available: {', '.join(known) or 'none'}.")
             result = await provider.call(call, given)

@@ -20,7 +20,6 @@ from arp.access.principal import User
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
 from arp.hub.spans import Spans
-from arp.hub.tool import ToolProvider
 from arp.protocol.catalog import put_children, take_children
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
@@ -53,8 +52,6 @@ class TurnServices(Struct):
     """Waits until what is recorded now is on its way to the disk."""
     on_question: Callable[[], None]
     """Is called when a turn begins to wait for an answer."""
-    tools: ToolProvider | None = None
-    """What agents call by `turn.use`; set by the server."""
 
 
 class TurnHost:

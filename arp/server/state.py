@@ -160,7 +160,7 @@ class ServerState:
         settings = msgspec.structs.replace(served.settings, redaction=self.redaction())
         hub = Hub(store, open_blobs(served.ledger), served.handlers, settings)
         hub.commands, hub.about = served.commands, served.about
-        hub.runner.debug, hub.runner.services.tools = served.debug, served.tools
+        hub.runner.debug, hub.runner.tools = served.debug, served.tools
         await hub.start()
         served.hub_changed(hub)
         if settings.telemetry:

@@ -45,9 +45,6 @@ MAKERS: Final[dict[type, Callable[[Turn], Any]]] = {
 """What an author has in hand, besides a `ToolCall`."""
 
 FOR_THE_HUB: Final = {
-    (ToolCall, "start"),
-    (ToolCall, "end"),
-    (ToolCall, "settle"),
     (RecordedTask, "create"),
 }
 """Methods that no author calls."""

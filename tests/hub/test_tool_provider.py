@@ -49,7 +49,7 @@ async def run(agent: Any, provider: ToolProvider | None) -> tuple[Renderer, list
     """Runs a turn in an app with tools, and gives what was seen and recorded; says yes once."""
     store = HeldStore()
     async with running(agent, store=store) as hub:
-        hub.runner.services.tools = provider
+        hub.runner.tools = provider
         renderer = await Renderer(hub).join()
         await renderer.say("go")
         await renderer.ended("t1")
@@ -125,7 +125,7 @@ async def test_provider_asks_for_permission_in_the_call() -> None:
         await turn.use("delete", {"row": 1})
 
     async with running(agent) as hub:
-        hub.runner.services.tools = Registry()
+        hub.runner.tools = Registry()
         renderer = await Renderer(hub).join()
         await renderer.say("go")
         await renderer.box.has("turn", turn_id="t1", status="waiting")
