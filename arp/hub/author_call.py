@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable, Coroutine, Generator
 from functools import wraps
-from types import TracebackType
 from typing import Any, NoReturn, ParamSpec, TextIO, TypeVar
 
 from arp.hub.loop_watch import is_authors
@@ -49,17 +48,9 @@ class AuthorCall(Coroutine[Any, Any, T]):
         """As of any coroutine."""
         return self._coroutine.send(value)
 
-    def throw(
-        self,
-        kind: Any,
-        value: Any = None,
-        traceback: TracebackType | None = None,
-        /,
-    ) -> Any:
+    def throw(self, *error: Any) -> Any:
         """As of any coroutine."""
-        if value is None and traceback is None:
-            return self._coroutine.throw(kind)
-        return self._coroutine.throw(kind, value, traceback)
+        return self._coroutine.throw(*error)
 
     def close(self) -> None:
         """As of any coroutine."""

@@ -60,7 +60,7 @@ class Directory:
         """
         self.sessions: dict[str, LiveSession] = {}
         self.states = States(store, self.sessions, settings)
-        self.shares = SessionQuota(settings, asyncio.get_running_loop().time)
+        self.quota = SessionQuota(settings, asyncio.get_running_loop().time)
         self._store = store
         self._settings = settings
         self._workflows = workflows
@@ -154,7 +154,7 @@ class Directory:
             known = ", ".join(self._workflows)
             raise InvalidMessage(f"No agent named {told!r}. Available: {known}.", detail="workflow")
         keys = keys_of(principal)
-        self.shares.check(keys)
+        self.quota.check(keys)
         if len(self.sessions) >= self._settings.max_sessions:
             raise RateLimited("too many sessions; try again later")
         epoch, created_at = secrets.token_hex(8), self._now()
@@ -164,7 +164,7 @@ class Directory:
         owner = {"owner": principal.name} if principal.name else {}
         created = {"epoch": epoch, "workflow": workflow, **owner}
         session.record("session.created", created, thread_id=THREAD)
-        self.shares.made(keys)
+        self.quota.made(keys)
         made = self._add(session, keys)
         made.is_provisional = provisional
         return made, True
@@ -242,7 +242,7 @@ class Directory:
         live.used_at = asyncio.get_running_loop().time()
         self.sessions[live.id] = live
         live.shares = keys
-        self.shares.opened(keys)
+        self.quota.opened(keys)
         return live
 
     def idle(self, before: float) -> list[LiveSession]:
@@ -264,7 +264,7 @@ class Directory:
         if self.sessions.get(live.id) is not live:
             return False
         del self.sessions[live.id]
-        self.shares.left(live.shares)
+        self.quota.left(live.shares)
         return True
 
 

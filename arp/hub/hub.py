@@ -317,7 +317,7 @@ class Hub:
         provisional: bool = False,
     ) -> tuple[LiveSession, bool]:
         if session_id not in self.sessions:
-            full = self.directory.shares.full(keys_of(principal))
+            full = self.directory.quota.full(keys_of(principal))
             if full is not None or len(self.sessions) >= self.settings.max_sessions:
                 self._make_room(full)
         live, is_new = await self.directory.open(
@@ -334,7 +334,7 @@ class Hub:
         """
         self._forget(live, SessionNotFound("the session was never used", detail=live.id))
         if not live.was_gathered:
-            self.directory.shares.unmade(live.shares)
+            self.directory.quota.unmade(live.shares)
             return
         removal = self._remove(live.id, Principal(live.session.head.owner))
         try:
@@ -364,7 +364,7 @@ class Hub:
         for cache in self._caches:
             cache.forget(session_id)
         self._fell_at.pop(session_id, None)
-        self.listing.removed(principal.name, session_id)
+        self.listing.changed(principal.name, session_id)
 
     async def rename(
         self, session_id: str, principal: Principal, title: str | None, pinned: bool | None
@@ -474,7 +474,7 @@ class Hub:
             live.used_at = asyncio.get_running_loop().time()
             if live.is_provisional and not live.viewers:
                 self._forget(live)
-                self.directory.shares.unmade(live.shares)
+                self.directory.quota.unmade(live.shares)
 
     async def receive(
         self, viewer: Viewer, message: Input, principal: Principal, workflow: str

@@ -85,17 +85,10 @@ class Listing:
 
         return stop
 
-    def changed(self, meta: SessionMeta) -> None:
-        """Announce a row that is durable now."""
-        self._tell(meta.owner, meta)
-
-    def removed(self, owner: str, session_id: str) -> None:
-        """Announce that a session is gone."""
-        self._tell(owner, session_id)
-
-    def _tell(self, owner: str, what: SessionMeta | str) -> None:
+    def changed(self, owner: str, change: SessionMeta | str) -> None:
+        """Tell an owner's listeners of a row that is durable now, or a session that is gone."""
         for listener in list(self._listeners.get(owner, {}).values()):
-            listener(what)
+            listener(change)
 
 
 def rename(session: Session, title: str | None, pinned: bool | None) -> None:

@@ -57,26 +57,6 @@ class TurnServices(Struct):
 class TurnHost:
     """One turn that runs in a session."""
 
-    __slots__ = (
-        "_components",
-        "_state",
-        "_tools",
-        "_waiting",
-        "changed",
-        "files",
-        "frames",
-        "is_over",
-        "is_stopping",
-        "live",
-        "pending",
-        "refused",
-        "services",
-        "session",
-        "task",
-        "turn_id",
-        "usage",
-    )
-
     def __init__(
         self,
         live: LiveSession,

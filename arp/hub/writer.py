@@ -140,7 +140,7 @@ class Writer:
                 self._failed([one.live], _fault())
         for append in appends:
             if append.meta is not None and append.session_id not in refused:
-                self._listing.changed(append.meta)
+                self._listing.changed(append.meta.owner, append.meta)
 
     def _append_of(self, one: Gathered, at: str) -> Append:
         """Return what one session has for a write."""
