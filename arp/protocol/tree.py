@@ -558,8 +558,15 @@ class Tree:
 
     def _reuse(self, component_id: str, root: str) -> None:
         """Record that an id is in use again; in another place that counts as restructured."""
+        whole = dict(self.removed)
         before = self.removed.pop(component_id)
-        self._undo.append(lambda: self.removed.__setitem__(component_id, before))
+
+        def undo() -> None:
+            # In the order of before: the oldest are forgotten first, and a state holds them so.
+            self.removed.clear()
+            self.removed.update(whole)
+
+        self._undo.append(undo)
         if before.root != root or root == component_id:
             self._mark("restructured")
 

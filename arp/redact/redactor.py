@@ -92,6 +92,7 @@ class Redactor:
         "_looked_through",
         "_shapes",
         "_sign",
+        "is_on",
         "known",
         "plain",
     )
@@ -99,6 +100,8 @@ class Redactor:
     def __init__(self, settings: Redaction) -> None:
         own = [_shape_of(pattern) for pattern in settings.patterns]
         self._shapes = [*own, *SHAPES] if settings.enabled else []
+        self.is_on = settings.enabled
+        """Whether anything is looked for."""
         self._bodies = [re.compile(shape.body) for shape in self._shapes]
         self._fields = frozenset(name.lower() for name in settings.fields)
         self.known = usable(settings.secrets) if settings.enabled else []
@@ -113,11 +116,6 @@ class Redactor:
         """By the id of the value, while `knowing` lasts."""
         self.plain: set[str] = set()
         """Short texts that have no sign: what models say is mostly made of the same few tokens."""
-
-    @property
-    def is_on(self) -> bool:
-        """Whether anything is looked for."""
-        return bool(self._shapes)
 
     def has_sign(self, text: str) -> bool:
         """Return whether a text may begin, or end, a lead or a known secret.

@@ -9,7 +9,7 @@ misses and repeats nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -39,6 +39,8 @@ from arp.protocol.messages import (
 from arp.protocol.patch import PatchOp
 from arp.surface.change import Change, PatchChange, RenderChange
 
+M = TypeVar("M")
+
 RESULT_BYTES = 2 << 10
 """Of a tool's result, as UTF-8, that renderers are sent; the whole is a file of the session."""
 
@@ -60,6 +62,11 @@ class At(Struct, frozen=True):
     turn_id: str | None = None
     time: str | None = None
     """RFC 3339; `None` until it is on its way to the ledger."""
+
+    def message(self, kind: Callable[..., M], **fields: Any) -> M:
+        """Return a message of the turn, with the place of the fact unless `fields` says else."""
+        of: JsonObject = {"session_id": self.session_id, "seq": self.seq, "turn_id": self.turn_id}
+        return kind(**{**of, **fields})
 
 
 def stored(changes: Sequence[Change]) -> list[StoredChange]:
@@ -106,78 +113,58 @@ def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[Age
     return out
 
 
-def echo_of(
-    at: At, stored_input: JsonObject, edited: bool = False, origin: str | None = None
-) -> InputEcho:
+def _echo(at: At, stored_input: JsonObject, **more: Any) -> InputEcho:
     """Return the message that tells an input to every renderer."""
-    return InputEcho(
-        session_id=at.session_id,
-        seq=at.seq,
-        turn_id=at.turn_id,
+    return at.message(
+        InputEcho,
         surface=stored_input.get("surface", "main"),
         input_type=stored_input["input_type"],
         data=stored_input["data"],
         source_component=stored_input.get("source_component"),
         id=stored_input.get("id"),
-        edited=edited,
         at=at.time,
-        origin=origin,
+        **more,
     )
 
 
 def _submitted(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    return [echo_of(at, payload["input"], origin=payload.get("origin"))]
+    return [_echo(at, payload["input"], origin=payload.get("origin"))]
 
 
 def _queue(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    edited = payload.get("input")
+    edited, paused = payload.get("input"), payload.get("paused", False)
     last = len(payload["queued"]) if edited is None else 0
-    places: list[AgentMessage] = [
-        TurnMessage(
-            session_id=at.session_id,
-            seq=at.seq if position == last else None,
-            turn_id=turn_id,
-            status="queued",
-            position=position,
-            paused=payload.get("paused", False),
+    out: list[AgentMessage] = []
+    for position, turn_id in enumerate(payload["queued"], 1):
+        place = {"seq": at.seq if position == last else None, "position": position}
+        out.append(
+            at.message(TurnMessage, turn_id=turn_id, status="queued", paused=paused, **place)
         )
-        for position, turn_id in enumerate(payload["queued"], 1)
-    ]
-    return places if edited is None else [*places, echo_of(at, edited, edited=True)]
+    return out if edited is None else [*out, _echo(at, edited, edited=True)]
 
 
 def _started(at: At, _: JsonObject, __: Mapping[str, Any]) -> list[AgentMessage]:
-    return [TurnMessage(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, status="running")]
+    return [at.message(TurnMessage, status="running")]
 
 
 def _delta(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    return [
-        Delta(
-            session_id=at.session_id,
-            seq=at.seq,
-            turn_id=at.turn_id,
-            payload=DeltaPayload(payload.get("text", "")),
-        )
-    ]
+    return [at.message(Delta, payload=DeltaPayload(payload.get("text", "")))]
 
 
 def _thought(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    text = DeltaPayload(payload.get("text", ""), kind="thinking")
-    return [Delta(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=text)]
+    return [at.message(Delta, payload=DeltaPayload(payload.get("text", ""), kind="thinking"))]
 
 
 def _tool_started(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
     start = ToolStartPayload(payload["tool"], payload["args"], ids["tool_call_id"])
-    return [ToolStart(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=start)]
+    return [at.message(ToolStart, payload=start)]
 
 
 def _tool_progress(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
     progress = ToolProgressPayload(
         ids["tool_call_id"], payload["text"], payload.get("done"), payload.get("total")
     )
-    return [
-        ToolProgress(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=progress)
-    ]
+    return [at.message(ToolProgress, payload=progress)]
 
 
 def _result(preview: str, characters: int | None) -> str:
@@ -199,19 +186,18 @@ def _tool_result(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[Ag
         result_ref=None if ref is None else blob_path(at.session_id, ref, f"{payload['tool']}.txt"),
         duration_ms=payload.get("durationMs"),
     )
-    return [ToolEnd(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=end)]
+    return [at.message(ToolEnd, payload=end)]
 
 
 def _tool_failed(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
-    error = payload.get("error", "failed")
     end = ToolEndPayload(
         payload["tool"],
         ok=False,
         call_id=ids["tool_call_id"],
-        error=error,
+        error=payload.get("error", "failed"),
         duration_ms=payload.get("durationMs"),
     )
-    return [ToolEnd(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=end)]
+    return [at.message(ToolEnd, payload=end)]
 
 
 def _artifact(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
@@ -231,48 +217,26 @@ def _required(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[Agent
             payload["surface"],
             ["once", "session"],
         )
-    return [
-        TurnMessage(
-            session_id=at.session_id,
-            seq=at.seq,
-            turn_id=at.turn_id,
-            status="waiting",
-            permission=permission,
-        )
-    ]
+    return [at.message(TurnMessage, status="waiting", permission=permission)]
 
 
 def _resolved(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
     out: list[AgentMessage] = []
     told = payload.get("input")
     if payload.get("resumes"):
-        seq = None if told else at.seq
-        out.append(
-            TurnMessage(session_id=at.session_id, seq=seq, turn_id=at.turn_id, status="running")
-        )
+        out.append(at.message(TurnMessage, seq=None if told else at.seq, status="running"))
     if told:
-        out.append(echo_of(at, told))
+        out.append(_echo(at, told))
     return out
 
 
 def _ended(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    status = payload["status"]
-    return [
-        TurnMessage(session_id=at.session_id, turn_id=at.turn_id, status=status),
-        Commit(
-            session_id=at.session_id,
-            seq=at.seq,
-            turn_id=at.turn_id,
-            final=True,
-            usage=payload.get("usage"),
-            at=at.time,
-        ),
-    ]
+    status = at.message(TurnMessage, seq=None, status=payload["status"])
+    return [status, at.message(Commit, final=True, usage=payload.get("usage"), at=at.time)]
 
 
 def _error(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    error = msgspec.convert(payload, ErrorPayload)
-    return [ErrorMessage(payload=error, session_id=at.session_id, seq=at.seq, turn_id=at.turn_id)]
+    return [at.message(ErrorMessage, payload=msgspec.convert(payload, ErrorPayload))]
 
 
 _SHOWN: dict[str, Callable[[At, JsonObject, Mapping[str, Any]], list[AgentMessage]]] = {

@@ -12,15 +12,11 @@ from arp.ledger.fact import Fact
 from arp.ledger.tracing import traceparent_of
 from arp.protocol.errors import ArpError, RemoteError, error_payload
 from arp.protocol.json_value import JsonObject
-from arp.protocol.limits import Limits
 from arp.protocol.messages import AgentMessage
-from arp.redact.redactor import Redactor
-from arp.session.branches import Survey
 from arp.session.effects import Effect
 from arp.session.log import ReadOnly
 from arp.session.projection import At, project
-from arp.session.session import Head, Session
-from arp.session.turn_states import Policy
+from arp.session.session import Session
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id")
 
@@ -35,34 +31,6 @@ def messages_of(fact: Fact) -> list[AgentMessage]:
     """Return the messages that show a stored fact, as they were first sent."""
     at = At(fact.session_id, fact.sequence, fact.turn_id, fact.timestamp)
     return project(at, fact.type, _payload(fact), _ids(fact))
-
-
-def restore(
-    head: Head,
-    facts: Iterable[Fact],
-    limits: Limits,
-    policy: Policy = "queue",
-    redactor: Redactor | None = None,
-) -> Session:
-    """Rebuild a session from all of its facts, in order, and leave it as the log does.
-
-    Args:
-        head: As it was made.
-        facts: From the first. The session goes on with what they hold: nobody else may.
-        limits: For what comes.
-        policy: For what comes.
-        redactor: For what comes; `None`: that of the default settings.
-    """
-    session = Session(head, limits, policy, redactor)
-    facts = list(facts)
-    survey = Survey()
-    for fact in facts:
-        survey.take(fact)
-    if survey.is_forked:
-        session.settings.begin_plan(survey.branches.shown)
-    go_on(session, facts)
-    end_plan(session)
-    return session
 
 
 def go_on(session: Session, facts: Iterable[Fact]) -> None:
@@ -95,12 +63,14 @@ def end_plan(session: Session) -> None:
 def _show(session: Session, fact: Fact) -> None:
     if fact.type == "turn.submitted":
         session.threads.join(fact.turn_id or "", fact.thread_id)
-    for message in messages_of(fact):
+    messages = messages_of(fact)
+    for message in messages:
         if fact.type == "queue.changed" and not session.settings.shows(
             getattr(message, "turn_id", None)
         ):
             continue
         session.screen.apply(message, fact.sequence)
+    session.screen.follow(messages)
     if fact.type in ("turn.completed", "turn.failed"):
         session.evict()
 

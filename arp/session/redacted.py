@@ -1,22 +1,31 @@
 """Takes secrets out of what a session is about to record, so that screen and ledger hold the same.
 
 What names things stays as it is, or they would not be found again: ids, surfaces, paths, epochs.
+
+Texts in components may grow by appended pieces (`Growing`). What a piece ends with may be the
+beginning of a secret: that is *held*, and stands before the next piece of the same text, or is
+shown when the turn ends or asks. What stands in the text already tells where a secret goes on, so
+nothing else is kept; whatever changes the text in another way drops what is held of it. A commit
+that is refused takes all of that back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from arp.protocol.components import Component
+from arp.protocol.errors import InvalidPatch
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.patch import Append, Insert, PatchOp, Replace, Update
+from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update, parse_path
+from arp.protocol.tree import Node, Tree
 from arp.redact.names import is_surely_secret_name
 from arp.redact.redactor import Found, Redactor
+from arp.redact.stream import GROWN_CONTEXT, grow, let_go
 from arp.session.projection import stored
-from arp.surface.change import Change, RenderChange
+from arp.surface.change import Change, PatchChange, RenderChange
 
 _CLEAN = frozenset(
     (
@@ -30,7 +39,7 @@ _CLEAN = frozenset(
         "turn.started",
     )
 )
-"""Facts that hold nothing that anybody said, or a component that was cleaned before."""
+"""Facts in which only an input may have been said; or a component that was cleaned before."""
 
 _SAID = frozenset(("correlation", "native_status", "refs", "status_reason", "telemetry"))
 """What goes beside the payload and is no id."""
@@ -56,18 +65,23 @@ def cleaned_fact(
         ids: What goes beside it.
         found: Takes what was found.
     """
-    if type_name in _CLEAN or not redactor.is_on:
+    told = payload.get("input")
+    has_input = isinstance(told, dict) and "data" in told
+    is_clean = type_name in _CLEAN
+    if not redactor.is_on or (is_clean and not has_input):
         return payload
     if not _SAID.isdisjoint(ids):
         for name in _SAID & ids.keys():
             ids[name] = _clean(redactor, ids[name], found)
-    told = payload.get("input")
-    if not isinstance(told, dict) or "data" not in told:
+    if not has_input:
         return _clean(redactor, payload, found)
-    rest = {name: value for name, value in payload.items() if name != "input"}
+    assert isinstance(told, dict)
     data = _clean(redactor, told["data"], found)
-    same = data is told["data"]
-    return {**_clean(redactor, rest, found), "input": told if same else {**told, "data": data}}
+    told = told if data is told["data"] else {**told, "data": data}
+    rest = {name: value for name, value in payload.items() if name != "input"}
+    if rest and not is_clean:
+        rest = _clean(redactor, rest, found)
+    return {**rest, "input": told}
 
 
 def cleaned_changes(
@@ -129,3 +143,202 @@ def _clean(redactor: Redactor, value: T, found: Found, shown: bool = False) -> T
     add_found(found, more)
     out: Json = cleaned
     return out  # type: ignore[no-any-return]  # JSON in, JSON of the same kind out
+
+
+class TextName(NamedTuple):
+    """A text in a component."""
+
+    surface: str
+    target: str
+    path: str
+
+
+class Held(NamedTuple):
+    """What is held of a text."""
+
+    text: str
+    turn_id: str | None
+    """The turn that appended it."""
+
+
+class Growing:
+    """The texts of one session of which something is held."""
+
+    __slots__ = ("_before", "_held", "_redactor", "_written")
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held: dict[TextName, Held] = {}
+        self._before: dict[TextName, Held] = {}
+        """As it was before the commit that is under way."""
+        self._written: dict[TextName, str] = {}
+        """How texts end by what that commit does, as far as it was looked at."""
+
+    def admit(
+        self,
+        changes: Sequence[Change],
+        surface: str,
+        turn_id: str | None,
+        tree: Tree | None,
+        found: Found,
+    ) -> Sequence[Change]:
+        """Return changes with what may be told of the texts that they append.
+
+        Args:
+            changes: Of one commit, in order; without secrets otherwise.
+            surface: What they change.
+            turn_id: The turn that makes them.
+            tree: The surface as it is; `None`: it is new.
+            found: Takes what was found.
+        """
+        self._before = dict(self._held)
+        self._written = {}
+        if not self._redactor.is_on:
+            return changes
+        shown: list[Component] = []
+        out: list[Change] = []
+        for change in changes:
+            if isinstance(change, RenderChange):
+                self._forget(surface, [one.id for one in change.components], change.replace)
+                shown += change.components
+                out.append(change)
+                continue
+            ops: list[PatchOp] = []
+            for op in change.ops:
+                if isinstance(op, Append) and isinstance(op.value, str):
+                    name = TextName(surface, op.target, op.path)
+                    before = self._end_of(name, tree, shown)
+                    ops.append(self._grown(op, name, before, turn_id, found))
+                    continue
+                ops.append(op)
+                if isinstance(op, Insert | Replace):
+                    shown.append(op.component)
+                if isinstance(op, Update | Append):
+                    self._overwrite(TextName(surface, op.target, op.path), op)
+                elif isinstance(op, Remove | Replace):
+                    self._forget(surface, [op.target])
+            same = all(map(_is_same, ops, change.ops))
+            out.append(change if same else PatchChange(ops))
+        return out
+
+    def keep(self) -> None:
+        """Record that the commit was made."""
+        self._written = {}
+
+    def take_back(self) -> None:
+        """Record that the commit was refused."""
+        self._held, self._written = self._before, {}
+
+    def let_go(
+        self, turn_id: str | None, trees: dict[str, Tree], found: Found
+    ) -> list[tuple[str, Append]]:
+        """Return what is held for a turn, with its surfaces; it is not held any more.
+
+        Args:
+            turn_id: Of the turn.
+            trees: The surfaces by name.
+            found: Takes what was found.
+        """
+        out: list[tuple[str, Append]] = []
+        for name, held in list(self._held.items()):
+            if held.turn_id != turn_id:
+                continue
+            del self._held[name]
+            tree = trees.get(name.surface)
+            if tree is None or name.target not in tree.nodes:
+                continue
+            grown = let_go(self._redactor, held.text, self._end_of(name, tree, ()))
+            add_found(found, grown.found)
+            out.append((name.surface, Append(name.target, name.path, grown.out)))
+        return out
+
+    def _grown(
+        self, op: Append, name: TextName, before: str, turn_id: str | None, found: Found
+    ) -> Append:
+        held = self._held.pop(name, None)
+        grown = grow(self._redactor, held.text if held is not None else "", op.value, before)
+        if grown.held:
+            self._held[name] = Held(grown.held, turn_id)
+        self._written[name] = (before + grown.out)[-GROWN_CONTEXT:]
+        add_found(found, grown.found)
+        return op if grown.out == op.value else msgspec.structs.replace(op, value=grown.out)
+
+    def _overwrite(self, name: TextName, op: Update | Append) -> None:
+        """Forget the texts that another value takes the place of."""
+        for other in [*self._held, *self._written]:
+            if other[:2] == name[:2] and f"{other.path}.".startswith(f"{name.path}."):
+                self._held.pop(other, None)
+                self._written.pop(other, None)
+        if isinstance(op.value, str):
+            self._written[name] = op.value[-GROWN_CONTEXT:]
+
+    def _forget(self, surface: str, targets: Sequence[str], everything: bool = False) -> None:
+        """Forget the texts of components that are replaced, or go."""
+        for name in [*self._held, *self._written]:
+            if name.surface == surface and (everything or name.target in targets):
+                self._held.pop(name, None)
+                self._written.pop(name, None)
+
+    def _end_of(self, name: TextName, tree: Tree | None, shown: Sequence[Component]) -> str:
+        """Return how a text ends now; nothing if there is none."""
+        written = self._written.get(name)
+        if written is not None:
+            return written
+        for component in reversed(shown):
+            found = _find(component.id, component.props, name.target)
+            if found is not None:
+                return _end_at(found, name.path)
+        node = tree.nodes.get(name.target) if tree is not None else None
+        if node is None:
+            return ""
+        if name.path == "props.content":
+            return end_of(node)
+        return _end_at(node.own, name.path)
+
+
+def end_of(node: Node) -> str:
+    """Return the last `GROWN_CONTEXT` characters of a content, or more, without joining it."""
+    tail = "".join(node.tail[-GROWN_CONTEXT:])
+    content = node.own.get("content")
+    if len(tail) < GROWN_CONTEXT and isinstance(content, str):
+        tail = content[-GROWN_CONTEXT:] + tail
+    return tail
+
+
+def _end_at(props: JsonObject, path: str) -> str:
+    """Return the end of the text at a path; nothing if there is none, which the commit will say."""
+    try:
+        segments = parse_path(path)
+    except InvalidPatch:
+        return ""
+    value: Json = props
+    for segment in segments:
+        if isinstance(value, dict):
+            value = value.get(str(segment))
+        elif isinstance(value, list) and isinstance(segment, int) and segment < len(value):
+            value = value[segment]
+        else:
+            return ""
+    return value[-GROWN_CONTEXT:] if isinstance(value, str) else ""
+
+
+def _find(component_id: str, props: Json, wanted: str) -> JsonObject | None:
+    """Return the props of a component, or of one that stands in it."""
+    if component_id == wanted:
+        own: JsonObject = props
+        return own
+    rest: list[Json] = [props]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, list):
+            rest += value
+        elif isinstance(value, dict):
+            if value.get("id") == wanted and isinstance(value.get("props"), dict):
+                found: JsonObject = value["props"]
+                return found
+            rest += value.values()
+    return None
+
+
+def _is_same(one: PatchOp, other: PatchOp) -> bool:
+    return one is other

@@ -230,10 +230,7 @@ class Session:
 
     def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
         """Write a fact, and show it; see `Log.add`. Of a turn, use `in_turn`."""
-        recorded = self.log.add(type_name, payload, ids)
-        if type_name in FOLLOWED:
-            self.follow(type_name, None, recorded.payload, ids, recorded.sequence)
-        return recorded
+        return self._record(type_name, None, payload, ids)
 
     def in_turn(
         self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json
@@ -247,7 +244,14 @@ class Session:
         if type_name in TURN_FACTS:
             self.turns.check(type_name, turn_id)
         ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
+        return self._record(type_name, turn_id, payload, ids)
+
+    def _record(
+        self, type_name: str, turn_id: str | None, payload: JsonObject, ids: dict[str, Json]
+    ) -> RecordedFact:
         recorded = self.log.add(type_name, payload, ids)
+        if recorded.messages:
+            self.screen.follow(recorded.messages)
         if type_name in FOLLOWED:
             self.follow(type_name, turn_id, recorded.payload, ids, recorded.sequence)
         return recorded

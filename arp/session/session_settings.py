@@ -10,7 +10,7 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.session.branches import Branches, Forked, forks
 from arp.session.turn_states import Policy
-from arp.session.window import TITLE_CHARACTERS
+from arp.session.window import one_line
 
 MAX_STATE_BYTES = 64 << 10
 """Of what an agent keeps for a session, as JSON: each change is one fact, and every restart reads
@@ -84,8 +84,3 @@ class SessionSettings:
             self.branches.follow(type_name, turn_id, payload, place)
         elif forks(type_name, payload):
             raise Forked(f"fact {place} turns to another branch")
-
-
-def one_line(text: str) -> str:
-    """Return a text as a title."""
-    return " ".join(text.split())[:TITLE_CHARACTERS]

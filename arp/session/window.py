@@ -16,14 +16,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from arp.protocol.components import Component
-from arp.protocol.messages import (
-    ErrorMessage,
-    InputEcho,
-    ToolEnd,
-    ToolProgress,
-    ToolStart,
-    TurnMessage,
-)
+from arp.protocol.messages import AgentMessage, InputEcho
 from arp.protocol.screen import Screen, TurnScreen, is_text_part
 from arp.protocol.tree import Node, Tree
 
@@ -127,8 +120,13 @@ def _giver(component_id: str) -> str | None:
     return giver if is_named else None
 
 
+def one_line(text: str) -> str:
+    """Return a text as a title."""
+    return " ".join(text.split())[:TITLE_CHARACTERS]
+
+
 class Window(Screen):
-    """A screen that older turns leave."""
+    """A screen that older turns leave. Whoever applies messages calls `follow` with them."""
 
     __slots__ = ("count", "departed", "main", "named", "numbers", "title")
 
@@ -147,15 +145,17 @@ class Window(Screen):
         self.departed: list[PastTurn] | None = None
         """What has left, if somebody wants to have it and takes it from here."""
 
-    def turn(self, turn_id: str) -> TurnScreen:
-        """As `Screen.turn`."""
-        found = self.turns.get(turn_id)
-        if found is None:
-            found = super().turn(turn_id)
-            self.count += 1
-            self.named += turn_id != f"t{self.count}"
-            self.numbers[turn_id] = self.count
-        return found
+    def follow(self, messages: Iterable[AgentMessage]) -> None:
+        """Count the turns that messages have just begun here, and find the title in them."""
+        if len(self.turns) > len(self.numbers):
+            for turn_id in [one for one in self.turns if one not in self.numbers]:
+                self.count += 1
+                self.named += turn_id != f"t{self.count}"
+                self.numbers[turn_id] = self.count
+        if not self.title:
+            for message in messages:
+                if isinstance(message, InputEcho) and isinstance(message.data.get("text"), str):
+                    self.title = self.title or one_line(message.data["text"])
 
     @property
     def older(self) -> int:
@@ -183,16 +183,6 @@ class Window(Screen):
     def past(self, turn: TurnScreen) -> PastTurn:
         """Return a turn that is here with its output."""
         return PastTurn(self.numbers[turn.id], turn, self.main.output(turn.id))
-
-    def _turn(
-        self,
-        message: ToolStart | ToolProgress | ToolEnd | InputEcho | TurnMessage | ErrorMessage,
-        seq: int,
-    ) -> None:
-        super()._turn(message, seq)
-        if not self.title and isinstance(message, InputEcho):
-            said = message.data.get("text")
-            self.title = " ".join(said.split())[:TITLE_CHARACTERS] if isinstance(said, str) else ""
 
     def let_go(self, asking: Iterable[tuple[str, str]]) -> list[str]:
         """Let turns leave; to be called when one has ended.

@@ -22,10 +22,10 @@ from arp.protocol.capabilities import hello_frame
 from arp.protocol.components import SOURCES
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits as WireLimits
-from arp.session.recovery import restore
 from tests.hub.author_calls import MAKERS, Call, calls, classes_with_methods, holding
 from tests.hub.odd_objects import EXACT, ODD, Rude, odd
 from tests.hub.rig import ALL, FEATURES, HeldStore, Renderer, running, settled
+from tests.restoring import restore
 from tests.waiting import becomes
 
 CALLS = calls()

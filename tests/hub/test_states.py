@@ -21,13 +21,13 @@ from arp.ledger.fact import decode
 from arp.ledger.models.read_model import ReadModel
 from arp.protocol.limits import Limits
 from arp.session.log import ReadOnly
-from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.session.state import STATE_VERSION, encode_state
 from arp.store.errors import StoreDamaged, StoreUnwritable
 from arp.store.sqlite import SqliteStore
 from arp.store.store import Store
 from tests.hub.rig import HeldStore, Renderer, running, settled, started
+from tests.restoring import restore
 from tests.store.processes import child
 from tests.waiting import becomes
 

@@ -13,8 +13,8 @@ from arp.hub.settings import HubSettings
 from arp.protocol.errors import InvalidPatch
 from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits, RendererLimits
-from arp.session.recovery import restore
 from tests.hub.rig import FEATURES, HeldStore, Renderer, played, running, settled
+from tests.restoring import restore
 
 DETAIL = [*FEATURES, "tool-detail"]
 

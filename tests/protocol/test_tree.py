@@ -405,6 +405,23 @@ def consistent(of: Tree) -> bool:
     return sorted(listed) == sorted(of.nodes)
 
 
+def test_rollback_leaves_what_was_removed_in_its_order() -> None:
+    """The oldest is forgotten first: a refused change must not make another one the oldest."""
+    shown = Tree()
+    shown.begin(1)
+    for name in ("a", "b", "c"):
+        shown.upsert(Component(name, "text", {"content": name}), "t1")
+    shown.keep()
+    shown.begin(2)
+    for name in ("a", "b", "c"):
+        shown.patch(Remove(name), "t1")
+    shown.keep()
+    shown.begin(3)
+    shown.upsert(Component("a", "text", {"content": "again"}), "t1")
+    shown.rollback()
+    assert list(shown.removed) == ["a", "b", "c"]
+
+
 def test_rollback_undoes_several_changes_of_one_place() -> None:
     shown = tree(dial(l=[1], s="a"), group("g", plain("a"), plain("b")))
     before = inside(shown)

@@ -34,7 +34,7 @@ from arp.protocol.screen import Screen
 from arp.session.effects import Effect, StopTurn
 from arp.session.inputs import receive, submit
 from arp.session.recorded import Cursor, Recorded, Text
-from arp.session.recovery import recover, restore
+from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.surface.change import Change
 from arp.view.frames import FrameGroup, addressed, text_frames
@@ -42,6 +42,7 @@ from arp.view.frames import encoded as as_frames
 from arp.view.profile import DRAFT, Profile, profile_of, shows, typed_answer
 from arp.view.snapshot import catch_up, snapshot
 from arp.view.view import View
+from tests.restoring import restore
 from tests.session.conversation import watched
 from tests.surface.random_changes import WORDS, change
 

@@ -12,10 +12,11 @@ from arp.protocol.limits import Limits
 from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
 from arp.session.branches import Branches
-from arp.session.recovery import end_plan, go_on, restore
+from arp.session.recovery import end_plan, go_on
 from arp.session.session import Head, Session
 from arp.session.session_settings import MAX_STATE_BYTES, Rules
 from arp.session.state import decode_state, encode_state
+from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, user
 
 HEAD = Head("s", "e")

@@ -17,10 +17,10 @@ from arp.protocol.limits import Limits
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Replace, Update
 from arp.redact.redactor import MARK, Redactor
 from arp.redact.settings import Redaction
-from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.change import Change, PatchChange, RenderChange
 from tests.redact.test_redactor import ORDINARY, SECRETS
+from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, text, user
 
 PATHS = [("text", "props.content"), ("code-block", "props.code"), ("status-card", "props.message")]

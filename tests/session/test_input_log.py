@@ -12,9 +12,9 @@ from arp.protocol.messages import Input
 from arp.session.effects import Acknowledge
 from arp.session.input_log import REMEMBERED, InputLog, files_named
 from arp.session.inputs import receive
-from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.draft_answer import understand_draft
+from tests.restoring import restore
 
 AT = "2026-11-21T08:00:00.000000Z"
 HEAD = Head("s", "epoch")

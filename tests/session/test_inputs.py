@@ -24,13 +24,13 @@ from arp.protocol.messages import Input
 from arp.protocol.patch import Append, Remove, Replace, Update
 from arp.session.effects import Acknowledge, ResolveQuestion, RunTurn, StopTurn
 from arp.session.inputs import MAX_QUEUE, receive, submit
-from arp.session.recovery import restore
 from arp.session.session import Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.surface.change import PatchChange, RenderChange
 from arp.surface.draft_answer import understand_draft
 from arp.view.profile import DRAFT
+from tests.restoring import restore
 from tests.session.conversation import (
     AT,
     FULL,

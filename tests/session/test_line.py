@@ -13,11 +13,12 @@ from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererCapabilities
 from arp.session.branching import check_turning
 from arp.session.effects import Acknowledge, RunTurn
-from arp.session.recovery import recover, restore
+from arp.session.recovery import recover
 from arp.session.session import Head, Session
 from arp.session.session_settings import Rules
 from arp.session.state import decode_state, encode_state
 from arp.view.profile import profile_of
+from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, send, user, watched
 
 LETS_GO_ON = profile_of(RendererCapabilities(["text"], ["line-pause"]))

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from arp.protocol.codec import renderer_decoder
 from arp.protocol.messages import Patch, Render, RendererHello, SessionReady
 from arp.session.recorded import Cursor
-from arp.session.recovery import messages_of, restore
+from arp.session.recovery import messages_of
 from arp.session.session import Session
+from tests.restoring import restore
 from tests.session.programs import (
     BEGIN,
     PROFILES,

@@ -8,8 +8,8 @@ from arp.protocol.errors import ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
 from arp.session.effects import RunTurn
 from arp.session.inputs import MAX_QUEUE, push
-from arp.session.recovery import restore
 from arp.session.state import encode_state
+from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, user
 from tests.session.test_line import failed, line
 from tests.session.test_recovery import HEAD

@@ -14,10 +14,10 @@ from arp.redact.redactor import Redactor
 from arp.redact.settings import Redaction
 from arp.session.effects import ResolveQuestion
 from arp.session.recorded import SAYING, THINKING
-from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.change import PatchChange, RenderChange
 from tests.redact.test_redactor import SECRETS
+from tests.restoring import restore
 from tests.session.conversation import AT, begun, facts, new, send, text, user
 
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -51,6 +51,20 @@ def test_what_is_said_is_redacted_and_a_fact_says_so() -> None:
     ]
     assert read[1].turn_id == "t1"
     assert session.screen.text("t1") == f"it is {HIDDEN} now"
+
+
+def test_another_input_of_a_queued_turn_is_redacted_and_the_agent_gets_what_was_typed() -> None:
+    session = new()
+    user(session, "hi")
+    user(session, "two")
+    send(session, "text", {"text": f"it is {TOKEN}"}, edits="t2", id="e1")
+    read = facts(session)
+    (changed,) = [fact for fact in read if fact.type == "queue.changed" and fact.turn_id]
+    assert changed.payload["input"]["data"] == {"text": f"it is {HIDDEN}"}
+    assert session.screen.turns["t2"].inputs[0].data == {"text": f"it is {HIDDEN}"}
+    assert session.input_log.typed["t2"] == {"text": f"it is {TOKEN}"}
+    assert types(read)[-1] == "output.redacted"
+    without_secret(session, read)
 
 
 def test_a_secret_over_two_writes_is_in_neither_fact() -> None:

@@ -6,9 +6,9 @@ from arp.ledger.fact import decode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import Input, RendererInfo, Viewport
 from arp.session.inputs import receive
-from arp.session.recovery import restore
 from arp.session.session import Head, Session
 from arp.surface.draft_answer import understand_draft
+from tests.restoring import restore
 
 HEAD = Head("s", "e")
 SWISS = RendererInfo("de-CH", "Europe/Zurich", "dark", Viewport(800, 600))

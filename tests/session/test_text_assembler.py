@@ -8,8 +8,8 @@ from arp.protocol.messages import Commit, Delta, Render
 from arp.protocol.patch import Remove
 from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
+from arp.session.log import TextAssembler
 from arp.session.recorded import SAYING, THINKING, Cursor, Text
-from arp.session.text_assembler import TextAssembler
 from tests.session.conversation import text
 
 
