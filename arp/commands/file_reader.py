@@ -7,15 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-import msgspec
-
 from arp.commands.reader import ListedSession, ReaderError
 from arp.control.facts import FactFilter
-from arp.ledger.chain import Break, ChainBroken, Checked, KeptCheck
-from arp.ledger.fact import decode
-from arp.ledger.models.reading import text
+from arp.hub.verification import Verifier
+from arp.ledger.chain import Checked, KeptCheck
 from arp.store.blobs import BlobStore
-from arp.store.errors import StoreDamaged, StoreError
+from arp.store.errors import StoreError
 from arp.store.location import path_of
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
@@ -89,21 +86,13 @@ class FileReader:
                     time.sleep(POLL_S)
 
     def epoch(self, session_id: str) -> str:
-        """Return the epoch of a session's log, which is in its first fact.
+        """Return the epoch of a session's log.
 
         Raises:
-            ReaderError: There is no such session, it is empty, or it cannot be read.
+            ReaderError: There is no such session, or it cannot be read.
         """
-        first = next(self.events(session_id, 0, ()), None)
-        if first is None:
-            raise ReaderError(f"session {session_id!r:.80} has no facts yet")
-        try:
-            epoch = text(decode(first).payload, "epoch")
-        except msgspec.DecodeError as error:
-            raise ReaderError(f"fact 1 of session {session_id!r:.80} is none: {error}") from error
-        if epoch is None:
-            raise ReaderError(f"fact 1 of session {session_id!r:.80} names no epoch")
-        return epoch
+        with _store_errors():
+            return self._meta(session_id).epoch
 
     def output_reader(self, session_id: str) -> Callable[[str], bytes]:
         """Return a function that reads large outputs of a session, which lie beside the file."""
@@ -128,8 +117,8 @@ class FileReader:
             ChainBroken: A fact is not what it was when its hash was kept.
             ReaderError: As `LedgerReader.events`.
         """
-        check = self._check(session_id)
         with _store_errors():
+            check = KeptCheck(session_id, self._meta(session_id).epoch, self.heads(session_id))
             for page in self._pages(session_id, 0):
                 check.take(fact for _, fact in page)
                 yield page
@@ -137,22 +126,9 @@ class FileReader:
 
     def verify(self, session_id: str) -> Checked:
         """As `LedgerReader.verify`."""
-        check, broken = self._check(session_id), None
         with _store_errors():
-            try:
-                for page in self._pages(session_id, 0):
-                    check.take(fact for _, fact in page)
-                check.finish()
-            except ChainBroken as error:
-                broken = error.broken
-            except StoreDamaged as error:
-                broken = Break(error.after + 1, error.after + 1, error.message)
-        return check.checked(session_id, broken)
-
-    def _check(self, session_id: str) -> KeptCheck:
-        with _store_errors():
-            meta = self._meta(session_id)
-        return KeptCheck(session_id, meta.epoch, self.heads(session_id))
+            epoch = self._meta(session_id).epoch
+            return self._run(Verifier(self._store).check(session_id, epoch))
 
     def _meta(self, session_id: str) -> SessionMeta:
         meta = self._run(self._store.session(session_id))

@@ -20,12 +20,17 @@ from arp.commands.file_reader import FileReader
 from arp.commands.output import json_text, printable
 from arp.commands.reader import ReaderError
 from arp.evidence.checking import Beside, Report, check_pack, compare_with_ledger
-from arp.evidence.export import CaseExport, EvidenceExport, Order, ReviewExport, range_of, write_new
+from arp.evidence.export import (
+    ExportRun,
+    Order,
+    write_new,
+)
 from arp.evidence.fact_lines import Broken
 from arp.evidence.manifest import Gap, Manifest, Scope
 from arp.evidence.pack import NoPack, Pack
 from arp.evidence.pack_writer import ZIP
 from arp.evidence.trials import TRIAL, TrialPack, decode_trial
+from arp.ledger.payload_fields import ExportKind
 from arp.protocol.json_value import JsonObject
 from arp.protocol.safe_text import sanitise
 
@@ -33,7 +38,7 @@ from arp.protocol.safe_text import sanitise
 
 _SUFFIXES = {"pack": "evidence.zip", "case": "case.json", "review": "review.md"}
 
-_METHODS = {"pack": "evidence/export", "case": "replay/export", "review": "review/export"}
+_KINDS: dict[str, ExportKind] = {"pack": "evidence", "case": "replay", "review": "review"}
 
 
 class WrittenExport(Struct, frozen=True):
@@ -104,7 +109,7 @@ def _by_server(url: str, token: str | None, options: ExportOptions, target: Path
     if options.form == "pack":
         params["outputs"] = not options.no_outputs
     with closing(ServerReader(url, token)) as server:
-        made = server.export(_METHODS[options.form], params)
+        made = server.export(f"{_KINDS[options.form]}/export", params)
         server.download(made.file, target)
     if options.form != "pack":
         return WrittenExport(target, made.sha256)
@@ -117,40 +122,24 @@ def _by_server(url: str, token: str | None, options: ExportOptions, target: Path
 
 def _from_file(ledger: str, options: ExportOptions, target: Path) -> WrittenExport:
     with closing(FileReader(ledger)) as reader:
-        order = _order(reader, options)
-        found = range_of(order.scope, reader.checked_pages(order.session_id))
-        if options.form == "pack":
-            with EvidenceExport(order, target, found) as export:
-                _feed(reader, order, export)
-                pack = export.finish(reader.output_reader(order.session_id))
-                return WrittenExport(pack.path, pack.sha256, pack.manifest)
-        is_case = options.form == "case"
-        document = CaseExport(order.scope, found) if is_case else ReviewExport(order, found)
-        _feed(reader, order, document)
-        write_new(target, document.finish())
-        return WrittenExport(target, "")
-
-
-def _order(reader: FileReader, options: ExportOptions) -> Order:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Order(
-        session_id=options.session,
-        epoch=reader.epoch(options.session),
-        evidence_id=f"evidence-{secrets.token_hex(8)}",
-        created_at=now,
-        scope=Scope(turn_id=options.turn_id, task_id=options.task_id),
-        has_outputs=not options.no_outputs,
-    )
-
-
-def _feed(
-    reader: FileReader, order: Order, export: EvidenceExport | CaseExport | ReviewExport
-) -> None:
-    """Give an export every fact, with a progress bar."""
-    facts = reader.checked_pages(order.session_id)
-    with click.progressbar(facts, label="facts", file=sys.stderr) as pages:
-        for page in pages:
-            export.take(page)
+        order = Order(
+            session_id=options.session,
+            epoch=reader.epoch(options.session),
+            evidence_id=f"evidence-{secrets.token_hex(8)}",
+            created_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            kind=_KINDS[options.form],
+            scope=Scope(turn_id=options.turn_id, task_id=options.task_id),
+            has_outputs=not options.no_outputs,
+        )
+        run = ExportRun(order, target, reader.output_reader(options.session))
+        with closing(run.passes()) as passes:
+            for take in passes:
+                facts = reader.checked_pages(options.session)
+                with click.progressbar(facts, label="facts", file=sys.stderr) as pages:
+                    for page in pages:
+                        take(page)
+        assert run.made is not None
+        return WrittenExport(target, run.made.sha256, run.made.manifest)
 
 
 # -- check ---------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ its turn ended; so no task has to watch it, and a restart loses no trial.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -284,9 +283,11 @@ class Benchmarks:
         benchmark = msgspec.convert(trial.benchmark, Benchmark)
         named = TrialOf(request.trial_id, live.session.head.workflow or "agent")
         exports = Exports(self._context, {"benchmark": msgspec.to_builtins(benchmark)})
-        make = partial(exports.make_pack, outputs=request.outputs, trial=named)
         params = ScopeParams(session_id=live.id, evidence_id=request.evidence_id)
-        return await exports.export(params, "benchmark", make, Scope(turn_id=trial.turn_id))
+        scope = Scope(turn_id=trial.turn_id)
+        return await exports.export(
+            params, "benchmark", scope, outputs=request.outputs, trial=named
+        )
 
     @method("benchmark/compare")
     async def compare(self, request: CompareTrials) -> ComparedState:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from asyncio import to_thread
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -25,24 +26,15 @@ from arp.control.context import ControlContext
 from arp.control.facts import feed
 from arp.control.method import Id, SessionParams, method
 from arp.evidence.checking import check_pack
-from arp.evidence.export import (
-    CaseExport,
-    EvidenceExport,
-    NothingToExport,
-    Order,
-    ReviewExport,
-    checked,
-    write_new,
-)
+from arp.evidence.export import ExportRun, MadeExport, NothingToExport, Order
 from arp.evidence.manifest import Manifest, Scope, TrialOf
 from arp.evidence.pack import Pack
 from arp.evidence.pack_writer import PackUnwritable
 from arp.evidence.replay_case import CASE
 from arp.evidence.review import REVIEW
-from arp.evidence.scope import Range
 from arp.evidence.sections import CorrelationIds
 from arp.hub.live import LiveSession
-from arp.ledger.chain import ChainBroken, Kept, KeptCheck
+from arp.ledger.chain import ChainBroken, KeptCheck
 from arp.ledger.payload_fields import Export, ExportKind, Verification
 from arp.protocol.blob_path import blob_path
 from arp.protocol.errors import InternalError, InvalidMessage
@@ -58,6 +50,9 @@ MOST_DOCUMENT: Final = 1 << 20
 """Bytes of a document that the answer itself may contain; a larger one is fetched."""
 
 _CHUNK: Final = 1 << 20
+
+_DOCUMENTS: Final[dict[ExportKind, str]] = {"replay": CASE, "review": REVIEW}
+"""Files of the exports that are no packs."""
 
 _FACT_IDS: Final = {
     "threadId": "thread_id",
@@ -136,34 +131,6 @@ class ExportState(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     """It was exported before: the call changed nothing."""
 
 
-# -- how an export is made ------------------------------------------------------------------------
-
-
-class ExportJob(Struct, frozen=True):
-    """An export that is to be made."""
-
-    order: Order
-    through: int
-    """The last fact to take into account."""
-    directory: Path
-    """Where the export is written."""
-    heads: Kept
-    """The hashes of the session's chain that the ledger keeps."""
-    state: ExportState
-    """The result, as far as it is known before."""
-
-
-class ExportResult(Struct, frozen=True):
-    """An export that was made, in the directory of its job."""
-
-    path: Path
-    correlation: CorrelationIds
-    state: ExportState
-
-
-MakeExport = Callable[[ExportJob], Awaitable[ExportResult]]
-
-
 class Exports:
     """Exports of sessions that belong to one principal. An answer means that facts are durable.
 
@@ -182,29 +149,35 @@ class Exports:
     async def evidence(self, request: ExportEvidence) -> ExportState:
         """Make a pack of evidence, a zip, and check it."""
         scope = Scope(request.thread_id, request.turn_id, request.task_id)
-        make = partial(self.make_pack, outputs=request.outputs)
-        return await self.export(request, "evidence", make, scope)
+        return await self.export(request, "evidence", scope, outputs=request.outputs)
 
     @method("replay/export")
     async def replay(self, request: ExportReplay) -> ExportState:
         """Make a case: the inputs, and the results that they must have again."""
-        return await self.export(request, "replay", self._make_document)
+        return await self.export(request, "replay")
 
     @method("review/export")
     async def review(self, request: ExportReview) -> ExportState:
         """Make a review in Markdown, filled from the facts."""
-        return await self.export(request, "review", self._make_document)
+        return await self.export(request, "review")
 
     async def export(
-        self, request: ScopeParams, kind: ExportKind, make: MakeExport, scope: Scope | None = None
+        self,
+        request: ScopeParams,
+        kind: ExportKind,
+        scope: Scope | None = None,
+        *,
+        outputs: bool = True,
+        trial: TrialOf | None = None,
     ) -> ExportState:
         """Make an export, or find why there is none; a fact records either before this returns.
 
         Args:
             request: The session, and the id of the export.
             kind: Of the export.
-            make: Makes it; raises `NothingToExport` if it cannot be made.
             scope: What it is about; `None`: as in `request`.
+            outputs: Large outputs become parts of a pack.
+            trial: The benchmark trial that a pack is about.
 
         Raises:
             InternalError: The disk refuses. Nothing is recorded then.
@@ -222,11 +195,11 @@ class Exports:
                 created_at=self._context.now(),
                 kind=kind,
                 scope=scope or Scope(turn_id=request.turn_id, task_id=request.task_id),
+                has_outputs=outputs,
             )
-            return await self._export(live, order, make)
+            return await self._export(live, order, trial)
 
-    async def _export(self, live: LiveSession, order: Order, make: MakeExport) -> ExportState:
-        heads = await self._context.hub.store.heads(live.id)
+    async def _export(self, live: LiveSession, order: Order, trial: TrialOf | None) -> ExportState:
         state = ExportState(
             session_id=live.id,
             evidence_id=order.evidence_id,
@@ -236,20 +209,55 @@ class Exports:
             sequence=0,
         )
         with self._context.hub.blobs.aside() as directory:
-            job = ExportJob(order, live.stored, directory, heads, state)
+            target = directory / _DOCUMENTS.get(order.kind, f"{order.kind}.zip")
+            run = ExportRun(order, target, self._output_reader(live.id), trial)
             try:
                 async with self._context.plane.exporting:
-                    made = await make(job)
+                    made = await self._run(run, order, live.stored)
+                    if made.manifest is not None:
+                        state = replace(state, verification=await to_thread(_verified, target))
             except (NothingToExport, ChainBroken) as error:
                 why = "unsupported" if isinstance(error, ChainBroken) else error.state
                 return await self._record(live, replace(state, state=why, reason=error.message), {})
             except PackUnwritable as error:
                 logger.error("export of session %s: %s", live.id, error)
                 raise InternalError("the export cannot be written; the log has why") from None
-            file = await self._store_file(live, made.path)
-        correlation = made.correlation
-        exported = replace(made.state, file=file, runtime_correlation=correlation.document())
-        return await self._record(live, exported, fact_ids(order.scope, correlation))
+            file = await self._store_file(live, target)
+        is_short = made.manifest is None and len(made.document) <= MOST_DOCUMENT
+        exported = replace(
+            state,
+            sha256=made.sha256,
+            gaps=made.gaps,
+            file=file,
+            runtime_correlation=made.correlation.document(),
+            manifest=made.manifest,
+            document=made.document.decode() if is_short else None,
+        )
+        return await self._record(live, exported, fact_ids(order.scope, made.correlation))
+
+    async def _run(self, run: ExportRun, order: Order, through: int) -> MadeExport:
+        """Feed an export with every fact up to a sequence, in a thread.
+
+        Raises:
+            ChainBroken: A fact is not what it was when the ledger kept its hash.
+        """
+        store = self._context.hub.store
+        heads, passes = await store.heads(order.session_id), run.passes()
+        try:
+            while (take := await to_thread(next, passes, None)) is not None:
+                check = KeptCheck(order.session_id, order.epoch, heads)
+                await feed(store, order.session_id, through, partial(_check_and_take, check, take))
+                check.finish()
+        finally:
+            with suppress(ValueError):  # this was cancelled, and the thread still runs it
+                passes.close()
+        assert run.made is not None
+        return run.made
+
+    def _output_reader(self, session_id: str) -> Callable[[str], bytes]:
+        """Return a function that reads large outputs from a thread."""
+        loop, files = asyncio.get_running_loop(), self._context.hub.blobs.of(session_id)
+        return lambda ref: asyncio.run_coroutine_threadsafe(files.read(ref), loop).result()
 
     async def _existing(self, live: LiveSession, evidence_id: str | None) -> ExportState | None:
         """Return the export of that id, as the ledger has it."""
@@ -259,7 +267,7 @@ class Exports:
 
     async def _store_file(self, live: LiveSession, path: Path) -> ExportedFile:
         """Make a file of the session out of one that lies in the temporary directory."""
-        with await asyncio.to_thread(path.open, "rb") as file:
+        with await to_thread(path.open, "rb") as file:
             files = self._context.hub.blobs.of(live.id)
             blob = await files.put(_chunks(file), max_bytes=MOST_BYTES)
         address = blob_path(live.id, blob.sha256, path.name)
@@ -288,82 +296,10 @@ class Exports:
         await live.written()
         return replace(state, sequence=sequence)
 
-    # -- the three kinds -------------------------------------------------------------------------
 
-    async def make_pack(
-        self, job: ExportJob, *, outputs: bool = True, trial: TrialOf | None = None
-    ) -> ExportResult:
-        """Make a pack and check it.
-
-        Args:
-            job: The export to make.
-            outputs: Large outputs become parts of the pack.
-            trial: The benchmark trial that it is about.
-
-        Raises:
-            NothingToExport: There is nothing of this kind.
-        """
-        target = job.directory / f"{job.order.kind}.zip"
-        with EvidenceExport(job.order, target, await self._range(job), trial) as export:
-            await self._feed(job, export.take)
-            read = self._output_reader(job.order.session_id) if outputs else None
-            pack = await asyncio.to_thread(export.finish, read)
-        state = replace(
-            job.state,
-            sha256=pack.sha256,
-            gaps=[gap.sentence for gap in pack.manifest.gaps],
-            verification=await asyncio.to_thread(_verified, target),
-            manifest=pack.manifest,
-        )
-        return ExportResult(target, export.spine, state)
-
-    def _output_reader(self, session_id: str) -> Callable[[str], bytes]:
-        """Return a function that reads large outputs from a thread."""
-        loop, files = asyncio.get_running_loop(), self._context.hub.blobs.of(session_id)
-        return lambda ref: asyncio.run_coroutine_threadsafe(files.read(ref), loop).result()
-
-    async def _make_document(self, job: ExportJob) -> ExportResult:
-        order, found, is_case = job.order, await self._range(job), job.order.kind == "replay"
-        export = CaseExport(order.scope, found) if is_case else ReviewExport(order, found)
-        await self._feed(job, export.take)
-        data = await asyncio.to_thread(export.finish)
-        target = job.directory / (CASE if is_case else REVIEW)
-        await asyncio.to_thread(write_new, target, data)
-        state = replace(
-            job.state,
-            sha256=sha256(data).hexdigest(),
-            gaps=export.gaps,
-            document=data.decode() if len(data) <= MOST_DOCUMENT else None,
-        )
-        return ExportResult(target, export.spine, state)
-
-    async def _range(self, job: ExportJob) -> Range | None:
-        """Return which facts an export is about; `None` means all.
-
-        Raises:
-            NoSuchScope: No fact carries its ids.
-        """
-        scope = job.order.scope
-        if scope.is_all:
-            return None
-        found = Range(scope)
-        await self._feed(job, found.take)
-        return checked(found, scope)
-
-    async def _feed(self, job: ExportJob, take: Callable[[Page], object]) -> None:
-        """Call `take` with every fact up to the last one of a job, page by page, in a thread.
-
-        Raises:
-            ChainBroken: A fact is not what it was when the ledger kept its hash.
-        """
-        check = KeptCheck(job.order.session_id, job.order.epoch, job.heads)
-
-        def check_and_take(page: Page) -> None:
-            check.take(fact for _, fact in page)
-            take(page)
-
-        await feed(self._context.hub.store, job.order.session_id, job.through, check_and_take)
-        check.finish()
+def _check_and_take(check: KeptCheck, take: Callable[[Page], object], page: Page) -> None:
+    check.take(fact for _, fact in page)
+    take(page)
 
 
 def fact_ids(scope: Scope, correlation: CorrelationIds) -> dict[str, Json]:
@@ -394,7 +330,7 @@ def _repeated(live: LiveSession, known: JsonObject) -> ExportState:
 
 
 async def _chunks(file: BinaryIO) -> AsyncGenerator[bytes, None]:
-    while chunk := await asyncio.to_thread(file.read, _CHUNK):
+    while chunk := await to_thread(file.read, _CHUNK):
         yield chunk
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Final
@@ -42,6 +42,7 @@ from arp.ledger.fact import decode
 from arp.ledger.payload_fields import Export, ExportKind
 from arp.protocol.errors import ArpError, LocalError
 from arp.store.directory import sync_directory
+from arp.store.store import Page
 
 OUTPUTS: Final = "outputs"
 
@@ -93,7 +94,7 @@ class EvidenceExport:
     Args:
         order: What is wanted.
         target: Where the pack shall lie; a zip if it ends in `.zip`.
-        found: First and last fact, as `range_of` found them; `None` means all facts.
+        found: First and last fact, as a `Range` found them; `None` means all facts.
         trial: The benchmark trial that the pack is about.
 
     Raises:
@@ -231,20 +232,6 @@ def begun(order: Order, found: Range | None, also: Sequence[Also] = ()) -> Evide
     return Evidence(order.session_id, order.epoch, order.scope, bounds, also)
 
 
-def range_of(scope: Scope, pages: Iterable[Sequence[tuple[int, bytes]]]) -> Range | None:
-    """Return which facts a scope is about; `None` means all.
-
-    Raises:
-        NoSuchScope: No fact carries its ids.
-    """
-    if scope.is_all:
-        return None
-    found = Range(scope)
-    for page in pages:
-        found.take(page)
-    return checked(found, scope)
-
-
 def checked(found: Range, scope: Scope) -> Range:
     """Return a range in which there is something.
 
@@ -262,7 +249,7 @@ class CaseExport:
 
     Args:
         scope: Which turns are in it.
-        found: Its facts, as `range_of` found them.
+        found: Its facts, as a `Range` found them.
     """
 
     def __init__(self, scope: Scope, found: Range | None = None) -> None:
@@ -338,6 +325,71 @@ class ReviewExport:
             raise NothingToExport(f"session {order.session_id} has no facts of this")
         words = self._words
         return review(self._evidence, order.evidence_id, order.created_at, words).encode()
+
+
+class MadeExport(Struct, frozen=True):
+    """An export that was written: a pack, or a document."""
+
+    path: Path
+    sha256: str
+    """Of the manifest of a pack, or of the document."""
+    correlation: CorrelationIds
+    gaps: list[str]
+    manifest: Manifest | None = None
+    """Of a pack."""
+    document: bytes = b""
+
+
+class ExportRun:
+    """Makes an export of any kind, in one or two passes over all facts of the session.
+
+    Args:
+        order: What is wanted.
+        target: Where it is written.
+        read: As for `EvidenceExport.finish`.
+        trial: The benchmark trial that a pack is about.
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        target: Path,
+        read: Callable[[str], bytes] | None = None,
+        trial: TrialOf | None = None,
+    ) -> None:
+        self.made: MadeExport | None = None
+        """The result, when all passes are over."""
+        self._order = order
+        self._target = target
+        self._read = read
+        self._trial = trial
+
+    def passes(self) -> Generator[Callable[[Page], object], None, None]:
+        """Yield what takes all pages, in order from the first, before the next is asked for.
+
+        Raises:
+            NothingToExport: There is nothing of this kind. Nothing is written.
+            PackUnwritable: Something is there, or the disk refuses. Nothing is written.
+        """
+        order, target, found = self._order, self._target, None
+        if not order.scope.is_all:
+            found = Range(order.scope)
+            yield found.take
+            checked(found, order.scope)
+        if order.kind in ("replay", "review"):
+            is_case = order.kind == "replay"
+            export = CaseExport(order.scope, found) if is_case else ReviewExport(order, found)
+            yield export.take
+            data = export.finish()
+            write_new(target, data)
+            digest = sha256(data).hexdigest()
+            self.made = MadeExport(target, digest, export.spine, export.gaps, document=data)
+            return
+        with EvidenceExport(order, target, found, self._trial) as pack:
+            yield pack.take
+            written = pack.finish(self._read)
+        gaps = [gap.sentence for gap in written.manifest.gaps]
+        self.made = MadeExport(target, written.sha256, pack.spine, gaps, written.manifest)
 
 
 def write_new(target: Path, data: bytes) -> None:

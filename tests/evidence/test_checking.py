@@ -13,13 +13,14 @@ import msgspec
 import pytest
 
 from arp.evidence.checking import check_pack, compare_with_ledger
-from arp.evidence.export import EvidenceExport, Order, range_of
+from arp.evidence.export import EvidenceExport, Order
 from arp.evidence.fact_lines import fact_line
 from arp.evidence.manifest import FACTS, MANIFEST, Scope
 from arp.evidence.pack import Pack
 from arp.ledger.chain import genesis, link, links
 from arp.ledger.fact import decode, encode
 from tests.evidence.packs import bodies, exported
+from tests.evidence.ranges import range_of
 from tests.evidence.test_pages import TURN
 from tests.ledger.historian import Historian
 

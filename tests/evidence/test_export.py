@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from arp.evidence.checking import check_pack
-from arp.evidence.export import EvidenceExport, NotExportable, NothingToExport, Order, range_of
+from arp.evidence.export import EvidenceExport, NotExportable, NothingToExport, Order
 from arp.evidence.manifest import FACTS, Gap, Scope
 from arp.evidence.pack import NoPack, Pack, PartMissing
 from arp.evidence.pack_writer import PackUnwritable
 from arp.ledger.fact import encode
 from arp.store.errors import BlobNotFound
 from tests.evidence.packs import bodies, exported
+from tests.evidence.ranges import range_of
 from tests.evidence.test_pages import TURN, story
 from tests.ledger.historian import Historian
 

@@ -17,12 +17,12 @@ from arp.evidence.export import (
     NothingToExport,
     Order,
     ReviewExport,
-    range_of,
 )
 from arp.evidence.manifest import FACTS, Scope, TrialOf
 from arp.evidence.pack import Pack
 from arp.evidence.trials import TrialBook
 from arp.ledger.fact import encode
+from tests.evidence.ranges import range_of
 from tests.ledger.golden import LOGS, readable, stored
 
 GOLDEN = Path(__file__).parent / "golden.tar.xz"
