@@ -269,7 +269,16 @@ def test_every_example_is_told_and_no_other() -> None:
     assert set(headings(text_of("examples.md"), "##")) == folders
 
 
-def test_every_room_has_its_line_and_no_other() -> None:
-    rooms = {f"arp/{path.parent.name}" for path in (ROOT / "arp").glob("*/__init__.py")}
-    told = in_code(section("architecture.md", "Rooms"))
-    assert {word for word in told if re.fullmatch(r"arp/\w+", word)} == rooms
+def test_every_package_has_a_line_and_no_other() -> None:
+    packages = {f"arp/{path.parent.name}" for path in (ROOT / "arp").glob("*/__init__.py")}
+    listed = in_code(section("architecture.md", "Packages"))
+    assert {word for word in listed if re.fullmatch(r"arp/\w+", word)} == packages
+
+
+def test_every_file_that_the_architecture_page_names_exists() -> None:
+    named = set(
+        re.findall(r"`((?:arp|tests|tools|web|renderers)/[\w./-]*)`", text_of("architecture.md"))
+    )
+    new = {"arp/transport/unix_socket.py"}
+    assert named > new
+    assert [name for name in sorted(named - new) if not (ROOT / name).exists()] == []
