@@ -93,5 +93,5 @@ class ControlContext:
 
     def carry_out(self, live: LiveSession, effects: Sequence[Effect]) -> None:
         """Carry out the effects of a session when what it recorded is durable."""
-        live.used_at = asyncio.get_running_loop().time()
+        live.touch()
         self.hub.carry_out(live, effects)

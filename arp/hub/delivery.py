@@ -23,11 +23,11 @@ from msgspec import Struct
 from arp.hub.outbox import FrameOutbox
 from arp.hub.settings import HubSettings
 from arp.protocol.codec import DeltaWriter, Encoding
-from arp.protocol.messages import AgentMessage, Presented, RendererInfo, Resume
+from arp.protocol.messages import AgentMessage, Presented, RendererHello, RendererInfo, Resume
 from arp.session.recorded import Batch, Cursor, Text, TextBatch
 from arp.session.session import Session
 from arp.view.frames import FrameGroup, Frames, encoded, pack, text_frames
-from arp.view.profile import DRAFT, Profile
+from arp.view.profile import DRAFT, Profile, profile_of
 from arp.view.view import View
 
 logger = logging.getLogger(__name__)
@@ -96,6 +96,20 @@ class Viewer:
         self.unacknowledged: list[int] | None = None
         """Commits that it has not shown yet, if it says so (feature `frame-ack`)."""
         self._waiter: asyncio.Future[None] | None = None
+
+    def take_hello(self, hello: RendererHello) -> None:
+        """Take what the renderer says of itself."""
+        self.profile = profile_of(hello.capabilities)
+        self.resume, self.info, self.presented = hello.resume, hello.info, {}
+        self.session_made = hello.session_id is None
+        self.unacknowledged = [] if self.profile.takes("frame-ack") else None
+
+    def change_session(self, said_hello: bool) -> None:
+        """Begin on the session that an input names; without a `hello` it is a draft client."""
+        if said_hello:  # what that said of the last session means nothing here
+            self.resume, self.presented, self.session_made = None, {}, False
+        else:
+            self.profile = DRAFT
 
     @property
     def group(self) -> FrameGroup:

@@ -81,7 +81,7 @@ class Directory:
         live = await self._known(session_id, principal)
         if live is None or live.is_provisional:
             raise _not_found(session_id)
-        live.used_at = asyncio.get_running_loop().time()
+        live.touch()
         return live
 
     async def head(self, session_id: str, principal: Principal) -> Head:
@@ -146,7 +146,7 @@ class Directory:
         if session_id is not None:
             live = await self._known(session_id, principal)
             if live is not None:
-                live.used_at = asyncio.get_running_loop().time()
+                live.touch()
                 live.is_provisional = live.is_provisional and provisional
                 return live, False
         if workflow not in self._workflows:
@@ -239,7 +239,7 @@ class Directory:
 
     def _add(self, session: Session, keys: Sequence[Key], stored: int = 0) -> LiveSession:
         live = self._make(session, stored)
-        live.used_at = asyncio.get_running_loop().time()
+        live.touch()
         self.sessions[live.id] = live
         live.shares = keys
         self.quota.opened(keys)

@@ -63,7 +63,7 @@ from arp.store.blobs import Blobs
 from arp.store.errors import StoreDamaged, StoreError
 from arp.store.session_list import SessionMeta
 from arp.store.store import Store
-from arp.view.profile import DRAFT, profile_of, typed_answer
+from arp.view.profile import DRAFT, typed_answer
 
 logger = logging.getLogger(__name__)
 
@@ -455,10 +455,7 @@ class Hub:
     @staticmethod
     def attach(viewer: Viewer, live: LiveSession, hello: RendererHello) -> None:
         """Attach a renderer to a session that it may see."""
-        viewer.profile = profile_of(hello.capabilities)
-        viewer.resume, viewer.info, viewer.presented = hello.resume, hello.info, {}
-        viewer.session_made = hello.session_id is None
-        viewer.unacknowledged = [] if viewer.profile.takes("frame-ack") else None
+        viewer.take_hello(hello)
         live.delivery.attach(viewer)
         sealed = live.session.log.sealed
         if sealed is not None:
@@ -471,7 +468,7 @@ class Hub:
         if viewer.delivery is not None:
             viewer.delivery.detach(viewer)
         if live is not None:
-            live.used_at = asyncio.get_running_loop().time()
+            live.touch()
             if live.is_provisional and not live.viewers:
                 self._forget(live)
                 self.directory.quota.unmade(live.shares)
@@ -563,7 +560,7 @@ class Hub:
             read_typed = partial(typed_answer, profile)
             effects = receive(live.session, message, read_typed, info, traceparent)
         live.began(principal.known_as, count, waiting)
-        live.used_at = asyncio.get_running_loop().time()
+        live.touch()
         self.carry_out(live, effects, reply)
 
     async def _branch_for(self, live: LiveSession, message: Input) -> tuple[Survey, Session]:
@@ -602,10 +599,7 @@ class Hub:
         found, is_new = await self._open(message.session_id, principal, workflow)
         unused = self.unused(viewer)
         self.detach(viewer)
-        if said_hello:  # and no session: now the input says which
-            viewer.resume, viewer.presented, viewer.session_made = None, {}, False
-        else:
-            viewer.profile = DRAFT
+        viewer.change_session(said_hello)
         found.delivery.attach(viewer)
         if is_new:
             viewer.made_at = found.session.sequence

@@ -167,6 +167,10 @@ class LiveSession:
         watched = self.viewers or self.followers
         return not (watched or self.dirty or session.active or self.stored < session.sequence)
 
+    def touch(self) -> None:
+        """Record that somebody uses it now."""
+        self.used_at = asyncio.get_running_loop().time()
+
     def mark(self) -> None:
         """Ask for a write, soon."""
         if not self.dirty and not self.gone.done():

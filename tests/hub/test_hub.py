@@ -561,6 +561,25 @@ async def test_deleted_session_is_gone_for_everyone() -> None:
     assert again.box.of("session")[0]["resume"] == "new"
 
 
+async def test_renderer_of_a_session_that_was_deleted_reaches_no_other_of_that_name() -> None:
+    """Its connection is being closed; what it still says is refused, until it says hello."""
+    async with running() as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("one")
+        await renderer.ended("t1")
+        await hub.delete("s", ME)
+        other = await Renderer(hub).join()
+        for session_id in ("s", None):
+            await renderer.say("two", session_id=session_id)
+        refused = [one["payload"]["error"] for one in renderer.box.of("error")]
+        assert refused == ["session 's' left the memory; say hello again"] * 2
+        assert hub.sessions["s"].session.turn_count == 0
+        await renderer.join()
+        await renderer.say("three")
+        await other.ended("t1")
+        assert list(hub.sessions) == ["s"]
+
+
 async def test_deletion_goes_on_though_who_asked_for_it_is_gone() -> None:
     """Otherwise facts or files of it could stay."""
     store = HeldStore()

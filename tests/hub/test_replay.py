@@ -162,6 +162,25 @@ async def test_replay_waits_for_a_renderer_that_reads_slowly(
     assert slow.screen.canonical() == first.screen.canonical()
 
 
+@pytest.mark.parametrize("how", ["leaves", "says hello"])
+async def test_replay_that_waits_for_a_renderer_ends_when_that_is_elsewhere(how: str) -> None:
+    """The reader does not wait for an outbox that nobody will ask it about."""
+    async with running(lively) as hub:
+        first = await Renderer(hub).join()
+        epoch, seq = place(first)
+        await said(hub, first, "go")
+        slow = Renderer(hub)
+        slow.box.buffered = 1 << 20
+        await hub.hello(slow.viewer, resuming(slow, epoch, seq), slow.principal, "agent")
+        await slow.box.has("session")
+        await becomes(lambda: len(hub._replayer._tasks) == 1)
+        if how == "leaves":
+            slow.leave()
+        else:
+            await hub.hello(slow.viewer, slow.hello, slow.principal, "agent")
+        await becomes(lambda: not hub._replayer._tasks)
+
+
 def resuming(renderer: Renderer, epoch: str, seq: int) -> RendererHello:
     capabilities = renderer.hello.capabilities
     return RendererHello(capabilities=capabilities, session_id="s", resume=Resume(epoch, seq))
