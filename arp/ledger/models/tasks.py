@@ -190,23 +190,18 @@ def _add(links: list[str], name: str) -> None:
 
 
 def _queued(tasks: Tasks, fact: Fact) -> None:
-    _becomes_queued(tasks, fact)
+    _becomes("queued")(tasks, fact)
     tasks.of(fact).position = whole(fact.payload, "position")
 
 
 def _started(tasks: Tasks, fact: Fact) -> None:
-    _becomes_running(tasks, fact)
+    _becomes("running", reopens=True)(tasks, fact)
     tasks.of(fact).position = None
-
-
-_becomes_queued = _becomes("queued")
-_becomes_running = _becomes("running", reopens=True)
 
 
 def _waiting(tasks: Tasks, fact: Fact) -> None:
     """It waits for input, permission or a resource; when nobody says which, that is unknown."""
-    need = text(fact.payload, "waitingFor")
-    status = f"waiting_{need}"
+    status = f"waiting_{text(fact.payload, 'waitingFor')}"
     _becomes(status if status in STATUSES else "unknown")(tasks, fact)
 
 
@@ -217,18 +212,16 @@ def _blocked(tasks: Tasks, fact: Fact) -> None:
 
 def _retrying(tasks: Tasks, fact: Fact) -> None:
     _becomes("retrying", reopens=True)(tasks, fact)
-    task = tasks.of(fact)
-    task.current_run_id = None
+    tasks.of(fact).current_run_id = None
     tasks.retries += 1
 
 
 def _completed(tasks: Tasks, fact: Fact) -> None:
     task, payload = tasks.of(fact), fact.payload
     task.outputs = values(payload, "outputs") or task.outputs
-    for name in texts(payload, "artifacts"):
-        _add(task.artifacts, name)
-    for name in texts(payload, "evidenceRefs"):
-        _add(task.evidence_refs, name)
+    for links, name in ((task.artifacts, "artifacts"), (task.evidence_refs, "evidenceRefs")):
+        for one in texts(payload, name):
+            _add(links, one)
     task.delivery = brief(part(payload, "delivery")) or task.delivery
     task.current_run_id = None
     _becomes("completed")(tasks, fact)
@@ -332,23 +325,20 @@ def _attempt_ended(tasks: Tasks, fact: Fact) -> None:
 
 RULES: Final[dict[str, Rule]] = {
     "task.created": _created,
-    "task.accepted": _becomes("accepted"),
     "task.queued": _queued,
     "task.started": _started,
     "task.updated": _updated,
     "task.progress": _progress,
     "task.waiting": _waiting,
     "task.blocked": _blocked,
-    "task.paused": _becomes("paused"),
     "task.resumed": _started,
     "task.retrying": _retrying,
     "task.cancel_requested": _becomes("cancelling"),
-    "task.cancelled": _becomes("cancelled"),
-    "task.timed_out": _becomes("timed_out"),
-    "task.failed": _becomes("failed"),
-    "task.lost": _becomes("lost"),
     "task.completed": _completed,
-    "task.archived": _becomes("archived"),
+    **{
+        f"task.{status}": _becomes(status)
+        for status in ("accepted", "paused", "cancelled", "timed_out", "failed", "lost", "archived")
+    },
     "task.delegated": _delegated,
     "task.dependency.updated": _dependency,
     "task.profile.resolved": _profile,

@@ -8,6 +8,7 @@ believed. Whether a running turn is blocked is not here: that depends on what it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct, field
@@ -179,38 +180,40 @@ def _words(said: JsonObject) -> str | None:
     return text(data, "text", "transcript", "action")
 
 
-def _started(threads: Threads, fact: Fact) -> None:
-    thread, turn_id = threads.of(fact), fact.turn_id or ""
+def _open_turn(thread: Thread, fact: Fact) -> Turn:
+    """Return the turn that starts or ends, also where no fact says that it was submitted."""
+    turn_id = fact.turn_id or ""
     turn = thread.turns.open.get(turn_id)
     if turn is None:
         turn = Turn(turn_id=turn_id, status="running", first_sequence=fact.sequence)
         thread.turns.begin(turn_id, turn, MOST_WAITING)
-    turn.status, turn.started_at = "running", fact.timestamp
+    if turn_id in thread.queue:
+        thread.queue.remove(turn_id)
     turn.last_sequence = fact.sequence
+    return turn
+
+
+def _started(threads: Threads, fact: Fact) -> None:
+    thread = threads.of(fact)
+    turn = _open_turn(thread, fact)
+    turn.status, turn.started_at = "running", fact.timestamp
     threads.queue_wait.add(turn.submitted_at, fact.timestamp)
     thread.told_status = None
-    thread.active_turn_id = turn_id
-    _out_of_line(thread, turn_id)
+    thread.active_turn_id = turn.turn_id
 
 
 def _ended(threads: Threads, fact: Fact) -> None:
-    thread, turn_id = threads.of(fact), fact.turn_id or ""
-    turn = thread.turns.open.get(turn_id)
-    if turn is None:
-        turn = Turn(turn_id=turn_id, status="running", first_sequence=fact.sequence)
-        thread.turns.begin(turn_id, turn, MOST_WAITING)
-    turn.status = _end_status(fact)
-    turn.status_reason = fact.status_reason
-    turn.ended_at, turn.last_sequence = fact.timestamp, fact.sequence
-    turn.blocked_by_quota = None
+    thread = threads.of(fact)
+    turn = _open_turn(thread, fact)
+    turn.status, turn.status_reason = _end_status(fact), fact.status_reason
+    turn.ended_at, turn.blocked_by_quota = fact.timestamp, None
     threads.turn_time.add(turn.started_at, fact.timestamp)
-    thread.turns.end(turn_id, MOST_TURNS)
+    thread.turns.end(turn.turn_id, MOST_TURNS)
     thread.last_outcome = Outcome(
-        turn_id, turn.status, fact.sequence, fact.timestamp, turn.status_reason, turn.error
+        turn.turn_id, turn.status, fact.sequence, fact.timestamp, turn.status_reason, turn.error
     )
-    if thread.active_turn_id == turn_id:
+    if thread.active_turn_id == turn.turn_id:
         thread.active_turn_id = None
-    _out_of_line(thread, turn_id)
 
 
 def _end_status(fact: Fact) -> str:
@@ -218,18 +221,6 @@ def _end_status(fact: Fact) -> str:
     if fact.type == "turn.completed":
         return "completed"
     return "cancelled" if fact.status_reason == "cancelled" else "failed"
-
-
-def _out_of_line(thread: Thread, turn_id: str) -> None:
-    if turn_id in thread.queue:
-        thread.queue.remove(turn_id)
-
-
-def _run_status(threads: Threads, fact: Fact) -> None:
-    turn = threads.turn(fact)
-    if turn is not None and turn.ended_at is None and fact.status == "cancelling":
-        turn.status = "cancelling"
-        turn.last_sequence = fact.sequence
 
 
 def _removed(threads: Threads, fact: Fact) -> None:
@@ -250,46 +241,55 @@ def _said(threads: Threads, fact: Fact) -> None:
     turn = threads.turn(fact)
     if turn is None:
         return
-    said = fact.payload.get("text")
-    turn.output_characters = added(turn.output_characters, len(said) if type(said) is str else 0)
+    turn.output_characters = added(turn.output_characters, _characters(fact))
     turn.last_sequence = fact.sequence
     if turn.first_output_at is None:
         turn.first_output_at = fact.timestamp
         threads.first_output.add(turn.started_at, fact.timestamp)
 
 
-def _thought(threads: Threads, fact: Fact) -> None:
-    turn = threads.turn(fact)
-    if turn is not None:
-        said = fact.payload.get("text")
-        more = len(said) if type(said) is str else 0
-        turn.thought_characters = added(turn.thought_characters, more)
-        turn.last_sequence = fact.sequence
+def _characters(fact: Fact) -> int:
+    said = fact.payload.get("text")
+    return len(said) if type(said) is str else 0
 
 
-def _model(threads: Threads, fact: Fact) -> None:
-    turn = threads.turn(fact)
-    if turn is not None:
-        turn.model = text(fact.payload, "model") or turn.model
-        turn.blocked_by_quota = None
+def _in_turn(change: Callable[[Turn, Fact], None]) -> Rule:
+    """Return the rule of a fact that changes a turn, if that is kept."""
+
+    def rule(threads: Threads, fact: Fact) -> None:
+        turn = threads.turn(fact)
+        if turn is not None:
+            change(turn, fact)
+
+    return rule
 
 
-def _tool(threads: Threads, fact: Fact) -> None:
-    turn = threads.turn(fact)
-    if turn is not None:
-        turn.tool_calls += 1
-        turn.last_sequence = fact.sequence
+def _thought(turn: Turn, fact: Fact) -> None:
+    turn.thought_characters = added(turn.thought_characters, _characters(fact))
+    turn.last_sequence = fact.sequence
 
 
-def _error(threads: Threads, fact: Fact) -> None:
-    turn = threads.turn(fact)
-    if turn is not None:
-        turn.error = text(fact.payload, "error", "message") or turn.error
+def _model(turn: Turn, fact: Fact) -> None:
+    turn.model = text(fact.payload, "model") or turn.model
+    turn.blocked_by_quota = None
 
 
-def _blocked(threads: Threads, fact: Fact) -> None:
-    turn = threads.turn(fact)
-    if turn is not None and turn.ended_at is None:
+def _tool(turn: Turn, fact: Fact) -> None:
+    turn.tool_calls += 1
+    turn.last_sequence = fact.sequence
+
+
+def _error(turn: Turn, fact: Fact) -> None:
+    turn.error = text(fact.payload, "error", "message") or turn.error
+
+
+def _run_status(turn: Turn, fact: Fact) -> None:
+    if turn.ended_at is None and fact.status == "cancelling":
+        turn.status, turn.last_sequence = "cancelling", fact.sequence
+
+
+def _blocked(turn: Turn, fact: Fact) -> None:
+    if turn.ended_at is None:
         turn.blocked_by_quota = text(fact.payload, "quota") or "unknown"
 
 
@@ -310,15 +310,15 @@ RULES: Final[dict[str, Rule]] = {
     "turn.started": _started,
     "turn.completed": _ended,
     "turn.failed": _ended,
-    "run.status": _run_status,
+    "run.status": _in_turn(_run_status),
     "history.rollback.completed": _removed,
-    "model.requested": _model,
-    "model.completed": _model,
+    "model.requested": _in_turn(_model),
+    "model.completed": _in_turn(_model),
     "model.delta": _said,
-    "reasoning.delta": _thought,
-    "tool.started": _tool,
-    "runtime.error": _error,
-    "quota.blocked": _blocked,
+    "reasoning.delta": _in_turn(_thought),
+    "tool.started": _in_turn(_tool),
+    "runtime.error": _in_turn(_error),
+    "quota.blocked": _in_turn(_blocked),
     "limit.changed": _unblocked,
 }
 """Type of a fact → what it changes here."""
