@@ -76,14 +76,16 @@ class ReadModel:
         state.sequence = sequence
         state.updated_at = fact.timestamp
         state.runtime_id = fact.runtime_id
-        rules = RULES.get(fact.type)
-        name = fact.type if rules is not None else "other"
-        state.facts[name] = state.facts.get(name, 0) + 1
+        name, counts, thread_id = fact.type, state.facts, fact.thread_id
+        rules = RULES.get(name)
+        if rules is None:
+            name, rules = "other", ()
+        counts[name] = counts.get(name, 0) + 1
         if fact.trace_id is not None:
             _trace(state, fact.trace_id)
-        if fact.thread_id is not None and fact.thread_id not in state.threads.threads:
+        if thread_id is not None and thread_id not in state.threads.threads:
             state.threads.of(fact)
-        for part, rule in rules or ():
+        for part, rule in rules:
             rule(getattr(state, part), fact)
 
     def fold_all(self, facts: Iterable[Fact]) -> None:

@@ -22,7 +22,7 @@ keeps it only where the fact says nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -171,7 +171,9 @@ class Records(Struct, omit_defaults=True):
 
     def took(self, name: str, began: str | None, ended: str) -> None:
         """Take how long something took."""
-        self.times.setdefault(name, Durations()).add(began, ended)
+        if name not in self.times:
+            self.times[name] = Durations()
+        self.times[name].add(began, ended)
 
 
 Rule: TypeAlias = Callable[[Any, Fact], None]
@@ -224,46 +226,72 @@ class Word(NamedTuple):
     """What it reads, if that is an attribute of the fact."""
     literal: str = ""
     """What it says, if that is the same for all facts."""
+    source: str = ""
+    """The field of the payload that it reads, if that is a text."""
 
 
 class FieldRow:
     """What a fact changes in a record: its words.
 
+    Args:
+        row: The words.
+        first: Fields that whoever makes a record sets besides.
+
     Raises:
         ValueError: One is no word.
     """
 
-    def __init__(self, row: str) -> None:
+    def __init__(self, row: str, first: Sequence[str] = ()) -> None:
         words = [_word(word) for word in row.split()]
         self.fields = tuple(word.name for word in words)
-        self._literals = {word.name: word.literal for word in words if word.literal}
-        # What stands in the fact itself is most of what is kept: it is read in one go.
+        self._literals: JsonObject = dict.fromkeys(first)
+        self._literals |= {one.name: one.literal for one in words if one.literal}
+        # Most of what is kept stands in the fact itself, or is a text of its payload: the former
+        # is read in one go, the latter without a call for each.
         of_fact = [word for word in words if word.attribute and not word.how]
         of_fact = of_fact if len(of_fact) > 1 else []
         self._names = [word.name for word in of_fact]
         self._values = attrgetter(*[word.attribute for word in of_fact] or ["type"])
+        self._texts = [(word.name, word.source, word.how) for word in words if word.source]
         self._words = [
             (word.name, word.read, word.how)
             for word in words
-            if word.name not in self._names and not word.literal
+            if word not in of_fact and not word.source and not word.literal
         ]
+        self._has_payload = bool(self._texts or self._words)
+        self.is_of_payload = not self._names and not self._literals
 
     def made(self, fact: Fact) -> JsonObject:
         """Return the fields that a fact tells."""
-        record: JsonObject = {}
-        self.change(record, fact)
+        record: JsonObject = self._literals.copy()
+        for name, value in zip(self._names, self._values(fact), strict=False):
+            if value is not None:
+                record[name] = value
+        if self._has_payload:
+            self.change_by_payload(record, fact)
         return record
 
     def change(self, record: JsonObject, fact: Fact) -> None:
         """Change the fields of a record by what a fact tells."""
         if self._literals:
-            record |= self._literals
+            record.update(self._literals)
         if self._names:
             for name, value in zip(self._names, self._values(fact), strict=False):
                 if value is not None:
                     record[name] = value
                 elif name in record:
                     del record[name]
+        self.change_by_payload(record, fact)
+
+    def change_by_payload(self, record: JsonObject, fact: Fact) -> None:
+        """Change the fields that the payload tells: all of them, if `is_of_payload`."""
+        payload = fact.payload
+        for name, source, how in self._texts:
+            said = payload.get(source)
+            if said and isinstance(said, str):
+                record[name] = said[:TEXT_CHARACTERS]
+            elif not how and name in record:
+                del record[name]
         for name, read, how in self._words:
             value = read(fact)
             if value is None:
@@ -296,19 +324,8 @@ def _word(written: str) -> Word:
     if len(names) > 1:
         return Word(name, lambda fact: reader(fact.payload, *names), how)
     source = names[0]
-    if reader is text:
-        return Word(name, _text_of(source), how)
-    return Word(name, lambda fact: reader(fact.payload, source), how)
-
-
-def _text_of(source: str) -> Callable[[Fact], Json]:
-    """Return `text` of one field, without a call more: most words are such."""
-
-    def read(fact: Fact) -> Json:
-        value = fact.payload.get(source)
-        return value[:TEXT_CHARACTERS] if isinstance(value, str) and value else None
-
-    return read
+    of_text = source if reader is text else ""
+    return Word(name, lambda fact: reader(fact.payload, source), how, source=of_text)
 
 
 def _last_word(fact: Fact) -> str:
@@ -336,7 +353,7 @@ class EntityKind:
         self.name, self.most = name, most
         self._fields = ("firstSequence", "lastSequence", *fields.split())
         self._key, self._key_of = key, attrgetter(ATTRIBUTES.get(key, "event_id"))
-        self._begin = FieldRow(begin)
+        self._begin = FieldRow(begin, ("firstSequence", "lastSequence", *filter(None, (key,))))
 
     def of(self, window: JsonWindow, fact: Fact, name: str | None = None) -> JsonObject:
         """Return the record that a fact is about, new if none is records.
@@ -349,17 +366,18 @@ class EntityKind:
         key: str = name or self._key_of(fact) or "unknown"
         record = window.open.get(key) or window.closed.get(key)
         if record is None:
-            record = {"firstSequence": fact.sequence, self._key: key}
-            self._begin.change(record, fact)
+            record = self._begin.made(fact)
+            record["firstSequence"], record[self._key] = fact.sequence, key
             window.begin(key, record, self.most[0])
         record["lastSequence"] = fact.sequence
         return record
 
     def made(self, fact: Fact, **more: Json) -> JsonObject:
         """Return a thing that one fact tells whole, with `more` that no word can say."""
-        place = fact.sequence
-        told = {"firstSequence": place, "lastSequence": place, **self._begin.made(fact)}
-        return told | {name: value for name, value in more.items() if value is not None}
+        record = self._begin.made(fact)
+        record["firstSequence"] = record["lastSequence"] = fact.sequence
+        record.update({name: value for name, value in more.items() if value is not None})
+        return record
 
     def add(self, records: Records, fact: Fact, **more: Json) -> JsonObject:
         """Add what `made` returns; it counts as ended."""
@@ -381,11 +399,16 @@ class EntityKind:
         given, _, guarded = row.partition("if_open")
         ends, reopens = ">" in row, "<" in row
         always, if_open = _with_status(given), _with_status(guarded)
+        key_of = self._key_of
+        change = always.change_by_payload if always.is_of_payload else always.change
 
         def folded(window: JsonWindow, fact: Fact) -> JsonObject:
-            record = self.of(window, fact)
-            if given:
-                always.change(record, fact)
+            record = window.open.get(key_of(fact))
+            if record is None:
+                record = self.of(window, fact)
+            else:
+                record["lastSequence"] = fact.sequence
+            change(record, fact)
             if guarded and record[self._key] in window.open:
                 if_open.change(record, fact)
             if ends:

@@ -241,16 +241,12 @@ def _said(threads: Threads, fact: Fact) -> None:
     turn = threads.turn(fact)
     if turn is None:
         return
-    turn.output_characters = added(turn.output_characters, _characters(fact))
+    said = fact.payload.get("text")
+    turn.output_characters = added(turn.output_characters, len(said) if type(said) is str else 0)
     turn.last_sequence = fact.sequence
     if turn.first_output_at is None:
         turn.first_output_at = fact.timestamp
         threads.first_output.add(turn.started_at, fact.timestamp)
-
-
-def _characters(fact: Fact) -> int:
-    said = fact.payload.get("text")
-    return len(said) if type(said) is str else 0
 
 
 def _in_turn(change: Callable[[Turn, Fact], None]) -> Rule:
@@ -265,7 +261,9 @@ def _in_turn(change: Callable[[Turn, Fact], None]) -> Rule:
 
 
 def _thought(turn: Turn, fact: Fact) -> None:
-    turn.thought_characters = added(turn.thought_characters, _characters(fact))
+    said = fact.payload.get("text")
+    more = len(said) if type(said) is str else 0
+    turn.thought_characters = added(turn.thought_characters, more)
     turn.last_sequence = fact.sequence
 
 
@@ -274,9 +272,11 @@ def _model(turn: Turn, fact: Fact) -> None:
     turn.blocked_by_quota = None
 
 
-def _tool(turn: Turn, fact: Fact) -> None:
-    turn.tool_calls += 1
-    turn.last_sequence = fact.sequence
+def _tool(threads: Threads, fact: Fact) -> None:
+    turn = threads.turn(fact)
+    if turn is not None:
+        turn.tool_calls += 1
+        turn.last_sequence = fact.sequence
 
 
 def _error(turn: Turn, fact: Fact) -> None:
@@ -316,7 +316,7 @@ RULES: Final[dict[str, Rule]] = {
     "model.completed": _in_turn(_model),
     "model.delta": _said,
     "reasoning.delta": _in_turn(_thought),
-    "tool.started": _in_turn(_tool),
+    "tool.started": _tool,
     "runtime.error": _in_turn(_error),
     "quota.blocked": _in_turn(_blocked),
     "limit.changed": _unblocked,
