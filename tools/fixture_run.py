@@ -21,6 +21,7 @@ from arp.control.exports import ExportEvidence, ExportState
 from arp.control.turns import TurnInput
 from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
+from arp.hub.runner import HubApp
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.ledger.fact import Fact, decode
@@ -57,7 +58,7 @@ async def run() -> Ran:
     await store.open()
     handlers = {"work": working}
     settings = HubSettings(runtime_id="runtime-1")
-    hub = Hub(store, MemoryBlobs(), handlers, settings, now=lambda: AT)
+    hub = Hub(store, MemoryBlobs(), HubApp(handlers), settings, now=lambda: AT)
     await hub.start()
     try:
         async with asyncio.timeout(WAIT_S):

@@ -28,12 +28,11 @@ from arp.hub.live import LiveSession, settle
 from arp.hub.models import Models
 from arp.hub.quotas import FileQuota
 from arp.hub.replay import Replayer
-from arp.hub.runner import Handler, Runner
+from arp.hub.runner import HubApp, Runner
 from arp.hub.settings import HubSettings
 from arp.hub.tasks import Service
 from arp.hub.verification import Verifier
 from arp.hub.writer import Writer
-from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import (
     ArpError,
     InternalError,
@@ -44,7 +43,6 @@ from arp.protocol.errors import (
 )
 from arp.protocol.messages import (
     AgentMessage,
-    Command,
     ErrorMessage,
     Input,
     InputAck,
@@ -88,11 +86,12 @@ class Hub:
         self,
         store: Store,
         blobs: Blobs,
-        handlers: Mapping[str, Handler],
+        app: HubApp,
         settings: HubSettings | None = None,
         now: Callable[[], str] = utc_now,
     ) -> None:
         self.store = store
+        self.app = app
         self.now = now
         """The clock of facts, RFC 3339."""
         self.settings = settings or HubSettings()
@@ -103,15 +102,11 @@ class Hub:
         """Where files are kept."""
         self._quota = FileQuota(blobs, store, self.settings.max_stored_bytes_per_user)
         self.runner = Runner(
-            handlers, self.writer, self.files_of, self.settings, self.carry_out, self._fault
+            app, self.writer, self.files_of, self.settings, self.carry_out, self._fault
         )
         self._replayer = Replayer(store, self.settings)
-        self.commands: Callable[[], tuple[Command, ...]] = tuple
-        """What a user may give by a slash; told in each `hello`."""
-        self.about: Callable[[], AppInfo] = AppInfo
-        """What the app calls itself, and its agents; told in each `hello`."""
         self.directory = Directory(
-            store, self.settings, handlers.keys(), self._live, self._mend, now
+            store, self.settings, app.handlers.keys(), self._live, self._mend, now
         )
         self.history = History(store, self.directory.states)
         """The turns of sessions, also those that left the memory."""
@@ -143,7 +138,7 @@ class Hub:
         Raises:
             StoreError: The ledger cannot be read; nothing is served.
         """
-        name_unawaited_calls(track=self.runner.debug)
+        name_unawaited_calls(track=self.app.debug)
         if self.settings.runtime_id is None:
             self.directory.runtime_id = await self.store.runtime_id()
         self.writer.start()

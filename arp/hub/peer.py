@@ -83,9 +83,9 @@ class Peer:
     def _send_hello(self) -> None:
         """Say what the app can do; which agents there are is told to a principal alone."""
         hub = self._hub
-        app = hub.about() if self.principal is not None else NO_APP
+        app = hub.app.about() if self.principal is not None else NO_APP
         settings = hub.settings
-        frame = self._connection.hello(hub.commands(), settings.takes_input, app)
+        frame = self._connection.hello(hub.app.commands(), settings.takes_input, app)
         self.viewer.outbox.send([frame])
 
     def _too_late(self) -> None:
@@ -140,7 +140,7 @@ class Peer:
                 self.principal = await self._check_token(hello.token) if hello.token else None
                 if self.principal is None:
                     raise Unauthenticated("hello.token: missing or not valid")
-                if self._hub.about() != NO_APP:
+                if self._hub.app.about() != NO_APP:
                     self._send_hello()  # now with the agents
             self.on_trusted()
             provisional = not self.may_make

@@ -10,6 +10,8 @@ import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+
 from arp.hub.files import SessionFiles
 from arp.hub.live import LiveSession
 from arp.hub.loop_watch import LoopWatch, is_authors
@@ -20,9 +22,10 @@ from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
 from arp.hub.turn_host import TurnHost, TurnServices
 from arp.hub.writer import Writer
+from arp.protocol.capabilities import AppInfo
 from arp.protocol.errors import AgentFailed, ErrorCode, ErrorPayload
 from arp.protocol.json_value import Json
-from arp.protocol.messages import ErrorMessage
+from arp.protocol.messages import Command, ErrorMessage
 from arp.session.effects import Effect
 from arp.session.recovery import Interrupted
 
@@ -44,12 +47,27 @@ MAX_DETAILS = 16_000
 """Characters of a traceback that are shown, the newest; deep ones repeat themselves."""
 
 
+class HubApp(Struct, frozen=True):
+    """What an app brings to a hub."""
+
+    handlers: Mapping[str, Handler]
+    """The agents by name."""
+    commands: Callable[[], tuple[Command, ...]] = tuple
+    """What a user may give by a slash; sent in each `hello`."""
+    about: Callable[[], AppInfo] = AppInfo
+    """What the app calls itself, and its agents; sent in each `hello`."""
+    tools: ToolProvider | None = None
+    """What agents call by `turn.use`."""
+    debug: bool = False
+    """Whether those who are connected see tracebacks."""
+
+
 class Runner:
     """Starts, cancels and ends the turns of every session."""
 
     def __init__(
         self,
-        handlers: Mapping[str, Handler],
+        app: HubApp,
         writer: Writer,
         files_of: Callable[[LiveSession], SessionFiles],
         settings: HubSettings,
@@ -59,7 +77,7 @@ class Runner:
         """See the class.
 
         Args:
-            handlers: The agents by name.
+            app: Its agents and tools.
             writer: Tells when there is room for more text.
             files_of: Gives the files of a session.
             settings: How long agents may go on.
@@ -74,17 +92,13 @@ class Runner:
         self._files_of = files_of
         self._turns: dict[LiveSession, TurnHost] = {}
         """The newest turn of each session of which an agent works."""
-        self._handlers = handlers
+        self._app = app
         self._settings = settings
         self._carry_out = carry_out
         self._fault = fault
         self._watch = LoopWatch(settings.blocked_loop_s, lambda: bool(self.tasks))
         self._parking = False
         self._hurries = False
-        self.tools: ToolProvider | None = None
-        """What agents call by `turn.use`; set by the server."""
-        self.debug = False
-        """Whether those who are connected see tracebacks."""
 
     def start(self, live: LiveSession, turn_id: str) -> None:
         """Run the agent of the session's workflow for a turn."""
@@ -92,7 +106,7 @@ class Runner:
             return
         host = TurnHost(live, turn_id, self._files_of(live), self.services)
         owner = TurnName(live.session.head.workflow, live.id, turn_id)
-        if self.debug:
+        if self._app.debug:
             loop = asyncio.get_running_loop()
 
             def show(what: str, details: str) -> None:
@@ -161,7 +175,7 @@ class Runner:
             # Whatever an author's code raises, KeyboardInterrupt and SystemExit included, ends its
             # turn and nothing else.
             logger.exception("agent %r failed in turn %s", workflow, host.turn_id)
-            if self.debug:
+            if self._app.debug:
                 owner.show_details(FAILED, traceback_of(error))
         if status == "cancelled" or (task is not None and task.cancelling()):
             self._stopped(host)
@@ -171,10 +185,10 @@ class Runner:
             self._end(host.live, host.turn_id, status, failed)
 
     async def _work(self, workflow: str, host: TurnHost) -> None:
-        handler = self._handlers.get(workflow)
+        handler = self._app.handlers.get(workflow)
         if handler is None:
             raise LookupError(f"the app has no agent {workflow!r} (any more)")
-        working = handler(Turn(host, self.tools))
+        working = handler(Turn(host, self._app.tools))
         if not inspect.isawaitable(working):
             raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
         await working

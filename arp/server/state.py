@@ -33,6 +33,7 @@ from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.live import LiveSession
 from arp.hub.peer import Peer
+from arp.hub.runner import HubApp
 from arp.protocol.blob_path import PREFIX
 from arp.redact.settings import Redaction
 from arp.server.file_cookie import FileCookie
@@ -158,9 +159,8 @@ class ServerState:
         store = open_store(served.ledger)
         await store.open()
         settings = msgspec.structs.replace(served.settings, redaction=self.redaction())
-        hub = Hub(store, open_blobs(served.ledger), served.handlers, settings)
-        hub.commands, hub.about = served.commands, served.about
-        hub.runner.debug, hub.runner.tools = served.debug, served.tools
+        app = HubApp(served.handlers, served.commands, served.about, served.tools, served.debug)
+        hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()
         served.hub_changed(hub)
         if settings.telemetry:

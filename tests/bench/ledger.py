@@ -23,7 +23,7 @@ from arp.access.principal import Principal
 from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
 from arp.hub.models import Models
-from arp.hub.runner import Handler
+from arp.hub.runner import Handler, HubApp
 from arp.hub.settings import HubSettings
 from arp.protocol.catalog import VERSIONS
 from arp.protocol.messages import Input, RendererCapabilities, RendererHello
@@ -92,7 +92,7 @@ async def started(path: Path, agent: Handler, settings: HubSettings) -> AsyncIte
     """Runs a hub over a new ledger."""
     store = SqliteStore(path / "ledger.db")
     await store.open()
-    hub = Hub(store, MemoryBlobs(), {"agent": agent}, settings)
+    hub = Hub(store, MemoryBlobs(), HubApp({"agent": agent}), settings)
     await hub.start()
     try:
         yield hub

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
+from arp.hub.runner import HubApp
 from arp.hub.turn import Turn
 from arp.protocol.messages import Input
 from arp.store.blobs import MemoryBlobs
@@ -28,7 +29,7 @@ async def written(path: Path, session_id: str = "s") -> None:
     """Lets a turn run over a ledger file."""
     store = SqliteStore(path)
     await store.open()
-    hub = Hub(store, MemoryBlobs(), {"agent": agent})
+    hub = Hub(store, MemoryBlobs(), HubApp({"agent": agent}))
     await hub.start()
     message = Input(input_type="text", data={"text": "read\x07 it"}, session_id=session_id)
     await hub.submit(message, Principal(), "agent")

@@ -24,6 +24,7 @@ from arp.access.principal import Principal
 from arp.cli import main
 from arp.evidence.replay_case import FORMAT, Case, Expected, TurnCase
 from arp.hub.hub import Hub
+from arp.hub.runner import HubApp
 from arp.protocol.errors import ArpError
 from arp.protocol.messages import Input
 from arp.protocol.safe_text import is_safe
@@ -75,7 +76,7 @@ class Place(NamedTuple):
 async def _written(path: Path) -> None:
     store = SqliteStore(path)
     await store.open()
-    hub = Hub(store, MemoryBlobs(), {"rude": rude})
+    hub = Hub(store, MemoryBlobs(), HubApp({"rude": rude}))
     await hub.start()
     await hub.submit(
         Input(input_type="text", data={"text": RUDE}, session_id="s"), Principal(), "rude"

@@ -11,8 +11,9 @@ from typing import Any
 from arp.access.principal import Principal
 from arp.hub.delivery import Viewer
 from arp.hub.hub import Hub
-from arp.hub.runner import Handler
+from arp.hub.runner import Handler, HubApp
 from arp.hub.settings import HubSettings
+from arp.hub.tool import ToolProvider
 from arp.hub.turn import Turn
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
@@ -222,10 +223,11 @@ async def running(
     *,
     store: MemoryStore | None = None,
     settings: HubSettings | None = None,
+    tools: ToolProvider | None = None,
     **more: Handler,
 ) -> AsyncIterator[Hub]:
     """Starts a hub over a store in memory, and ends it."""
-    hub = await started(agent, store=store, settings=settings, **more)
+    hub = await started(agent, store=store, settings=settings, tools=tools, **more)
     try:
         yield hub
     finally:
@@ -238,13 +240,15 @@ async def started(
     *,
     store: MemoryStore | None = None,
     settings: HubSettings | None = None,
+    tools: ToolProvider | None = None,
     **more: Handler,
 ) -> Hub:
     """Starts a hub; the caller ends it."""
     kept = store if store is not None else MemoryStore()
     await kept.open()
     settings = settings or HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05)
-    hub = Hub(kept, MemoryBlobs(), {"agent": agent, **more}, settings, now=lambda: AT)
+    app = HubApp({"agent": agent, **more}, tools=tools)
+    hub = Hub(kept, MemoryBlobs(), app, settings, now=lambda: AT)
     await hub.start()
     return hub
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from arp import Turn, ui
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
+from arp.hub.runner import HubApp
 from arp.hub.settings import HubSettings
 from arp.protocol.messages import Input
 from arp.store.blobs import MemoryBlobs
@@ -27,7 +28,7 @@ async def talk(path: Path) -> None:
     """Goes on where the file ends; says a line for each turn."""
     store = SqliteStore(path)
     await store.open()
-    hub = Hub(store, MemoryBlobs(), {"agent": agent}, HubSettings(model_every_facts=1))
+    hub = Hub(store, MemoryBlobs(), HubApp({"agent": agent}), HubSettings(model_every_facts=1))
     await hub.start()
     while True:
         said = Input(input_type="text", data={"text": "go"}, session_id="s")

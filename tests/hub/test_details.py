@@ -11,7 +11,7 @@ import pytest
 
 from arp import Turn
 from arp.hub.hub import Hub
-from arp.hub.runner import MAX_DETAILS, Handler, traceback_of
+from arp.hub.runner import MAX_DETAILS, Handler, HubApp, traceback_of
 from arp.hub.settings import HubSettings
 from arp.store.blobs import MemoryBlobs
 from tests.hub.rig import AT, HeldStore, Renderer, settled
@@ -20,12 +20,11 @@ TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @asynccontextmanager
-async def debugging(agent: Handler, store: HeldStore) -> AsyncIterator[Hub]:
+async def debugging(agent: Handler, store: HeldStore, debug: bool = True) -> AsyncIterator[Hub]:
     """Starts a hub as `arp serve --debug` does."""
     await store.open()
     settings = HubSettings(stop_grace_s=0.05, cancel_grace_s=0.05)
-    hub = Hub(store, MemoryBlobs(), {"agent": agent}, settings, now=lambda: AT)
-    hub.runner.debug = True
+    hub = Hub(store, MemoryBlobs(), HubApp({"agent": agent}, debug=debug), settings, now=lambda: AT)
     depth = sys.get_coroutine_origin_tracking_depth()
     await hub.start()
     try:
@@ -79,8 +78,7 @@ async def test_traceback_is_shown_to_who_is_connected_behind_what_the_turn_has_s
 
 async def test_without_it_nobody_sees_a_traceback() -> None:
     store = HeldStore()
-    async with debugging(fails, store) as hub:
-        hub.runner.debug = False
+    async with debugging(fails, store, debug=False) as hub:
         renderer = await Renderer(hub).join()
         await renderer.say("go")
         await renderer.ended("t1")

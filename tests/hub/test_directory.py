@@ -15,6 +15,7 @@ from arp.access.principal import Principal
 from arp.hub.delivery import Viewer
 from arp.hub.directory import utc_now
 from arp.hub.hub import Hub
+from arp.hub.runner import HubApp
 from arp.hub.settings import HubSettings
 from arp.ledger.fact import decode
 from arp.protocol.errors import RateLimited, SessionNotFound
@@ -173,7 +174,7 @@ async def test_question_outlives_a_restart_and_an_idle_time(tmp_path: Path) -> N
 
     store = SqliteStore(tmp_path / "ledger.db")
     await store.open()
-    hub = Hub(store, MemoryBlobs(), {"agent": agent}, HubSettings(stop_grace_s=0.05))
+    hub = Hub(store, MemoryBlobs(), HubApp({"agent": agent}), HubSettings(stop_grace_s=0.05))
     await hub.start()
     first = await Renderer(hub).join()
     await first.say("go")
@@ -182,7 +183,7 @@ async def test_question_outlives_a_restart_and_an_idle_time(tmp_path: Path) -> N
     await hub.aclose()
     again = SqliteStore(tmp_path / "ledger.db")
     await again.open()
-    hub = Hub(again, MemoryBlobs(), {"agent": agent}, HubSettings(stop_grace_s=0.05))
+    hub = Hub(again, MemoryBlobs(), HubApp({"agent": agent}), HubSettings(stop_grace_s=0.05))
     await hub.start()
     (await Renderer(hub).join()).leave()
     await settled(hub)

@@ -10,6 +10,7 @@ import pytest
 
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
+from arp.hub.runner import HubApp
 from arp.hub.settings import HubSettings
 from arp.hub.turn import Turn
 from arp.protocol.errors import ErrorCode
@@ -48,7 +49,7 @@ async def keep(turn: Turn) -> None:
 
 async def started(store: MemoryStore, blobs: Blobs) -> Hub:
     await store.open()
-    hub = Hub(store, blobs, {"agent": keep}, SETTINGS, now=lambda: AT)
+    hub = Hub(store, blobs, HubApp({"agent": keep}), SETTINGS, now=lambda: AT)
     await hub.start()
     return hub
 

@@ -7,6 +7,7 @@ import pytest
 from arp.access.principal import Principal
 from arp.hub.hub import Hub
 from arp.hub.listing import Asked
+from arp.hub.runner import HubApp
 from arp.hub.turn import Turn
 from arp.protocol.errors import InvalidMessage, SessionNotFound
 from arp.store.session_list import SessionMeta
@@ -74,7 +75,8 @@ async def test_naming_pinning_and_looking_leave_the_place_in_the_list() -> None:
     store = HeldStore()
     async with running(answers, store=store) as hub:
         await talked(hub, "old", "one")
-    hub = Hub(store, hub.blobs, {"agent": answers}, now=lambda: "2027-01-01T00:00:00.000000Z")
+    app, year = HubApp({"agent": answers}), "2027-01-01T00:00:00.000000Z"
+    hub = Hub(store, hub.blobs, app, now=lambda: year)
     await store.open()
     await hub.start()
     before = (await hub.metas(ADA))[0].updated_at

@@ -10,11 +10,13 @@ from typing import Any, cast
 import pytest
 
 from arp import Turn, ui
-from arp.hub.runner import Handler
+from arp.hub.hub import Hub
+from arp.hub.runner import Handler, HubApp
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import SurfaceDestroyed
+from arp.store.blobs import MemoryBlobs
 from arp.store.memory import MemoryStore
-from tests.hub.rig import HeldStore, Renderer, running, settled, started
+from tests.hub.rig import HeldStore, Renderer, quiet, running, settled, started
 
 FAILED = "The agent failed. The server's log has the reason."
 
@@ -325,8 +327,9 @@ async def test_session_of_an_agent_that_is_no_more_ends_its_turns(
         renderer = await Renderer(hub).join()
         await renderer.say("go")
         await renderer.ended("t1")
-    hub = await started(store=store)
-    hub.runner._handlers = {}
+    await store.open()
+    hub = Hub(store, MemoryBlobs(), HubApp({"another": quiet}))
+    await hub.start()
     renderer = await Renderer(hub).join()
     await renderer.say("still there?")
     status = await renderer.ended("t2")

@@ -48,8 +48,7 @@ class Registry:
 async def run(agent: Any, provider: ToolProvider | None) -> tuple[Renderer, list[Any]]:
     """Runs a turn in an app with tools, and gives what was seen and recorded; says yes once."""
     store = HeldStore()
-    async with running(agent, store=store) as hub:
-        hub.runner.tools = provider
+    async with running(agent, store=store, tools=provider) as hub:
         renderer = await Renderer(hub).join()
         await renderer.say("go")
         await renderer.ended("t1")
@@ -124,8 +123,7 @@ async def test_provider_asks_for_permission_in_the_call() -> None:
     async def agent(turn: Turn) -> None:
         await turn.use("delete", {"row": 1})
 
-    async with running(agent) as hub:
-        hub.runner.tools = Registry()
+    async with running(agent, tools=Registry()) as hub:
         renderer = await Renderer(hub).join()
         await renderer.say("go")
         await renderer.box.has("turn", turn_id="t1", status="waiting")

@@ -12,6 +12,7 @@ import pytest
 
 from arp import Turn
 from arp.hub.hub import Hub
+from arp.hub.runner import HubApp
 from arp.hub.settings import HubSettings
 from arp.ledger.fact import Fact
 from arp.ledger.fact_types import ProfileViolation
@@ -99,7 +100,7 @@ async def test_state_is_there_again_when_the_server_starts_on_the_same_file(tmp_
     for _ in range(3):
         store = SqliteStore(tmp_path / "ledger.db")
         await store.open()
-        hub = Hub(store, MemoryBlobs(), {"agent": counts}, HubSettings())
+        hub = Hub(store, MemoryBlobs(), HubApp({"agent": counts}), HubSettings())
         await hub.start()
         renderer = await Renderer(hub).join()
         await renderer.say("go", id=f"go-{len(said)}")
