@@ -65,8 +65,9 @@ class At(Struct, frozen=True):
 
     def message(self, kind: Callable[..., M], **fields: Any) -> M:
         """Return a message of the turn, with the place of the fact unless `fields` says else."""
-        of: JsonObject = {"session_id": self.session_id, "seq": self.seq, "turn_id": self.turn_id}
-        return kind(**{**of, **fields})
+        fields.setdefault("seq", self.seq)
+        fields.setdefault("turn_id", self.turn_id)
+        return kind(session_id=self.session_id, **fields)
 
 
 def stored(changes: Sequence[Change]) -> list[StoredChange]:

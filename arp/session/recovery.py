@@ -16,7 +16,7 @@ from arp.protocol.messages import AgentMessage
 from arp.session.effects import Effect
 from arp.session.log import ReadOnly
 from arp.session.projection import At, project
-from arp.session.session import Session
+from arp.session.session import TURN_FACTS, Session
 
 _CORRELATION = ("tool_call_id", "action_id", "step_id", "output_ref", "thread_id")
 
@@ -46,6 +46,8 @@ def go_on(session: Session, facts: Iterable[Fact]) -> None:
     """
     for fact in facts:
         turn_id = fact.turn_id
+        if fact.type in TURN_FACTS:
+            session.turns.follow(fact.type, turn_id, _payload(fact))
         session.follow(fact.type, turn_id, _payload(fact), _ids(fact), fact.sequence)
         if fact.type == "turn.submitted" and (outside := traceparent_of(fact)) is not None:
             session.input_log.traceparents[turn_id or ""] = outside

@@ -241,17 +241,19 @@ class Session:
             IllegalTransition: The turn cannot have it now; nothing is recorded.
             ReadOnly: As `Log.add`.
         """
-        if type_name in TURN_FACTS:
-            self.turns.check(type_name, turn_id)
         ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
         return self._record(type_name, turn_id, payload, ids)
 
     def _record(
         self, type_name: str, turn_id: str | None, payload: JsonObject, ids: dict[str, Json]
     ) -> RecordedFact:
+        if type_name in TURN_FACTS:
+            self.log.check_open()
+            self.turns.follow(type_name, turn_id, payload)
         recorded = self.log.add(type_name, payload, ids)
-        if recorded.messages:
-            self.screen.follow(recorded.messages)
+        screen = self.screen
+        if not screen.title or len(screen.turns) > len(screen.numbers):
+            screen.follow(recorded.messages)
         if type_name in FOLLOWED:
             self.follow(type_name, turn_id, recorded.payload, ids, recorded.sequence)
         return recorded
@@ -264,7 +266,7 @@ class Session:
         ids: Mapping[str, Json],
         sequence: int,
     ) -> None:
-        """Take over what a fact changes besides the screen: one just recorded, or of the log.
+        """Take over what a fact changes besides turns and screen: one just recorded, or of the log.
 
         Args:
             type_name: Of the fact; what is not among `FOLLOWED` changes nothing.
@@ -275,11 +277,8 @@ class Session:
 
         Raises:
             Forked: It turns to another branch, and the others are not known.
-            IllegalTransition: Its turn cannot have it now.
         """
         seen = self.input_log
-        if type_name in TURN_FACTS:
-            self.turns.follow(type_name, turn_id, payload)
         if type_name in INPUT_FACTS:
             seen.remember_input(payload, turn_id)
         match type_name:

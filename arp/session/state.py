@@ -1,9 +1,9 @@
 """A session's state as bytes, so that a long log need not be read to go on with it.
 
-It holds what `restore` makes of all facts up to a sequence, no more and no less: the same state
-gives the same bytes, and a session made of them goes on as if it had read those facts. It is a
-cache. Bytes of another version, of another life of the session, or that make no sense are refused,
-and the log is read from the first fact.
+It holds what `recovery.go_on` makes of all facts up to a sequence, no more and no less: the same
+state gives the same bytes, and a session made of them goes on as if it had read those facts. It is
+a cache. Bytes of another version, of another life of the session, or that make no sense are
+refused, and the log is read from the first fact.
 
 What a crash loses by design is not in it: text that is held since it may be a secret, what people
 typed beside what the ledger has, what a turn recorded of its use before it ended.

@@ -28,7 +28,7 @@ and raises `IllegalTransition`.
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import StrEnum, auto
 from typing import Literal, TypeAlias
 
 from arp.protocol.errors import LocalError
@@ -39,7 +39,7 @@ Policy: TypeAlias = Literal["queue", "reject", "interrupt"]
 queued and the running turn is cancelled."""
 
 
-class TurnPhase(Enum):
+class TurnPhase(StrEnum):
     """How far a turn is."""
 
     OUT = auto()
@@ -48,7 +48,7 @@ class TurnPhase(Enum):
     WAITING = auto()
 
 
-class QueueState(Enum):
+class QueueState(StrEnum):
     """What the turns of a session do, taken together."""
 
     IDLE = auto()
@@ -131,22 +131,6 @@ class TurnQueue:
         self.running, self.queue = running, queue
         self.is_paused, self._is_waiting = is_paused, is_waiting
 
-    def check(self, type_name: str, turn_id: str) -> TurnPhase:
-        """Return the state of a turn behind a fact that it may have now; nothing has changed.
-
-        Raises:
-            IllegalTransition: It cannot have that fact now.
-        """
-        state = self.state_of(turn_id)
-        after = TURN_EVENTS[state].get(type_name)
-        begins_second = after is TurnPhase.RUNNING and self.running not in (None, turn_id)
-        if after is None or begins_second:
-            raise IllegalTransition(
-                f"{type_name} of turn {turn_id!r:.80}, which is {state.name}; "
-                f"the queue is {self.state.name}"
-            )
-        return after
-
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject) -> None:
         """Take over what a fact changes.
 
@@ -156,24 +140,30 @@ class TurnQueue:
             payload: Of the fact.
 
         Raises:
-            IllegalTransition: As `check`; nothing has changed.
+            IllegalTransition: Its turn cannot have it now; nothing has changed.
         """
         if turn_id is not None:
-            self._enter(turn_id, self.state_of(turn_id), self.check(type_name, turn_id))
+            before = self.state_of(turn_id)
+            after = TURN_EVENTS[before].get(type_name)
+            begins_second = after is TurnPhase.RUNNING and self.running not in (None, turn_id)
+            if after is None or begins_second:
+                raise IllegalTransition(
+                    f"{type_name} of turn {turn_id!r:.80}, which is {before.name}; "
+                    f"the queue is {self.state.name}"
+                )
+            if after is not before:
+                self._move(turn_id, before, after)
         if type_name == "queue.changed":
             self.queue = list(payload["queued"])
             self.is_paused = bool(payload.get("paused", False))
 
-    def _enter(self, turn_id: str, before: TurnPhase, after: TurnPhase) -> None:
-        if before is TurnPhase.QUEUED and after is not before:
+    def _move(self, turn_id: str, before: TurnPhase, after: TurnPhase) -> None:
+        if before is TurnPhase.QUEUED:
             self.queue.remove(turn_id)
-        match after:
-            case TurnPhase.QUEUED if after is not before:
-                self.queue.append(turn_id)
-            case TurnPhase.RUNNING | TurnPhase.WAITING:
-                self.is_paused = self.is_paused and before is not TurnPhase.QUEUED
-                self.running, self._is_waiting = turn_id, after is TurnPhase.WAITING
-            case TurnPhase.OUT if turn_id == self.running:
-                self.running, self._is_waiting = None, False
-            case _:
-                pass
+        if after is TurnPhase.QUEUED:
+            self.queue.append(turn_id)
+        elif after is not TurnPhase.OUT:
+            self.is_paused = self.is_paused and before is not TurnPhase.QUEUED
+            self.running, self._is_waiting = turn_id, after is TurnPhase.WAITING
+        elif turn_id == self.running:
+            self.running, self._is_waiting = None, False

@@ -11,7 +11,7 @@ a snapshot, so the ids that left are remembered for a while.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from msgspec import Struct
 
@@ -147,11 +147,11 @@ class Window(Screen):
 
     def follow(self, messages: Iterable[AgentMessage]) -> None:
         """Count the turns that messages have just begun here, and find the title in them."""
-        if len(self.turns) > len(self.numbers):
-            for turn_id in [one for one in self.turns if one not in self.numbers]:
-                self.count += 1
-                self.named += turn_id != f"t{self.count}"
-                self.numbers[turn_id] = self.count
+        for number in range(len(self.numbers) - len(self.turns), 0):
+            turn_id = next(islice(reversed(self.turns), -number - 1, None))  # the new ones are last
+            self.count += 1
+            self.named += turn_id != f"t{self.count}"
+            self.numbers[turn_id] = self.count
         if not self.title:
             for message in messages:
                 if isinstance(message, InputEcho) and isinstance(message.data.get("text"), str):
