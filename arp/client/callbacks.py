@@ -83,7 +83,7 @@ class CallbackRunner:
                 self._tell(event)
 
     def fail(self, payload: ErrorPayload) -> None:
-        """Return why the client gave up."""
+        """Call `on_error` with the reason why the client gave up."""
         self._call(self._callbacks.on_error, payload)
 
     def _tell(self, event: Event) -> None:

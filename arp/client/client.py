@@ -240,7 +240,7 @@ class ArpClient:
         return input_id
 
     async def send_files(self, sources: Sequence[FileSource], text: str | None = None) -> str:
-        """Uploads files, and says `text` with them.
+        """Upload files, and say `text` with them.
 
         Args:
             sources: Paths, or (name, content); read before this returns.

@@ -1,4 +1,4 @@
-"""Keeps one session connected: opens links, carries frames, comes back when a link is lost.
+"""Keep one session connected: open links, carry frames, connect again when a link is lost.
 
 Theory of operation. A *connection* is one link, from the `hello` to its loss. It is *ready* once
 the server has answered with `session`; then every input without an answer is sent (again), and new
@@ -90,13 +90,13 @@ class Driver:
         each connection that ended without one, until one comes."""
 
     async def run(self, upload: Callable[[str], Awaitable[None]]) -> ArpError:
-        """Connect, and comes back after every loss, until that makes no sense.
+        """Connect, and connect again after every loss, until that makes no sense.
 
         Args:
             upload: Sends files to the session of that id, for as long as the connection is ready.
 
         Returns:
-            Why it does not come back. The last event was a `Disconnected` without retry.
+            Why it does not connect again. The last event was a `Disconnected` without retry.
 
         Cancel: safe; the link is closed.
         """

@@ -116,7 +116,7 @@ class Audience:
         return stream
 
     def tell(self, event: Event, weight: int = 0) -> None:
-        """Return an event to every consumer."""
+        """Send an event to every consumer."""
         for stream in self._streams:
             stream.put(event, weight)
 

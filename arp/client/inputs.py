@@ -97,7 +97,7 @@ class Inputs:
 
 
 def check_input(message: Input, most_bytes: int) -> None:
-    """Guarantees that the server can read an input, so that it is not sent again and again in vain.
+    """Check that the server can read an input: one that it refuses is not to be sent each time.
 
     Raises:
         InvalidMessage: Names the place.

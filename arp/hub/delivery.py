@@ -378,7 +378,7 @@ class SessionDelivery:
             self._fall_behind(viewer, self.cursor)
 
     def _pace(self, viewer: Viewer, cursor: Cursor) -> None:
-        """Return a renderer that asked for a slower pace nothing more for a while."""
+        """Send nothing for a while to a renderer that asked for a slower pace."""
         rate = viewer.profile.limits.max_commits_per_s
         if rate is None:
             return

@@ -17,7 +17,6 @@ from msgspec import Struct
 from arp.protocol.capabilities import NO_APP, AppInfo, hello_frame
 from arp.protocol.codec import ENCODINGS, Encoding, Refused, encode, renderer_decoder
 from arp.protocol.errors import InvalidMessage, RemoteError, ResourceLimit, VersionMismatch
-from arp.protocol.frame_parts import MAX_BATCH as MAX_BATCH
 from arp.protocol.json_value import check_plain_json, count_values
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (

@@ -48,7 +48,7 @@ class AppInfo(Struct, frozen=True):
 
 
 NO_APP = AppInfo()
-"""Says nothing: for who has not shown yet that they may know."""
+"""Says nothing: for a peer without a principal."""
 
 
 @lru_cache(maxsize=16)

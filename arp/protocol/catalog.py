@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -88,6 +89,7 @@ def asks(type_name: str, props: JsonObject) -> bool:
     return spec is None or spec.category == "input"
 
 
+@cache
 def chain(type_name: str) -> tuple[str, ...]:
     """Return a core type and what it falls back to, in declared order, ending in `text`.
 
@@ -118,7 +120,7 @@ _SLOTS: dict[str, tuple[str, ...]] = {
 
 
 def slot_names(type_name: str) -> tuple[str, ...]:
-    """Name the props that hold children; empty for all but layout components."""
+    """Return the names of the props that hold children; empty for all but layout components."""
     return _SLOTS.get(type_name, ())
 
 

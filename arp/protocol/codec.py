@@ -6,13 +6,14 @@ first and recoded for the others, so that a component is encoded once, whoever r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import cbor2
 import msgspec
 
 from arp.protocol.errors import InvalidMessage
+from arp.protocol.frame_parts import MAX_BATCH as MAX_BATCH
 from arp.protocol.frame_parts import (
     check_json_keys,
     check_msgpack_keys,
@@ -26,6 +27,9 @@ from arp.protocol.validate import explain
 Encoding = Literal["json", "msgpack", "cbor"]
 
 ENCODINGS: tuple[Encoding, ...] = ("json", "msgpack", "cbor")
+
+ARRAY_BYTES = MAX_BATCH + 2
+"""What an array adds to its messages: brackets and commas in JSON, less in the others."""
 
 M = TypeVar("M")
 
@@ -49,6 +53,20 @@ def recode(frame: bytes, encoding: Encoding) -> bytes:
         return frame
     plain = msgspec.json.decode(frame)
     return _encode_msgpack(plain) if encoding == "msgpack" else cbor2.dumps(plain)
+
+
+def join_frames(frames: Sequence[bytes], encoding: Encoding) -> bytes:
+    """Return frames of one message each as one, an array; at most `MAX_BATCH` of them."""
+    count = len(frames)
+    if count == 1:
+        return frames[0]
+    if encoding == "json":
+        return b"[" + b",".join(frames) + b"]"
+    if encoding == "msgpack":
+        head = bytes((0x90 | count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")
+    else:
+        head = bytes((0x80 | count,)) if count < 24 else bytes((0x98, count))
+    return head + b"".join(frames)
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -197,12 +215,12 @@ def _is_written_so(value: object, data: bytes) -> bool:
 
 
 def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
-    """Read what renderers send; an array of it has at most `MAX_BATCH` messages."""
+    """Return what reads renderers' frames; an array has at most `MAX_BATCH` messages."""
     return Decoder(encoding, RendererMessage, is_bounded=True)
 
 
 def agent_decoder(encoding: Encoding) -> Decoder[AgentMessage]:
-    """Read what the agent side sends."""
+    """Return what reads the frames of the agent side."""
     return Decoder(encoding, AgentMessage)
 
 

@@ -136,7 +136,7 @@ class Component(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def as_object(component: Component) -> JsonObject:
-    """Return a component as the plain object that stands in its parent's props."""
+    """Return a component as the plain object that stands in its parent's props, which it shares."""
     plain: JsonObject = {"id": component.id, "type": component.type, "props": component.props}
     if component.version != 1:
         plain["version"] = component.version
@@ -147,7 +147,14 @@ def as_object(component: Component) -> JsonObject:
 
 def from_object(plain: JsonObject) -> Component:
     """Do the inverse of `as_object`, for objects that have been validated."""
-    return msgspec.convert(plain, Component)
+    fallback = plain.get("fallback")
+    return Component(
+        plain["id"],
+        plain["type"],
+        plain["props"],
+        plain.get("version", 1),
+        from_object(fallback) if fallback is not None else None,
+    )
 
 
 class _Props(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -524,14 +531,14 @@ class TextInputProps(_Props, frozen=True):
 
 
 def value_of(option: str | FieldOption | Option) -> Scalar:
-    """What an answer holds when this option is taken."""
+    """Return what an answer holds when this option is taken."""
     if isinstance(option, str):
         return option
     return option.label if option.value is None else option.value
 
 
 def label_of(option: str | FieldOption | Option) -> str:
-    """What the user reads for this option."""
+    """Return what the user reads for this option."""
     return option if isinstance(option, str) else option.label
 
 

@@ -197,7 +197,7 @@ class ErrorPayload(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def error_payload(error: BaseException, input_id: str | None = None) -> ErrorPayload:
-    """The one place that turns an exception into what a peer may see.
+    """Return what a peer may see of an exception; nothing else decides that.
 
     An exception that is not an `ArpError` goes out as `INTERNAL` without its text.
     """

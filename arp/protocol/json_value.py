@@ -29,7 +29,7 @@ _TEXT = frozenset((str,))
 
 
 def check_plain_json(value: Json, where: str = "$", depth: int = MAX_DEPTH) -> None:
-    """Guarantees that `value` survives every encoding unchanged.
+    """Check that `value` survives every encoding unchanged.
 
     Args:
         value: What a codec decoded, of any shape.

@@ -10,6 +10,10 @@ Count = Annotated[int, Meta(ge=1, description="a number from 1")]
 Seconds = Annotated[float, Meta(gt=0, description="a number above 0")]
 
 
+MAX_LEVELS = 3
+"""Levels of nested components (protocol.md 3)."""
+
+
 class Limits(Struct, frozen=True):
     """What the agent side accepts and sends; advertised in its `hello`.
 
@@ -24,7 +28,7 @@ class Limits(Struct, frozen=True):
     """Commits that a renderer with `frame-ack` may not have acknowledged yet."""
     max_patch_ops: Count = 50
     """In one commit."""
-    max_component_depth: Count = 3
+    max_component_depth: Count = MAX_LEVELS
     """Levels of nested components."""
     max_message_bytes: Count = 1 << 20
     """Of one message."""

@@ -74,7 +74,7 @@ Presented: TypeAlias = Literal["native", "fallback", "failed"]
 """How a renderer has displayed a component."""
 
 CANCEL = "arp.cancel"
-"""The reserved action that stops the running turn, or takes one out of the line."""
+"""The reserved action that stops the running turn, or takes one out of the queue."""
 
 PROMOTE = "arp.promote"
 """The reserved action that puts a turn first in the queue."""
@@ -83,7 +83,7 @@ REGENERATE = "arp.regenerate"
 """The reserved action that answers the input of a turn again."""
 
 CONTINUE = "arp.continue"
-"""The reserved action that lets a line go on that waits since a turn failed."""
+"""The reserved action that resumes a queue which is paused since a turn failed."""
 
 BRANCH = "arp.branch"
 """The reserved action that shows another version of a turn, and what followed it."""

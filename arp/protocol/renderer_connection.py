@@ -123,11 +123,11 @@ class RendererConnection:
         return encode(message, self.encoding)
 
     def ping(self, ping_id: str) -> bytes:
-        """The frame that asks the agent side for a sign of life."""
+        """Return the frame that asks the agent side for a sign of life."""
         return self._encode(Ping(id=ping_id))
 
     def pong(self, ping: Ping) -> bytes:
-        """The frame that answers a ping of the agent side."""
+        """Return the frame that answers a ping of the agent side."""
         return self._encode(Pong(id=ping.id))
 
     # -- in --------------------------------------------------------------------------------------

@@ -75,10 +75,10 @@ def sanitise_line(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""Give JSON in which every such character stands as its escape, `\u001b`; the value stays.
+    r"""Return JSON with each such character as its escape, `\u001b`; its value stays the same.
 
-    They can only stand inside of its strings, but for a carriage return, which becomes a space. Of
-    a text that is no JSON all is visible too.
+    They can only be in its strings, except a carriage return, which becomes a space. Of a text
+    that is not JSON, every character is visible too.
     """
     if "\r" in text:
         text = text.replace("\r", " ")

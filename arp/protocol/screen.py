@@ -93,7 +93,7 @@ class TurnScreen(Struct):
     thought: int = 0
     """The last place that changed its thinking."""
     permissions: dict[str, Permission] = {}
-    """The components by which its tools asked for leave."""
+    """The components by which its tools asked for permission."""
     paused: bool = False
     """While queued: the queue is paused until somebody resumes it."""
     ended: str | None = None

@@ -34,17 +34,15 @@ from arp.protocol.catalog import (
 from arp.protocol.components import Component, as_object
 from arp.protocol.errors import InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject, kind_of
+from arp.protocol.limits import MAX_LEVELS
 from arp.protocol.mark import END, Behind, Mark
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update, parse_path
-
-MAX_DEPTH = 3
-"""Levels of nesting, protocol.md 3."""
 
 REMEMBERED = 256
 """Removed components remembered for renderers that are behind; older ones cost them a snapshot."""
 
 
-MAX_FALLBACKS = 16
+MOST_FALLBACKS = 16
 """Fallbacks in a row: four times what the agent side lets pass, so that reading one always ends."""
 
 
@@ -168,8 +166,8 @@ def apart(component: Component) -> tuple[Component, list[Component]]:
     fallback, fallbacks = component.fallback, 0
     while fallback is not None:
         fallback, fallbacks = fallback.fallback, fallbacks + 1
-    if fallbacks > MAX_FALLBACKS:
-        raise InvalidPatch(f"component {component.id!r}: more than {MAX_FALLBACKS} fallbacks")
+    if fallbacks > MOST_FALLBACKS:
+        raise InvalidPatch(f"component {component.id!r}: more than {MOST_FALLBACKS} fallbacks")
     if not slot_names(component.type):
         return component, []
     try:
@@ -224,7 +222,7 @@ class Marks:
         self._left.clear()
 
     def apply_removals(self, nodes: Mapping[str, Node]) -> None:
-        """Give the marks of root components that are gone to their heirs.
+        """Give the marks of root components that are gone to their successors.
 
         One that is there again has only moved, and keeps its marks.
 
@@ -538,9 +536,9 @@ class Tree:
 
     def _add(self, component: Component, turn: str, parent: Node | None, level: int) -> Node:
         """Add a node and its children, not yet placed in any list."""
-        if level > MAX_DEPTH:
+        if level > MAX_LEVELS:
             raise ResourceLimit(
-                f"component {component.id!r} is nested {level} levels deep; at most {MAX_DEPTH}",
+                f"component {component.id!r} is nested {level} levels deep; at most {MAX_LEVELS}",
                 detail=component.id,
             )
         if component.id in self.nodes:

@@ -27,10 +27,9 @@ from arp.protocol.errors import (
     ResourceLimit,
 )
 from arp.protocol.json_value import Json, JsonObject, check_plain_json, kind_of
-from arp.protocol.limits import Limits
+from arp.protocol.limits import MAX_LEVELS
 from arp.protocol.patch import Segments
 
-MAX_LEVELS = Limits().max_component_depth
 MAX_FALLBACKS = 4
 """Longest chain of components' own fallbacks; the longest chain of the catalog has three types."""
 MAX_ID_LENGTH = 128
@@ -50,13 +49,13 @@ def check_component(
     empty_ids: bool = False,
     plain: bool = False,
 ) -> Component:
-    """Guarantees that a component, its children and its fallback fit the catalog.
+    """Check that a component, its children and its fallback fit the catalog.
 
     Args:
         value: A `Component`, or the plain object of the wire.
         where: How error messages name it: `components[0]`, say.
         levels: How many levels of components may stand here, this one counted.
-        empty_ids: Lets components without id pass; who shows them gives them one.
+        empty_ids: Components without id pass; they get one when they are shown.
         plain: The props are known to be plain JSON.
 
     Returns:
@@ -74,7 +73,7 @@ def check_component(
 
 
 def check_property(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:
-    """Guarantees that a value may stand at a path below a component's `props`.
+    """Check that a value may be put at a path below a component's `props`.
 
     Whether the path leads anywhere in that very component (an index within its array) is the
     tree's to know. A rule that spans several props holds where one patch could break it.
@@ -105,7 +104,7 @@ def check_property(type_name: str, segments: Sequence[str | int], value: Json, w
 
 
 def check_appended(type_name: str, segments: Sequence[str | int], value: Json, where: str) -> Json:
-    """Guarantees that a value may extend what stands at a path: a string a string, items an array.
+    """Check that a value may extend what is at a path: a string a string, items an array.
 
     Args and errors are those of `check_property`; to extend an array, `value` is an array of its
     new items.
@@ -472,13 +471,13 @@ def _first_misfit(items: Sequence[Any], kind: Any) -> int:
 def _explain_object(value: JsonObject, structs: list[type[msgspec.Struct]], where: str) -> str:
     struct = structs[0]
     tag = struct.__struct_config__.tag_field
-    if len(structs) > 1 and tag is not None:
+    if tag is not None and tag in value:
         by_tag = {one.__struct_config__.tag: one for one in structs}
-        if tag not in value:
-            return f"{where}.{tag}: missing"
         if value[tag] not in list(by_tag):
             return f"{where}.{tag}: {_no_word(value[tag], by_tag)}"
         struct = by_tag[value[tag]]
+    elif len(structs) > 1:
+        return f"{where}.{tag}: missing"
     known = _fields(struct)
     for name, one in value.items():
         if name in known:

@@ -517,7 +517,7 @@ class Session:
             )
 
     def _begin_end(self, turn_id: str) -> None:
-        """Return what a turn has held back."""
+        """Record what a turn has held back."""
         actions = [action for turn, action in self._ending if turn == turn_id]
         self._ending = [one for one in self._ending if one[0] != turn_id]
         for action in actions:

@@ -174,7 +174,7 @@ def _ids(component: Component) -> Iterator[str]:
 
 
 def _named(fallback: Component, component_id: str) -> Component:
-    """Give a fallback the id of its component; what has no id in it gets one made of that."""
+    """Return a fallback with the id of its component, from which what has no id in it gets one."""
     own, children = take_children(fallback.type, fallback.props)
     named = [
         as_object(_named(from_object(child), child["id"] or f"{component_id}/{number}"))

@@ -13,9 +13,9 @@ import msgspec
 from arp.protocol.components import Component
 from arp.protocol.errors import InvalidComponent, InvalidPatch, ResourceLimit
 from arp.protocol.json_value import Json
-from arp.protocol.limits import Limits
+from arp.protocol.limits import MAX_LEVELS, Limits
 from arp.protocol.patch import OP_NAMES, Append, Insert, PatchOp, Replace, Update, parse_path
-from arp.protocol.tree import MAX_DEPTH, Node, Tree, levels_of
+from arp.protocol.tree import Node, Tree, levels_of
 from arp.protocol.validate import check_appended, check_component, check_property
 from arp.surface.change import Change, PatchChange, RenderChange
 
@@ -173,10 +173,10 @@ class Surface:
         The tree knows how deep its components are, but nothing of what may stand in their place.
         """
         level = node.level + levels_of(component) - 1
-        if level > MAX_DEPTH:
+        if level > MAX_LEVELS:
             raise ResourceLimit(
                 f"component {component.id!r} is nested {level} levels deep, its fallback counted; "
-                f"at most {MAX_DEPTH}",
+                f"at most {MAX_LEVELS}",
                 detail=component.id,
             )
 

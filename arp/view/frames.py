@@ -7,8 +7,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from arp.protocol.agent_connection import MAX_BATCH
-from arp.protocol.codec import DeltaWriter, Encoding, encode, recode
+from arp.protocol.codec import (
+    ARRAY_BYTES,
+    MAX_BATCH,
+    DeltaWriter,
+    Encoding,
+    encode,
+    join_frames,
+    recode,
+)
 from arp.protocol.messages import (
     AgentMessage,
     Delta,
@@ -27,9 +34,6 @@ MAX_FRAME_BYTES = 256 << 10
 
 PIECE_BYTES = 128 << 10
 """A message of a snapshot or a catch-up is divided into such of this size, where it can be."""
-
-ARRAY_BYTES = MAX_BATCH + 2
-"""What an array adds to its messages: brackets and commas in JSON, less in the others."""
 
 
 class FrameGroup(NamedTuple):
@@ -70,26 +74,13 @@ def pack(frames: Sequence[bytes], encoding: Encoding, most: int | None = None) -
     bound = MAX_FRAME_BYTES if most is None else min(MAX_FRAME_BYTES, most - ARRAY_BYTES)
     for frame in frames:
         if held and (size + len(frame) > bound or len(held) == MAX_BATCH):
-            out.append(_array(held, encoding))
+            out.append(join_frames(held, encoding))
             held, size = [], 0
         held.append(frame)
         size += len(frame)
     if held:
-        out.append(_array(held, encoding))
+        out.append(join_frames(held, encoding))
     return out
-
-
-def _array(frames: list[bytes], encoding: Encoding) -> bytes:
-    if len(frames) == 1:
-        return frames[0]
-    if encoding == "json":
-        return b"[" + b",".join(frames) + b"]"
-    count = len(frames)
-    if encoding == "msgpack":
-        head = bytes((0x90 | count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")
-    else:
-        head = bytes((0x80 | count,)) if count < 24 else bytes((0x98, count))
-    return head + b"".join(frames)
 
 
 def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.agent_connection import (
-    MAX_BATCH,
     MAX_REJECTED,
     AgentConnection,
     Failed,
     Rejected,
 )
-from arp.protocol.codec import ENCODINGS, Encoding, agent_decoder, encode_json, recode
+from arp.protocol.codec import ENCODINGS, MAX_BATCH, Encoding, agent_decoder, encode_json, recode
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
     AgentHello,

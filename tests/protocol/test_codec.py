@@ -15,13 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arp.protocol.codec import (
+    ARRAY_BYTES,
     ENCODINGS,
+    MAX_BATCH,
     DeltaWriter,
     Encoding,
     Refused,
     agent_decoder,
     cursor_after,
+    encode,
     encode_json,
+    join_frames,
     recode,
     renderer_decoder,
 )
@@ -33,6 +37,7 @@ from arp.protocol.messages import (
     ErrorMessage,
     Input,
     InputAck,
+    Ping,
     RendererAck,
     SessionReady,
     TurnMessage,
@@ -335,3 +340,13 @@ def test_each_delta_of_a_session_says_what_is_its_own() -> None:
     payload = DeltaPayload("a", "t1/1")
     assert first == Delta(session_id="s", seq=7, turn_id="t1", payload=payload)
     assert second == Delta(session_id="s", seq=8, turn_id="t2", payload=DeltaPayload("b"))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 23, 24, MAX_BATCH])
+def test_frames_that_are_joined_are_read_as_one(encoding: Encoding, count: int) -> None:
+    pings = [Ping(id=f"p{number}") for number in range(count)]
+    frames = [encode(ping, encoding) for ping in pings]
+    joined = join_frames(frames, encoding)
+    assert len(joined) <= sum(map(len, frames)) + ARRAY_BYTES
+    assert renderer_decoder(encoding).decode(joined) == pings

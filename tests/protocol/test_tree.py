@@ -15,7 +15,7 @@ from msgspec import UNSET
 from arp.protocol.components import Component, as_object, from_object
 from arp.protocol.errors import ArpError, InvalidPatch, ResourceLimit
 from arp.protocol.patch import Append, Insert, PatchOp, Remove, Reorder, Replace, Update
-from arp.protocol.tree import MAX_FALLBACKS, REMEMBERED, Node, Tree, apart, levels_of
+from arp.protocol.tree import MOST_FALLBACKS, REMEMBERED, Node, Tree, apart, levels_of
 from tests.surface.random_changes import component, op
 
 
@@ -631,7 +631,7 @@ def test_half_a_split_is_refused(props: dict[str, Any]) -> None:
 
 def test_fallbacks_without_end_are_refused() -> None:
     shown = Component("x", "x-acme-dial", {})
-    for _ in range(MAX_FALLBACKS):
+    for _ in range(MOST_FALLBACKS):
         shown = Component("x", "x-acme-dial", {}, 1, shown)
     assert apart(shown) == (shown, [])
     with pytest.raises(InvalidPatch, match="more than 16 fallbacks"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 import pytest
@@ -31,6 +31,7 @@ from arp.protocol.errors import (
     ResourceLimit,
 )
 from arp.protocol.json_value import JsonObject, kind_of
+from arp.protocol.messages import RendererMessage
 from arp.protocol.patch import PatchOp, parse_path
 from arp.protocol.validate import (
     bounds,
@@ -295,6 +296,22 @@ def test_any_value_at_any_path_is_taken_or_refused_by_its_place(
         except ArpError as error:
             message = error.message
         assert message.startswith("here")
+
+
+structs = [*(spec.props for spec in CATALOG.values()), *get_args(RendererMessage), PatchOp]
+
+
+@given(
+    st.sampled_from(structs),
+    st.dictionaries(st.sampled_from([*prop_names, "type", "op"]), json_values),
+)
+def test_every_refusal_has_a_place_and_words_of_ours(struct: Any, value: dict[str, Any]) -> None:
+    """Whatever msgspec refuses, `explain` finds why, and repeats none of its English."""
+    if not fits(value, struct):
+        told = explain(value, struct, "here")
+        assert told.startswith("here")
+        assert "does not fit" not in told
+        assert not re.search("Expected|Object (missing|contains)|Invalid", told)
 
 
 # -- check_property -------------------------------------------------------------------------------
