@@ -17,7 +17,7 @@ from arp.protocol.components import Component
 from arp.protocol.errors import AgentFailed, ArpError, SurfaceDestroyed
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import PREVIEW_CHARACTERS, encoded, well_formed
-from arp.session.session import About
+from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
 
 MAX_COUNT = 2**53 - 1
@@ -142,7 +142,7 @@ class ToolCall:
         permission.evaluated("ask", "rule", rule)
         permission.requested(reason)
         request = {"request_id": permission.request_id} if permission.request_id else {}
-        about = About(self.name, self._ids | request, rule)
+        about = ToolUse(self.name, self._ids | request, rule)
         try:
             allowed = await self._host.ask(
                 Component("", "confirm", {"title": title, **props}), about

@@ -25,7 +25,7 @@ from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import encoded, plain, well_formed
-from arp.session.session import About, Question
+from arp.session.session import Question, ToolUse
 from arp.surface.change import Change, PatchChange, RenderChange
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class TurnHost:
 
     # -- questions -------------------------------------------------------------------------------
 
-    async def ask(self, component: Component, about: About | None, surface: str = "main") -> Json:
+    async def ask(self, component: Component, about: ToolUse | None, surface: str = "main") -> Json:
         """As `Turn.ask`; `about` is the use of a tool that it is about."""
         self.settle()
         self.check_running()

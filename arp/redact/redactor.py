@@ -64,7 +64,7 @@ class Cleaned(NamedTuple):
     found: Found
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     """Where a secret stands in a text, or may stand."""
 
     start: int
@@ -137,7 +137,7 @@ class Redactor:
         found: Found = {}
         return self._text(text, found), found
 
-    def spans(self, text: str, is_whole: bool) -> Iterator[Span]:
+    def spans(self, text: str, is_whole: bool) -> Iterator[SecretSpan]:
         """Find secrets, in order, none inside another.
 
         Args:
@@ -158,11 +158,13 @@ class Redactor:
             yield span
             start = behind = span.end
 
-    def _at(self, text: str, match: re.Match[str], is_inside: bool, is_whole: bool) -> Span | None:
+    def _at(
+        self, text: str, match: re.Match[str], is_inside: bool, is_whole: bool
+    ) -> SecretSpan | None:
         """Return the secret whose lead begins at a place, maybe inside a word, if there is one."""
         numbers = self._by_begin[match.group()]
         if not numbers:
-            return Span(match.start(), match.end(), None, True)
+            return SecretSpan(match.start(), match.end(), None, True)
         for number in numbers:
             if is_inside and self._shapes[number].is_word:
                 continue
@@ -172,7 +174,9 @@ class Redactor:
                 return span
         return None
 
-    def _judged(self, text: str, lead: re.Match[str], number: int, is_whole: bool) -> Span | None:
+    def _judged(
+        self, text: str, lead: re.Match[str], number: int, is_whole: bool
+    ) -> SecretSpan | None:
         """Return what stands behind a lead, if it is a secret, or may be one."""
         shape, body, begin, end = self._shapes[number], self._bodies[number], lead.end(), len(text)
         stop = _end(body.match(text, begin, begin + shape.window), begin)
@@ -181,10 +185,10 @@ class Redactor:
         after = None if is_open or is_cut else text[stop : stop + 1]
         verdict = shape.decide(shape, lead.group(), text[begin:stop], after)
         if verdict is None and is_open and stop - begin < shape.window:
-            return Span(begin, end, shape, False)
+            return SecretSpan(begin, end, shape, False)
         if not verdict:
             return None
-        return Span(begin, _end(body.match(text, stop), stop), shape, True)
+        return SecretSpan(begin, _end(body.match(text, stop), stop), shape, True)
 
     def unfinished(self, text: str) -> bool:
         """Return whether a text ends with what may be a lead, or a known secret, but for the rest.

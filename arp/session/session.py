@@ -84,7 +84,7 @@ class Question(Struct, frozen=True):
     """What a yes may allow for the whole session."""
 
 
-class About(Struct, frozen=True):
+class ToolUse(Struct, frozen=True):
     """The use of a tool that a question is about."""
 
     tool: str
@@ -590,7 +590,7 @@ class Session:
         turn_id: str,
         component: Component,
         surface: str = "main",
-        about: About | None = None,
+        about: ToolUse | None = None,
     ) -> Question:
         """Show a component that waits for an answer.
 

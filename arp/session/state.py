@@ -73,7 +73,7 @@ class SettingsState(Struct, frozen=True, array_like=True):
     """What the agent keeps."""
 
 
-class State(Struct, frozen=True):
+class StoredSession(Struct, frozen=True):
     """All of a session but what is told about it from outside."""
 
     version: int
@@ -100,7 +100,7 @@ class State(Struct, frozen=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(State)
+_decoder = msgspec.json.Decoder(StoredSession)
 
 
 def encode_state(session: Session) -> bytes:
@@ -111,7 +111,7 @@ def encode_state(session: Session) -> bytes:
     """
     session.log.close()
     screen, seen = session.screen, session.input_log
-    state = State(
+    state = StoredSession(
         STATE_VERSION,
         (RECENT_TURNS, REMEMBERED_IDS),
         session.head.session_id,
@@ -184,13 +184,13 @@ def _fill_settings(settings: SessionSettings, kept: SettingsState) -> None:
         settings.branches = Branches.of(kept.branches)
 
 
-def _fill_seen(seen: InputLog, state: State) -> None:
+def _fill_seen(seen: InputLog, state: StoredSession) -> None:
     seen.update(state.inputs)
     seen.remember_files(state.files)
     seen.renderers, seen.traceparents = state.renderers, state.traceparents
 
 
-def _fill_screen(screen: Window, state: State) -> None:
+def _fill_screen(screen: Window, state: StoredSession) -> None:
     screen.title, screen.errors = state.title, state.errors
     screen.count, screen.named = state.count, state.named
     for name, kept in state.surfaces:

@@ -17,7 +17,7 @@ from arp.protocol.errors import (
 from arp.protocol.patch import Reorder, Replace, Update
 from arp.session.effects import RunTurn, StopTurn
 from arp.session.recorded import THINKING, Cursor, RecordedFact, SessionName
-from arp.session.session import About, Session
+from arp.session.session import Session, ToolUse
 from arp.surface.change import PatchChange, RenderChange
 from tests.session.conversation import (
     AT,
@@ -295,7 +295,7 @@ def test_question_is_shown_open_and_waits() -> None:
 def test_question_of_a_tool_names_the_tool_and_its_call() -> None:
     session = begun()
     ids = {"tool_call_id": "t1.1", "request_id": "r"}
-    question = session.ask("t1", confirm(), about=About("shell", ids, "ask"))
+    question = session.ask("t1", confirm(), about=ToolUse("shell", ids, "ask"))
     _, asked = facts(session)
     assert (asked.tool_call_id, asked.request_id) == ("t1.1", "r")
     assert asked.action_id == question.action_id

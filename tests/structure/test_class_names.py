@@ -14,7 +14,6 @@ STILL_DOUBLE: frozenset[str] = frozenset(
         "Files",
         "Head",
         "Section",
-        "State",
         "Step",
         "Text",
         "Threads",
