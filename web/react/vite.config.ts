@@ -5,7 +5,7 @@ export default defineConfig({
     lib: { entry: { index: "src/index.ts", ui: "src/ui.tsx" }, formats: ["es"] },
     rolldownOptions: {
       external: /^(?:@agent-rendering|react|react-dom)(?:\/|$)/,
-      // Hooks run in the browser; frameworks with server components want to be told.
+      // Hooks run in the browser; frameworks with server components need this directive.
       output: { preserveModules: true, preserveModulesRoot: "src", banner: '"use client";' },
     },
     target: "es2022",

@@ -7,7 +7,7 @@ export type InputType = Input["input_type"];
 
 export type QuestionState = "open" | "answered" | "expired" | "cancelled";
 
-/** Where a question stands; `null` for what is none. Only an open one can be answered. */
+/** The state of a question; `null` for what is none. Only an open one can be answered. */
 export function questionState({ type, props }: Component): QuestionState | null {
   const asks = type === "table" ? ["one", "many"].includes(props.selectable as string) : (QUESTIONS as readonly string[]).includes(type);
   if (!asks) return null;

@@ -1,6 +1,6 @@
 /**
  * Functions that a client calls as things happen, for programs that append to what they show. What
- * a snapshot brings is not told by them: it stands in the store. A callback that throws is
+ * a snapshot brings is not reported by them: it is in the store. A callback that throws is
  * reported, and the next is called all the same.
  */
 
@@ -69,13 +69,13 @@ export class Calls {
     guarded(this.#callbacks.onDisconnect);
   }
 
-  hear(message: AgentMessage): void {
+  receive(message: AgentMessage): void {
     guarded(this.#callbacks.onMessage, message);
-    if (!this.#inSnapshot) this.#tell(message, (message as { turn_id?: string | null }).turn_id ?? null);
+    if (!this.#inSnapshot) this.#notify(message, (message as { turn_id?: string | null }).turn_id ?? null);
     else if (message.type === "commit") this.#inSnapshot = message.seq == null;
   }
 
-  #tell(message: AgentMessage, turnId: string | null): void {
+  #notify(message: AgentMessage, turnId: string | null): void {
     const calls = this.#callbacks;
     switch (message.type) {
       case "delta": {

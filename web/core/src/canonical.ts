@@ -30,12 +30,12 @@ function canonicalTurn(turn: TurnState): JsonObject {
 
 /** What the feature `tool-detail` adds, if anything; how long a tool ran differs when the same turn runs again. */
 function details({ progress, result, resultRef }: ToolRun): JsonObject[] {
-  const told = known({
+  const fields = known({
     progress: progress && known({ ...progress, text: progress.text || null }),
     result,
     result_ref: resultRef,
   });
-  return Object.keys(told).length > 0 ? [told] : [];
+  return Object.keys(fields).length > 0 ? [fields] : [];
 }
 
 function known(given: { readonly [name: string]: Json | undefined }): JsonObject {

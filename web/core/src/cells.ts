@@ -1,21 +1,21 @@
 /**
- * Values that can be watched. Changes are gathered and told together, once, when the scheduler says
+ * Values that can be watched. Changes are gathered and reported together, once, when the scheduler says
  * so: for screens that is the next animation frame, so that however many deltas come between two
- * frames, each listener hears once. `get` always gives the newest value.
+ * frames, each listener is notified once. `get` always returns the newest value.
  */
 
 /** One value and who watches it; fits `useSyncExternalStore` and `shallowRef` as it is. */
 export interface Cell<T> {
   /** The newest value; the same object until something in it changes. */
   get(): T;
-  /** Hears of changes, once for all that came since; gives the way to stop. */
+  /** Is notified of changes, once for all that came since; returns a function that stops it. */
   subscribe(listener: () => void): () => void;
 }
 
 /** Calls `flush` once, soon. */
 export type Schedule = (flush: () => void) => void;
 
-/** Which cells changed, and who is to hear of it. */
+/** Which cells changed, and which listeners to notify. */
 export class Changes {
   readonly #listeners = new Map<string, Set<() => void>>();
   readonly #cells = new Map<string, Cell<unknown>>();
@@ -24,7 +24,7 @@ export class Changes {
   readonly #schedule: Schedule;
   readonly #flushed: () => void;
 
-  /** `flushed` is called when all have heard. */
+  /** `flushed` is called when all were notified. */
   constructor(schedule: Schedule, flushed: () => void = () => undefined) {
     this.#schedule = schedule;
     this.#flushed = flushed;
@@ -48,7 +48,7 @@ export class Changes {
     this.#schedule(() => this.flush());
   }
 
-  /** Tells all listeners now what has gathered. */
+  /** Notifies all listeners now of what has gathered. */
   flush(): void {
     this.#scheduled = false;
     const changed = this.#changed;
@@ -61,13 +61,13 @@ export class Changes {
   }
 
   #subscribe(name: string, listener: () => void): () => void {
-    const heard = this.#listeners.get(name) ?? new Set();
-    this.#listeners.set(name, heard);
+    const group = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, group);
     const own = () => listener();
-    heard.add(own);
+    group.add(own);
     return () => {
-      heard.delete(own);
-      if (heard.size === 0 && this.#listeners.get(name) === heard) this.#listeners.delete(name);
+      group.delete(own);
+      if (group.size === 0 && this.#listeners.get(name) === group) this.#listeners.delete(name);
     };
   }
 }

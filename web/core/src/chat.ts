@@ -1,4 +1,4 @@
-/** An entry of its own (`@agent-rendering/core/chat`): what draws a conversation stands on. */
+/** An entry of its own (`@agent-rendering/core/chat`): what draws a conversation builds on. */
 
 export { ChatView, toolTitle } from "./chat_view.js";
 export type { ToolCardState } from "./chat_view.js";

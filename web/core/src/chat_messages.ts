@@ -16,29 +16,29 @@ export type MessagePart =
   | { readonly kind: "tool"; readonly tool: ToolRun }
   | { readonly kind: "thinking"; readonly text: string };
 
-/** What one side said in one go. The same object until something in it changes. */
+/** One message of one side. The same object until something in it changes. */
 export interface ChatMessage {
   id: string;
   role: "user" | "assistant";
-  /** All its text, without what stands between. */
+  /** All its text, without what is between. */
   content: string;
   /** Names of its files, with commas between. */
   file?: string;
-  /** The program that said it, where nobody typed it. */
+  /** The program that sent it, where nobody typed it. */
   origin?: string | null | undefined;
-  /** Its components, as the draft tells them. */
+  /** Its components, in the form of the draft. */
   uiEvents?: ToolRenderEvent[];
-  /** It stood there already when the session was opened. */
+  /** It was there already when the session was opened. */
   restored?: boolean;
   /** `null` while the agent side has not taken it. */
   turnId: string | null;
   /** Text, components and tools in order. */
   parts: readonly MessagePart[];
-  /** When it was said, and of the agent's last of a turn, when that ended; RFC 3339, where the agent side says. */
+  /** When it was sent, and of the agent's last of a turn, when that ended; RFC 3339, where the agent side says. */
   at?: string | null | undefined;
-  /** Of the agent's: where its turn stands. */
+  /** Of the agent's: the status of its turn. */
   status?: TurnStatus | null;
-  /** Of the user's, until the agent side tells it back. */
+  /** Of the user's, until the agent side echoes it. */
   sending?: SendPhase;
   /** Why it could not be sent, or what went wrong in the turn. */
   error?: ErrorPayload;
@@ -46,7 +46,7 @@ export interface ChatMessage {
 
 type Building = { parts: MessagePart[]; error?: ErrorPayload };
 
-/** The messages of a turn; `restored` is what each of them says of that. */
+/** The messages of a turn; `restored` is copied to each of them. */
 export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
   const messages: ChatMessage[] = [];
   let open: Building | null = null;
@@ -77,10 +77,10 @@ export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
         break;
       case "input": {
         const echo = turn.inputs[number] as InputEcho;
-        if (!isSaid(echo)) break;
+        if (!isMessage(echo)) break;
         close();
         const id = echo.id ?? `${turn.id}:in${number}`;
-        messages.push({ ...said(echo.data), id, turnId: turn.id, at: echo.at, origin: echo.origin, ...(restored && { restored }) });
+        messages.push({ ...userContent(echo.data), id, turnId: turn.id, at: echo.at, origin: echo.origin, ...(restored && { restored }) });
         break;
       }
     }
@@ -93,17 +93,17 @@ export function messagesOf(turn: TurnState, restored: boolean): ChatMessage[] {
   return messages;
 }
 
-/** What the user has said and the agent side has not told back yet; `null` for what is no text. */
+/** Inputs that the agent side has not echoed yet; `null` for what is no text. */
 export function outgoingMessage({ id, message, files, phase, error }: Outgoing): ChatMessage | null {
-  if (!isSaid(message)) return null;
+  if (!isMessage(message)) return null;
   const names = files.map(({ file }) => file.name);
-  return { ...said(message.data, names), id, turnId: null, sending: phase, ...(error && { error }) };
+  return { ...userContent(message.data, names), id, turnId: null, sending: phase, ...(error && { error }) };
 }
 
 /** The least that a message is: the draft's fields, or more of them. */
 export type SpokenMessage = Pick<ChatMessage, "role" | "content"> & Partial<ChatMessage>;
 
-/** A message as a turn, for what draws turns. It keeps its components, so `===` tells what changed. */
+/** A message as a turn, for what draws turns. It keeps its components, so `===` shows what changed. */
 export function turnOf(message: SpokenMessage, id = message.id ?? "message"): TurnState {
   const { role, content, error, at } = message;
   const turn = { ...EMPTY, id, status: message.status ?? null, final: message.status !== "running", at };
@@ -150,7 +150,7 @@ function textPart(id: string, content: string): Component {
   return { id, type: "text", props: { content } };
 }
 
-/** What the draft tells of a message: its text, and its components behind it. */
+/** A message in the form of the draft: its text, then its components. */
 function draftParts({ content, uiEvents = [] }: SpokenMessage): MessagePart[] {
   const shown = uiEvents.map(({ component: type, props }, number): MessagePart => {
     return { kind: "component", component: { id: `ui${number}`, type, props: props as JsonObject } };
@@ -176,12 +176,12 @@ function answer(turn: TurnState, number: number, { parts, error }: Building, res
   };
 }
 
-/** Whether an input stands in the conversation; answers stand in their component. */
-function isSaid(input: { input_type: string; source_component?: string | null; data: JsonObject }): boolean {
+/** Whether an input is a message of the conversation; answers are shown in their component. */
+function isMessage(input: { input_type: string; source_component?: string | null; data: JsonObject }): boolean {
   return input.source_component == null && ["text", "file", "voice"].includes(input.input_type);
 }
 
-function said(data: JsonObject, names: readonly string[] = fileNames(data)): Pick<ChatMessage, "role" | "content" | "parts" | "file"> {
+function userContent(data: JsonObject, names: readonly string[] = fileNames(data)): Pick<ChatMessage, "role" | "content" | "parts" | "file"> {
   const text = String(data.text ?? data.transcript ?? "");
   const parts: MessagePart[] = text ? [{ kind: "text", text }] : [];
   return { role: "user", content: text, parts, ...(names.length > 0 && { file: names.join(", ") }) };

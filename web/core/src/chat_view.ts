@@ -1,6 +1,6 @@
 /**
  * What chat hooks of any framework watch: cells over a client, made of its turns. A message is the
- * same object until something in it changes, so whoever draws one redraws it for its own sake only.
+ * same object until something in it changes, so a view redraws only the ones that changed.
  */
 
 import type { Cell } from "./cells.js";
@@ -32,7 +32,7 @@ const QUIET: readonly never[] = [];
 
 /** Cells of one client's chat. */
 export class ChatView {
-  /** In the order in which they are to be read; what is not sent yet stands last. */
+  /** In the order in which they are to be read; what is not sent yet comes last. */
   readonly messages: Cell<ChatMessage[]>;
   /** The tools of the newest turn that used some. */
   readonly tools: Cell<ToolCardState[]>;
@@ -52,7 +52,7 @@ export class ChatView {
   #tools: ToolCardState[] = [];
   #toolRuns: readonly ToolRun[] = QUIET;
 
-  /** `now` gives ms since the epoch. */
+  /** `now` returns ms since the epoch. */
   constructor(client: ArpClient, now: () => number = Date.now) {
     this.#client = client;
     this.#now = now;
@@ -75,7 +75,7 @@ export class ChatView {
     return this.#messages;
   }
 
-  /** Notes what stands there when a session has been opened, and forgets the one before. */
+  /** Notes what is there when a session has been opened, and forgets the one before. */
   #open(): void {
     const { store } = this.#client;
     const { sessionId, loading } = store.status.get();
@@ -149,7 +149,7 @@ export function toolTitle(name: string): string {
   return words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(" ");
 }
 
-/** New messages, with the old object for each that says the same. */
+/** New messages, with the old object for each that is the same. */
 function kept(messages: readonly ChatMessage[], old: readonly ChatMessage[]): readonly ChatMessage[] {
   const before = new Map(old.map((message) => [message.id, message]));
   return messages.map((message) => {

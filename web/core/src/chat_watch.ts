@@ -1,7 +1,7 @@
 /**
  * What changes in the list of chats, as it happens: lists in several tabs agree. A stream that
- * ends is opened again, after a random part of 1, 2, 4, 8, 16 s. Nothing is told of what happened
- * in between: who keeps a list asks for it again in `opened`. A page that nobody looks at holds no
+ * ends is opened again, after a random part of 1, 2, 4, 8, 16 s. Nothing is reported of what happened
+ * in between: a list is requested again in `opened`. A page that nobody looks at holds no
  * stream: a browser has six connections to a server for all its tabs. Source: server.md, "Chats".
  */
 

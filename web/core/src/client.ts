@@ -2,8 +2,8 @@
  * The client: one renderer on one session, for as long as it is wanted.
  *
  * It brings the parts together: frames from the driver go to the connection, which keeps the
- * screen; inputs go through the outbox, which keeps them until the agent side tells them back; the
- * store tells whoever watches; callbacks are called as things happen.
+ * screen; inputs go through the outbox, which keeps them until the agent side echoes them; the
+ * store notifies its watchers; callbacks are called as things happen.
  */
 
 import { parseAddress, type Address } from "./address.js";
@@ -47,7 +47,7 @@ export interface SendOptions {
   files?: readonly (File | Attachment)[];
   /** An id of yours; the same one twice is one input. */
   id?: string;
-  /** The turn in whose place it says something else. */
+  /** The turn that it replaces. */
   edits?: string | null;
 }
 
@@ -55,7 +55,7 @@ export interface SendOptions {
 export interface TurnOptions {
   /** The agent of a session that is made, `null` for the app's first; as before if absent. */
   workflow?: string | null | undefined;
-  /** What shows stays until the other session is told, for a second at most: no empty screen between. */
+  /** What shows stays until the other session has loaded, for a second at most: no empty screen between. */
   keep?: boolean;
 }
 
@@ -73,7 +73,7 @@ const FATAL = new Set<number>([
   PERMISSION_DENIED,
 ]);
 const RETRY_UPLOAD_MS = 3000;
-/** What showed before stays for so long while another session is asked for. */
+/** What showed before stays for so long while another session loads. */
 const KEEP_MS = 1000;
 /** Room for the session, which joins an input when it is sent. */
 const ROOM_BYTES = 256;
@@ -94,14 +94,14 @@ export class ArpClient {
   readonly #uploads = new Map<string, AbortController>();
   #status: Status | null = null;
   #stopListening: (() => void) | null = null;
-  /** What shows in place of a session that is not told yet. */
+  /** What shows in place of a session that has not loaded yet. */
   #kept: Screen | null = null;
   #keeping: ReturnType<typeof setTimeout> | undefined;
   #committed = 0;
   #acknowledged = 0;
-  /** How components show that were not always drawn as what they are, and what of it the server has not heard. */
+  /** How components show that were not always drawn as what they are, and which of it the server has not been sent. */
   readonly #presented = new Map<string, Presented>();
-  #unheard = new Set<string>();
+  #unreported = new Set<string>();
 
   constructor(options: string | ArpClientOptions, callbacks: ArpClientCallbacks = {}) {
     const resolved = resolveOptions(options);
@@ -144,7 +144,7 @@ export class ArpClient {
     return this.#driver.isWelcome;
   }
 
-  /** What the agent side can do; `null` until it has said so. */
+  /** What the agent side can do; `null` until its hello. */
   get capabilities(): AgentCapabilities | null {
     return this.#connection.agent?.capabilities ?? null;
   }
@@ -180,7 +180,7 @@ export class ArpClient {
   }
 
   /**
-   * Turns to another session; `null` begins a new one. The screen is empty until it is told, unless `keep` says
+   * Turns to another session; `null` begins a new one. The screen is empty until it has loaded, unless `keep` says
    * otherwise. A connection that is there stays, where the server can do that.
    */
   setSessionId(sessionId: string | null, { workflow, keep = false }: TurnOptions = {}): void {
@@ -190,13 +190,13 @@ export class ArpClient {
     this.#outbox.open(sessionId, false);
     this.#committed = this.#acknowledged = 0;
     this.#presented.clear();
-    this.#unheard.clear();
+    this.#unreported.clear();
     this.#keep(keep ? screen : null);
     this.#driver.turn(!this.#connection.isDraft);
   }
 
   // -- what the user does ------------------------------------------------------------------------
-  // Each gives the input's id. While there is no connection it waits, also over a reload.
+  // Each returns the input's id. While there is no connection it waits, also over a reload.
 
   sendText(text: string, options: SendOptions = {}): string {
     const isFile = options.files !== undefined && options.files.length > 0;
@@ -217,12 +217,12 @@ export class ArpClient {
     return this.#answer(component, ...answerOfValue(component, value), options);
   }
 
-  /** Stops a turn: the one that runs, if none is named. One in line leaves it. */
+  /** Stops a turn: the one that runs, if none is named. A queued one is removed from the queue. */
   stop(turnId?: string): string {
     return this.#command("cancel", turnId);
   }
 
-  /** Says something else in the place of what began a turn; one in line keeps its place. */
+  /** Replaces the input that began a turn; a queued turn keeps its place. */
   edit(turnId: string, text: string, options: SendOptions = {}): string {
     return this.sendText(text, { ...options, edits: turnId });
   }
@@ -237,22 +237,22 @@ export class ArpClient {
     return this.#command("branch", turnId);
   }
 
-  /** Puts a turn first in line. */
+  /** Moves a turn to the front of the queue. */
   promote(turnId: string): string {
     return this.#command("promote", turnId);
   }
 
-  /** Lets a line go on that waits since a turn failed. */
+  /** Resumes the queue, which is paused since a turn failed. */
   goOn(): string {
     return this.#command("continue");
   }
 
-  /** Says yes to a tool that asks for leave; `session`: also from now on. */
+  /** Allows a tool that asks for permission; `session`: also from now on. */
   grant(component: Component, scope: "once" | "session" = "once"): string {
     return this.#decide(component, "confirm", { scope });
   }
 
-  /** Says no to a tool that asks for leave, and why. */
+  /** Denies a tool that asks for permission, and says why. */
   deny(component: Component, reason = ""): string {
     return this.#decide(component, "deny", { reason });
   }
@@ -272,12 +272,12 @@ export class ArpClient {
     return pending?.id ?? this.send(inputType, data, { surface, ...options, source });
   }
 
-  /** Takes note of how a component shows; the agent is told where that is not as its type (`turn.shown_as`). */
+  /** Records how a component shows; the agent is sent it where that is not as its type (`turn.shown_as`). */
   presented(componentId: string, how: Presented): void {
     if ((this.#presented.get(componentId) ?? "native") === how) return;
     this.#presented.set(componentId, how);
-    if (this.#unheard.size === 0) queueMicrotask(() => this.#displayed());
-    this.#unheard.add(componentId);
+    if (this.#unreported.size === 0) queueMicrotask(() => this.#displayed());
+    this.#unreported.add(componentId);
   }
 
   /** Sends any input. */
@@ -301,7 +301,7 @@ export class ArpClient {
     return id;
   }
 
-  /** Waits until the agent side has an input for good; gives the turn that it began or answered. */
+  /** Waits until the agent side has stored an input; returns the turn that it began or answered. */
   acknowledged(id: string): Promise<string | null> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = (turnId, error) => (error ? reject(new ArpError(error)) : resolve(turnId));
@@ -319,7 +319,7 @@ export class ArpClient {
     return this.send(input_type, data, { source, edits, surface, files });
   }
 
-  /** Takes back an input that has not been sent yet, or was refused; gives it. */
+  /** Takes back an input that has not been sent yet, or was refused; returns it. */
   discard(id: string): Outgoing | null {
     const item = this.#outbox.get(id);
     if (item === undefined || item.phase === "accepted") return null;
@@ -331,7 +331,7 @@ export class ArpClient {
   // -- frames ------------------------------------------------------------------------------------
 
   #receive(text: unknown): void {
-    for (const message of this.#connection.receive(text)) this.#hear(message);
+    for (const message of this.#connection.receive(text)) this.#handle(message);
     const { loading, screen } = this.#connection;
     if (this.#kept && !loading) this.#keep(null);
     this.store.look();
@@ -339,7 +339,7 @@ export class ArpClient {
     if (status?.loading !== loading || status.activeTurn !== activeTurn(screen)) this.#changed();
   }
 
-  #hear(message: AgentMessage): void {
+  #handle(message: AgentMessage): void {
     switch (message.type) {
       case "hello":
         if (this.#connection.isDraft) this.#welcome(null);
@@ -349,12 +349,12 @@ export class ArpClient {
         this.#welcome(message);
         break;
       case "ack":
-        this.#settle(message.id, message.turn_id);
+        this.#finish(message.id, message.turn_id);
         this.#outbox.accepted(message.id);
         break;
       case "input":
         if (message.id == null) break;
-        this.#settle(message.id, message.turn_id);
+        this.#finish(message.id, message.turn_id);
         this.#outbox.remove(message.id);
         break;
       case "commit":
@@ -370,7 +370,7 @@ export class ArpClient {
       case "pong":
         return;
     }
-    this.#calls.hear(message);
+    this.#calls.receive(message);
   }
 
   #welcome(session: SessionReady | null): void {
@@ -390,17 +390,17 @@ export class ArpClient {
     } else if (!this.connected) {
       const isFatal = FATAL.has(payload.code) && !payload.retryable;
       this.#driver.lose({ reason: payload.error, ...(isFatal && { refusal: payload }) });
-    } else if (isOutside && this.#connection.isAstray && !this.#connection.isDraft) {
+    } else if (isOutside && this.#connection.isDesynchronised && !this.#connection.isDraft) {
       this.#driver.lose({ reason: payload.error }); // astray: the next hello brings a snapshot
     }
   }
 
   #refused(id: string, error: ErrorPayload): void {
     this.#outbox.change(id, { phase: "refused", error });
-    this.#settle(id, null, error);
+    this.#finish(id, null, error);
   }
 
-  #settle(id: string, turnId: string | null = null, error?: ErrorPayload): void {
+  #finish(id: string, turnId: string | null = null, error?: ErrorPayload): void {
     for (const waiter of this.#waiters.get(id) ?? []) waiter(turnId, error);
     this.#waiters.delete(id);
   }
@@ -447,15 +447,15 @@ export class ArpClient {
     return `${size} bytes; the server takes ${limit}`;
   }
 
-  /** Says how far this screen has come, once it shows, and how. */
+  /** Reports how far this screen has come, once it shows, and how. */
   #displayed(): void {
-    const isNews = this.#committed > this.#acknowledged || this.#unheard.size > 0;
+    const isNews = this.#committed > this.#acknowledged || this.#unreported.size > 0;
     if (!isNews || !this.#driver.isSocket || !this.capabilities?.features?.includes("frame-ack")) return;
-    const told = [...this.#unheard].map((id) => [id, this.#presented.get(id) as Presented] as const);
-    const presented = told.length > 0 && { presented: Object.fromEntries(told) };
+    const reports = [...this.#unreported].map((id) => [id, this.#presented.get(id) as Presented] as const);
+    const presented = reports.length > 0 && { presented: Object.fromEntries(reports) };
     if (!this.#driver.send({ type: "ack", v: 1, seq: this.#committed, ...presented })) return;
     this.#acknowledged = this.#committed;
-    this.#unheard.clear();
+    this.#unreported.clear();
   }
 
   /** Shows a screen in place of the session's, or no longer one. */
@@ -472,7 +472,7 @@ export class ArpClient {
   #offline(): void {
     this.#outbox.rewind();
     this.#acknowledged = 0;
-    this.#unheard = new Set(this.#presented.keys()); // the next connection knows nothing of it
+    this.#unreported = new Set(this.#presented.keys()); // the next connection knows nothing of it
     this.#calls.offline();
   }
 

@@ -4,10 +4,10 @@
  * Theory of operation. One object outlives many links. `hello` is the first message of each: it
  * names the last place that was applied, so that the agent side sends what was missed, or a
  * snapshot. A snapshot is built on a screen aside, which takes the old one's place at the commit
- * that carries its `seq`; until then the old one shows. A catch-up is told without places until its
- * last commit: between, this renderer stands nowhere (`epoch` is `null`), so that a link that is lost
+ * that carries its `seq`; until then the old one shows. A catch-up has no places until its
+ * last commit: between, this renderer has no place (`epoch` is `null`), so that a link that is lost
  * just then is followed by a snapshot. The same where something came that cannot be applied. What
- * stands at a place that was applied already came twice and is passed over.
+ * has a place that was applied already came twice and is ignored.
  * Source: protocol.md 2.3.
  */
 
@@ -16,8 +16,8 @@ import type { AgentHello, AgentMessage, RendererHello, SessionReady } from "./ge
 import { Screen } from "./screen.js";
 import { readFrame } from "./shape.js";
 
-/** Without a place of their own these leave us between two: told twice, they show twice. */
-const TOLD_ONCE = ["delta", "tool_start", "commit", "input"];
+/** These have no place of their own: applied twice, they show twice. */
+const SHOWN_ONCE = ["delta", "tool_start", "commit", "input"];
 
 interface Addressed {
   readonly session_id?: string | null;
@@ -26,11 +26,11 @@ interface Addressed {
 /** Speaks the session dialect for one renderer on one session. */
 export class RendererConnection {
   screen = new Screen();
-  /** Of the session's log; `null` while this screen stands at no place of it. */
+  /** Of the session's log; `null` while this screen has no place in it. */
   epoch: string | null = null;
   /** The last place applied. */
   seq = 0;
-  /** What came before the screen that shows: how many turns that does not tell. */
+  /** What came before the screen that shows: how many turns it does not have. */
   declare ready: SessionReady | undefined;
   agent: AgentHello | null = null;
   sessionId: string | null;
@@ -45,11 +45,11 @@ export class RendererConnection {
 
   /** True until the screen shows the session: before the first answer, and during a snapshot. */
   get loading(): boolean {
-    return this.#aside !== null || (this.isAstray && !this.isDraft);
+    return this.#aside !== null || (this.isDesynchronised && !this.isDraft);
   }
 
-  /** Whether the screen stands nowhere, and what comes on this link will not mend it. */
-  get isAstray(): boolean {
+  /** Whether the screen has no place, and nothing that comes on this link restores it. */
+  get isDesynchronised(): boolean {
     return this.epoch === null && this.#nextEpoch === null;
   }
 
@@ -74,19 +74,19 @@ export class RendererConnection {
     this.ready = undefined;
     this.#aside = null;
     this.screen = new Screen();
-    this.#goAstray();
+    this.#desynchronise();
     this.seq = 0;
   }
 
   /**
-   * Takes one frame, applies it to the screen, and gives its messages in order. A message of an
-   * unknown type is passed over. A frame that cannot be read becomes an `error`, and so does,
-   * behind it, a commit that cannot be applied. Never throws.
+   * Takes one frame, applies it to the screen, and returns its messages in order. A message of an
+   * unknown type is ignored. A frame that cannot be read becomes an `error`, and so does,
+   * after it, a commit that cannot be applied. Never throws.
    */
   receive(frame: unknown): AgentMessage[] {
     const { messages, fault, type } = readFrame(frame);
     if (fault !== null) {
-      this.#goAstray();
+      this.#desynchronise();
       this.#miss(type);
       return [local(INVALID_MESSAGE, fault)];
     }
@@ -96,11 +96,11 @@ export class RendererConnection {
       out.push(message);
       const refused = this.#apply(message);
       if (refused === null) continue;
-      this.#goAstray();
+      this.#desynchronise();
       out.push(local(INVALID_PATCH, `a commit that does not fit: ${refused}`));
     }
     if ((this.#aside ?? this.screen).weighPending(String(frame).length)) {
-      this.#goAstray();
+      this.#desynchronise();
       out.push(local(RESOURCE_LIMIT, "too much came without a commit"));
     }
     return out;
@@ -108,13 +108,13 @@ export class RendererConnection {
 
   #cameBefore(message: AgentMessage): boolean {
     if (message.type === "session") return false;
-    // Between a further hello and its `session` the session before is still told.
+    // Between a further hello and its `session` the session before is still sent.
     if (this.ready === undefined && this.agent && !this.isDraft && (message as Addressed).session_id != null) return true;
     if (!("seq" in message) || message.seq == null) return false;
     return this.#aside === null && message.seq <= this.seq;
   }
 
-  #goAstray(): void {
+  #desynchronise(): void {
     this.epoch = this.#nextEpoch = null;
   }
 
@@ -153,7 +153,7 @@ export class RendererConnection {
     } else if (seq != null) {
       this.seq = Math.max(this.seq, seq);
       this.epoch ??= this.#nextEpoch;
-    } else if (TOLD_ONCE.includes(type) || (type === "error" && turn_id != null && message.payload.debug == null)) {
+    } else if (SHOWN_ONCE.includes(type) || (type === "error" && turn_id != null && message.payload.debug == null)) {
       this.#nextEpoch = this.epoch ?? this.#nextEpoch;
       this.epoch = null;
     }

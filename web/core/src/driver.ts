@@ -7,7 +7,7 @@
  * `reason`, until something gives hope: the network is back, somebody looks at the page. Each try goes through the transports in
  * turn, those first that have worked; a link that never was leads to the next at once. The wait
  * before try n is a random part of 1, 2, 4, 8, 16 s, so that clients of a server that went away do
- * not all come back at once. A connection that held for a while starts the steps anew.
+ * not all come back at once. A connection that held for a while starts the steps again.
  */
 
 import type { Address, Transport } from "./address.js";
@@ -18,7 +18,7 @@ import { openSocket } from "./websocket_link.js";
 
 export type Phase = "idle" | "connecting" | "online" | "waiting" | "refused";
 
-/** Where the connection stands. */
+/** The state of the connection. */
 export interface LinkState {
   readonly phase: Phase;
   readonly transport: Transport | null;
@@ -38,7 +38,7 @@ export interface DriverOptions {
   /** A random number from 0 to 1. */
   readonly random: () => number;
   readonly maxAttempts: number;
-  /** The first message of a link: asked for at each try, since it names the place to go on from. */
+  /** The first message of a link: made for each try, since it names the place to continue from. */
   hello(): RendererHello;
   token(): string | null | Promise<string | null>;
   /** Whether the server answers pings. */
@@ -50,7 +50,7 @@ export interface DriverOptions {
 
 const FIRST_STEP_MS = 1000;
 const LAST_STEP_MS = 16_000;
-/** The number of tries behind which steps get no longer. */
+/** The number of tries after which the steps get no longer. */
 const LONGEST_AT = 4;
 const HANDSHAKE_MS = 10_000;
 const STABLE_MS = 5000;
@@ -59,7 +59,7 @@ const ASK_MS = 10_000;
 /** Without one for so long the link is dead. */
 const ANSWER_MS = 10_000;
 const MOST_ANSWER_MS = 80_000;
-/** A timer that is so much too late says nothing of the server: the machine slept, or the page is in the background. */
+/** A timer that is so much too late means nothing about the server: the machine slept, or the page is in the background. */
 const LATE_MS = 2000;
 /** A connection that was silent for so long when the machine woke up may be dead without our knowing. */
 const QUIET_MS = 30_000;
@@ -101,10 +101,10 @@ export interface Driver {
   resume(): void;
   /**
    * The machine woke up or the network is back: a wait ends, and a connection that was silent for
-   * long may have died unseen, so the server is asked; one that knows no pings is left for a new one.
+   * long may have died unseen, so the server is pinged; a link to one without pings is replaced by a new one.
    */
   wake(): void;
-  /** The network is gone, as the browser says; tries go on, since a server on this machine needs none. */
+  /** The network is gone, as the browser says; tries continue, since a server on this machine needs none. */
   unplug(): void;
   /** Sends if the session is up; `false` if it is not, and then nothing has been sent. */
   send(message: RendererMessage): boolean;
@@ -113,12 +113,12 @@ export interface Driver {
 /** Loaded only where WebSocket does not get through. */
 const sseOpener = async () => (await import("./sse_link.js")).openEvents;
 
-/** Makes a driver; it connects when it is told to. */
+/** Makes a driver; it connects when asked to. */
 export function createDriver(options: DriverOptions): Driver {
   let state = IDLE;
   let link: Link | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  /** Counts links, so that what an old one tells late is passed over. */
+  /** Counts links, so that late events of an old one are ignored. */
   let round = 0;
   let untried: Transport[] = [];
   /** Another transport failed in this try in a way that may pass. */
@@ -126,9 +126,9 @@ export function createDriver(options: DriverOptions): Driver {
   const worked = new Set<Transport>();
   let onlineSince = 0;
   let isWelcome = false;
-  let heardAt = 0;
-  /** It was asked for a sign of life, and none has come. */
-  let isAsked = false;
+  let receivedAt = 0;
+  /** A ping was sent, and nothing has come. */
+  let isPinged = false;
   /** How long that may take, if it is more than `ANSWER_MS`: twice as long after each link that died so, until one answers. */
   let patience = ANSWER_MS / 2;
 
@@ -185,8 +185,8 @@ export function createDriver(options: DriverOptions): Driver {
         if (ours === round) options.frame(text);
       },
       alive() {
-        heardAt = Date.now();
-        isAsked = false;
+        receivedAt = Date.now();
+        isPinged = false;
       },
       lost(loss) {
         if (ours === round) lose(loss);
@@ -234,17 +234,17 @@ export function createDriver(options: DriverOptions): Driver {
 
   /** Waits for a silence, and asks then; one timer for all frames, of which there may be many. */
   const listen = () => {
-    const silent = Math.abs(Date.now() - heardAt); // clocks are set back, too
+    const silent = Math.abs(Date.now() - receivedAt); // clocks are set back, too
     if (silent >= ASK_MS) ask(Math.max(ANSWER_MS, patience));
     else after(ASK_MS - silent, listen);
   };
 
   const ask = (wait: number) => {
     const due = Date.now() + wait;
-    isAsked = true;
+    isPinged = true;
     if (!send({ type: "ping", v: 1, id: newId() })) return;
     after(wait, () => {
-      if (!isAsked) {
+      if (!isPinged) {
         patience = ANSWER_MS / 2;
         listen();
       } else if (Math.abs(Date.now() - due) > LATE_MS) ask(wait);
@@ -307,7 +307,7 @@ export function createDriver(options: DriverOptions): Driver {
     },
     wake() {
       if (isLost()) connect();
-      else if (Date.now() - heardAt <= QUIET_MS) return;
+      else if (Date.now() - receivedAt <= QUIET_MS) return;
       else if (state.phase === "online" && options.answers()) ask(WAKE_MS);
       else restart();
     },

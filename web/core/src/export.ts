@@ -18,7 +18,7 @@ export interface Exported {
   readonly turns: readonly TurnState[];
 }
 
-/** Words that stand in an export; give those of the reader's language. */
+/** Words of an export; pass those of the reader's language. */
 export interface ExportWords {
   readonly you: string;
   readonly agent: string;
@@ -32,7 +32,7 @@ const WORDS = { you: "You", agent: "Agent", tool: "Tool", error: "Error", result
 
 // -- whole conversations ---------------------------------------------------------------------------
 
-/** A conversation as JSON; `fromJson` gives it back. */
+/** A conversation as JSON; `fromJson` reads it. */
 export function toJson(turns: readonly TurnState[], title = ""): string {
   const exported: Exported = { format: "arp-chat", version: 1, title, turns };
   return JSON.stringify(exported, null, 2);
@@ -41,7 +41,7 @@ export function toJson(turns: readonly TurnState[], title = ""): string {
 /**
  * Reads what `toJson` made.
  *
- * @throws TypeError It is something else; says what.
+ * @throws TypeError It is something else; the message says what.
  */
 export function fromJson(text: string): Exported {
   let read: unknown;
@@ -87,8 +87,8 @@ export function toMarkdown(turns: readonly TurnState[], title = "", given: Expor
   const words = { ...WORDS, ...given };
   const blocks = title === "" ? [] : [`# ${line(title)}`];
   for (const turn of turns) {
-    const said = turn.inputs.flatMap(({ data }) => (typeof data.text === "string" ? [data.text] : []));
-    if (said.length > 0) blocks.push(`## ${line(turn.inputs[0]?.origin ?? words.you)}`, ...said);
+    const texts = turn.inputs.flatMap(({ data }) => (typeof data.text === "string" ? [data.text] : []));
+    if (texts.length > 0) blocks.push(`## ${line(turn.inputs[0]?.origin ?? words.you)}`, ...texts);
     blocks.push(`## ${words.agent}`);
     for (const { tool, args, ok, result } of turn.tools) {
       blocks.push(`> ${words.tool}: ${line(tool)}${ok === false ? ` (${words.error})` : ""} ${code(args)}`);
@@ -119,8 +119,8 @@ const MARKDOWN = new Map<string, (props: JsonObject) => string>([
     join(`(${text(status)})`, text(message), ...objects(sections).map(({ label, content }) => `**${line(text(label))}:** ${text(content)}`))],
   ["table", (props) => {
     const taken = props.answer == null ? [] : [props.answer].flat();
-    const told = taken.map((at) => text(list(list(props.rows)[Number(at)])[0]) || `#${Number(at) + 1}`);
-    return join(...tables(props).map(({ name, headers, rows }) => join(name && `**${line(name)}**`, toMarkdownTable(headers, rows))), answered("", told.join(", ") || null));
+    const written = taken.map((at) => text(list(list(props.rows)[Number(at)])[0]) || `#${Number(at) + 1}`);
+    return join(...tables(props).map(({ name, headers, rows }) => join(name && `**${line(name)}**`, toMarkdownTable(headers, rows))), answered("", written.join(", ") || null));
   }],
   ["code-block", (props) =>
     typeof props.code === "string"
@@ -157,8 +157,8 @@ function nested(children: readonly (Json | undefined)[]): string {
 }
 
 function answered(label: string, answer: Json | undefined): string {
-  const told = answer == null ? "" : line(typeof answer === "object" ? JSON.stringify(answer) : text(answer));
-  return label === "" ? told && `→ ${told}` : `- **${line(label)}:** ${told}`;
+  const written = answer == null ? "" : line(typeof answer === "object" ? JSON.stringify(answer) : text(answer));
+  return label === "" ? written && `→ ${written}` : `- **${line(label)}:** ${written}`;
 }
 
 // -- tables ----------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ function chartHeaders({ type, datasets, x_title, y_title, unit }: JsonObject): s
 }
 
 /**
- * A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula, also behind a tab or a
+ * A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula, also after a tab or a
  * line break, gets a quote before it; numbers stay numbers. Where a comma is the decimal mark, spreadsheets
  * cut lines at semicolons, so these are quoted too.
  */
@@ -216,17 +216,17 @@ export function toTsv(headers: readonly string[], rows: readonly (readonly Cell[
 }
 
 function separated(rows: readonly (readonly Cell[])[], mark: string, quoted: (value: string) => string): string {
-  const told = (value: Cell) => quoted(typeof value === "string" && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : text(value));
-  return rows.map((row) => `${row.map(told).join(mark)}\r\n`).join("");
+  const written = (value: Cell) => quoted(typeof value === "string" && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : text(value));
+  return rows.map((row) => `${row.map(written).join(mark)}\r\n`).join("");
 }
 
 /** A table as Markdown; rows that are shorter than the widest are filled up. */
 export function toMarkdownTable(headers: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const width = rows.reduce((most, row) => Math.max(most, row.length), headers.length);
   if (width === 0) return "";
-  const told = (row: readonly Cell[]) =>
+  const written = (row: readonly Cell[]) =>
     `| ${Array.from({ length: width }, (_, at) => line(text(row[at])).replace(/[\\|]/g, "\\$&")).join(" | ")} |`;
-  return [told(headers), `|${" --- |".repeat(width)}`, ...rows.map(told)].join("\n");
+  return [written(headers), `|${" --- |".repeat(width)}`, ...rows.map(written)].join("\n");
 }
 
 // -- values of any shape, as agents send them ------------------------------------------------------

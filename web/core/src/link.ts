@@ -1,6 +1,6 @@
 /**
  * One way to the agent side and back, from its opening to its loss. A link knows frames and how it
- * was lost, nothing of what they say; after `close` it tells nothing any more.
+ * was lost, but no message type; after `close` it reports nothing any more.
  */
 
 import type { Address } from "./address.js";
@@ -21,7 +21,7 @@ export interface Link {
   close(): void;
 }
 
-/** What a link tells. */
+/** What a link reports. */
 export interface Listener {
   /** A frame came. */
   frame(text: unknown): void;
@@ -39,7 +39,7 @@ export interface Loss {
   readonly refusal?: ErrorPayload;
 }
 
-/** What the world around gives; each can be replaced. */
+/** What the platform provides; each can be replaced. */
 export interface Surroundings {
   readonly WebSocket?: (new (url: string, protocols?: string) => WebSocket) | undefined;
   readonly fetch: typeof fetch;
@@ -70,11 +70,11 @@ const REFUSALS = new Map<number, number>([
 
 /** What it means that the server closed a connection. */
 export function lossByClose(code: number, reason: string): Loss {
-  const told = reason || `closed with ${code}`;
+  const problem = reason || `closed with ${code}`;
   const refused = REFUSALS.get(code);
   return refused === undefined
-    ? { reason: told }
-    : { reason: told, refusal: { error: told, code: refused } };
+    ? { reason: problem }
+    : { reason: problem, refusal: { error: problem, code: refused } };
 }
 
 const CODES = new Map<number, number>([
@@ -87,8 +87,8 @@ const CODES = new Map<number, number>([
 export async function errorOf(response: Response): Promise<ErrorPayload> {
   const { status } = response;
   const { messages } = readFrame(await response.text());
-  const told = messages.find((message) => message.type === "error");
-  return told?.payload ?? { error: `HTTP ${status}`, code: CODES.get(status) ?? INVALID_MESSAGE };
+  const problem = messages.find((message) => message.type === "error");
+  return problem?.payload ?? { error: `HTTP ${status}`, code: CODES.get(status) ?? INVALID_MESSAGE };
 }
 
 /** Another try may meet another answer. */
@@ -97,7 +97,7 @@ export function isPassing({ status }: Response): boolean {
 }
 
 /**
- * What a POST was answered, as a frame. What the server did not say itself is said for it: an error
+ * The answer to a POST, as a frame. Where the server sent none, one is made: an error
  * that names the input. `null` if it is worth trying again.
  */
 export async function answerOf(response: Response, id: string | null): Promise<string | null> {

@@ -1,4 +1,4 @@
-/** What a client is told when it is made, and what it takes where nothing is said. */
+/** The options of a client, and their defaults. */
 
 import type { Transport } from "./address.js";
 import { nextFrame, type Schedule } from "./cells.js";
@@ -26,11 +26,11 @@ export interface ArpClientOptions {
   locale?: string;
   timeZone?: string;
   theme?: string;
-  /** What it can do besides: with `line-pause` the line waits behind a turn that failed, until `goOn()` or the next message. */
+  /** What it can do besides: with `line-pause` the queue is paused after a turn that failed, until `goOn()` or the next message. */
   features?: readonly string[];
   /** Keeps unsent inputs over a reload; the tab's own storage if absent. */
   storage?: Storage | null;
-  /** When listeners hear: at the next animation frame if absent. */
+  /** When listeners are notified: at the next animation frame if absent. */
   schedule?: Schedule;
   WebSocket?: Surroundings["WebSocket"];
   fetch?: typeof fetch;
@@ -66,7 +66,7 @@ const FEATURES = [
   "ping",
 ];
 
-/** Fills in what is not said. */
+/** Fills in the defaults. */
 export function resolveOptions(given: string | ArpClientOptions): Resolved {
   const options = typeof given === "string" ? { url: given } : given;
   const { url, sessionId = null, maxReconnectAttempts = Infinity, transport = "auto", token = null } = options;

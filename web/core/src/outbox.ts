@@ -1,5 +1,5 @@
 /**
- * What the user has said or done and the agent side has not told back yet, kept over a reload.
+ * Inputs that the agent side has not echoed yet, kept over a reload.
  *
  * Theory of operation. Each input has one id for its whole life and is sent again with it after
  * every reconnect, so it takes effect once. An item goes waiting → sent → accepted and leaves when
@@ -48,7 +48,7 @@ export class Outbox {
   readonly #changed: () => void;
   #key: string;
 
-  /** `prefix` tells servers apart; `changed` is called after each change. */
+  /** `prefix` distinguishes servers; `changed` is called after each change. */
   constructor(storage: Storage | null, prefix: string, changed: () => void) {
     this.#storage = storage;
     this.#prefix = `arp.outbox.${prefix}.`;
@@ -60,7 +60,7 @@ export class Outbox {
    * Takes the inputs that are kept for a session.
    *
    * @param sessionId `null` = one that the server has not named yet.
-   * @param isNamed Whether the server told it: what is here and had no session yet moves along.
+   * @param isNamed Whether the server named it: what had no session yet moves to it.
    */
   open(sessionId: string | null, isNamed: boolean): void {
     const key = this.#prefix + (sessionId ?? "");
@@ -123,12 +123,12 @@ export class Outbox {
     this.#set(this.items.map((item) => (item.id === id ? { ...item, ...change } : item)));
   }
 
-  /** Takes an item out: its echo has come, or somebody gave it up. */
+  /** Removes an item: its echo has come, or the user discarded it. */
   remove(id: string): void {
     if (this.get(id) !== undefined) this.#set(this.items.filter((item) => item.id !== id));
   }
 
-  /** After a snapshot: what was accepted before stands in it, or is too old to show. */
+  /** After a snapshot: what was accepted before is in it, or is too old to show. */
   dropAccepted(): void {
     this.#set(this.items.filter(({ phase }) => phase !== "accepted"));
   }

@@ -52,7 +52,7 @@ export function setPath(value: Json, path: Path, next: (old: Json | undefined) =
   return { ...value, [key]: setPath(value[key] as Json, rest, next) };
 }
 
-/** The old value of an `append` with the new one behind it. */
+/** The old value of an `append` with the new one after it. */
 export function extended(old: Json | undefined, { value, offset, path }: Append): Json {
   if (typeof value === "string" && (old == null || typeof old === "string")) {
     const before = old ?? "";

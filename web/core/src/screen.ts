@@ -38,7 +38,7 @@ export interface ToolRun {
   /** `null` while it runs. */
   readonly ok: boolean | null;
   readonly error: string | null;
-  /** How far it is, as it said last; absent when it is done. */
+  /** Its latest progress; absent when it is done. */
   readonly progress?: ToolProgressPayload | null | undefined;
   /** The beginning of what it returned, a text or JSON, cut off with `…`; absent if nothing is known of it. */
   readonly result?: string | null | undefined;
@@ -53,13 +53,13 @@ export interface Mark {
   readonly kind: "input" | "thinking" | "tool" | "error";
   /** Which of its kind in this turn, from 0. */
   readonly number: number;
-  /** The root component or text part behind which it stands; `null` = before all. */
+  /** The root component or text part that it follows; `null` = before all. */
   readonly component: string | null;
-  /** Unicode characters of that text part that stand before it; `null` = all of them. */
+  /** Unicode characters of that text part before it; `null` = all of them. */
   readonly characters: number | null;
 }
 
-/** One turn of the conversation, as it stands. */
+/** One turn of the conversation, as it is now. */
 export interface TurnState {
   readonly id: string;
   readonly status: TurnStatus | null;
@@ -72,12 +72,12 @@ export interface TurnState {
   readonly tools: readonly ToolRun[];
   readonly thinking: string;
   readonly errors: readonly ErrorPayload[];
-  /** Where inputs, thinking, tools and errors stand among the output; see `storyOf`. */
+  /** Where inputs, thinking, tools and errors are among the output; see `storyOf`. */
   readonly marks: readonly Mark[];
-  /** The components by which its tools asked for leave: no other component can pass for one. */
+  /** The components by which its tools asked for permission: no other component counts as one. */
   readonly permissions: readonly Permission[];
   readonly usage: JsonObject | null;
-  /** While queued: the line waits until somebody lets it go on. */
+  /** While queued: the queue is paused until somebody resumes it. */
   readonly paused?: boolean;
   /** Its output is complete. */
   readonly final: boolean;
@@ -95,7 +95,7 @@ const NONE: readonly never[] = [];
 
 type Rest = Omit<TurnState, "output">;
 
-/** What a message says of the place of what it tells. */
+/** The place of a message's content. */
 interface Marking {
   readonly turn_id?: string | null;
   readonly behind?: Behind | null;
@@ -103,7 +103,7 @@ interface Marking {
 
 /** The state that a renderer draws. */
 export class Screen {
-  /** What has changed; whoever reads it empties it. */
+  /** What has changed; anyone who reads it empties it. */
   readonly dirty = new Set<Key>();
   #turns = new Map<string, Rest>();
   #states = new Map<string, TurnState>();
@@ -114,7 +114,7 @@ export class Screen {
   #pending: (Render | Patch)[] = [];
   #pendingSize = 0;
   #spoiled = false;
-  /** The turns that have marks behind a root component. */
+  /** The turns that have marks after a root component. */
   readonly #marked = new Map<string, Set<string>>();
 
   constructor() {
@@ -152,7 +152,7 @@ export class Screen {
     return state;
   }
 
-  /** How a turn stands, without making all of it. */
+  /** The status of a turn, without making all of it. */
   status(id: string): TurnStatus | null | undefined {
     return this.#turns.get(id)?.status;
   }
@@ -171,7 +171,7 @@ export class Screen {
   }
 
   /**
-   * Takes one message; what shows nothing is passed over. Gives why a commit could not be applied,
+   * Takes one message; what shows nothing is ignored. Returns why a commit could not be applied,
    * if so: then nothing of it is, and this screen is not what the agent side takes it to be.
    */
   apply(message: AgentMessage): string | null {
@@ -232,7 +232,7 @@ export class Screen {
     return null;
   }
 
-  /** Keeps the values of turns that stand here as they stood there. */
+  /** Keeps the values of turns that are the same there. */
   inherit(before: Screen): void {
     for (const id of this.turnIds) {
       const [was, is] = [before.turn(id), this.turn(id)];
@@ -290,7 +290,7 @@ export class Screen {
     return tree;
   }
 
-  /** The mark of the next of its kind: at the place that its message names, or behind all. */
+  /** The mark of the next of its kind: at the place that its message names, or after all. */
   #mark(kind: Mark["kind"], before: ArrayLike<unknown>, { turn_id, behind }: Marking): Mark {
     const turnId = turn_id ?? "";
     const last = (this.#surfaces.get("main") as Tree).outputs.get(turnId)?.at(-1);
@@ -299,7 +299,7 @@ export class Screen {
     return { kind, number: before.length, ...place };
   }
 
-  /** The place behind a root component as it is now; text may still join a text part. */
+  /** The place after a root component as it is now; text may still join a text part. */
   #endOf(id: string | null = null): Required<Behind> {
     const node = id !== null && (this.#surfaces.get("main") as Tree).nodes.get(id);
     const content = node && id?.includes("/") ? node.own.props.content : null;
@@ -312,7 +312,7 @@ export class Screen {
     this.#marked.set(root, turns.add(turnId));
   }
 
-  /** Hands on the marks behind a root component that is gone. */
+  /** Moves the marks after a root component that is gone. */
   #inherit(root: string, heir: string | null): void {
     const place = this.#endOf(heir);
     for (const turnId of this.#marked.get(root) ?? []) {
@@ -414,9 +414,9 @@ function newTurn(id: string): Rest {
   };
 }
 
-/** All of a turn but when it was told. */
+/** All of a turn except the times at which it arrived. */
 function printOf({ inputs, ...turn }: TurnState): string {
-  return JSON.stringify([turn, inputs.map(({ seq, behind, ...said }) => said)]);
+  return JSON.stringify([turn, inputs.map(({ seq, behind, ...others }) => others)]);
 }
 
 /** The uses of tools with a change of the one that runs under this id or, without an id, this name. */
@@ -429,7 +429,7 @@ function changed(
   return at < 0 ? tools : tools.with(at, { ...(tools[at] as ToolRun), ...change });
 }
 
-/** Tells whether a root component of a turn is text that was said, not a component. */
+/** Returns whether a root component of a turn is text, not a component. */
 export function isTextPart(component: Component, turnId: string): boolean {
   const { id, type, props } = component;
   return type === "text" && partNumber(id, turnId) > 0 && typeof props.content === "string";

@@ -17,7 +17,7 @@ export interface WorkflowInfo {
   app_title?: string;
 }
 
-/** A message of a chat's history, with what the draft does not tell. */
+/** A message of a chat's history, with what the draft does not have. */
 export interface HistoryMessage extends ChatMessage {
   turn_id: string;
   /** Of the user's: what was sent. */
@@ -50,14 +50,14 @@ export interface HistoryTool {
 /** A chat in a list. */
 export interface ChatRow extends ChatSession {
   pinned: boolean;
-  /** Of a search: a turn in which something stands that the title has not, and what is around it. */
+  /** Of a search: a turn with something that the title has not, and what is around it. */
   match?: { turn_id: string; text: string };
 }
 
 /** One page of the list of chats. */
 export interface SessionPage {
   sessions: ChatRow[];
-  /** Gives the next page as `before`; `null` if this is the last. */
+  /** Asks for the next page as `before`; `null` if this is the last. */
   next: string | null;
 }
 
@@ -65,7 +65,7 @@ export interface SessionPage {
 export class ArpError extends Error {
   override readonly name = "ArpError";
 
-  /** What the server said; `code` 0 if there was no answer. */
+  /** The server's message; `code` 0 if there was no answer. */
   readonly payload: ErrorPayload;
   /** Of HTTP, where that was asked. */
   readonly status: number;
@@ -77,15 +77,15 @@ export class ArpError extends Error {
   }
 }
 
-/** Who is told what changes in a list of chats. */
+/** Listeners for changes in a list of chats. */
 export interface ChatListener {
   /** A chat that is new or has changed. */
   chat?(row: ChatRow): void;
   /** A chat that is gone. */
   removed?(id: string): void;
-  /** From here on all is told. */
+  /** From here on all is reported. */
   opened?(): void;
-  /** Nothing is told for a while. */
+  /** Nothing is reported for a while. */
   closed?(): void;
 }
 
@@ -95,12 +95,12 @@ export interface SessionAPI {
   getSession(sessionId: string): Promise<ChatSessionDetail | null>;
   deleteSession(sessionId: string): Promise<boolean>;
   listWorkflows(): Promise<WorkflowInfo[]>;
-  // These reject with `ArpError`, so that "no chats" and "no server" are told apart.
+  // These reject with `ArpError`, so that "no chats" and "no server" are different.
   /** Pinned chats come first. A page of a search may be short, or empty, with more to come. */
   page(query?: { query?: string; workflow?: string; before?: string; limit?: number }): Promise<SessionPage>;
-  /** Names a chat (an empty title gives back its own), or pins it. */
+  /** Names a chat (an empty title restores its own), or pins it. */
   update(sessionId: string, change: { title?: string; pinned?: boolean }): Promise<ChatRow>;
-  /** Tells what changes in the list; gives what ends it. */
+  /** Reports what changes in the list; returns a function that stops it. */
   watch(listener: ChatListener): () => void;
   /** Lets `src` and links to the server's files work on its own page, for an hour; without a token they do. */
   openFiles(): Promise<void>;

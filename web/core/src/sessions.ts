@@ -22,12 +22,12 @@ const ASYNC = [
  */
 export function createSessionAPI(baseUrl: string, options: SessionAPIOptions = {}): SessionAPI {
   const inside = () => import("./chats.js").then(({ chatsOf }) => chatsOf(baseUrl, options));
-  const asked = ASYNC.map((name) => [
+  const methods = ASYNC.map((name) => [
     name,
     async (...given: never[]) => ((await inside())[name] as (...given: never[]) => unknown)(...given),
   ]);
   return {
-    ...(Object.fromEntries(asked) as Omit<SessionAPI, "watch">),
+    ...(Object.fromEntries(methods) as Omit<SessionAPI, "watch">),
     watch(listener) {
       const abort = new AbortController();
       void inside().then(({ watch }) => watch(listener, abort.signal));

@@ -58,17 +58,17 @@ function unread(what: string, type: string | null = null): Frame {
   return { messages: [], fault: `a ${what} that cannot be read`, type };
 }
 
-/** Tells whether a value is a component as far as the wire's structure goes. */
+/** Returns whether a value is a component as far as the wire's structure goes. */
 export function isComponent(value: unknown): value is Component {
   return fits(value, COMPONENT_FIELDS);
 }
 
-/** Tells whether a value is a JSON object. */
+/** Returns whether a value is a JSON object. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** How many keys stand in a JSON text that can be read: each has a colon, and so have only they outside of texts. */
+/** How many keys a valid JSON text has: each has a colon, and so have only they outside of texts. */
 function keysWritten(json: string): number {
   return json.replace(/\\./gs, "").replace(/"[^"]*"/g, "").split(":").length - 1;
 }
@@ -81,11 +81,11 @@ function keysIn(value: unknown): number {
 }
 
 function fieldsByTag(table: { readonly [tag: string]: string }): Map<string, Fields> {
-  return new Map(Object.entries(table).map(([tag, told]) => [tag, fieldsOf(told)]));
+  return new Map(Object.entries(table).map(([tag, fieldNames]) => [tag, fieldsOf(fieldNames)]));
 }
 
-function fieldsOf(told: string): Fields {
-  return told.split(" ").map((field) => {
+function fieldsOf(fieldNames: string): Fields {
+  return fieldNames.split(" ").map((field) => {
     const [, name = "", mark = "", kind = ""] = /^(\w+)(.)(.+)/.exec(field) as string[];
     return { name, mark, kind };
   });

@@ -33,7 +33,7 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
       else lose({ reason: "the server fell silent" });
     }, SILENCE_MS);
   };
-  const heard = () => {
+  const restartTimer = () => {
     clearTimeout(watchdog);
     if (abort.signal.aborted) return;
     watch();
@@ -49,7 +49,7 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
     });
     const isStream = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
     if (!response.ok || !isStream || response.body === null) return lose(await lossOf(response));
-    heard();
+    restartTimer();
     await readEvents(
       response.body,
       ({ event, data }) => {
@@ -57,7 +57,7 @@ export function openEvents({ address, hello, token, world, listener }: Opening):
         if (event === "close") lose(lossByEvent(data));
         else listener.frame(data);
       },
-      heard,
+      restartTimer,
     );
     return lose({ reason: "the server ended the stream" });
   };
@@ -99,12 +99,12 @@ function lossByEvent(data: string): Loss {
   }
 }
 
-/** The address of a renderer's stream; a POST could not say which renderer displayed what. */
+/** The address of a renderer's stream; a POST could not report which renderer displayed what. */
 export function streamUrl(url: string, hello: RendererHello): string {
   const { capabilities = {} } = hello;
   const features = (capabilities.features ?? []).filter((name) => name !== "frame-ack");
-  const said = JSON.stringify({ ...hello, capabilities: { ...capabilities, features } });
-  const bytes = new TextEncoder().encode(said);
+  const helloBody = JSON.stringify({ ...hello, capabilities: { ...capabilities, features } });
+  const bytes = new TextEncoder().encode(helloBody);
   const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   const query = new URLSearchParams({
     hello: text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, ""),

@@ -1,6 +1,6 @@
 /**
  * Server-sent events out of text, as the HTML standard has it: lines end in CR, LF or CRLF; several
- * `data` lines are joined; comments and unknown fields are passed over; a blank line ends an event.
+ * `data` lines are joined; comments and unknown fields are ignored; a blank line ends an event.
  */
 
 export interface SseEvent {
@@ -20,7 +20,7 @@ export class SseParser {
   #isFirst = true;
   #skipLf = false;
 
-  /** Takes some text and gives the events that it completes. */
+  /** Takes some text and returns the events that it completes. */
   feed(text: string): SseEvent[] {
     if (this.#isFirst && text !== "") {
       this.#isFirst = false;
@@ -55,10 +55,10 @@ export class SseParser {
   }
 }
 
-/** Reads a body to its end; gives each event as it comes. */
+/** Reads a body to its end; reports each event as it comes. */
 export async function readEvents(
   body: ReadableStream<Uint8Array>,
-  hear: (event: SseEvent) => void,
+  receive: (event: SseEvent) => void,
   alive?: () => void,
 ): Promise<void> {
   const parser = new SseParser();
@@ -68,7 +68,7 @@ export async function readEvents(
     const { done, value } = await reader.read();
     alive?.();
     for (const event of parser.feed(done ? decoder.decode() : decoder.decode(value, { stream: true }))) {
-      hear(event);
+      receive(event);
     }
     if (done) return;
   }

@@ -13,12 +13,12 @@ export interface Status extends LinkState {
   readonly loading: boolean;
   /** Whether what shows is still the session before, as `setSessionId` was asked to keep it. */
   readonly stale: boolean;
-  /** The name of the session's agent; `undefined` until the agent side says so. */
+  /** The name of the session's agent; `undefined` until the agent side sends it. */
   readonly workflow?: string | null | undefined;
   readonly capabilities: AgentCapabilities | null;
   /** The turn that runs, or waits for an answer; `null` if there is none. */
   readonly activeTurn: string | null;
-  /** How many turns came before the first of `turnIds`; `undefined` where the agent side does not say. */
+  /** How many turns came before the first of `turnIds`; `undefined` where the agent side does not send it. */
   readonly older?: number | null | undefined;
   /** How many turns are left out before others of `turnIds`, by their ids. */
   readonly gaps?: { readonly [turnId: string]: number } | undefined;
@@ -29,7 +29,7 @@ export interface Sources {
   screen(): Screen;
   status(): Status;
   outgoing(): readonly Outgoing[];
-  /** Called when all listeners have heard. */
+  /** Called when all listeners were notified. */
   flushed(): void;
 }
 
@@ -42,7 +42,7 @@ export class Store {
   readonly errors: Cell<readonly ErrorPayload[]>;
   /** The surfaces besides `main` on which something shows. */
   readonly surfaceNames: Cell<readonly string[]>;
-  /** What the user said and the agent side has not told back yet. */
+  /** Inputs that the agent side has not echoed yet. */
   readonly outgoing: Cell<readonly Outgoing[]>;
   readonly #changes: Changes;
   readonly #sources: Sources;
@@ -70,12 +70,12 @@ export class Store {
     return this.#changes.cell(`surface:${name}`, () => this.#sources.screen().surface(name));
   }
 
-  /** Hears of every change, once for all that came since. */
+  /** Is notified of every change, once for all that came since. */
   subscribe(listener: () => void): () => void {
     return this.#changes.cell("*", () => undefined).subscribe(listener);
   }
 
-  /** Tells listeners now instead of at the next frame. */
+  /** Notifies listeners now instead of at the next frame. */
   flush(): void {
     this.#changes.flush();
   }
@@ -102,7 +102,7 @@ export class Store {
   }
 }
 
-/** The turn that runs or waits; turns that wait in line, or left it, stand behind it. */
+/** The turn that runs or waits; queued turns, and those removed from the queue, follow it. */
 export function activeTurn(screen: Screen): string | null {
   let found: string | null = null;
   const { turnIds } = screen;
@@ -110,7 +110,7 @@ export function activeTurn(screen: Screen): string | null {
     const id = turnIds[at] as string;
     const status = screen.status(id);
     if (status === "running" || status === "waiting") found = id;
-    else if (status !== "queued" && status !== "cancelled") break; // one taken out of the line stands in it
+    else if (status !== "queued" && status !== "cancelled") break; // one taken out of the queue is in it
   }
   return found;
 }

@@ -1,4 +1,4 @@
-/** A turn in the order in which it happened: its output, and what stands among it. */
+/** A turn in the order in which it happened: its output, and what is among it. */
 
 import { isTextPart, type Mark, type TurnState } from "./screen.js";
 
@@ -7,21 +7,21 @@ export interface Piece {
   readonly kind: "text" | "component" | Mark["kind"];
   /** Which of `output` for text and components, else which of `inputs`, `tools`, `errors`; from 0. */
   readonly number: number;
-  /** Of a text part, what stands here. */
+  /** Of a text part, the text here. */
   readonly text: string;
 }
 
-/** Gives all of a turn in order; a mark whose component is not there stands first. */
+/** Returns all of a turn in order; a mark whose component is not there comes first. */
 export function storyOf({ id, output, marks }: TurnState): Piece[] {
   const places = new Map<string | null, Mark[]>([[null, []]]);
   for (const component of output) places.set(component.id, []);
   for (const mark of marks) (places.get(mark.component) ?? (places.get(null) as Mark[])).push(mark);
-  const told = ({ kind, number }: Mark): Piece => ({ kind, number, text: "" });
-  const pieces = (places.get(null) as Mark[]).map(told);
+  const pieceOf = ({ kind, number }: Mark): Piece => ({ kind, number, text: "" });
+  const pieces = (places.get(null) as Mark[]).map(pieceOf);
   output.forEach((component, number) => {
     const here = places.get(component.id) as Mark[];
     if (!isTextPart(component, id)) {
-      pieces.push({ kind: "component", number, text: "" }, ...here.map(told));
+      pieces.push({ kind: "component", number, text: "" }, ...here.map(pieceOf));
       return;
     }
     const content = component.props.content as string;
@@ -34,7 +34,7 @@ export function storyOf({ id, output, marks }: TurnState): Piece[] {
       .map((mark) => [unitsOf(content, mark.characters), mark] as const)
       .sort(([one], [other]) => one - other)) {
       upTo(end);
-      pieces.push(told(mark));
+      pieces.push(pieceOf(mark));
     }
     upTo(content.length);
   });

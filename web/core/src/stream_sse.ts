@@ -13,8 +13,8 @@ export interface StreamSSEOptions {
 }
 
 /**
- * Posts a message to a workflow and tells what comes. Whatever fails is told by `onError`, also a
- * stream that breaks off before its end; then `onDone` follows. Aborting tells nothing more.
+ * Posts a message to a workflow and reports what comes. Any failure is reported by `onError`, also a
+ * stream that breaks off before its end; then `onDone` follows. After an abort nothing is reported.
  */
 export async function streamSSE(
   url: string,

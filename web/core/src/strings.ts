@@ -12,7 +12,7 @@ export type { Plural, Problems, StringKey, Strings } from "./locales/types.js";
 /** What fills in a text. */
 export type Values = { readonly [name: string]: string | number };
 
-/** Gives texts in one language. */
+/** Returns texts in one language. */
 export interface Translator {
   (key: StringKey, values?: Values): string;
   /** A BCP 47 tag. */
@@ -27,7 +27,7 @@ export interface Translator {
   problem(code: number): string | null;
 }
 
-/** The languages besides English; each gives its table. */
+/** The languages besides English; each returns its table. */
 export const LOCALES: { readonly [language: string]: () => Promise<Strings> } = {
   ar: async () => (await import("./locales/ar.js")).AR,
   de: async () => (await import("./locales/de.js")).DE,
@@ -86,7 +86,7 @@ export function translator(locale = "en", strings: Partial<Strings> = EN): Trans
   });
 }
 
-/** Makes something of options once, and gives the same for the same options. */
+/** Makes something of options once, and returns the same for the same options. */
 function once<Options, Made>(make: (options?: Options) => Made): (options?: Options) => Made {
   const made = new Map<string, Made>();
   return (options) => {

@@ -6,7 +6,7 @@
  * costs what it changes. `whole` is a component with its children inside, made when it is asked for
  * and shared until it, or something in it, changes: views see by `===` what is new.
  *
- * Root components stand in outputs: one list per turn on the surface `main`, the list `""` on
+ * Root components are in outputs: one list per turn on the surface `main`, the list `""` on
  * others. The rules are those of `arp/protocol/tree.py`; shared cases hold both to them.
  * Source: protocol.md 3 and 4.
  */
@@ -36,9 +36,9 @@ interface Node {
   whole: Component | null;
 }
 
-type Leave = (root: string, heir: string | null) => void;
+type Removed = (root: string, heir: string | null) => void;
 
-/** A root component that left its place in an output, and what stands in it, or before it. */
+/** A root component that left its place in an output, and its heir: what is in its place, or before it. */
 type Left = readonly [root: string, output: string, heir: string | null];
 
 const NONE: readonly never[] = [];
@@ -51,12 +51,12 @@ export class Tree {
   readonly outputs = new Map<string, readonly string[]>();
   readonly #shown = new Map<string, readonly Component[]>();
   readonly #touch: (output: string) => void;
-  readonly #leave: Leave;
+  readonly #removed: Removed;
 
-  /** `touch` is told which outputs change, `leave` which root went away and what stands for it. */
-  constructor(touch: (output: string) => void = () => {}, leave: Leave = () => {}) {
+  /** `touch` gets the output that changes, `removed` the root that is gone and what replaces it. */
+  constructor(touch: (output: string) => void = () => {}, removed: Removed = () => {}) {
     this.#touch = touch;
-    this.#leave = leave;
+    this.#removed = removed;
   }
 
   /** The root components of one output, in order; the same array until one of them changes. */
@@ -74,7 +74,7 @@ export class Tree {
     return whole(id, (one) => this.nodes.get(one) as Node);
   }
 
-  /** Adds text to what a component says, if it is there and says text. */
+  /** Appends to the text of a component, if it is there and has one. */
   appendText(id: string, text: string): void {
     const node = this.nodes.get(id);
     if (node === undefined) return;
@@ -111,7 +111,7 @@ export class Tree {
     for (const name of changed) this.#changed(name);
     for (const [root, output, heir] of left) {
       const there = this.nodes.get(root);
-      if (there?.parent !== null || there.output !== output) this.#leave(root, heir);
+      if (there?.parent !== null || there.output !== output) this.#removed(root, heir);
     }
   }
 
@@ -171,7 +171,7 @@ export class Change {
     }
   }
 
-  /** Sets a node; those that it stands in are to be made anew. */
+  /** Sets a node; those that contain it are made again. */
   put(id: string, node: Node): void {
     this.#nodes.set(id, { ...node, whole: null });
     for (let up = node.parent; up !== null; ) {
@@ -310,7 +310,7 @@ function whole(id: string, get: (id: string) => Node): Component {
   return node.whole;
 }
 
-/** Puts an id into a list: `null` = first, absent = last, else behind that one. */
+/** Puts an id into a list: `null` = first, absent = last, else after that one. */
 function placed(list: readonly string[], id: string, after?: string | null): readonly string[] {
   if (after === undefined) return [...list, id];
   const at = after === null ? 0 : list.indexOf(after) + 1;

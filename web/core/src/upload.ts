@@ -17,7 +17,7 @@ export interface Upload {
   progress(part: number): void;
 }
 
-/** Sends a body and tells how much has left; gives the answer. */
+/** Sends a body and reports how much was sent; returns the answer. */
 type Send = (url: string, init: RequestInit, progress: (part: number) => void) => Promise<Response>;
 
 /**
@@ -36,7 +36,7 @@ export async function upload(
   return answerOf(await sender(fetcher)(url, init, progress), message.id ?? null);
 }
 
-/** By XMLHttpRequest, which alone can tell progress; where there is none, by `fetch`. */
+/** By XMLHttpRequest, which alone can report progress; where there is none, by `fetch`. */
 function sender(fetcher: typeof fetch): Send {
   if (typeof XMLHttpRequest === "undefined") return (url, init) => fetcher(url, init);
   return (url, { method = "POST", body, headers, signal }, progress) =>

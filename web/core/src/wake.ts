@@ -4,7 +4,7 @@ import type { Driver } from "./driver.js";
 
 /**
  * Wakes a driver when the network is back or the page shows again, ends its wait when somebody turns
- * to its window, and tells it when the network is gone; gives the way to stop.
+ * to its window, and notifies it when the network is gone; returns a function that stops this.
  */
 export function onWake(driver: Pick<Driver, "wake" | "resume" | "unplug">): () => void {
   const { document, addEventListener } = globalThis as Partial<typeof globalThis>;

@@ -4,7 +4,7 @@ import type { RendererMessage } from "./generated/wire.js";
 import { lossByClose, type Link, type Opening } from "./link.js";
 
 const SUBPROTOCOL = "arp.session.v1.json";
-/** Opens a socket and says hello on it. */
+/** Opens a socket and sends the hello. */
 export function openSocket({ address, hello, token, world, listener }: Opening): Link {
   if (world.WebSocket === undefined) throw new TypeError("no WebSocket here");
   const socket = new world.WebSocket(address.socket, SUBPROTOCOL);

@@ -25,7 +25,7 @@ export interface SSECallbacks {
   onToolRemove?: (id: string) => void;
 }
 
-/** Makes a request, and tells what its stream says. */
+/** Makes a request, and reports the events of its stream. */
 export async function follow(
   url: string,
   init: RequestInit,
@@ -52,7 +52,7 @@ export async function follow(
     await readEvents(response.body, (event) => {
       if (done || signal?.aborted) return;
       if (event.event === "done" || event.data === "[DONE]") finish();
-      else tell(event, callbacks);
+      else notify(event, callbacks);
     });
     finish("the stream broke off");
   } catch (error) {
@@ -60,21 +60,21 @@ export async function follow(
   }
 }
 
-function tell({ event, data }: SseEvent, callbacks: SSECallbacks): void {
-  let said: { [name: string]: unknown };
+function notify({ event, data }: SseEvent, callbacks: SSECallbacks): void {
+  let payload: { [name: string]: unknown };
   try {
-    said = JSON.parse(data);
+    payload = JSON.parse(data);
   } catch {
     return; // not JSON: nothing that we know
   }
-  if (typeof said !== "object" || said === null) return;
-  const { run_id: runId, delta, error, id } = said;
+  if (typeof payload !== "object" || payload === null) return;
+  const { run_id: runId, delta, error, id } = payload;
   if (event === "delta" || event === "message") {
     if (typeof delta === "string") guarded(callbacks.onDelta, delta);
   } else if (event === "run_id") guarded(callbacks.onRunId, String(runId));
   else if (event === "error") guarded(callbacks.onError, String(error ?? "unknown error"));
   else if (event === "tool_remove") guarded(callbacks.onToolRemove, String(id));
-  else guarded(callbacks[WHOLE.get(event) as "onResult"], said);
+  else guarded(callbacks[WHOLE.get(event) as "onResult"], payload);
 }
 
 /** Events whose data is handed on as it is. */

@@ -13,7 +13,7 @@ async function online(callbacks: ArpClientCallbacks = {}): Promise<[ArpClient, F
 
 const of = (turnId: string, type: string, seq: number | null, fields: object = {}) =>
   ({ ...message(type, seq, fields), turn_id: turnId }) as object;
-const said = (turnId: string, words: string, seq: number | null, fields: object = {}) =>
+const sentTexts = (turnId: string, words: string, seq: number | null, fields: object = {}) =>
   of(turnId, "input", seq, { input_type: "text", data: { text: words }, ...fields });
 const ended = (turnId: string, seq: number | null) => [
   of(turnId, "turn", null, { status: "completed" }),
@@ -44,7 +44,7 @@ test("what the user does with turns goes out as the wire has it", async () => {
   ]);
 });
 
-test("leave is given once, however often it is pressed", async () => {
+test("permission is given once, however often it is pressed", async () => {
   const [client, socket] = await online();
   const question = { ...text("q", "?"), type: "confirm" };
   expect(client.grant(question)).toBe(client.deny(question));
@@ -54,7 +54,7 @@ test("leave is given once, however often it is pressed", async () => {
 test("a refused edit that is sent again still edits", async () => {
   const [client, socket] = await online();
   const id = client.edit("t1", "other");
-  socket.tell({ type: "error", v: 1, payload: { error: "busy", code: 17, id } });
+  socket.notify({ type: "error", v: 1, payload: { error: "busy", code: 17, id } });
   client.resend(id);
   expect(socket.of("input").map(({ edits }) => edits)).toEqual(["t1", "t1"]);
 });
@@ -62,17 +62,17 @@ test("a refused edit that is sent again still edits", async () => {
 test("another branch takes the place of the one that showed; turns that stayed are the same values", async () => {
   const onConnect = vi.fn();
   const [client, socket] = await online({ onConnect });
-  socket.tell(said("t1", "a", 1), ...ended("t1", 2), said("t2", "b", 3), ...ended("t2", 4));
+  socket.notify(sentTexts("t1", "a", 1), ...ended("t1", 2), sentTexts("t2", "b", 3), ...ended("t2", 4));
   const before = client.store.turn("t1").get();
-  socket.tell(
+  socket.notify(
     { ...SESSION, seq: 9, resume: "snapshot" },
-    said("t1", "a", null),
+    sentTexts("t1", "a", null),
     ...ended("t1", null),
-    said("t3", "B", null, { versions: ["t2", "t3"] }),
+    sentTexts("t3", "B", null, { versions: ["t2", "t3"] }),
     of("t3", "turn", null, { status: "running" }),
   );
   expect(client.store.turnIds.get()).toEqual(["t1", "t2"]);
-  socket.tell({ type: "commit", v: 1, session_id: "s", seq: 9 });
+  socket.notify({ type: "commit", v: 1, session_id: "s", seq: 9 });
   expect(client.store.turnIds.get()).toEqual(["t1", "t3"]);
   expect(client.store.turn("t1").get()).toBe(before);
   expect(client.store.turn("t2").get()).toBeUndefined();
@@ -80,13 +80,13 @@ test("another branch takes the place of the one that showed; turns that stayed a
   expect(onConnect).toHaveBeenCalledTimes(1);
 });
 
-test("a turn that a snapshot tells otherwise is another value", async () => {
+test("a turn that differs in a snapshot is another value", async () => {
   const [client, socket] = await online();
-  socket.tell(said("t1", "a", 1), ...ended("t1", 2));
+  socket.notify(sentTexts("t1", "a", 1), ...ended("t1", 2));
   const before = client.store.turn("t1").get();
-  socket.tell(
+  socket.notify(
     { ...SESSION, seq: 9, resume: "snapshot" },
-    said("t1", "a", null, { versions: ["t1", "t2"] }),
+    sentTexts("t1", "a", null, { versions: ["t1", "t2"] }),
     ...ended("t1", null),
     { type: "commit", v: 1, session_id: "s", seq: 9 },
   );
@@ -95,46 +95,46 @@ test("a turn that a snapshot tells otherwise is another value", async () => {
 
 test("an edited input takes the place of the one that began its turn", async () => {
   const [client, socket] = await online();
-  socket.tell(said("t1", "a", 1), of("t1", "turn", 2, { status: "queued", position: 1 }));
-  socket.tell(said("t1", "A", 3, { edited: true }));
+  socket.notify(sentTexts("t1", "a", 1), of("t1", "turn", 2, { status: "queued", position: 1 }));
+  socket.notify(sentTexts("t1", "A", 3, { edited: true }));
   const turn = client.store.turn("t1").get() as TurnState;
   expect(turn.inputs.map(({ data }) => data.text)).toEqual(["A"]);
   expect(turn.marks).toHaveLength(1);
 });
 
-test("a turn keeps the leave that its tools asked for", async () => {
+test("a turn keeps the permission questions of its tools", async () => {
   const [client, socket] = await online();
   const permission = { component: "q", tool: "shell", call_id: "t1.1", scopes: ["once", "session"] };
-  socket.tell(of("t1", "turn", 1, { status: "waiting", permission }));
-  socket.tell(of("t1", "turn", 2, { status: "waiting", permission: { component: "r", tool: "shell" } }));
-  socket.tell(of("t1", "turn", 3, { status: "running" }));
+  socket.notify(of("t1", "turn", 1, { status: "waiting", permission }));
+  socket.notify(of("t1", "turn", 2, { status: "waiting", permission: { component: "r", tool: "shell" } }));
+  socket.notify(of("t1", "turn", 3, { status: "running" }));
   const { permissions, status } = client.store.turn("t1").get() as TurnState;
   expect(status).toBe("running");
   expect(permissions.map(({ component }) => component)).toEqual(["q", "r"]);
 });
 
-test("W24 a line that waits is known, and goes on when one says so", async () => {
+test("W24 a paused queue is known, and is resumed on request", async () => {
   const [client, socket] = await online();
-  socket.tell(of("t2", "turn", 1, { status: "queued", position: 1, paused: true }));
+  socket.notify(of("t2", "turn", 1, { status: "queued", position: 1, paused: true }));
   expect((client.store.turn("t2").get() as TurnState).paused).toBe(true);
   client.goOn();
   expect(socket.of("input").at(-1)?.data).toEqual({ action: "arp.continue", payload: {} });
-  socket.tell(of("t2", "turn", 2, { status: "running" }));
+  socket.notify(of("t2", "turn", 2, { status: "running" }));
   expect((client.store.turn("t2").get() as TurnState).paused).toBe(false);
 });
 
-test("leave without a tool, and versions that are no list, cannot be read", async () => {
+test("permission without a tool, and versions that are no list, cannot be read", async () => {
   const [client, socket] = await online();
   const errors: string[] = [];
   client.store.errors.subscribe(() => errors.push("told"));
-  socket.tell(of("t1", "turn", 1, { status: "waiting", permission: { component: "q" } }));
-  socket.tell(said("t1", "a", 2, { versions: "t1" }));
+  socket.notify(of("t1", "turn", 1, { status: "waiting", permission: { component: "q" } }));
+  socket.notify(sentTexts("t1", "a", 2, { versions: "t1" }));
   expect(client.store.turnIds.get()).toEqual([]);
 });
 
-test("the commands of the app are told", async () => {
+test("the commands of the app are known", async () => {
   const [client, socket] = await online();
   const commands = [{ name: "export", description: "Exports.", hint: "csv" }, { name: "help" }];
-  socket.tell({ ...HELLO, capabilities: { ...HELLO.capabilities, commands } });
+  socket.notify({ ...HELLO, capabilities: { ...HELLO.capabilities, commands } });
   expect(client.capabilities?.commands).toEqual(commands);
 });

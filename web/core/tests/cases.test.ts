@@ -35,8 +35,8 @@ function run(steps: readonly Step[]): void {
   let faults = 0;
   for (const step of steps) {
     if ("receive" in step || "raw" in step) {
-      const heard = renderer.receive("raw" in step ? step.raw : JSON.stringify(step.receive));
-      faults += heard.filter((m) => m.type === "error" && m.session_id == null).length;
+      const received = renderer.receive("raw" in step ? step.raw : JSON.stringify(step.receive));
+      faults += received.filter((m) => m.type === "error" && m.session_id == null).length;
     } else if ("hello" in step) {
       expect(renderer.hello().resume ?? null).toEqual(step.hello.resume);
     } else {

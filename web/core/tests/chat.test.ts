@@ -18,19 +18,19 @@ async function opened(session: object = {}): Promise<[ArpClient, FakeSocket, Cha
   return [client, FakeSocket.last, view];
 }
 
-const input = (seq: number, said: string, id = "i1") =>
-  message("input", seq, { input_type: "text", data: { text: said }, id });
+const input = (seq: number, sentTexts: string, id = "i1") =>
+  message("input", seq, { input_type: "text", data: { text: sentTexts }, id });
 const turn = (seq: number, status: string) => message("turn", seq, { status });
-const told = ({ role, content }: ChatMessage) => `${role}: ${content}`;
+const received = ({ role, content }: ChatMessage) => `${role}: ${content}`;
 
 beforeEach(() => {
   now = 0;
   FakeSocket.reset();
 });
 
-test("what was said and answered, in order, with what is not sent yet behind", async () => {
+test("inputs and answers, in order, with what is not sent yet after them", async () => {
   const [client, socket, view] = await opened();
-  socket.tell(
+  socket.notify(
     input(1, "Sales?"),
     turn(2, "running"),
     delta("Here ", 3),
@@ -42,32 +42,32 @@ test("what was said and answered, in order, with what is not sent yet behind", a
   );
   client.sendText("Thanks");
   const messages = view.messages.get();
-  expect(messages.map(told)).toEqual(["user: Sales?", "assistant: Here they are.", "user: Thanks"]);
-  const [asked, answered, next] = messages as [ChatMessage, ChatMessage, ChatMessage];
-  expect([asked.id, asked.turnId, next.turnId, next.sending]).toEqual(["i1", "t1", null, "sent"]);
+  expect(messages.map(received)).toEqual(["user: Sales?", "assistant: Here they are.", "user: Thanks"]);
+  const [requested, answered, next] = messages as [ChatMessage, ChatMessage, ChatMessage];
+  expect([requested.id, requested.turnId, next.turnId, next.sending]).toEqual(["i1", "t1", null, "sent"]);
   expect(answered.parts.map(({ kind }) => kind)).toEqual(["text", "component", "text"]);
   expect(answered.uiEvents).toEqual([{ tool: "", component: "table", props: { headers: [], rows: [] } }]);
   expect([answered.status, answered.restored]).toEqual(["completed", undefined]);
 });
 
-test("what was said and answered has its time, where the agent side tells it", async () => {
+test("inputs and answers have their time, where the agent side sends it", async () => {
   const [, socket, view] = await opened();
-  const asked = { input_type: "text", data: { text: "Hi" }, id: "i1", at: "2026-11-21T12:00:00.000Z" };
-  socket.tell(message("input", 1, asked), turn(2, "running"), delta("Hello", 3));
+  const requested = { input_type: "text", data: { text: "Hi" }, id: "i1", at: "2026-11-21T12:00:00.000Z" };
+  socket.notify(message("input", 1, requested), turn(2, "running"), delta("Hello", 3));
   const times = () => view.messages.get().map(({ at }) => at);
-  expect(times()).toEqual([asked.at, undefined]);
-  socket.tell(message("commit", 4, { final: true, at: "2026-11-21T12:00:09.000Z" }), turn(5, "completed"));
-  expect(times()).toEqual([asked.at, "2026-11-21T12:00:09.000Z"]);
-  const [said, answered] = view.messages.get() as [ChatMessage, ChatMessage];
-  expect([turnOf(said).inputs[0]?.at, turnOf(answered).at]).toEqual(times());
+  expect(times()).toEqual([requested.at, undefined]);
+  socket.notify(message("commit", 4, { final: true, at: "2026-11-21T12:00:09.000Z" }), turn(5, "completed"));
+  expect(times()).toEqual([requested.at, "2026-11-21T12:00:09.000Z"]);
+  const [sentTexts, answered] = view.messages.get() as [ChatMessage, ChatMessage];
+  expect([turnOf(sentTexts).inputs[0]?.at, turnOf(answered).at]).toEqual(times());
 });
 
 test("a message is the same object until something in it changes", async () => {
   const [, socket, view] = await opened();
-  socket.tell(input(1, "Hi"), turn(2, "running"), delta("a", 3));
+  socket.notify(input(1, "Hi"), turn(2, "running"), delta("a", 3));
   const before = view.messages.get();
   expect(view.messages.get()).toBe(before);
-  socket.tell(delta("b", 4));
+  socket.notify(delta("b", 4));
   const after = view.messages.get();
   expect(after).not.toBe(before);
   expect([after[0] === before[0], after[1] === before[1], after[1]?.content]).toEqual([true, false, "ab"]);
@@ -77,7 +77,7 @@ test("the echo of an input has the id that it had on its way", async () => {
   const [client, socket, view] = await opened();
   const id = client.sendText("Hi");
   expect(view.messages.get().map((one) => [one.id, one.sending])).toEqual([[id, "sent"]]);
-  socket.tell(input(1, "Hi", id));
+  socket.notify(input(1, "Hi", id));
   expect(view.messages.get().map((one) => [one.id, one.sending])).toEqual([[id, undefined]]);
 });
 
@@ -86,10 +86,10 @@ test("an answer that has not begun is an empty message while its turn runs", asy
   expect(view.isStreaming.get()).toBe(false);
   client.sendText("Hi", { id: "i1" });
   expect(view.isStreaming.get()).toBe(true);
-  socket.tell(input(1, "Hi"), turn(2, "running"));
+  socket.notify(input(1, "Hi"), turn(2, "running"));
   const [, waiting] = view.messages.get();
   expect([waiting?.role, waiting?.content, view.isStreaming.get()]).toEqual(["assistant", "", true]);
-  socket.tell(delta("Hello", 3), message("commit", 4, { final: true }), turn(5, "completed"));
+  socket.notify(delta("Hello", 3), message("commit", 4, { final: true }), turn(5, "completed"));
   expect(view.messages.get()[1]).toMatchObject({ id: waiting?.id, content: "Hello" });
   expect(view.isStreaming.get()).toBe(false);
 });
@@ -101,9 +101,9 @@ test("what waits for a connection is not being answered", async () => {
   expect([view.isStreaming.get(), view.messages.get()[0]?.sending]).toEqual([false, "waiting"]);
 });
 
-test("an answer to a component is no message; what is said meanwhile is", async () => {
+test("an answer to a component is no message; what is sent meanwhile is", async () => {
   const [, socket, view] = await opened();
-  socket.tell(
+  socket.notify(
     input(1, "Go"),
     message("render", null, { components: [{ id: "c", type: "confirm", props: { title: "Sure?" } }] }),
     message("commit", 2),
@@ -111,26 +111,26 @@ test("an answer to a component is no message; what is said meanwhile is", async 
     input(4, "And quickly", "i3"),
     delta("Done", 5),
   );
-  expect(view.messages.get().map(told)).toEqual(["user: Go", "assistant: ", "user: And quickly", "assistant: Done"]);
+  expect(view.messages.get().map(received)).toEqual(["user: Go", "assistant: ", "user: And quickly", "assistant: Done"]);
 });
 
 test("an error is a message of its own", async () => {
   const [, socket, view] = await opened();
-  socket.tell(input(1, "Go"), delta("Well", 2), message("error", 3, { payload: { error: "broken", code: 18 } }));
+  socket.notify(input(1, "Go"), delta("Well", 2), message("error", 3, { payload: { error: "broken", code: 18 } }));
   const messages = view.messages.get();
-  expect(messages.map(told)).toEqual(["user: Go", "assistant: Well", "assistant: broken"]);
+  expect(messages.map(received)).toEqual(["user: Go", "assistant: Well", "assistant: broken"]);
   expect(messages[2]?.error?.code).toBe(18);
 });
 
-test("what stood there when the session was opened says so", async () => {
+test("what was there when the session was opened is marked", async () => {
   const [, socket, view] = await opened({ resume: "snapshot", seq: 3 });
-  socket.tell(
+  socket.notify(
     input(1, "Before"),
     message("render", null, { components: [text("t1/1", "Old")] }),
     message("commit", 3, { final: true }),
   );
   view.messages.get();
-  socket.tell(
+  socket.notify(
     { ...input(4, "Now", "i4"), turn_id: "t2" },
     { ...delta("New", 5), turn_id: "t2" },
     { ...message("commit", 6, { final: true }), turn_id: "t2" },
@@ -143,23 +143,23 @@ test("what stood there when the session was opened says so", async () => {
   ]);
 });
 
-test("files are named, sent and told back", async () => {
+test("files are named, sent and echoed", async () => {
   const [client, socket, view] = await opened();
   client.sendText("See", { files: [new File(["x"], "a.csv")] });
   expect(view.messages.get()[0]).toMatchObject({ content: "See", file: "a.csv" });
   const files = [{ id: "f", name: "b.csv" }, { id: "g", name: "c.csv" }];
-  socket.tell(message("input", 1, { input_type: "file", data: { files, text: "Both" }, id: "i" }));
+  socket.notify(message("input", 1, { input_type: "file", data: { files, text: "Both" }, id: "i" }));
   expect(view.messages.get()[0]).toMatchObject({ content: "Both", file: "b.csv, c.csv", turnId: "t1" });
 });
 
-test("tools are told apart by their call, with how long each took", async () => {
+test("tools are distinguished by their call, with how long each took", async () => {
   const [, socket, view] = await opened();
   const start = (call_id: string, seq: number) => message("tool_start", seq, { payload: { tool: "read_file", args: "{}", call_id } });
   const end = (call_id: string, ok: boolean, seq: number) => message("tool_end", seq, { payload: { tool: "read_file", ok, call_id } });
-  socket.tell(input(1, "Go"), start("a", 2), start("b", 3));
+  socket.notify(input(1, "Go"), start("a", 2), start("b", 3));
   expect(view.tools.get().map(({ status }) => status)).toEqual(["running", "running"]);
   now = 1500;
-  socket.tell(end("b", false, 4));
+  socket.notify(end("b", false, 4));
   const cards = view.tools.get();
   expect(cards.map(({ displayName, status, elapsed }) => [displayName, status, elapsed])).toEqual([
     ["Read File", "running", undefined],
@@ -170,14 +170,14 @@ test("tools are told apart by their call, with how long each took", async () => 
 
 test("a card has the progress while the tool runs, then the result and how long the agent side says it took", async () => {
   const [, socket, view] = await opened();
-  socket.tell(
+  socket.notify(
     input(1, "Go"),
     message("tool_start", 2, { payload: { tool: "load", args: "{}", call_id: "a" } }),
     message("tool_progress", 3, { payload: { call_id: "a", text: "reading" } }),
   );
   expect(view.tools.get()[0]).toMatchObject({ status: "running", run: { progress: { text: "reading" } } });
   now = 9000;
-  socket.tell(message("tool_end", 4, { payload: { tool: "load", ok: true, call_id: "a", result: "42", duration_ms: 1200 } }));
+  socket.notify(message("tool_end", 4, { payload: { tool: "load", ok: true, call_id: "a", result: "42", duration_ms: 1200 } }));
   expect(view.tools.get()[0]).toEqual({
     name: "load", displayName: "Load", status: "done", startTime: expect.any(Number), callId: "a", elapsed: "1.2s",
     run: { callId: "a", tool: "load", args: "{}", ok: true, error: null, result: "42", durationMs: 1200 },
@@ -186,22 +186,22 @@ test("a card has the progress while the tool runs, then the result and how long 
 
 test("another session brings its own messages", async () => {
   const [client, socket, view] = await opened();
-  socket.tell(input(1, "Hi"));
+  socket.notify(input(1, "Hi"));
   expect(view.messages.get()).toHaveLength(1);
   client.setSessionId("other");
   expect(view.messages.get()).toEqual([]);
 });
 
-test("watchers hear with the store", async () => {
+test("watchers are notified with the store", async () => {
   const [, socket, view] = await opened();
-  let heard = 0;
-  const stop = view.messages.subscribe(() => (heard += 1));
-  socket.tell(input(1, "Hi"));
-  expect(heard).toBeGreaterThan(0);
+  let receivedEvents = 0;
+  const stop = view.messages.subscribe(() => (receivedEvents += 1));
+  socket.notify(input(1, "Hi"));
+  expect(receivedEvents).toBeGreaterThan(0);
   stop();
-  const before = heard;
-  socket.tell(delta("a", 2));
-  expect(heard).toBe(before);
+  const before = receivedEvents;
+  socket.notify(delta("a", 2));
+  expect(receivedEvents).toBe(before);
 });
 
 test("an agent's props cannot be handlers, markup or what the framework means by a name", () => {
@@ -213,9 +213,9 @@ test("an agent's props cannot be handlers, markup or what the framework means by
   expect(drawingProps({ id: "a", type: "x-a", props: { style: { position: "fixed" } } })).toEqual({});
 });
 
-test("a message as a turn tells the same story", async () => {
+test("a message as a turn has the same story", async () => {
   const [, socket, view] = await opened();
-  socket.tell(
+  socket.notify(
     input(1, "Sales?"),
     message("tool_start", 2, { payload: { tool: "query", args: "{}", call_id: "a" } }),
     delta("Here ", 3),
@@ -223,21 +223,21 @@ test("a message as a turn tells the same story", async () => {
     message("commit", 4),
     delta("it is.", 5),
   );
-  const [asked, answered] = view.messages.get() as [ChatMessage, ChatMessage];
-  const told = (turn: TurnState) => storyOf(turn).map(({ kind, text }) => text || kind);
-  expect(told(turnOf(asked))).toEqual(["input"]);
-  expect(told(turnOf(answered))).toEqual(["tool", "Here ", "component", "it is."]);
+  const [requested, answered] = view.messages.get() as [ChatMessage, ChatMessage];
+  const received = (turn: TurnState) => storyOf(turn).map(({ kind, text }) => text || kind);
+  expect(received(turnOf(requested))).toEqual(["input"]);
+  expect(received(turnOf(answered))).toEqual(["tool", "Here ", "component", "it is."]);
   expect(messagesOf(turnOf(answered), false).map(({ content }) => content)).toEqual(["Here it is."]);
 });
 
 test("a turn that nobody typed names its origin, and without a text has no message of a user", async () => {
   const [, socket, view] = await opened();
   const pushed = { turn_id: "t1", origin: "monitor", input_type: "text", data: { text: "Disk full" } };
-  socket.tell(message("input", 1, pushed), delta("Soon.", 2));
+  socket.notify(message("input", 1, pushed), delta("Soon.", 2));
   const [said] = view.messages.get() as [ChatMessage];
   expect([said.role, said.content, said.origin]).toEqual(["user", "Disk full", "monitor"]);
   const event = { turn_id: "t9", origin: "monitor", input_type: "event", data: { n: 1 } };
-  socket.tell(message("input", 3, event), message("turn", 4, { turn_id: "t9", status: "running" }));
+  socket.notify(message("input", 3, event), message("turn", 4, { turn_id: "t9", status: "running" }));
   expect(view.messages.get().filter(({ role }) => role === "user")).toHaveLength(1);
 });
 

@@ -20,15 +20,15 @@ function made(options: Partial<ArpClientOptions> = {}, callbacks = {}): ArpClien
   );
 }
 
-/** Lets promises of the driver go on: its token, the loading of a transport. */
-async function settled(): Promise<void> {
+/** Lets promises of the driver continue: its token, the loading of a transport. */
+async function waitUntilDrawn(): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
 
 async function online(options: Partial<ArpClientOptions> = {}, callbacks = {}): Promise<ArpClient> {
   const client = made(options, callbacks);
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   FakeSocket.last.welcome();
   return client;
 }
@@ -43,7 +43,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("the hello goes first and tells what this renderer is", async () => {
+test("the hello goes first and says what this renderer is", async () => {
   await online({ sessionId: "mine", token: "secret", theme: "dark", limits: { max_table_rows: 5 } });
   expect(FakeSocket.last.url).toBe("ws://agent.example/app/_arp/v1");
   expect(FakeSocket.last.protocol).toBe("arp.session.v1.json");
@@ -58,10 +58,10 @@ test("two calls of connect make one socket", async () => {
   const client = made();
   client.connect();
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   FakeSocket.last.welcome();
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   expect(FakeSocket.made).toHaveLength(1);
 });
 
@@ -69,7 +69,7 @@ test("it is online once the server has named the session, not before", async () 
   const connects: unknown[] = [];
   const client = made({}, { onConnect: (caps: unknown) => connects.push(caps) });
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   FakeSocket.last.onopen?.();
   expect([client.connected, phase(client), connects.length]).toEqual([false, "connecting", 0]);
   FakeSocket.last.welcome();
@@ -79,7 +79,7 @@ test("it is online once the server has named the session, not before", async () 
 
 test("a lost connection comes back with its place, after a random part of 1, 2, 4, 8, 16 s", async () => {
   const client = await online();
-  FakeSocket.last.tell(delta("x", 7));
+  FakeSocket.last.notify(delta("x", 7));
   const waits: number[] = [];
   for (let tries = 0; tries < 7; tries += 1) {
     FakeSocket.last.close(1006);
@@ -93,7 +93,7 @@ test("a lost connection comes back with its place, after a random part of 1, 2, 
   expect(FakeSocket.last.of("hello")[0]?.resume).toEqual({ epoch: "e", seq: 7 });
 });
 
-test("a connection that held begins the waits anew, one that broke at once does not", async () => {
+test("a connection that held begins the waits again, one that broke at once does not", async () => {
   const client = await online();
   FakeSocket.last.close(1006);
   await vi.advanceTimersByTimeAsync(500);
@@ -107,19 +107,19 @@ test("a connection that held begins the waits anew, one that broke at once does 
   expect(client.store.status.get().attempt).toBe(1);
 });
 
-test("what an old socket says late reaches nobody", async () => {
+test("late messages of an old socket are ignored", async () => {
   const client = await online();
   const old = FakeSocket.last;
-  const said = old.onmessage;
+  const sentTexts = old.onmessage;
   old.close(1006);
-  said?.({ data: JSON.stringify(delta("late", 3)) });
+  sentTexts?.({ data: JSON.stringify(delta("late", 3)) });
   expect(client.store.turnIds.get()).toEqual([]);
 });
 
 test("a server that does not answer the hello is left after ten seconds", async () => {
   const client = made();
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   FakeSocket.last.onopen?.();
   await vi.advanceTimersByTimeAsync(9_999);
   expect(phase(client)).toBe("connecting");
@@ -130,24 +130,24 @@ test("a server that does not answer the hello is left after ten seconds", async 
 test("a refused hello ends it, until somebody connects again", async () => {
   const client = made();
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   FakeSocket.last.onopen?.();
-  FakeSocket.last.tell({ type: "error", v: 1, payload: { error: "who are you?", code: 14 } });
+  FakeSocket.last.notify({ type: "error", v: 1, payload: { error: "who are you?", code: 14 } });
   expect(client.store.status.get()).toMatchObject({ phase: "refused", refusal: { code: 14 } });
   await vi.advanceTimersByTimeAsync(60_000);
   expect(FakeSocket.made).toHaveLength(1);
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   expect(FakeSocket.made).toHaveLength(2);
 });
 
 test("a refusal that may pass is tried again", async () => {
   const client = made();
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   FakeSocket.last.onopen?.();
   const payload = { error: "too many", code: 16, retryable: true };
-  FakeSocket.last.tell({ type: "error", v: 1, payload });
+  FakeSocket.last.notify({ type: "error", v: 1, payload });
   expect(phase(client)).toBe("waiting");
 });
 
@@ -167,17 +167,17 @@ test("close code 1000 says that the session is deleted: coming back would begin 
   expect(client.store.status.get()).toMatchObject({ phase: "refused", refusal: { code: 8 } });
 });
 
-test("a lost link in the middle of a catch-up brings a snapshot, behind its end a replay", async () => {
+test("a lost link in the middle of a catch-up brings a snapshot, after its end a replay", async () => {
   const client = await online();
-  FakeSocket.last.tell(delta("x", 4), delta("y"));
+  FakeSocket.last.notify(delta("x", 4), delta("y"));
   expect(client.store.status.get()).toMatchObject({ phase: "online", loading: false });
   FakeSocket.last.close(1006);
   await vi.advanceTimersByTimeAsync(500);
   FakeSocket.last.onopen?.();
   expect(FakeSocket.last.of("hello")[0]?.resume).toBeNull();
   FakeSocket.last.welcome({ resume: "snapshot" });
-  FakeSocket.last.tell({ type: "commit", v: 1, session_id: "s", seq: 9 });
-  FakeSocket.last.tell(delta("z"), message("commit", 12));
+  FakeSocket.last.notify({ type: "commit", v: 1, session_id: "s", seq: 9 });
+  FakeSocket.last.notify(delta("z"), message("commit", 12));
   FakeSocket.last.close(1006);
   await vi.advanceTimersByTimeAsync(1000);
   FakeSocket.last.onopen?.();
@@ -207,7 +207,7 @@ test("links that break soon after the server's answer are no reason to give up, 
   expect(waits).toEqual([1000, 2000, 4000, 8000, ...Array(8).fill(16_000)]);
 });
 
-test("after the last try it rests, keeps what was said, and tries again where there is hope", async () => {
+test("after the last try it rests, keeps what was sent, and tries again where there is hope", async () => {
   const window = new EventTarget();
   vi.stubGlobal("addEventListener", window.addEventListener.bind(window));
   try {
@@ -221,15 +221,15 @@ test("after the last try it rests, keeps what was said, and tries again where th
       expect(client.store.outgoing.get()).toMatchObject([{ id, phase: "waiting" }]);
       FakeSocket.isReachable = true;
       window.dispatchEvent(new Event(hope));
-      await settled();
+      await waitUntilDrawn();
       FakeSocket.last.welcome({ resume: "replay" });
       expect(FakeSocket.last.of("input")).toMatchObject([{ id }]);
-      FakeSocket.last.tell({ type: "input", v: 1, session_id: "s", turn_id: "t1", id, input_type: "text", data: {} });
+      FakeSocket.last.notify({ type: "input", v: 1, session_id: "s", turn_id: "t1", id, input_type: "text", data: {} });
       expect(client.store.outgoing.get()).toEqual([]);
     }
     const made = FakeSocket.made.length;
     window.dispatchEvent(new Event("focus"));
-    await settled();
+    await waitUntilDrawn();
     expect(FakeSocket.made).toHaveLength(made); // there is a connection
     client.disconnect();
     client.store.flush();
@@ -239,7 +239,7 @@ test("after the last try it rests, keeps what was said, and tries again where th
   }
 });
 
-test("disconnect tells once, stops every timer, and connect works again behind it", async () => {
+test("disconnect reports once, stops every timer, and connect works again after it", async () => {
   let left = 0;
   const client = await online({}, { onDisconnect: () => (left += 1) });
   client.disconnect();
@@ -247,7 +247,7 @@ test("disconnect tells once, stops every timer, and connect works again behind i
   await vi.advanceTimersByTimeAsync(60_000);
   expect(FakeSocket.made).toHaveLength(1);
   client.connect();
-  await settled();
+  await waitUntilDrawn();
   FakeSocket.last.welcome({ resume: "replay" });
   FakeSocket.last.close(1006);
   expect([left, phase(client)]).toEqual([2, "waiting"]);
@@ -257,9 +257,9 @@ test("disconnect tells once, stops every timer, and connect works again behind i
 
 test("a frame that cannot be read, or a commit that does not fit, brings a snapshot", async () => {
   const client = await online();
-  FakeSocket.last.tell(delta("x", 2));
-  FakeSocket.last.tell(message("patch", 3, { ops: [{ op: "remove", target: "nobody" }] }));
-  FakeSocket.last.tell(message("commit", 3));
+  FakeSocket.last.notify(delta("x", 2));
+  FakeSocket.last.notify(message("patch", 3, { ops: [{ op: "remove", target: "nobody" }] }));
+  FakeSocket.last.notify(message("commit", 3));
   expect(phase(client)).toBe("waiting");
   await vi.advanceTimersByTimeAsync(500);
   FakeSocket.last.onopen?.();
@@ -276,18 +276,18 @@ test("the network that is back, and a page that is looked at, end the wait at on
     const client = await online();
     FakeSocket.last.close(1006);
     window.dispatchEvent(new Event("online"));
-    await settled();
+    await waitUntilDrawn();
     expect(FakeSocket.made).toHaveLength(2);
     FakeSocket.last.close(1006);
     seen();
-    await settled();
+    await waitUntilDrawn();
     expect(FakeSocket.made).toHaveLength(3);
     FakeSocket.last.welcome({ resume: "replay" });
     seen();
     expect(phase(client)).toBe("online"); // it has just been heard of
     await vi.advanceTimersByTimeAsync(31_000);
     seen();
-    await settled();
+    await waitUntilDrawn();
     expect(FakeSocket.made).toHaveLength(4);
     FakeSocket.last.close(1006);
     client.disconnect();
@@ -295,14 +295,14 @@ test("the network that is back, and a page that is looked at, end the wait at on
     seen();
     window.dispatchEvent(new Event("online"));
     window.dispatchEvent(new Event("focus"));
-    await settled();
+    await waitUntilDrawn();
     expect(FakeSocket.made).toHaveLength(4); // nobody listens any more
   } finally {
     vi.unstubAllGlobals();
   }
 });
 
-test("a token may be a function, asked anew for each connection", async () => {
+test("a token may be a function, asked again for each connection", async () => {
   let count = 0;
   const client = await online({ token: async () => `token ${(count += 1)}` });
   FakeSocket.last.close(1006);
@@ -312,18 +312,18 @@ test("a token may be a function, asked anew for each connection", async () => {
   client.disconnect();
 });
 
-test("another session begins with an empty screen, and the old one is heard no more", async () => {
+test("another session begins with an empty screen, and the old one is ignored", async () => {
   const client = await online();
   const old = FakeSocket.last;
-  old.tell(delta("of the old", 3));
+  old.notify(delta("of the old", 3));
   client.setSessionId("other");
   expect(client.store.turnIds.get()).toEqual([]);
   expect(client.store.status.get()).toMatchObject({ sessionId: "other", loading: true });
-  await settled();
-  old.tell(delta("late", 4));
+  await waitUntilDrawn();
+  old.notify(delta("late", 4));
   expect(FakeSocket.made).toEqual([old]); // on the connection that is there
   expect(old.of("hello").slice(1)).toMatchObject([{ session_id: "other", resume: null }]);
-  old.tell({ ...SESSION, session_id: "other" });
+  old.notify({ ...SESSION, session_id: "other" });
   expect(client.store.turnIds.get()).toEqual([]);
   expect(client.store.status.get()).toMatchObject({ phase: "online", loading: false });
 });
@@ -337,7 +337,7 @@ test("another session is asked for while the phase stays online, and until its a
   expect(client.connected).toBe(false);
   expect(FakeSocket.last.of("hello").at(-1)).toMatchObject({ session_id: null, workflow: "cars" });
   expect(FakeSocket.last.of("input")).toEqual([]);
-  FakeSocket.last.tell({ ...SESSION, session_id: "new", workflow: "cars" });
+  FakeSocket.last.notify({ ...SESSION, session_id: "new", workflow: "cars" });
   expect(FakeSocket.last.of("input")).toMatchObject([{ session_id: "new", data: { text: "hello" } }]);
   client.store.flush();
   expect(client.store.status.get()).toMatchObject({ phase: "online", sessionId: "new", workflow: "cars" });
@@ -349,9 +349,9 @@ test("turned to another session twice at once, the second is asked for on a new 
   const old = FakeSocket.last;
   client.setSessionId("b");
   client.setSessionId("c");
-  await settled();
+  await waitUntilDrawn();
   expect(old.closed).toBe(true);
-  old.tell({ ...SESSION, session_id: "b" });
+  old.notify({ ...SESSION, session_id: "b" });
   FakeSocket.last.welcome({ session_id: "c" });
   expect(FakeSocket.made).toHaveLength(2);
   expect(client.store.status.get()).toMatchObject({ phase: "online", sessionId: "c", loading: false });
@@ -368,26 +368,26 @@ test("a further hello without an answer is a lost connection", async () => {
 test("a session that is refused says so, and the next one connects", async () => {
   const client = await online();
   client.setSessionId("nowhere");
-  FakeSocket.last.tell({ type: "error", v: 1, payload: { error: "no such session", code: 8 } });
+  FakeSocket.last.notify({ type: "error", v: 1, payload: { error: "no such session", code: 8 } });
   expect(client.store.status.get()).toMatchObject({ phase: "refused", refusal: { code: 8 } });
   client.setSessionId("s2");
-  await settled();
+  await waitUntilDrawn();
   FakeSocket.last.welcome({ session_id: "s2" });
   expect(client.store.status.get()).toMatchObject({ phase: "online", refusal: null });
 });
 
-test("what shows can be kept until the other session is told, and goes after a second", async () => {
+test("what shows can be kept until the other session has loaded, and is removed after a second", async () => {
   const client = await online();
-  FakeSocket.last.tell(delta("of the old", 3));
+  FakeSocket.last.notify(delta("of the old", 3));
   client.setSessionId("other", { keep: true });
-  FakeSocket.last.tell(delta(" and late", 4));
+  FakeSocket.last.notify(delta(" and late", 4));
   expect(client.store.status.get()).toMatchObject({ sessionId: "other", loading: true, stale: true });
   expect(client.store.turnIds.get()).toEqual(["t1"]);
   expect(client.store.turn("t1").get()?.output[0]?.props.content).toBe("of the old");
-  FakeSocket.last.tell({ ...SESSION, session_id: "other" });
+  FakeSocket.last.notify({ ...SESSION, session_id: "other" });
   expect(client.store.status.get()).toMatchObject({ loading: false, stale: false });
   expect(client.store.turnIds.get()).toEqual([]);
-  FakeSocket.last.tell(delta("of the other", 1));
+  FakeSocket.last.notify(delta("of the other", 1));
   client.setSessionId("third", { keep: true });
   await vi.advanceTimersByTimeAsync(999);
   expect(client.store.turnIds.get()).toEqual(["t1"]);
@@ -398,7 +398,7 @@ test("what shows can be kept until the other session is told, and goes after a s
 });
 
 test("where no socket opens, server-sent events are tried at once, and kept to", async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const body = () => new ReadableStream({
     start(stream) {
       const frame = JSON.stringify([{ type: "hello", v: 1, capabilities: { components: [], features: ["resume"] } }, SESSION]);
@@ -406,7 +406,7 @@ test("where no socket opens, server-sent events are tried at once, and kept to",
     },
   });
   const answer = (url: string) => {
-    asked.push(url);
+    requested.push(url);
     return Promise.resolve(new Response(body(), { headers: { "content-type": "text/event-stream" } }));
   };
   FakeSocket.isReachable = false;
@@ -414,7 +414,7 @@ test("where no socket opens, server-sent events are tried at once, and kept to",
   client.connect();
   await vi.waitFor(() => expect(phase(client)).toBe("online"));
   expect(client.store.status.get().transport).toBe("sse");
-  expect(asked[0]).toMatch(/^http:\/\/agent\.example\/app\/_arp\/v1\/events\?hello=/);
+  expect(requested[0]).toMatch(/^http:\/\/agent\.example\/app\/_arp\/v1\/events\?hello=/);
   client.disconnect();
   expect(vi.getTimerCount()).toBe(0);
 });

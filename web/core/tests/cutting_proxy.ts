@@ -3,7 +3,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
-/** When a connection breaks off: behind so many bytes of the server, or after a time. */
+/** When a connection breaks off: after so many bytes of the server, or after a time. */
 export type Moment = { readonly bytes: number } | { readonly ms: number };
 
 /** A page's own files come whole: half a script is the browser's affair, and no page is left to come back. */
@@ -80,7 +80,7 @@ export class CuttingProxy {
     for (const socket of this.#sockets) socket.pause();
   }
 
-  /** Gives out what was kept, and goes on. */
+  /** Returns out what was kept, and continues. */
   letGo(): void {
     this.#isHolding = false;
     for (const socket of this.#sockets) socket.resume();

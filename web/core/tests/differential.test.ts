@@ -12,24 +12,24 @@ describe.skipIf(!hasPython)("the same frames give the same screen as in Python",
   const recordings = hasPython ? recorded(first, count) : [];
   for (const { number, steps, replay = [] } of recordings) {
     test(`recording ${number}`, () => {
-      const heard = new RendererConnection({ type: "hello" });
+      const received = new RendererConnection({ type: "hello" });
       steps.forEach(({ frame, ...expected }, at) => {
-        expect(take(heard, frame), `step ${at}: ${frame}`).toEqual(expected);
+        expect(take(received, frame), `step ${at}: ${frame}`).toEqual(expected);
       });
     });
     if (replay.length === 0) continue;
-    test(`recording ${number}, cut behind any frame and replayed`, () => {
+    test(`recording ${number}, cut after any frame and replayed`, () => {
       const last = steps.at(-1) as Step;
       for (let cut = 1; cut <= steps.length; cut += 1) {
-        const heard = new RendererConnection({ type: "hello" });
-        for (const { frame } of steps.slice(0, cut)) heard.receive(frame);
-        const { seq } = heard.hello().resume as { seq: number };
-        heard.receive(JSON.stringify({ ...READY, seq, resume: "replay" }));
+        const received = new RendererConnection({ type: "hello" });
+        for (const { frame } of steps.slice(0, cut)) received.receive(frame);
+        const { seq } = received.hello().resume as { seq: number };
+        received.receive(JSON.stringify({ ...READY, seq, resume: "replay" }));
         for (const [place, frames] of replay) {
-          if (place > seq) for (const frame of frames) heard.receive(frame);
+          if (place > seq) for (const frame of frames) received.receive(frame);
         }
-        expect(stateOf(heard), `cut behind frame ${cut}`).toEqual(last.state);
-        expect(heard.seq).toBe(last.place.seq);
+        expect(stateOf(received), `cut behind frame ${cut}`).toEqual(last.state);
+        expect(received.seq).toBe(last.place.seq);
       }
     });
   }

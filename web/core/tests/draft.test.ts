@@ -30,16 +30,16 @@ import {
 import { delta, FakeSocket, HELLO, message, text } from "./fakes.js";
 
 test("both forms of the constructor, and every callback", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const callbacks: ArpClientCallbacks = {
-    onConnect: (caps: ArpCapabilities) => heard.push(`connect ${caps.components.join()}`),
-    onDisconnect: () => heard.push("disconnect"),
-    onDelta: (said: string) => heard.push(`delta ${said}`),
-    onToolStart: (tool: string, args: string) => heard.push(`start ${tool} ${args}`),
-    onToolEnd: (tool: string, ok: boolean) => heard.push(`end ${tool} ${ok}`),
-    onRender: (event: ToolRenderEvent) => heard.push(`render ${event.component}`),
-    onError: (error: string) => heard.push(`error ${error}`),
-    onDone: () => heard.push("done"),
+    onConnect: (caps: ArpCapabilities) => received.push(`connect ${caps.components.join()}`),
+    onDisconnect: () => received.push("disconnect"),
+    onDelta: (sent: string) => received.push(`delta ${sent}`),
+    onToolStart: (tool: string, args: string) => received.push(`start ${tool} ${args}`),
+    onToolEnd: (tool: string, ok: boolean) => received.push(`end ${tool} ${ok}`),
+    onRender: (event: ToolRenderEvent) => received.push(`render ${event.component}`),
+    onError: (error: string) => received.push(`error ${error}`),
+    onDone: () => received.push("done"),
   };
   const options: ArpClientOptions = {
     url: "ws://agent.example/_arp/v1",
@@ -54,7 +54,7 @@ test("both forms of the constructor, and every callback", async () => {
   expect(client.connected).toBe(false);
   socket.welcome();
   expect([client.connected, client.capabilities?.components]).toEqual([true, ["text"]]);
-  socket.tell(
+  socket.notify(
     delta("Hi"),
     message("render", 1, { components: [text("a", "A")] }),
     message("commit", 1, { final: true }),
@@ -64,36 +64,36 @@ test("both forms of the constructor, and every callback", async () => {
   client.sendFormSubmit({ name: "Ada" }, "register");
   client.setSessionId("other");
   client.disconnect();
-  expect(heard).toEqual(["connect text", "delta Hi", "render text", "done", "disconnect"]);
+  expect(received).toEqual(["connect text", "delta Hi", "render text", "done", "disconnect"]);
   expect(socket.of("input").map(({ input_type, data }) => [input_type, data])).toEqual([
     ["text", { text: "Show me the sales data" }],
     ["action", { action: "confirm", payload: { a: 1 } }],
     ["form_submit", { fields: { name: "Ada" }, action: "register" }],
   ]);
 
-  const short = new ArpClient("ws://agent.example/_arp/v1", { onDelta: (said) => heard.push(said) });
+  const short = new ArpClient("ws://agent.example/_arp/v1", { onDelta: (sent) => received.push(sent) });
   expect(short.capabilities).toBeNull();
 });
 
 test("a server of the draft answers no hello, and is talked to all the same", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const client = new ArpClient(
     { url: "ws://agent.example/_arp/v1", sessionId: "s", WebSocket: FakeSocket as never },
-    { onConnect: () => heard.push("connect"), onDelta: (said) => heard.push(said), onDone: () => heard.push("done") },
+    { onConnect: () => received.push("connect"), onDelta: (sent) => received.push(sent), onDone: () => received.push("done") },
   );
   client.connect();
   await Promise.resolve();
   const socket = FakeSocket.last;
   socket.onopen?.();
-  socket.tell({ ...HELLO, capabilities: { components: ["text"], features: ["streaming"] } });
+  socket.notify({ ...HELLO, capabilities: { components: ["text"], features: ["streaming"] } });
   client.sendText("Hi");
   expect(socket.of("input")).toMatchObject([{ session_id: "s", data: { text: "Hi" } }]);
   expect(client.store.outgoing.get()).toEqual([]);
-  socket.tell(
+  socket.notify(
     { v: 1, type: "delta", session_id: "s", payload: { delta: "Hello" } },
     { v: 1, type: "commit", session_id: "s", final: true },
   );
-  expect(heard).toEqual(["connect", "Hello", "done"]);
+  expect(received).toEqual(["connect", "Hello", "done"]);
   client.disconnect();
 });
 
@@ -123,8 +123,8 @@ test("types of props and of history are what they were", () => {
   const table: TableProps = { headers: ["a"], rows: [["1"]], highlight: [0] };
   const chart: ChartProps = { type: "bar", labels: ["a"], datasets: [{ label: "S", data: [1] }] };
   const form: FormViewProps = { fields: [{ name: "n", options: ["x"] }] };
-  const said: ChatMessage = { role: "user", content: "Hi", timestamp: "" };
-  expect([table.rows[0]?.[0]?.toUpperCase(), chart.type, form.fields[0]?.name, said.role]).toEqual(["1", "bar", "n", "user"]);
+  const sent: ChatMessage = { role: "user", content: "Hi", timestamp: "" };
+  expect([table.rows[0]?.[0]?.toUpperCase(), chart.type, form.fields[0]?.name, sent.role]).toEqual(["1", "bar", "n", "user"]);
 });
 
 test("functions take what they took", () => {

@@ -49,7 +49,7 @@ Here they **are**.
 `);
 });
 
-test("the result of a tool stands below it, whatever marks it has", () => {
+test("the result of a tool is below it, whatever marks it has", () => {
   const tools = [{ callId: "c", tool: "query", args: "{}", ok: true, error: null, result: "one\n```\n> two" }];
   const turn = { ...TURN, inputs: [], output: [], errors: [], tools };
   expect(toMarkdown([turn])).toBe("## Agent\n\n> Tool: query ` {} `\n\n> Result:\n>\n> ````\n> one\n> ```\n> > two\n> ````\n");

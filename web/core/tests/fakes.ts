@@ -46,10 +46,10 @@ export class FakeSocket {
   /** The other end takes the connection, says hello, and names the session. */
   welcome(session: Partial<Wire.SessionReady> = {}): void {
     this.onopen?.();
-    this.tell(HELLO, { ...SESSION, ...session });
+    this.notify(HELLO, { ...SESSION, ...session });
   }
 
-  tell(...messages: object[]): void {
+  notify(...messages: object[]): void {
     for (const message of messages) this.onmessage?.({ data: JSON.stringify(message) });
   }
 

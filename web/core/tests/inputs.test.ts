@@ -45,7 +45,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("an input is sent in the session, accepted, and leaves with its echo", async () => {
+test("an input is sent in the session, accepted, and removed with its echo", async () => {
   const client = made();
   const socket = await connect(client);
   const id = client.sendText("Hi");
@@ -53,18 +53,18 @@ test("an input is sent in the session, accepted, and leaves with its echo", asyn
     { v: 1, session_id: "s", input_type: "text", data: { text: "Hi" }, id },
   ]);
   expect(phases(client)).toEqual(["sent"]);
-  socket.tell({ type: "ack", v: 1, id, turn_id: "t1" });
+  socket.notify({ type: "ack", v: 1, id, turn_id: "t1" });
   expect(phases(client)).toEqual(["accepted"]);
-  socket.tell(echo(id));
+  socket.notify(echo(id));
   expect(phases(client)).toEqual([]);
 });
 
-test("what is said offline is sent in order once there is a connection", async () => {
+test("what is sent offline is sent in order once there is a connection", async () => {
   const client = made();
-  const said = [client.sendText("one"), client.sendAction("c", "go", { a: 1 }), client.stop()];
+  const sentTexts = [client.sendText("one"), client.sendAction("c", "go", { a: 1 }), client.stop()];
   expect(phases(client)).toEqual(["waiting", "waiting", "waiting"]);
   const socket = await connect(client);
-  expect(ids(socket)).toEqual(said);
+  expect(ids(socket)).toEqual(sentTexts);
   expect(socket.of("input")[1]).toMatchObject({
     source_component: "c",
     data: { action: "go", payload: { a: 1 } },
@@ -76,7 +76,7 @@ test("what has no answer is sent again with its id after every loss, what has on
   const client = made();
   const socket = await connect(client);
   const [first, second] = [client.sendText("one"), client.sendText("two")];
-  socket.tell({ type: "ack", v: 1, id: first, turn_id: "t1" });
+  socket.notify({ type: "ack", v: 1, id: first, turn_id: "t1" });
   expect(ids(await again(client))).toEqual([second]);
   expect(ids(await again(client))).toEqual([second]);
 });
@@ -86,7 +86,7 @@ test("an echo alone is an answer", async () => {
   const socket = await connect(client);
   const id = client.sendText("Hi");
   const acknowledged = client.acknowledged(id);
-  socket.tell(echo(id));
+  socket.notify(echo(id));
   expect(await acknowledged).toBe("t1");
   expect(ids(await again(client))).toEqual([]);
 });
@@ -96,7 +96,7 @@ test("inputs survive a reload, with their ids, until they are accepted", async (
   const before = made({ storage });
   const socket = await connect(before);
   const [first, second] = [before.sendText("one"), before.sendText("two")];
-  socket.tell({ type: "ack", v: 1, id: first, turn_id: "t1" });
+  socket.notify({ type: "ack", v: 1, id: first, turn_id: "t1" });
   before.disconnect();
 
   const after = made({ storage });
@@ -106,10 +106,10 @@ test("inputs survive a reload, with their ids, until they are accepted", async (
   expect(ids(await connect(after))).toEqual([second]);
 });
 
-test("a snapshot takes what was accepted along: its echo stands in it or is too old", async () => {
+test("a snapshot removes what was accepted: its echo is in it or is too old", async () => {
   const client = made();
   const socket = await connect(client);
-  socket.tell({ type: "ack", v: 1, id: client.sendText("Hi"), turn_id: "t1" });
+  socket.notify({ type: "ack", v: 1, id: client.sendText("Hi"), turn_id: "t1" });
   socket.close(1006);
   await vi.advanceTimersByTimeAsync(500);
   FakeSocket.last.welcome({ resume: "snapshot" });
@@ -129,7 +129,7 @@ test("inputs of one session are not sent to another, and are there when one come
   expect(ids(FakeSocket.last)).toEqual([id]);
 });
 
-test("what was said before the session had a name moves along to it", async () => {
+test("what was sent before the session had a name moves along to it", async () => {
   const storage = new FakeStorage();
   const client = made({ storage, sessionId: null });
   const id = client.sendText("first words");
@@ -139,7 +139,7 @@ test("what was said before the session had a name moves along to it", async () =
   expect(made({ storage, sessionId: null }).store.outgoing.get()).toEqual([]);
 });
 
-test("what is said in a new chat before it has a name goes there, wherever one came from", async () => {
+test("what is sent in a new chat before it has a name goes there, wherever one came from", async () => {
   const storage = new FakeStorage();
   const client = made({ storage });
   await connect(client, { session_id: "s" });
@@ -148,11 +148,11 @@ test("what is said in a new chat before it has a name goes there, wherever one c
   await vi.advanceTimersByTimeAsync(0);
   FakeSocket.last.welcome({ session_id: "named" });
   expect(FakeSocket.last.of("input")).toMatchObject([{ session_id: "named", id }]);
-  FakeSocket.last.tell({ type: "ack", v: 1, id, turn_id: "t1" }, { ...echo(id), session_id: "named" });
+  FakeSocket.last.notify({ type: "ack", v: 1, id, turn_id: "t1" }, { ...echo(id), session_id: "named" });
   expect([phases(client), storage.kept.size]).toEqual([[], 0]);
 });
 
-test("a new chat in which nothing was said leaves what waits in another tab's new chat", async () => {
+test("a new chat in which nothing was sent leaves what waits in another tab's new chat", async () => {
   const storage = new FakeStorage();
   const named = made({ storage, sessionId: null });
   const id = made({ storage, sessionId: null }).sendText("Hi");
@@ -166,14 +166,14 @@ test("a refused input stays and says why; it can be sent again, or taken back", 
   const id = client.sendText("Hi");
   const outcome = client.acknowledged(id).catch((error: unknown) => error);
   const payload = { error: "100 turns wait", code: 4, id };
-  socket.tell({ type: "error", v: 1, payload });
+  socket.notify({ type: "error", v: 1, payload });
   expect(await outcome).toMatchObject({ name: "ArpError", payload });
   expect(client.store.outgoing.get()).toMatchObject([{ id, phase: "refused", error: payload }]);
   expect(ids(await again(client))).toEqual([]);
   const fresh = client.resend(id) as string;
   expect(fresh).not.toBe(id);
   expect(ids(FakeSocket.last)).toEqual([fresh]);
-  FakeSocket.last.tell({ type: "error", v: 1, payload: { ...payload, id: fresh } });
+  FakeSocket.last.notify({ type: "error", v: 1, payload: { ...payload, id: fresh } });
   expect(client.discard(fresh)?.message.data).toEqual({ text: "Hi" });
   expect(phases(client)).toEqual([]);
 });
@@ -198,14 +198,14 @@ test("a question is answered once, however often it is clicked, also while offli
 test("each kind of question gets the input that the protocol says", async () => {
   const client = made();
   const socket = await connect(client);
-  const asked = (id: string, type: string, props = {}) => ({ id, type, props });
-  client.answer(asked("a", "confirm"), false);
-  client.answer(asked("b", "choices"), ["x", 2]);
-  client.answer(asked("c", "form", { submit_action: "register" }), { name: "Ada" });
-  client.answer(asked("d", "text-input"), "words");
-  client.answer(asked("e", "tabs"), 1);
-  client.answer(asked("g", "table", { selectable: "one" }), 2);
-  client.answer(asked("h", "table", { selectable: "many" }), [2, 0]);
+  const requested = (id: string, type: string, props = {}) => ({ id, type, props });
+  client.answer(requested("a", "confirm"), false);
+  client.answer(requested("b", "choices"), ["x", 2]);
+  client.answer(requested("c", "form", { submit_action: "register" }), { name: "Ada" });
+  client.answer(requested("d", "text-input"), "words");
+  client.answer(requested("e", "tabs"), 1);
+  client.answer(requested("g", "table", { selectable: "one" }), 2);
+  client.answer(requested("h", "table", { selectable: "many" }), [2, 0]);
   expect(socket.of("input").map(({ input_type, data }) => [input_type, data])).toEqual([
     ["action", { action: "deny" }],
     ["selection", { selected: ["x", 2] }],
@@ -215,22 +215,22 @@ test("each kind of question gets the input that the protocol says", async () => 
     ["selection", { selected: [2] }],
     ["selection", { selected: [2, 0] }],
   ]);
-  expect(() => client.answer(asked("f", "table"), 1)).toThrow(TypeError);
+  expect(() => client.answer(requested("f", "table"), 1)).toThrow(TypeError);
 });
 
 test("an answer names the surface on which its question stands", async () => {
   const client = made();
   const socket = await connect(client);
   const confirm = { id: "q", type: "confirm", props: { title: "Sure?" } };
-  socket.tell(message("render", 1, { surface: "side", components: [confirm] }), message("commit", 1));
+  socket.notify(message("render", 1, { surface: "side", components: [confirm] }), message("commit", 1));
   client.answer(confirm, true);
   expect(socket.of("input")[0]?.surface).toBe("side");
 });
 
-test("inputs that no echo follows leave with their acknowledgement", async () => {
+test("inputs without an echo are removed with their acknowledgement", async () => {
   const client = made();
   const socket = await connect(client);
-  for (const id of [client.stop(), client.send("focus", {})]) socket.tell({ type: "ack", v: 1, id });
+  for (const id of [client.stop(), client.send("focus", {})]) socket.notify({ type: "ack", v: 1, id });
   expect(phases(client)).toEqual([]);
 });
 
@@ -250,7 +250,7 @@ test("commits are acknowledged when they have been displayed, the newest for all
   const client = made({ schedule: (flush) => flushes.push(flush) });
   const socket = await connect(client);
   for (const seq of [3, 5]) {
-    socket.tell(message("render", seq, { components: [text("a", `${seq}`)] }), message("commit", seq));
+    socket.notify(message("render", seq, { components: [text("a", `${seq}`)] }), message("commit", seq));
   }
   expect(socket.of("ack")).toEqual([]);
   for (const flush of flushes.splice(0)) flush();
@@ -259,10 +259,10 @@ test("commits are acknowledged when they have been displayed, the newest for all
   expect(socket.of("ack")).toHaveLength(1);
 });
 
-test("W39 how components show is told with the next acknowledgement, once, and again on a new connection", async () => {
+test("W39 how components show is sent with the next acknowledgement, once, and again on a new connection", async () => {
   const client = made();
   const socket = await connect(client);
-  socket.tell(message("render", 3, { components: [text("a", ""), text("b", "")] }), message("commit", 3));
+  socket.notify(message("render", 3, { components: [text("a", ""), text("b", "")] }), message("commit", 3));
   client.presented("a", "failed");
   client.presented("a", "failed");
   client.presented("b", "native"); // as it is taken to be
@@ -276,12 +276,12 @@ test("W39 how components show is told with the next acknowledgement, once, and a
   expect(next.of("ack")).toEqual([{ type: "ack", v: 1, seq: 3, presented: { a: "native", c: "fallback" } }]);
   client.setSessionId("other");
   await vi.advanceTimersByTimeAsync(0);
-  next.tell({ ...SESSION, session_id: "other" });
-  next.tell(message("render", 1, { components: [text("e", "")] }), message("commit", 1));
+  next.notify({ ...SESSION, session_id: "other" });
+  next.notify(message("render", 1, { components: [text("e", "")] }), message("commit", 1));
   expect(next.of("ack").slice(1)).toEqual([{ type: "ack", v: 1, seq: 1 }]);
 });
 
-test("files go over HTTP, are tried again, and tell their progress", async () => {
+test("files go over HTTP, are tried again, and report their progress", async () => {
   const bodies: FormData[] = [];
   const answers = [
     () => Promise.reject(new TypeError("network")),
@@ -297,12 +297,12 @@ test("files go over HTTP, are tried again, and tell their progress", async () =>
   await connect(client);
   const file = new File(["a,b"], "data.csv", { type: "text/csv" });
   const id = client.sendText("Look", { files: [file, { part: "fields.photo", file }] });
-  const stands = (state: object) =>
+  const isShown = (state: object) =>
     vi.waitFor(() => expect(client.store.outgoing.get()).toMatchObject([state]));
-  await stands({ phase: "waiting" });
+  await isShown({ phase: "waiting" });
   expect(bodies).toHaveLength(1);
   await vi.advanceTimersByTimeAsync(3000);
-  await stands({ phase: "accepted", progress: 1 });
+  await isShown({ phase: "accepted", progress: 1 });
   expect(bodies).toHaveLength(2);
   const [, body] = bodies as [FormData, FormData];
   expect(JSON.parse(body.get("message") as string)).toMatchObject({

@@ -20,7 +20,7 @@ export interface Step {
 export interface Recording {
   number: number;
   steps: Step[];
-  /** What a replay tells of each fact: its place, and frames. */
+  /** What a replay sends for each fact: its place, and frames. */
   replay?: [number, string[]][];
 }
 
@@ -32,12 +32,12 @@ export function recorded(first: number, count: number): Recording[] {
   return out.trim().split("\n").map((line) => JSON.parse(line) as Recording);
 }
 
-/** Takes one step, as the recording program did; gives what is to be compared. */
-export function take(heard: RendererConnection, frame: string | null): Omit<Step, "frame"> {
-  if (frame === null) heard.hello();
-  const messages = frame === null ? [] : heard.receive(frame);
+/** Takes one step, as the recording program did; returns what is to be compared. */
+export function take(received: RendererConnection, frame: string | null): Omit<Step, "frame"> {
+  if (frame === null) received.hello();
+  const messages = frame === null ? [] : received.receive(frame);
   const faults = messages.filter((message) => message.type === "error" && message.session_id == null);
-  return { state: stateOf(heard), place: { epoch: heard.epoch, seq: heard.seq }, faults: faults.length };
+  return { state: stateOf(received), place: { epoch: received.epoch, seq: received.seq }, faults: faults.length };
 }
 
 /** All that shows, with the order of turns and their places in the queue. */

@@ -26,19 +26,19 @@ export class ArpServer {
   static async start(app: string, ...flags: string[]): Promise<ArpServer> {
     const given = ["-m", "arp.cli", "serve", app, "--port", "0", "--ledger", "memory:", ...flags];
     const child = spawn(PYTHON, given, { cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } });
-    let heard = "";
+    let received = "";
     const url = await new Promise<string>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`no server: ${heard}`)), START_MS);
-      const hear = (data: Buffer) => {
-        heard += String(data);
-        const found = /ARP on (http:\S+)/.exec(heard);
+      const timer = setTimeout(() => reject(new Error(`no server: ${received}`)), START_MS);
+      const receive = (data: Buffer) => {
+        received += String(data);
+        const found = /ARP on (http:\S+)/.exec(received);
         if (!found) return;
         clearTimeout(timer);
         resolve(found[1] as string);
       };
-      child.stdout.on("data", hear);
-      child.stderr.on("data", hear);
-      child.on("exit", (code) => reject(new Error(`the server ended (${code}): ${heard}`)));
+      child.stdout.on("data", receive);
+      child.stderr.on("data", receive);
+      child.on("exit", (code) => reject(new Error(`the server ended (${code}): ${received}`)));
     });
     return new ArpServer(child, url);
   }

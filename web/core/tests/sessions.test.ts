@@ -72,7 +72,7 @@ test("without a token there is nothing to open", async () => {
   expect(fetcher).not.toHaveBeenCalled();
 });
 
-test("changes of the list are told, over lost streams, until nobody wants them", async () => {
+test("changes of the list are reported, over lost streams, until the watch ends", async () => {
   const stream = (...events: string[]) => () => new Response(events.join(""));
   const chat = 'event: chat\ndata: {"id":"a"}\n\n';
   const { sessions, fetcher } = api(
@@ -81,23 +81,23 @@ test("changes of the list are told, over lost streams, until nobody wants them",
     stream(chat),
   );
   vi.useFakeTimers();
-  const told: string[] = [];
+  const received: string[] = [];
   const stop = sessions.watch({
-    opened: () => told.push("opened"),
-    chat: ({ id }) => told.push(`chat ${id}`),
-    removed: (id) => told.push(`removed ${id}`),
-    closed: () => told.push("closed"),
+    opened: () => received.push("opened"),
+    chat: ({ id }) => received.push(`chat ${id}`),
+    removed: (id) => received.push(`removed ${id}`),
+    closed: () => received.push("closed"),
   });
-  await vi.waitFor(() => expect(told.at(-1)).toBe("closed"));
-  expect(told).toEqual(["opened", "chat a", "removed b", "closed"]);
+  await vi.waitFor(() => expect(received.at(-1)).toBe("closed"));
+  expect(received).toEqual(["opened", "chat a", "removed b", "closed"]);
   await vi.waitFor(async () => {
     await vi.advanceTimersByTimeAsync(4000);
-    expect(told.filter((one) => one === "opened")).toHaveLength(2);
+    expect(received.filter((one) => one === "opened")).toHaveLength(2);
   });
   stop();
-  const asked = fetcher.mock.calls.length;
+  const requested = fetcher.mock.calls.length;
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(fetcher.mock.calls).toHaveLength(asked);
+  expect(fetcher.mock.calls).toHaveLength(requested);
   vi.useRealTimers();
 });
 
@@ -116,19 +116,19 @@ test("a page that nobody looks at holds no stream of the list", async () => {
     });
     return new Response(body);
   });
-  const told: string[] = [];
+  const received: string[] = [];
   try {
     const sessions = createSessionAPI("http://agent.example/", { fetch: fetcher as never });
-    const stop = sessions.watch({ opened: () => told.push("opened"), closed: () => told.push("closed") });
+    const stop = sessions.watch({ opened: () => received.push("opened"), closed: () => received.push("closed") });
     await new Promise((resolve) => setTimeout(resolve));
     expect(signals).toHaveLength(0);
     look("visible");
-    await vi.waitFor(() => expect(told).toEqual(["opened"]));
+    await vi.waitFor(() => expect(received).toEqual(["opened"]));
     look("hidden");
-    await vi.waitFor(() => expect(told).toEqual(["opened", "closed"]));
+    await vi.waitFor(() => expect(received).toEqual(["opened", "closed"]));
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     look("visible");
-    await vi.waitFor(() => expect(told).toEqual(["opened", "closed", "opened"]));
+    await vi.waitFor(() => expect(received).toEqual(["opened", "closed", "opened"]));
     stop();
     expect(signals[1]?.aborted).toBe(true);
   } finally {

@@ -11,7 +11,7 @@ const window = new EventTarget();
 const clients: ArpClient[] = [];
 const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
 
-/** A client on a socket; its server answers pings if it is told to. */
+/** A client on a socket; its server answers pings if asked to. */
 async function online(hello: object = ANSWERS, callbacks: ArpClientCallbacks = {}): Promise<ArpClient> {
   const client = new ArpClient({
     url: "http://agent.example",
@@ -30,13 +30,13 @@ async function online(hello: object = ANSWERS, callbacks: ArpClientCallbacks = {
 
 function welcome(hello: object = ANSWERS): void {
   FakeSocket.last.onopen?.();
-  FakeSocket.last.tell(hello, { ...SESSION, resume: FakeSocket.made.length > 1 ? "replay" : "new" });
+  FakeSocket.last.notify(hello, { ...SESSION, resume: FakeSocket.made.length > 1 ? "replay" : "new" });
 }
 
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 const pings = () => FakeSocket.last.of("ping");
 const status = (client: ArpClient) => client.store.status.get();
-const pong = () => FakeSocket.last.tell({ type: "pong", v: 1, id: pings().at(-1)?.id });
+const pong = () => FakeSocket.last.notify({ type: "pong", v: 1, id: pings().at(-1)?.id });
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -50,7 +50,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("it tells that it answers pings", async () => {
+test("its hello says that it answers pings", async () => {
   await online();
   expect(FakeSocket.last.of("hello")[0]?.capabilities?.features).toContain("ping");
 });
@@ -83,26 +83,26 @@ test("what comes is a sign of life: while text streams nobody is asked, and any 
   const client = await online();
   for (let seq = 1; seq <= 30; seq += 1) {
     await pass(3000);
-    FakeSocket.last.tell(delta("x", seq));
+    FakeSocket.last.notify(delta("x", seq));
   }
   expect(pings()).toEqual([]);
   await pass(10_000);
   expect(pings()).toHaveLength(1);
-  FakeSocket.last.tell(delta("late", 31));
+  FakeSocket.last.notify(delta("late", 31));
   await pass(10_000);
   expect(status(client).phase).toBe("online");
 });
 
-test("signs of life show nothing, stand nowhere, and are told to no callback", async () => {
-  const heard: string[] = [];
-  const client = await online(ANSWERS, { onMessage: ({ type }) => heard.push(type) });
-  FakeSocket.last.tell(delta("x", 4));
+test("signs of life show nothing, have no place, and reach no callback", async () => {
+  const received: string[] = [];
+  const client = await online(ANSWERS, { onMessage: ({ type }) => received.push(type) });
+  FakeSocket.last.notify(delta("x", 4));
   expect(status(client).phase).toBe("online");
   let changes = 0;
   client.store.subscribe(() => (changes += 1));
-  FakeSocket.last.tell({ type: "ping", v: 1, id: "of the server" }, { type: "pong", v: 1, id: "nobody asked" });
+  FakeSocket.last.notify({ type: "ping", v: 1, id: "of the server" }, { type: "pong", v: 1, id: "nobody asked" });
   expect(FakeSocket.last.of("pong")).toEqual([{ type: "pong", v: 1, id: "of the server" }]);
-  expect([heard, changes]).toEqual([["hello", "session", "delta"], 0]);
+  expect([received, changes]).toEqual([["hello", "session", "delta"], 0]);
   FakeSocket.last.close(1006);
   await pass(1000);
   FakeSocket.last.onopen?.();
@@ -115,7 +115,7 @@ test("a server that does not know the feature is never asked", async () => {
   expect([FakeSocket.last.sent.map(({ type }) => type), status(client).phase]).toEqual([["hello"], "online"]);
 });
 
-test("what was said on a dead connection is sent again on the next, once", async () => {
+test("what was sent on a dead connection is sent again on the next, once", async () => {
   const client = await online();
   const id = client.sendText("hello?");
   await pass(20_000);
@@ -215,7 +215,7 @@ test("where connections die again and again without an answer it waits longer, s
   }
   expect(took).toEqual([20, 20, 30, 50, 90, 90]);
   await pass(10_000);
-  FakeSocket.last.tell(message("commit", 5)); // it got through
+  FakeSocket.last.notify(message("commit", 5)); // it got through
   await pass(80_000);
   const began = Date.now();
   while (status(client).phase === "online") await pass(1000);

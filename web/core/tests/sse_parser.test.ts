@@ -56,7 +56,7 @@ test("characters that are cut in their bytes come whole", async () => {
       stream.close();
     },
   });
-  const heard: string[] = [];
-  await readEvents(body, ({ data }) => heard.push(data));
-  expect(heard).toEqual(["Salz & 🧂"]);
+  const received: string[] = [];
+  await readEvents(body, ({ data }) => received.push(data));
+  expect(received).toEqual(["Salz & 🧂"]);
 });

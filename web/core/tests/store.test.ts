@@ -21,7 +21,7 @@ async function online(callbacks: ArpClientCallbacks = {}): Promise<[ArpClient, F
 }
 
 function commit(socket: FakeSocket, seq: number, ...before: object[]): void {
-  socket.tell(...before, message("commit", seq));
+  socket.notify(...before, message("commit", seq));
 }
 
 const render = (...components: object[]) => message("render", null, { components });
@@ -32,7 +32,7 @@ beforeEach(() => {
   FakeSocket.reset();
 });
 
-test("subscribers hear once per commit, whatever it holds, and see all of it", async () => {
+test("subscribers are notified once per commit, whatever it holds, and see all of it", async () => {
   const [client, socket] = await online();
   const seen: unknown[] = [];
   const cell = client.store.turn("t1");
@@ -45,23 +45,23 @@ test("subscribers hear once per commit, whatever it holds, and see all of it", a
 test("nothing of a commit shows before it has come whole", async () => {
   const [client, socket] = await online();
   const cell = client.store.turn("t1");
-  let heard = 0;
-  cell.subscribe(() => (heard += 1));
-  socket.tell(render(text("a", "A")));
+  let received = 0;
+  cell.subscribe(() => (received += 1));
+  socket.notify(render(text("a", "A")));
   frame();
-  expect([heard, cell.get()]).toEqual([0, undefined]);
+  expect([received, cell.get()]).toEqual([0, undefined]);
   commit(socket, 1);
   frame();
-  expect([heard, turn(client).output]).toEqual([1, [text("a", "A")]]);
+  expect([received, turn(client).output]).toEqual([1, [text("a", "A")]]);
 });
 
-test("deltas between two frames are told together", async () => {
+test("deltas between two frames are reported together", async () => {
   const [client, socket] = await online();
   const seen: unknown[] = [];
   client.store.turn("t1").subscribe(() => seen.push(turn(client).output[0]?.props.content));
-  for (let count = 0; count < 1000; count += 1) socket.tell(delta("x"));
+  for (let count = 0; count < 1000; count += 1) socket.notify(delta("x"));
   frame();
-  socket.tell(delta("y"));
+  socket.notify(delta("y"));
   frame();
   expect(seen).toEqual(["x".repeat(1000), `${"x".repeat(1000)}y`]);
 });
@@ -69,7 +69,7 @@ test("deltas between two frames are told together", async () => {
 test("what did not change is the same object", async () => {
   const [client, socket] = await online();
   commit(socket, 1, render(text("a", "A"), text("b", "B")));
-  socket.tell(delta("elsewhere", null), { ...message("turn", 2, { status: "running" }), turn_id: "t2" });
+  socket.notify(delta("elsewhere", null), { ...message("turn", 2, { status: "running" }), turn_id: "t2" });
   const before = turn(client);
   const other = client.store.turn("t2").get();
   const op = { op: "update", target: "b", path: "props.content", value: "Z" };
@@ -83,7 +83,7 @@ test("what did not change is the same object", async () => {
   expect(turn(client)).toBe(after);
 });
 
-test("a patch of a nested component renews what it stands in, and nothing beside it", async () => {
+test("a patch of a nested component renews what contains it, and nothing beside it", async () => {
   const [client, socket] = await online();
   const group = { id: "g", type: "group", props: { children: [text("a", "A"), text("b", "B")] } };
   commit(socket, 1, render(group, text("c", "C")));
@@ -97,20 +97,20 @@ test("a patch of a nested component renews what it stands in, and nothing beside
   expect(same).toBe(beside);
 });
 
-test("a message view hears of its own turn alone", async () => {
+test("a message view is notified of its own turn alone", async () => {
   const [client, socket] = await online();
-  let heard = 0;
-  client.store.turn("t1").subscribe(() => (heard += 1));
-  socket.tell({ ...message("turn", 1, { status: "running" }), turn_id: "t2" });
+  let received = 0;
+  client.store.turn("t1").subscribe(() => (received += 1));
+  socket.notify({ ...message("turn", 1, { status: "running" }), turn_id: "t2" });
   frame();
-  expect(heard).toBe(0);
+  expect(received).toBe(0);
 });
 
 test("turnIds changes with turns that come, not with what they say", async () => {
   const [client, socket] = await online();
-  socket.tell(delta("x"));
+  socket.notify(delta("x"));
   const ids = client.store.turnIds.get();
-  socket.tell(delta("y"));
+  socket.notify(delta("y"));
   expect(client.store.turnIds.get()).toBe(ids);
   expect(ids).toEqual(["t1"]);
 });
@@ -120,29 +120,29 @@ test("a turn has the time at which it ended, and a status says how many turns ar
   const at = "2026-11-21T08:00:00Z";
   commit(socket, 1, render(text("a", "A")));
   expect([turn(client).at, client.store.status.get().older]).toEqual([undefined, undefined]);
-  socket.tell(message("commit", 2, { final: true, at }), message("commit", 3));
+  socket.notify(message("commit", 2, { final: true, at }), message("commit", 3));
   frame();
   expect([turn(client).final, turn(client).at]).toEqual([true, at]);
-  socket.tell({ ...SESSION, seq: 9, resume: "snapshot", older: 7 }, message("commit", null, { final: true, at }), message("commit", 9));
+  socket.notify({ ...SESSION, seq: 9, resume: "snapshot", older: 7 }, message("commit", null, { final: true, at }), message("commit", 9));
   frame();
   expect([turn(client).at, client.store.status.get().older]).toEqual([at, 7]);
-  socket.tell({ ...SESSION, seq: 9, resume: "replay" });
+  socket.notify({ ...SESSION, seq: 9, resume: "replay" });
   expect(client.store.status.get().older).toBe(7); // the screen is still that one
 });
 
 test("a snapshot takes effect as one change", async () => {
   const [client, socket] = await online();
-  socket.tell(delta("old"));
+  socket.notify(delta("old"));
   frame();
   const seen: string[] = [];
   client.store.subscribe(() => seen.push(client.store.turnIds.get().join()));
-  socket.tell({ type: "session", v: 1, session_id: "s", epoch: "f", seq: 9, resume: "snapshot" });
+  socket.notify({ type: "session", v: 1, session_id: "s", epoch: "f", seq: 9, resume: "snapshot" });
   expect(client.store.status.get().loading).toBe(true);
   const other = (fields: object) => ({ ...fields, turn_id: "t7" });
-  socket.tell(other(render(text("t7/1", "new"))), other(message("commit", null)));
+  socket.notify(other(render(text("t7/1", "new"))), other(message("commit", null)));
   frame();
   expect(client.store.turnIds.get()).toEqual(["t1"]);
-  socket.tell({ type: "commit", v: 1, session_id: "s", seq: 9 });
+  socket.notify({ type: "commit", v: 1, session_id: "s", seq: 9 });
   frame();
   expect(client.store.turnIds.get()).toEqual(["t7"]);
   expect(client.store.turn("t1").get()).toBeUndefined();
@@ -150,7 +150,7 @@ test("a snapshot takes effect as one change", async () => {
   expect(seen.at(-1)).toBe("t7");
 });
 
-test("a listener that throws is reported and stops nobody", async () => {
+test("a listener that throws is reported and stops no other", async () => {
   const report = vi.fn();
   vi.stubGlobal("reportError", report);
   try {
@@ -159,39 +159,39 @@ test("a listener that throws is reported and stops nobody", async () => {
         throw new Error("theirs");
       },
     });
-    let heard = 0;
+    let received = 0;
     client.store.turn("t1").subscribe(() => {
       throw new Error("mine");
     });
-    client.store.turn("t1").subscribe(() => (heard += 1));
-    socket.tell(delta("x"));
+    client.store.turn("t1").subscribe(() => (received += 1));
+    socket.notify(delta("x"));
     frame();
-    expect(heard).toBe(1);
+    expect(received).toBe(1);
     expect(report.mock.calls.map(([error]) => (error as Error).message)).toEqual(["theirs", "mine"]);
   } finally {
     vi.unstubAllGlobals();
   }
 });
 
-test("who has stopped listening hears nothing, and leaves nothing behind", async () => {
+test("a listener that was removed gets nothing, and leaves nothing behind", async () => {
   const [client, socket] = await online();
-  let heard = 0;
-  const stop = client.store.turn("t1").subscribe(() => (heard += 1));
+  let received = 0;
+  const stop = client.store.turn("t1").subscribe(() => (received += 1));
   stop();
   stop();
-  socket.tell(delta("x"));
+  socket.notify(delta("x"));
   frame();
-  expect(heard).toBe(0);
+  expect(received).toBe(0);
 });
 
-test("activeTurn is the turn that runs or waits, not those in line behind it", async () => {
+test("activeTurn is the turn that runs or waits, not those queued after it", async () => {
   const [client, socket] = await online();
   const status = (turn_id: string, status: string) => ({ ...message("turn", null, { status }), turn_id });
-  socket.tell(status("t1", "completed"), status("t2", "running"), status("t3", "queued"));
+  socket.notify(status("t1", "completed"), status("t2", "running"), status("t3", "queued"));
   expect(client.store.status.get().activeTurn).toBe("t2");
-  socket.tell(status("t2", "failed"), status("t3", "running"));
+  socket.notify(status("t2", "failed"), status("t3", "running"));
   expect(client.store.status.get().activeTurn).toBe("t3");
-  socket.tell(status("t3", "cancelled"));
+  socket.notify(status("t3", "cancelled"));
   expect(client.store.status.get().activeTurn).toBeNull();
 });
 
@@ -209,27 +209,27 @@ test("surfaces besides main have cells of their own", async () => {
   expect(names).toEqual([["side"], []]);
 });
 
-test("text that was said is told from components", async () => {
+test("text is distinguished from components", async () => {
   const [client, socket] = await online();
-  socket.tell(delta("said"));
+  socket.notify(delta("said"));
   commit(socket, 1, render(text("a", "shown")));
   expect(turn(client).output.map((item) => isTextPart(item, "t1"))).toEqual([true, false]);
 });
 
 test("callbacks come as things happen, components with their commit", async () => {
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   const [, socket] = await online({
-    onDelta: (said) => heard.push(["delta", said]),
-    onThinking: (said) => heard.push(["thinking", said]),
-    onToolStart: (...tool) => heard.push(["start", ...tool]),
-    onToolProgress: (...told) => heard.push(["progress", ...told]),
-    onToolEnd: (...tool) => heard.push(["end", ...tool]),
-    onRender: (event) => heard.push(["render", event]),
-    onError: (error, { code }) => heard.push(["error", error, code]),
-    onDone: (turnId) => heard.push(["done", turnId]),
+    onDelta: (sent) => received.push(["delta", sent]),
+    onThinking: (sent) => received.push(["thinking", sent]),
+    onToolStart: (...tool) => received.push(["start", ...tool]),
+    onToolProgress: (...receivedEvents) => received.push(["progress", ...receivedEvents]),
+    onToolEnd: (...tool) => received.push(["end", ...tool]),
+    onRender: (event) => received.push(["render", event]),
+    onError: (error, { code }) => received.push(["error", error, code]),
+    onDone: (turnId) => received.push(["done", turnId]),
   });
   const tool = (payload: object) => ({ payload: { tool: "look", call_id: "c", ...payload } });
-  socket.tell(
+  socket.notify(
     message("delta", null, { payload: { delta: "hm", kind: "thinking" } }),
     delta("Hello"),
     message("tool_start", null, tool({ args: "{}" })),
@@ -239,7 +239,7 @@ test("callbacks come as things happen, components with their commit", async () =
     message("error", null, { payload: { error: "odd", code: 18 } }),
     message("commit", 2, { final: true }),
   );
-  expect(heard).toEqual([
+  expect(received).toEqual([
     ["thinking", "hm"],
     ["delta", "Hello"],
     ["start", "look", "{}", "c"],
@@ -256,17 +256,17 @@ test("a tool has its newest progress while it runs, then its result and how long
   const [client, socket] = await online();
   const runs = () => turn(client).tools;
   const ref = `/_api/blobs/scw/${"0".repeat(64)}/load.txt`;
-  socket.tell(
+  socket.notify(
     message("tool_start", null, { payload: { tool: "load", args: "{}", call_id: "a" } }),
     message("tool_start", null, { payload: { tool: "load", args: "{}", call_id: "b" } }),
     message("tool_progress", null, { payload: { call_id: "b", text: "reading", done: 1, total: 3 } }),
   );
   const [first, second] = runs();
   expect(second?.progress).toEqual({ call_id: "b", text: "reading", done: 1, total: 3 });
-  socket.tell(message("tool_progress", null, { payload: { call_id: "b", text: "sorting" } }));
-  expect(runs()[0]).toBe(first); // whoever draws it draws nothing anew
+  socket.notify(message("tool_progress", null, { payload: { call_id: "b", text: "sorting" } }));
+  expect(runs()[0]).toBe(first); // anyone who draws it draws nothing again
   expect(runs()[1]?.progress).toEqual({ call_id: "b", text: "sorting" });
-  socket.tell(
+  socket.notify(
     message("tool_end", null, { payload: { tool: "load", ok: true, call_id: "b", result: "[1…", result_ref: ref, duration_ms: 1200 } }),
     message("tool_progress", null, { payload: { call_id: "b", text: "late" } }),
     message("tool_end", 2, { payload: { tool: "load", ok: true, call_id: "a" } }),

@@ -26,8 +26,8 @@ afterEach(() => {
 
 const END = "data: [DONE]\n\n";
 
-/** What a stream tells, with its bytes sent one by one, or at once. */
-async function heard(stream: string, each: boolean): Promise<string[]> {
+/** What a stream reports, with its bytes sent one by one, or at once. */
+async function received(stream: string, each: boolean): Promise<string[]> {
   const bytes = new TextEncoder().encode(stream);
   answer = async (response) => {
     for (const piece of each ? [...bytes].map((one) => Uint8Array.of(one)) : [bytes]) {
@@ -36,21 +36,21 @@ async function heard(stream: string, each: boolean): Promise<string[]> {
     }
     response.end();
   };
-  const told: string[] = [];
+  const receivedEvents: string[] = [];
   await streamSSE(
     url,
     { message: "Hi" },
     {
-      onDelta: (text) => told.push(text),
-      onResult: (data) => told.push(`result ${JSON.stringify(data)}`),
-      onError: (error) => told.push(`error: ${error}`),
-      onDone: () => told.push("done"),
+      onDelta: (text) => receivedEvents.push(text),
+      onResult: (data) => receivedEvents.push(`result ${JSON.stringify(data)}`),
+      onError: (error) => receivedEvents.push(`error: ${error}`),
+      onDone: () => receivedEvents.push("done"),
     },
   );
-  return told;
+  return receivedEvents;
 }
 
-/** Streams and what is told of them, written out by hand after the standard's rules. */
+/** Streams and what is reported of them, written out by hand after the standard's rules. */
 const VECTORS: [rule: string, stream: string, told: string[]][] = [
   ["LF ends a line", `data: {"delta":"a"}\n\ndata: {"delta":"b"}\n\n${END}`, ["a", "b", "done"]],
   ["CR ends a line", 'data: {"delta":"a"}\r\rdata: {"delta":"b"}\r\rdata: [DONE]\r\r', ["a", "b", "done"]],
@@ -78,16 +78,16 @@ describe.each([
   ["at once", false],
   ["byte by byte", true],
 ] as const)("W85 sent %s", (_way, each) => {
-  test.each(VECTORS)("W85 %s", async (_rule, stream, told) => {
-    expect(await heard(stream, each)).toEqual(told);
+  test.each(VECTORS)("W85 %s", async (_rule, stream, receivedEvents) => {
+    expect(await received(stream, each)).toEqual(receivedEvents);
   });
 });
 
-test("W85 a connection that is reset in the middle is an error, told once, and the end", async () => {
+test("W85 a connection that is reset in the middle is an error, reported once, and the end", async () => {
   answer = (response) => {
     response.write('data: {"delta":"a"}\n\ndata: {"del', () => setImmediate(() => response.destroy()));
   };
-  const told: string[] = [];
-  await streamSSE(url, {}, { onDelta: (text) => told.push(text), onError: () => told.push("error"), onDone: () => told.push("done") });
-  expect(told).toEqual(["a", "error", "done"]);
+  const receivedEvents: string[] = [];
+  await streamSSE(url, {}, { onDelta: (text) => receivedEvents.push(text), onError: () => receivedEvents.push("error"), onDone: () => receivedEvents.push("done") });
+  expect(receivedEvents).toEqual(["a", "error", "done"]);
 });

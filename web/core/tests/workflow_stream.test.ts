@@ -1,19 +1,19 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { connectSSE, streamSSE, type SSECallbacks } from "../src/index.js";
 
-/** Every callback, told into one list. */
-function listening(heard: unknown[]): SSECallbacks {
+/** Every callback, recorded in one list. */
+function listening(received: unknown[]): SSECallbacks {
   const names = [
     ...["onRunId", "onStep", "onDelta", "onResult", "onError", "onDone"],
     ...["onToolStart", "onToolEnd", "onToolRender", "onToolRemove"],
   ];
-  return Object.fromEntries(names.map((name) => [name, (...told: unknown[]) => heard.push([name, ...told])]));
+  return Object.fromEntries(names.map((name) => [name, (...receivedEvents: unknown[]) => received.push([name, ...receivedEvents])]));
 }
 
 function answering(body: string, init: ResponseInit = {}) {
-  const asked = vi.fn(async (_url: string, _init: RequestInit) => new Response(body, init));
-  vi.stubGlobal("fetch", asked);
-  return asked;
+  const requested = vi.fn(async (_url: string, _init: RequestInit) => new Response(body, init));
+  vi.stubGlobal("fetch", requested);
+  return requested;
 }
 
 afterEach(() => {
@@ -54,10 +54,10 @@ data: {"delta": "behind the end"}
 `;
 
 test("every event of the draft reaches its callback, in order", async () => {
-  const asked = answering(STREAM);
-  const heard: unknown[] = [];
-  await streamSSE("/chat", { message: "Hi" }, listening(heard), { headers: { "X-A": "1" } });
-  expect(heard).toEqual([
+  const requested = answering(STREAM);
+  const received: unknown[] = [];
+  await streamSSE("/chat", { message: "Hi" }, listening(received), { headers: { "X-A": "1" } });
+  expect(received).toEqual([
     ["onRunId", "r1"],
     ["onToolStart", { tool: "look", args: "{}" }],
     ["onToolRender", { tool: "look", component: "table", props: { headers: [] }, id: "t" }],
@@ -67,7 +67,7 @@ test("every event of the draft reaches its callback, in order", async () => {
     ["onDelta", " there"],
     ["onDone"],
   ]);
-  const [url, init] = asked.mock.calls[0] as [string, RequestInit];
+  const [url, init] = requested.mock.calls[0] as [string, RequestInit];
   expect(url).toBe("/chat");
   expect(init).toMatchObject({
     method: "POST",
@@ -77,30 +77,30 @@ test("every event of the draft reaches its callback, in order", async () => {
 });
 
 test("a form is sent as it is", async () => {
-  const asked = answering("data: [DONE]\n\n");
+  const requested = answering("data: [DONE]\n\n");
   const formData = new FormData();
   await streamSSE("/chat", null, {}, { formData });
-  const init = asked.mock.calls[0]?.[1] as RequestInit;
+  const init = requested.mock.calls[0]?.[1] as RequestInit;
   expect(init.body).toBe(formData);
   expect(init.headers).not.toHaveProperty("Content-Type");
 });
 
 test("a stream that breaks off is an error, and over", async () => {
   answering('data: {"delta": "Hi"}\n\n');
-  const heard: unknown[] = [];
-  await connectSSE("/runs/1", listening(heard));
-  expect(heard).toEqual([["onDelta", "Hi"], ["onError", "the stream broke off"], ["onDone"]]);
+  const received: unknown[] = [];
+  await connectSSE("/runs/1", listening(received));
+  expect(received).toEqual([["onDelta", "Hi"], ["onError", "the stream broke off"], ["onDone"]]);
 });
 
 test("a refusal and a dead network are errors, and over", async () => {
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   answering("no such agent", { status: 404 });
-  await streamSSE("/chat", {}, listening(heard));
+  await streamSSE("/chat", {}, listening(received));
   answering("", { status: 500 });
-  await connectSSE("/chat", listening(heard));
+  await connectSSE("/chat", listening(received));
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("dead")));
-  await connectSSE("/chat", listening(heard));
-  expect(heard).toEqual([
+  await connectSSE("/chat", listening(received));
+  expect(received).toEqual([
     ["onError", "no such agent"],
     ["onDone"],
     ["onError", "HTTP 500"],
@@ -110,29 +110,29 @@ test("a refusal and a dead network are errors, and over", async () => {
   ]);
 });
 
-test("who aborts hears nothing more", async () => {
+test("after an abort nothing more is reported", async () => {
   const abort = new AbortController();
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   vi.stubGlobal("fetch", async () => {
     abort.abort();
     throw new DOMException("aborted", "AbortError");
   });
-  await streamSSE("/chat", {}, listening(heard), { signal: abort.signal });
-  expect(heard).toEqual([]);
+  await streamSSE("/chat", {}, listening(received), { signal: abort.signal });
+  expect(received).toEqual([]);
 });
 
 test("a callback that throws is reported and ends nothing", async () => {
   const report = vi.fn();
   vi.stubGlobal("reportError", report);
   answering('data: {"delta": "a"}\n\ndata: {"delta": "b"}\n\ndata: [DONE]\n\n');
-  const heard: string[] = [];
+  const received: string[] = [];
   await connectSSE("/chat", {
     onDelta(text) {
-      heard.push(text);
+      received.push(text);
       throw new Error("theirs");
     },
-    onDone: () => heard.push("done"),
+    onDone: () => received.push("done"),
   });
-  expect(heard).toEqual(["a", "b", "done"]);
+  expect(received).toEqual(["a", "b", "done"]);
   expect(report).toHaveBeenCalledTimes(2);
 });

@@ -43,7 +43,7 @@ function difference(page: Page, one: string, other: string): Promise<number> {
 
 /**
  * The part of all pixels that differs from a picture; `null` where the browser has other letters
- * than those of the pictures (`withLetters`), and nothing can be compared. `ARP_GOLDEN=write` writes it anew.
+ * than those of the pictures (`withLetters`), and nothing can be compared. `ARP_GOLDEN=write` writes it again.
  *
  * @param page Does the comparing; its policy must allow `data:` pictures.
  * @param file Where the picture lies, as PNG; beside it `fonts.json` keeps the letters.

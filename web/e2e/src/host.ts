@@ -75,7 +75,7 @@ export async function ask(page: Page, text: string): Promise<void> {
   await page.locator("arp-chat arp-message").nth(before).and(over).waitFor({ timeout: 30_000 });
 }
 
-/** Says `turn 1`, `turn 2`, …, each when the one before is over: of what waits in line none is old. */
+/** Says `turn 1`, `turn 2`, …, each when the one before is over: of what is queued none is old. */
 export async function converse(page: Page, turns: number): Promise<void> {
   await page.evaluate(async (wanted) => {
     const client = document.querySelector("arp-chat")?.activeClient;
@@ -99,15 +99,15 @@ export async function converse(page: Page, turns: number): Promise<void> {
 export function shape(page: Page): Promise<string> {
   return page.locator("arp-chat .arp-log").evaluate((root) => {
     const IGNORED = new Set(["arp-elapsed", "svg", "style"]);
-    const told = (node: Node): string => {
+    const received = (node: Node): string => {
       if (node.nodeType === Node.TEXT_NODE) return (node.textContent ?? "").replace(/\s+/g, " ");
       if (!(node instanceof Element) || IGNORED.has(node.localName)) return "";
       if (node.matches(".arp-doing")) return "";
-      const inner = [...node.childNodes].map(told).join("");
+      const inner = [...node.childNodes].map(received).join("");
       if (node.matches("[class^=arp-k-], .arp-log-part")) return inner;
       const state = node.getAttribute("data-status") ?? node.getAttribute("data-state") ?? "";
       return `<${node.localName}${state && ` ${state}`}>${inner}</>`;
     };
-    return [...root.childNodes].map(told).join("").replace(/\s+/g, " ");
+    return [...root.childNodes].map(received).join("").replace(/\s+/g, " ");
   });
 }

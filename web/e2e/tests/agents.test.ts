@@ -146,7 +146,7 @@ describe("addresses", () => {
     }
   });
 
-  test.each([["WebSocket"], ["SSE"]])("an agent that is not there is told in words over %s, and another one can be chosen", async (name) => {
+  test.each([["WebSocket"], ["SSE"]])("an unknown agent is reported in words over %s, and another one can be chosen", async (name) => {
     await enter();
     if (name === "SSE") await page.context().addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
     await page.goto(`${office.url}/?workflow=nobody`);
@@ -155,7 +155,7 @@ describe("addresses", () => {
     expect(await picker().getByRole("radio", { checked: true }).count()).toBe(0);
     expect(await page.title()).toBe("Harbour office");
     expect(await shownAgent().innerText()).toBe("Choose an agent");
-    expect(await page.locator(".arp-notice").count()).toBe(0); // it is told once
+    expect(await page.locator(".arp-notice").count()).toBe(0); // it is reported once
     await radio("Tides").check();
     await online(page);
     expect(await page.locator(".arp-banner").count()).toBe(0);

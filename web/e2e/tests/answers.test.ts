@@ -1,4 +1,4 @@
-/** What stands in answers and around them: sources, times, steps, what failed to show, keys (webui.md W24, W36–W39, W89). */
+/** What is in answers and around them: sources, times, steps, what failed to show, keys (webui.md W24, W36–W39, W89). */
 
 import { describe, expect, test } from "vitest";
 
@@ -85,7 +85,7 @@ describe("sources", () => {
 });
 
 describe("times", () => {
-  test("W38 what was said has its time, as the reader writes it, the same after a reload", async () => {
+  test("W38 what was sent has its time, as the reader writes it, the same after a reload", async () => {
     await begin({ locale: "de-DE", timezoneId: "Asia/Tokyo" });
     const before = Date.now();
     await ask(page, "hello");
@@ -106,13 +106,13 @@ describe("times", () => {
     await say(page, "ponder 1.2");
     await page.locator("arp-message[data-status=completed]").waitFor();
     const moment = async (place: string) => new Date((await page.locator(`${place} time`).first().getAttribute("datetime")) ?? "").getTime();
-    const [said, ended] = [await moment(".arp-said"), await moment(".arp-under")];
-    expect(ended - said).toBeGreaterThanOrEqual(1200);
+    const [sent, ended] = [await moment(".arp-said"), await moment(".arp-under")];
+    expect(ended - sent).toBeGreaterThanOrEqual(1200);
     expect(ended).toBeLessThan(Date.now() + 1000);
     await page.reload();
     await online(page);
     await page.locator(".arp-under time").waitFor();
-    expect([await moment(".arp-said"), await moment(".arp-under")]).toEqual([said, ended]);
+    expect([await moment(".arp-said"), await moment(".arp-under")]).toEqual([sent, ended]);
     await converse(page, 52);
     await page.reload();
     await online(page);
@@ -138,7 +138,7 @@ describe("times", () => {
 });
 
 describe("steps", () => {
-  test("W36 thinking and tools are folded; what runs shows how long, and nobody is told each second", async () => {
+  test("W36 thinking and tools are folded; what runs shows how long, without an announcement each second", async () => {
     await begin();
     await page.evaluate(() => {
       const lines: string[] = [];
@@ -164,7 +164,7 @@ describe("steps", () => {
     await page.getByText("Where to look first?").waitFor();
   });
 
-  test("W35 steps that are not wanted are not there, and a picture stands beside answers", async () => {
+  test("W35 steps that are not wanted are not there, and a picture is beside answers", async () => {
     await begin();
     await set("showActivity", false);
     await set("avatar", "\u{1F989}");
@@ -179,7 +179,7 @@ describe("steps", () => {
 describe("the line", () => {
   const queued = () => page.locator("arp-message[data-status=queued]");
 
-  test("W24 behind an answer that failed the line waits, over a reload too, and goes on when one says so", async () => {
+  test("W24 after an answer that failed the queue is paused, over a reload too, and continues when one says so", async () => {
     await begin();
     await say(page, "fail 1.5");
     await say(page, "one");
@@ -197,7 +197,7 @@ describe("the line", () => {
     expect(await queued().count()).toBe(0);
   });
 
-  test("W24 trying again what failed answers it, and then what waited behind it", async () => {
+  test("W24 trying again what failed answers it, and then what waited after it", async () => {
     await begin();
     await say(page, "fail-once 1.5");
     await say(page, "one");
@@ -210,7 +210,7 @@ describe("the line", () => {
     expect(await page.locator(".arp-notice, .arp-trouble").count()).toBe(0);
   });
 
-  test("W24 the next message lets it go on too", async () => {
+  test("W24 the next message lets it continue too", async () => {
     await begin();
     await say(page, "fail 1");
     await say(page, "one");
@@ -222,7 +222,7 @@ describe("the line", () => {
 });
 
 describe("what went wrong", () => {
-  test("W71 errors are told in the reader's language, with the server's words behind", async () => {
+  test("W71 errors are reported in the reader's language, with the server's words after them", async () => {
     await begin({ locale: "de-DE" });
     await ask(page, "fail");
     const card = page.locator(".arp-trouble p");
@@ -248,7 +248,7 @@ describe("what went wrong", () => {
 });
 
 describe("what failed to show", () => {
-  test("W39 the agent is told of a component that could not be drawn, and when it could after all", async () => {
+  test("W39 the agent is notified of a component that could not be drawn, and when it could after all", async () => {
     await begin();
     await ask(page, "table");
     await page.locator("arp-table table").waitFor();

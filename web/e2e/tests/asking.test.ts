@@ -1,4 +1,4 @@
-/** What the user asks stands at the top of the view, and the answer fills what is below it (webui.md W15). */
+/** What the user asks is at the top of the view, and the answer fills what is below it (webui.md W15). */
 
 import { fileURLToPath } from "node:url";
 
@@ -36,7 +36,7 @@ afterAll(() => demo?.stop());
 const bubble = (text: string) => page.locator(".arp-bubble", { hasText: new RegExp(`^${text}$`) }).last();
 const jump = () => page.getByRole("button", { name: /^Jump to latest/ });
 
-/** Where something stands in the view: how far its ends are below the view's top and above its lower end. */
+/** Where something is in the view: how far its ends are below the view's top and above its lower end. */
 const place = (element: Locator) =>
   element.evaluate((one) => {
     const view = document.querySelector(".arp-scroller")?.getBoundingClientRect() as DOMRect;
@@ -49,22 +49,22 @@ const gap = () => page.locator(".arp-scroller").evaluate((view) => view.scrollHe
 /** The height of what lies above the first message: as far below the top of the view a question stands. */
 const padding = () => page.locator(".arp-column").evaluate((column) => Number.parseFloat(getComputedStyle(column).paddingTop));
 
-/** Notes every frame from now on in which the newest message is this one; gives what ends that, and them. */
+/** Notes every frame from now on in which the newest message is this one; returns what ends that, and them. */
 async function watch(text: string): Promise<() => Promise<Frame[]>> {
   await page.evaluate((wanted) => {
     const seen = { frames: [] as Frame[], isWatched: true };
     Object.assign(globalThis, { seen });
     const view = document.querySelector(".arp-scroller") as HTMLElement;
     const look = () => {
-      // What is painted is what stands there when all observers of sizes have been told: a new one is told last.
+      // What is painted is what is there when all observers of sizes have been called: a new one is called last.
       const last = new ResizeObserver(() => {
         last.disconnect();
-        const asked = [...view.querySelectorAll(".arp-bubble")].at(-1);
-        if (asked?.textContent === wanted) {
+        const requested = [...view.querySelectorAll(".arp-bubble")].at(-1);
+        if (requested?.textContent === wanted) {
           const { top, bottom } = view.getBoundingClientRect();
           const end = [...view.querySelectorAll("article")].at(-1)?.getBoundingClientRect().bottom ?? 0;
           seen.frames.push({
-            asked: asked.getBoundingClientRect().top - top,
+            asked: requested.getBoundingClientRect().top - top,
             below: bottom - end,
             gap: view.scrollHeight - view.scrollTop - view.clientHeight,
           });
@@ -87,7 +87,7 @@ async function watch(text: string): Promise<() => Promise<Frame[]>> {
 const range = (numbers: readonly number[]) => [Math.min(...numbers), Math.max(...numbers)].map((number) => Math.round(number) + 0); // 0, not -0
 
 describe.each(SIZES)("at %s", (_size, options) => {
-  test("W15 the first click of the demo: its question stands at the top, its chart is seen whole, and the way to the agent's question is told", async () => {
+  test("W15 the first click of the demo: its question is at the top, its chart is seen whole, and the way to the agent's question is shown", async () => {
     await begin({ ...options, url: demo.url });
     const text = "Show the average temperature by month";
     const seen = await watch(text);
@@ -97,7 +97,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     await chart.locator("svg").first().waitFor();
     await page.getByRole("button", { name: "Jump to latest, The agent is waiting for your answer" }).waitFor();
     const frames = await seen();
-    expect(range(frames.map(({ asked }) => asked))).toEqual([await padding(), await padding()]);
+    expect(range(frames.map(({ asked: requested }) => requested))).toEqual([await padding(), await padding()]);
     const drawn = await place(chart);
     expect(drawn.top).toBeGreaterThan(0);
     expect(drawn.bottom).toBeGreaterThanOrEqual(0);
@@ -126,7 +126,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     const top = await padding();
     const room = frames.slice(0, frames.findIndex(({ below }) => below < 60)); // of which some is the space below the answer
     expect(room.length).toBeGreaterThan(1);
-    expect(range(room.map(({ asked }) => asked - top))).toEqual([0, 0]);
+    expect(range(room.map(({ asked: requested }) => requested - top))).toEqual([0, 0]);
     expect(Math.max(...frames.map(({ gap }) => gap))).toBeLessThanOrEqual(2);
     expect(frames.at(-1)?.asked).toBeLessThan(-500);
     expect(await jump().count()).toBe(0);
@@ -145,7 +145,7 @@ describe.each(SIZES)("at %s", (_size, options) => {
     await box(page).fill("more");
     const frames = await seen();
     const top = await padding();
-    expect(range(frames.map(({ asked }) => asked - top))).toEqual([0, 0]);
+    expect(range(frames.map(({ asked: requested }) => requested - top))).toEqual([0, 0]);
     expect(await jump().count()).toBe(0);
   });
 });
@@ -163,7 +163,7 @@ test("W15 an answer that is there at once and does not fit is seen from its begi
   expect(await jump().count()).toBe(0);
 });
 
-test("W15 what does not fit below the question stays below the view, and so does the text behind it", async () => {
+test("W15 what does not fit below the question stays below the view, and so does the text after it", async () => {
   await begin();
   await ask(page, "mixed");
   expect((await place(bubble("mixed"))).top).toBe(await padding());
@@ -173,7 +173,7 @@ test("W15 what does not fit below the question stays below the view, and so does
   await jump().waitFor();
   const frames = await seen();
   const top = await padding();
-  expect(range(frames.filter(({ asked }) => asked < 400).map(({ asked }) => asked - top))).toEqual([0, 0]);
+  expect(range(frames.filter(({ asked: requested }) => requested < 400).map(({ asked: requested }) => requested - top))).toEqual([0, 0]);
 });
 
 test("W15 of a question that is longer than the view the end shows, and the answer below it", async () => {
@@ -182,12 +182,12 @@ test("W15 of a question that is longer than the view the end shows, and the answ
   const lines = Array.from({ length: 80 }, (_, at) => `line ${at}`).join("\n");
   await ask(page, lines);
   const { height } = (await page.locator(".arp-scroller").boundingBox()) as { height: number };
-  const said = await place(page.locator(".arp-said").nth(1));
-  expect(said.top).toBeLessThan(-500);
-  expect(Math.abs(said.bottom - height / 2)).toBeLessThan(60);
+  const sent = await place(page.locator(".arp-said").nth(1));
+  expect(sent.top).toBeLessThan(-500);
+  expect(Math.abs(sent.bottom - height / 2)).toBeLessThan(60);
 });
 
-test("W15 W24 what waits in line stays below what runs, also when its turn comes, and is answered there", async () => {
+test("W15 W24 what is queued stays below what runs, also when its turn comes, and is answered there", async () => {
   await begin();
   await say(page, "count 300"); // which takes three seconds at least
   await log(page).getByText("5", { exact: true }).waitFor();
@@ -259,7 +259,7 @@ test("W7 W15 a connection that comes back leaves the question at the top; a relo
   await held.at(-1)?.close({ code: 1012 });
   await page.locator(".arp-status", { hasText: "Connected again" }).waitFor({ state: "attached" });
   const top = await padding();
-  expect(range((await seen()).map(({ asked }) => asked - top))).toEqual([0, 0]);
+  expect(range((await seen()).map(({ asked: requested }) => requested - top))).toEqual([0, 0]);
   await page.reload();
   await log(page).getByText("You said: hello").waitFor();
   await expect.poll(gap).toBeLessThanOrEqual(2);

@@ -46,7 +46,7 @@ describe("start", () => {
       await ask(page, "hello");
       await page.getByRole("button", { name: "Copy", exact: true }).click();
       await page.getByRole("button", { name: /Copied|Could not copy/ }).waitFor();
-      // The browser tells that this name is no secure origin: that is what the test is about.
+      // The browser reports that this name is no secure origin: that is what the test is about.
       faults.lines.splice(0, faults.lines.length, ...faults.lines.filter((line) => !line.includes("Opener-Policy")));
     } finally {
       await page.context().close();
@@ -75,7 +75,7 @@ describe("the message box", () => {
     await log(page).getByText("にほ").first().waitFor();
   });
 
-  test("W27 a draft survives a reload and another chat; Up brings back what was said last", async () => {
+  test("W27 a draft survives a reload and another chat; Up brings back what was sent last", async () => {
     await begin();
     await ask(page, "hello");
     await box(page).fill("not yet");
@@ -198,7 +198,7 @@ describe("messages", () => {
     expect(await bubbles()).toEqual(["one", "three"]);
   });
 
-  test("W33 an edit takes the place of what runs, but not of what waits in line", async () => {
+  test("W33 an edit takes the place of what runs, but not of what is queued", async () => {
     await begin();
     await ask(page, "one");
     await say(page, "count 2000");
@@ -224,7 +224,7 @@ describe("messages", () => {
     await page.getByRole("button", { name: "Stop" }).click();
   });
 
-  test("W24 what waits in line can be changed, put first, and taken out", async () => {
+  test("W24 what is queued can be changed, put first, and taken out", async () => {
     await begin();
     await say(page, "count 2000");
     for (const text of ["second", "third", "fourth"]) await say(page, text);
@@ -245,7 +245,7 @@ describe("messages", () => {
     expect(await log(page).innerText()).not.toContain("You said: second");
   });
 
-  test("W30 a refused message says why once, where it stands, and can be sent again", async () => {
+  test("W30 a refused message says why once, where it is, and can be sent again", async () => {
     const own = await ArpServer.start(`${APP}:strict`);
     try {
       await begin({ url: own.url });
@@ -268,7 +268,7 @@ describe("messages", () => {
     }
   });
 
-  test("W34 text, component, text stand in their order, the same after a reload", async () => {
+  test("W34 text, component, text are in their order, the same after a reload", async () => {
     await begin();
     await ask(page, "mixed");
     await page.locator("arp-chart svg").first().waitFor();
@@ -490,12 +490,12 @@ describe("chats", () => {
     await online(page);
     await expect.poll(() => page.locator("arp-message").count()).toBe(51);
     const turns = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => `turn ${from + at}`);
-    const said = () => log(page).locator(".arp-bubble").allTextContents();
-    expect(await said()).toEqual(["board", ...turns(12, 30), "board Changed", ...turns(1, 30)]);
+    const sentTexts = () => log(page).locator(".arp-bubble").allTextContents();
+    expect(await sentTexts()).toEqual(["board", ...turns(12, 30), "board Changed", ...turns(1, 30)]);
     await log(page).getByRole("button", { name: "Load older messages" }).click();
     await page.mouse.move(500, 300);
     await page.mouse.wheel(0, -100_000); // what is older than all comes by itself
-    await expect.poll(said).toEqual([...turns(1, 3), "board", ...turns(1, 30), "board Changed", ...turns(1, 30)]);
+    await expect.poll(sentTexts).toEqual([...turns(1, 3), "board", ...turns(1, 30), "board Changed", ...turns(1, 30)]);
     expect(await page.locator(".arp-older").count()).toBe(0);
     await ask(page, "board Again");
     await log(page).locator("arp-status-card").getByText("Again").waitFor(); // it still lives

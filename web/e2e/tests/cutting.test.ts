@@ -22,7 +22,7 @@ const CODES_OF_BURST = 28;
 
 useServer();
 
-/** Half of the cuts are behind a number of bytes, so inside of frames and catch-ups; half come whenever. */
+/** Half of the cuts are after a number of bytes, so inside of frames and catch-ups; half come whenever. */
 function moment(draw: () => number): Moment {
   return draw() < 0.5 ? { bytes: 150 + draw() ** 2 * 20_000 } : { ms: 20 + draw() * 600 };
 }
@@ -50,7 +50,7 @@ async function opened(context: BrowserContext, url: string): Promise<Page> {
 }
 
 /** Waits until so many turns are over and all of them are drawn. */
-async function settled(page: Page, turns: number): Promise<void> {
+async function waitUntilDrawn(page: Page, turns: number): Promise<void> {
   await page.waitForFunction((wanted) => {
     const log = document.querySelector("arp-chat .arp-log");
     const over = log?.querySelectorAll("arp-message[data-status=completed]").length;
@@ -89,13 +89,13 @@ describe.each([
         client?.connect(); // on a connection that can be cut
       });
     }
-    const said: string[] = [];
+    const sent: string[] = [];
     let reloads = 0;
     const began = performance.now();
-    while (said.length < MOST_TURNS && (proxy.cuts < CUTS || said.length < SCRIPT.length)) {
-      const text = SCRIPT[said.length % SCRIPT.length] as string;
-      const isOver = steady.locator("arp-message").nth(said.push(text) - 1).and(steady.locator("[data-status=completed]"));
-      await say(said.length % 2 === 0 ? writer : steady, text);
+    while (sent.length < MOST_TURNS && (proxy.cuts < CUTS || sent.length < SCRIPT.length)) {
+      const text = SCRIPT[sent.length % SCRIPT.length] as string;
+      const isOver = steady.locator("arp-message").nth(sent.push(text) - 1).and(steady.locator("[data-status=completed]"));
+      await say(sent.length % 2 === 0 ? writer : steady, text);
       if (text === "confirm") await onlooker.locator(".arp-log arp-message").last().getByRole("button", { name: "Do it" }).click();
       if (draw() < 0.4) {
         reloads += 1;
@@ -104,15 +104,15 @@ describe.each([
       await isOver.waitFor({ state: "attached", timeout: 20_000 });
     }
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    console.log(`${name}: seed ${SEED}, ${proxy.cuts} cuts and ${reloads} reloads in ${said.length} turns, ${seconds} s`);
+    console.log(`${name}: seed ${SEED}, ${proxy.cuts} cuts and ${reloads} reloads in ${sent.length} turns, ${seconds} s`);
     expect(proxy.cuts).toBeGreaterThanOrEqual(CUTS);
     proxy.rest();
-    await settled(steady, said.length);
-    expect(await steady.locator(".arp-bubble").allTextContents()).toEqual(said);
+    await waitUntilDrawn(steady, sent.length);
+    expect(await steady.locator(".arp-bubble").allTextContents()).toEqual(sent);
     const expected = await pieces(steady);
-    const codes = said.filter((text) => text.startsWith("burst")).length * CODES_OF_BURST;
+    const codes = sent.filter((text) => text.startsWith("burst")).length * CODES_OF_BURST;
     for (const page of [steady, writer, onlooker]) {
-      await settled(page, said.length);
+      await waitUntilDrawn(page, sent.length);
       await expect.poll(() => pieces(page)).toEqual(expected);
       await expect.poll(() => colours(page), { timeout: 20_000 }).toEqual([codes, codes]);
     }
@@ -141,8 +141,8 @@ test("W21 a tab with a twentieth of the speed skips commits, never shows half of
     }).observe(document.body, { subtree: true, childList: true, characterData: true });
   });
   await ask(steady, "swap 300");
-  await settled(steady, 1);
-  await settled(slow, 1);
+  await waitUntilDrawn(steady, 1);
+  await waitUntilDrawn(slow, 1);
   await slow.locator("arp-status-card", { hasText: "300" }).nth(1).waitFor();
   const { halves, shown } = await slow.evaluate(() => {
     const { seen } = globalThis as unknown as { seen: { halves: string[]; shown: Set<string> } };

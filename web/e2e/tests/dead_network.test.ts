@@ -30,7 +30,7 @@ afterEach(async () => {
 const link = () => page.locator(".page-link");
 const away = () => page.locator('.page-link:not([data-phase="online"])');
 const outgoing = (text: string) => page.locator(".arp-outgoing", { hasText: text });
-const said = () => page.locator(".arp-bubble").allInnerTexts();
+const sentTexts = () => page.locator(".arp-bubble").allInnerTexts();
 
 async function shot(name: string): Promise<void> {
   if (SHOTS === undefined) return;
@@ -38,7 +38,7 @@ async function shot(name: string): Promise<void> {
   await page.screenshot({ path: `${SHOTS}/${name}.png` });
 }
 
-test("W8 offline by the browser's word: it says so at once, keeps what is said, and is back at once", async () => {
+test("W8 offline by the browser's word: it says so at once, keeps what is sent, and is back at once", async () => {
   ({ page } = await open(browser, proxy.url));
   await ask(page, "before");
   await page.context().setOffline(true);
@@ -51,7 +51,7 @@ test("W8 offline by the browser's word: it says so at once, keeps what is said, 
   await page.context().setOffline(false);
   await page.locator('.page-link[data-phase="online"]').waitFor({ timeout: 3000 });
   await log(page).getByText("You said: meanwhile").waitFor();
-  expect(await said()).toEqual(["before", "meanwhile"]);
+  expect(await sentTexts()).toEqual(["before", "meanwhile"]);
 });
 
 describe.each([["WebSocket", true], ["SSE", false]] as const)("over %s", (name, hasSockets) => {
@@ -92,7 +92,7 @@ describe.each([["WebSocket", true], ["SSE", false]] as const)("over %s", (name, 
     proxy.letGo();
     await online(page);
     await log(page).getByText("You said: meanwhile").waitFor({ timeout: 20_000 });
-    expect(await said()).toEqual(["before", "toil 20", "meanwhile"]);
+    expect(await sentTexts()).toEqual(["before", "toil 20", "meanwhile"]);
     expect(await log(page).getByText("You said: meanwhile").count()).toBe(1);
     expect(await log(page).getByText("Found it.").count()).toBe(1);
     const lines = await page.evaluate(() => (globalThis as unknown as { lines: string[] }).lines);
@@ -118,7 +118,7 @@ describe.each([["WebSocket", true], ["SSE", false]] as const)("over %s", (name, 
   });
 });
 
-test("W8 what was said before a reload and never arrived shows as not sent, and is sent once", async () => {
+test("W8 what was sent before a reload and never arrived shows as not sent, and is sent once", async () => {
   ({ page } = await open(browser, proxy.url));
   await page.addInitScript(() => Object.assign(globalThis, { WebSocket: undefined }));
   await ask(page, "before");
@@ -132,5 +132,5 @@ test("W8 what was said before a reload and never arrived shows as not sent, and 
   await outgoing("meanwhile").getByText("Waiting for the connection").waitFor();
   await page.unroute("**/_arp/v1/**");
   await log(page).getByText("You said: meanwhile").waitFor();
-  expect(await said()).toEqual(["before", "meanwhile"]);
+  expect(await sentTexts()).toEqual(["before", "meanwhile"]);
 });

@@ -19,7 +19,7 @@ usePages();
 const picture = () => log(page).locator("arp-picture img");
 const width = () => picture().evaluate((image) => (image as HTMLImageElement).naturalWidth);
 /** How many files and cookies were asked for. */
-const asked = (pattern: RegExp) => faults.asked.filter((address) => pattern.test(address)).length;
+const requested = (pattern: RegExp) => faults.asked.filter((address) => pattern.test(address)).length;
 
 /** A file that the page, or one that it opens, saves. */
 function downloaded(): Promise<Download> {
@@ -48,23 +48,23 @@ test("W29 W53 a picture that the agent kept shows, and its link opens the file, 
 
 test("W53 when the cookie has run out, the picture asks for another one, once, and shows", async () => {
   await kept();
-  const cookies = asked(/blobs\/cookie$/);
+  const cookies = requested(/blobs\/cookie$/);
   await page.context().clearCookies();
   await picture().evaluate((image) => ((image as HTMLImageElement).src += "?again"));
   await expect.poll(width).toBe(2);
-  expect(asked(/blobs\/cookie$/)).toBe(cookies + 1);
+  expect(requested(/blobs\/cookie$/)).toBe(cookies + 1);
   faults.lines.splice(0); // the browser writes down that the first try was refused
 });
 
 test("W53 a picture whose file is gone says what it was, and is not asked for again and again", async () => {
   await kept();
-  const before = asked(/\.png/);
+  const before = requested(/\.png/);
   await page.route(/\.png/, (route) => route.fulfill({ status: 404 }));
   await page.reload();
   await online(page);
-  await expect.poll(() => asked(/\.png/)).toBe(before + 2); // again with a new cookie, and then no more
+  await expect.poll(() => requested(/\.png/)).toBe(before + 2); // again with a new cookie, and then no more
   await log(page).locator(".arp-picture-place").getByText("A square").waitFor();
   await ask(page, "hello");
-  expect(asked(/\.png/)).toBe(before + 2);
+  expect(requested(/\.png/)).toBe(before + 2);
   faults.lines.splice(0);
 });

@@ -38,11 +38,11 @@ function png(width: number, height: number): Buffer {
 describe("pictures from elsewhere", () => {
   let pictures: Server;
   let place: string;
-  let asked: { path: string; referer: string | undefined; cookie: string | undefined }[];
+  let requested: { path: string; referer: string | undefined; cookie: string | undefined }[];
 
   beforeAll(async () => {
     pictures = createServer(({ url: path = "", headers: { referer, cookie } }, response) => {
-      asked.push({ path, referer, cookie });
+      requested.push({ path, referer, cookie });
       if (path === "/away.png") response.writeHead(302, { location: `http://127.0.0.1:${new URL(place).port}/tracker.png` }).end();
       else if (path === "/page.html") response.writeHead(200, { "content-type": "text/html" }).end("<script>parent.document.title='broken'</script>");
       else if (path.endsWith(".png")) response.writeHead(200, { "content-type": "image/png" }).end(png(240, 160));
@@ -60,26 +60,26 @@ describe("pictures from elsewhere", () => {
   const complaints = () => faults.lines.filter((line) => line !== `asked for ${place}/map.png` && line !== `asked for ${place}/other.png`);
 
   test("W53 W79 nothing is fetched before the reader allows it; then the picture shows, under the page's own policy", async () => {
-    asked = [];
+    requested = [];
     await begin();
     await show(image("/map.png"), image("/other.png"));
     expect(await log(page).getByText(`Image from ${new URL(place).host} is blocked.`).count()).toBe(2);
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
     await allow();
     const frames = page.locator("arp-picture iframe");
     await expect.poll(() => frames.count()).toBe(2); // what was allowed is the host
-    await expect.poll(() => asked.map(({ path }) => path).sort()).toEqual(["/map.png", "/other.png"]);
+    await expect.poll(() => requested.map(({ path }) => path).sort()).toEqual(["/map.png", "/other.png"]);
     await expect.poll(async () => (await frames.first().boundingBox())?.width).toBe(240);
     expect((await frames.first().boundingBox())?.height).toBe(160);
     const shown = await page.frames().find((frame) => frame.url().includes("map.png"))?.evaluate(() => document.querySelector("img")?.naturalWidth);
     expect(shown).toBe(240);
     // The page is not named to where the picture lies, and nothing that belongs to it is sent.
-    expect(asked.map(({ referer, cookie }) => [referer, cookie])).toEqual([[undefined, undefined], [undefined, undefined]]);
+    expect(requested.map(({ referer, cookie }) => [referer, cookie])).toEqual([[undefined, undefined], [undefined, undefined]]);
     expect(await page.getByRole("img", { name: "A map" }).count()).toBe(2);
     expect(complaints()).toEqual([]);
   });
 
-  test("W53 the place of a picture whose size is told does not move, and it opens large", async () => {
+  test("W53 the place of a picture whose size is known does not move, and it opens large", async () => {
     await begin();
     await show(image("/map.png", { width: 120, height: 80 }));
     await allow();
@@ -95,25 +95,25 @@ describe("pictures from elsewhere", () => {
   });
 
   test("W53 W79 a picture that leads elsewhere, is none, or is not there, says so in its place, and nobody else is asked", async () => {
-    asked = [];
+    requested = [];
     await begin();
     await show(image("/away.png"), image("/page.html"), image("/gone.png?"));
     await allow();
     await page.locator("arp-picture [role=img].arp-picture-place").nth(2).waitFor();
     expect(await page.locator("arp-picture iframe").count()).toBe(0);
-    expect([...new Set(asked.map(({ path }) => path))].sort()).toEqual(["/away.png", "/gone.png?", "/page.html"]);
+    expect([...new Set(requested.map(({ path }) => path))].sort()).toEqual(["/away.png", "/gone.png?", "/page.html"]);
     expect(await page.title()).toBe("Harbour");
   });
 
   test("W79 without the frame the policy still lets no picture in", async () => {
-    asked = [];
+    requested = [];
     await begin();
     await page.evaluate((src) => {
       const image = Object.assign(new Image(), { src });
       document.body.append(image);
       return new Promise((resolve) => (image.onerror = resolve));
     }, `${place}/map.png`);
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
     expect(faults.lines.some((line) => line.includes("img-src"))).toBe(true);
   });
 });

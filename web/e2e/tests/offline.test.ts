@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await page.context().close();
   await proxy.stop();
-  // The browser tells of each try that found nobody.
+  // The browser reports each try that found no server.
   expect(faults.lines.filter((line) => !/net::ERR_(?:CONNECTION_REFUSED|INTERNET_DISCONNECTED|INCOMPLETE_CHUNKED_ENCODING)/.test(line))).toEqual([]);
 });
 
@@ -36,7 +36,7 @@ async function begin(part: number, hasSockets: boolean): Promise<void> {
 
 const banner = (text: string | RegExp) => page.locator("arp-banner", { hasText: text });
 
-test("W8 after the last try it says so, and keeps what is said; network, focus and button try at once", async () => {
+test("W8 after the last try it says so, and keeps what is sent; network, focus and button try at once", async () => {
   await begin(0, false); // of sockets that fail, a browser lets a page have one in some seconds
   await ask(page, "before");
   const hopes: [text: string, act: () => Promise<unknown>][] = [

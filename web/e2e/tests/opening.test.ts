@@ -108,7 +108,7 @@ describe("before the script has come", () => {
   });
 });
 
-test("W60 a long conversation shows its end, then all that was told, and stays at the end", async () => {
+test("W60 a long conversation shows its end, then all its turns, and stays at the end", async () => {
   await begin();
   await converse(opened, 40);
   const ids = await opened.evaluate(() => [...(document.querySelector("arp-chat")?.activeClient?.store.turnIds.get() ?? [])]);

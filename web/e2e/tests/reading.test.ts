@@ -8,7 +8,7 @@ import { begin, page, usePages } from "../src/stage.js";
 
 usePages();
 
-/** Turns the wheel upward until something stands in the upper half of the view, and the view rests. */
+/** Turns the wheel upward until something is in the upper half of the view, and the view rests. */
 async function scrollTo(place: Locator): Promise<void> {
   await page.mouse.move(500, 300);
   const top = () => place.evaluate((element) => element.getBoundingClientRect().top);
@@ -30,7 +30,7 @@ async function moved(place: Locator, act: () => Promise<unknown>): Promise<numbe
     const first = element.getBoundingClientRect().top;
     const seen = { most: 0, isWatched: true };
     Object.assign(globalThis, { seen });
-    // What is painted is what stands there when all observers of sizes have been told: a new one is told last.
+    // What is painted is what is there when all observers of sizes have been called: a new one is called last.
     const look = () => {
       const last = new ResizeObserver(() => {
         last.disconnect();
@@ -50,7 +50,7 @@ async function moved(place: Locator, act: () => Promise<unknown>): Promise<numbe
   });
 }
 
-/** Has a picture of 300 by 500 pixels wait; gives what lets it come. */
+/** Has a picture of 300 by 500 pixels wait; returns what lets it come. */
 async function latePicture(): Promise<() => void> {
   let release = () => undefined as void;
   const isReleased = new Promise<void>((resolve) => (release = resolve));

@@ -35,7 +35,7 @@ const panel = (): Locator => page.locator(".arp-side");
 const border = (): Locator => page.getByRole("separator", { name: "Resize the side panel" });
 const opener = (): Locator => page.getByRole("button", { name: /^Show the side panel: / });
 
-/** Left and right edge of what stands in an element's padding. */
+/** Left and right edge of what is in an element's padding. */
 const edges = (selector: string): Promise<[left: number, right: number]> =>
   page.locator(selector).first().evaluate((element) => {
     const { left, right } = element.getBoundingClientRect();

@@ -119,7 +119,7 @@ describe("streaming", () => {
     expect(halves).toEqual([]);
   });
 
-  test("W23 stop ends the turn, by Escape too; what was said stays, and the next message works", async () => {
+  test("W23 stop ends the turn, by Escape too; what was sent stays, and the next message works", async () => {
     await begin();
     await say(page, "count 300");
     await log(page).getByText("10", { exact: true }).waitFor();
@@ -135,7 +135,7 @@ describe("streaming", () => {
     await log(page).getByText("You said: after").waitFor();
   });
 
-  test("W24 what is said meanwhile waits in line, in order, also over a reload", async () => {
+  test("W24 what is sent meanwhile is queued, in order, also over a reload", async () => {
     await begin();
     await say(page, "count 300");
     await say(page, "second");

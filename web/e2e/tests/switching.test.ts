@@ -34,7 +34,7 @@ interface Watching {
   stop(): void;
 }
 
-/** What nobody should see or hear of while chats are changed; looked at with every change of the page, and in every frame. */
+/** What nobody should see or be notified of while chats are changed; looked at with every change of the page, and in every frame. */
 async function watch(): Promise<void> {
   await page.evaluate(() => {
     const seen = new Set<string>();
@@ -90,7 +90,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await page.locator(".arp-welcome").waitFor();
     await ask(page, "two");
     await expect.poll(() => page.locator(".arp-session-title").allInnerTexts()).toEqual(expect.arrayContaining(["two", "one"]));
-    await expect.poll(() => page.locator("arp-chat .arp-spoken").innerText()).toContain("two"); // the last that is said of it
+    await expect.poll(() => page.locator("arp-chat .arp-spoken").innerText()).toContain("two"); // the last that is sent of it
     proxy.delay = DELAY_MS;
   }
 
@@ -189,7 +189,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     expect(await bubbles()).toEqual(["two", "after"]);
   });
 
-  test("what is said as soon as a chat was chosen goes to that chat", async () => {
+  test("what is sent as soon as a chat was chosen goes to that chat", async () => {
     await twoChats();
     await page.evaluate(() => (document.querySelector(".page-side .page-new") as HTMLElement).click());
     await say(page, "fresh");
@@ -203,7 +203,7 @@ describe.each([["WebSocket"], ["SSE"]])("over %s", (name) => {
     await expect.poll(bubbles).toEqual(["two"]);
   });
 
-  test("what waits for the connection goes to the chat in which it was said", async () => {
+  test("what waits for the connection goes to the chat in which it was sent", async () => {
     await twoChats();
     await page.evaluate(() => document.querySelector("arp-chat")?.activeClient?.disconnect());
     await say(page, "waits in two");

@@ -83,7 +83,7 @@ test("W35 W60 a turn that comes from the history has its tools with results, err
   expect(await (await unfold("read_log")).getByRole("link", { name: "Whole result" }).count()).toBe(1);
 });
 
-test("W35 a tool that runs shows how far it is, with a bar, and tells nobody of each step", async () => {
+test("W35 a tool that runs shows how far it is, with a bar, without an announcement of each step", async () => {
   await begin();
   await page.evaluate(() => {
     const lines: string[] = [];
@@ -109,8 +109,8 @@ test("W35 a tool that runs shows how far it is, with a bar, and tells nobody of 
   await log(page).getByText("All are read.").waitFor();
   expect(await line.locator(".arp-step-progress").count()).toBe(0);
   expect(await values(await unfold("load"))).toEqual([["folder", "/srv/reports"]]);
-  const said = await page.evaluate(() => (globalThis as unknown as { lines: string[] }).lines.join("\n"));
-  expect(said).not.toMatch(/Reading|Sorting|of 4/);
+  const sent = await page.evaluate(() => (globalThis as unknown as { lines: string[] }).lines.join("\n"));
+  expect(sent).not.toMatch(/Reading|Sorting|of 4/);
 });
 
 test("W35 of a long result the beginning shows, and a link opens the whole", async () => {

@@ -1,6 +1,6 @@
 /**
  * What the page shows, in light and dark, from left to right and from right to left, against the
- * pictures in `golden/`. `ARP_GOLDEN=write` writes them anew: look at them then.
+ * pictures in `golden/`. `ARP_GOLDEN=write` writes them again: look at them then.
  */
 
 import { readdirSync, statSync } from "node:fs";

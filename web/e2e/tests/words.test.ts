@@ -29,7 +29,7 @@ const contrast = (place: Locator) =>
     return (Math.max(ring, ground) + 0.05) / (Math.min(ring, ground) + 0.05);
   });
 
-/** The rings that are drawn around what has the focus: its own, and those of what stands around it. */
+/** The rings that are drawn around what has the focus: its own, and those of what is around it. */
 const rings = () =>
   page.evaluate(() => {
     const found: string[] = [];

@@ -5,21 +5,21 @@ import { html, render } from "lit";
 import { createContext, loadComponents, renderComponent } from "../src/index.js";
 import { SAMPLES } from "./samples.js";
 
-const asked = new URLSearchParams(location.search);
-const theme = asked.get("theme") === "dark" ? "dark" : "light";
-const [locale, strings] = await loadStrings([asked.get("locale") ?? "en"]);
+const query = new URLSearchParams(location.search);
+const theme = query.get("theme") === "dark" ? "dark" : "light";
+const [locale, strings] = await loadStrings([query.get("locale") ?? "en"]);
 const t = translator(locale, strings);
-const only = asked.get("only");
+const only = query.get("only");
 
 document.documentElement.dataset.theme = theme;
-document.documentElement.dir = asked.get("dir") ?? t.direction;
+document.documentElement.dir = query.get("dir") ?? t.direction;
 document.documentElement.lang = locale;
 
 await loadComponents();
-const said: unknown[] = [];
-const context = createContext({ t, theme, answer: (component, value) => void said.push({ id: component.id, value }), announce: (text) => void said.push(text) });
+const sent: unknown[] = [];
+const context = createContext({ t, theme, answer: (component, value) => void sent.push({ id: component.id, value }), announce: (text) => void sent.push(text) });
 // What tests look at: what was answered and announced, and the doors of the package.
-Object.assign(globalThis, { gallery: { said, context, createContext, renderComponent, render, html, SAMPLES } });
+Object.assign(globalThis, { gallery: { said: sent, context, createContext, renderComponent, render, html, SAMPLES } });
 
 const shown = SAMPLES.filter(({ name }) => only === null || name === only || name.startsWith(`${only} `));
 render(

@@ -45,7 +45,7 @@ export class Citations implements Cell<readonly Source[]> {
     return () => void this.#listeners.delete(own);
   };
 
-  /** Looks at what a turn shows: its last list counts. Gives whether there are any sources. */
+  /** Looks at what a turn shows: its last list counts. Returns whether there are any sources. */
   look(output: readonly Component[]): boolean {
     const props = output.findLast(({ type }) => type === SOURCES)?.props ?? null;
     if (props !== this.#props) {

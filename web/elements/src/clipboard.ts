@@ -1,6 +1,6 @@
 /** Copying and saving what is shown. */
 
-/** Copies a text; tells whether it is in the clipboard now. Also where the page has no secure context. */
+/** Copies a text; returns whether it is in the clipboard now. Also where the page has no secure context. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-/** What every component gets besides its own data: where answers go, words, and whom to tell. */
+/** What every component gets besides its own data: where answers go, texts, and announcements. */
 
 import { createComponentRegistry, type ArpClient, type Component, type ComponentRegistry, type Json, type Presented } from "@agent-rendering/core";
 import { translator, type Translator } from "@agent-rendering/core/strings";
@@ -6,12 +6,12 @@ import type { TemplateResult } from "lit";
 
 import type { Citations } from "./citations.js";
 
-/** Gives texts in the reader's language. */
+/** Returns texts in the reader's language. */
 export type Translate = Translator;
 
 /**
  * Draws a component of your own: a node, or a Lit template. It is called again when the component changes, for
- * each place where it stands; `place` is the element around it.
+ * each place where it is; `place` is the element around it.
  */
 export type ComponentFactory = (component: Component, context: ArpContext, place: HTMLElement) => Node | TemplateResult;
 
@@ -46,13 +46,13 @@ export interface ArpContext {
   readonly pictureFrame: string | null;
   /** How deep in layout components; from 0. */
   readonly depth: number;
-  /** Answers a question once; see the core's `answerOfValue` for the value. Gives the input's id, if there is one. */
+  /** Answers a question once; see the core's `answerOfValue` for the value. Returns the input's id, if there is one. */
   answer(component: Component, value: Json, files?: readonly AnswerFile[]): string | void;
   /** Sends an action of a component. */
   action(component: Component, name: string, payload?: unknown): void;
   /** Takes note of how a component shows. */
   present(component: Component, how: Presented): void;
-  /** Says something to those who do not see the screen. */
+  /** Announces something to those who do not see the screen. */
   announce(text: string): void;
 }
 

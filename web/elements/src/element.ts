@@ -1,13 +1,13 @@
 /**
  * What all elements that draw a component share: light DOM, our styles, and a boundary: whatever goes
- * wrong while a component is drawn ends in one quiet card in its place, and the rest goes on.
+ * wrong while a component is drawn ends in one quiet card in its place, and the rest continues.
  */
 
 import { questionState, type Component, type JsonObject } from "@agent-rendering/core";
 import { html, LitElement, nothing, render, type PropertyDeclarations, type PropertyValues } from "lit";
 import { createContext, showsRecording, type ArpContext, type Translate } from "./context.js";
 import { icon } from "./icons.js";
-import { noted } from "./settle.js";
+import { noted } from "./draw_all.js";
 import { adoptStyles } from "./style/sheet.js";
 
 const NOWHERE = createContext();
@@ -53,7 +53,7 @@ export abstract class ComponentElement extends ArpElement {
     return this.context.t;
   }
 
-  /** Whether it is a question that waits for its answer, from whoever looks at it. */
+  /** Whether it is a question that waits for its answer, from anyone who looks at it. */
   get open(): boolean {
     return this.component !== null && questionState(this.component) === "open" && !showsRecording(this.context.client);
   }
@@ -112,7 +112,7 @@ export abstract class ComponentElement extends ArpElement {
   }
 }
 
-/** What stands in the place of a component that could not be drawn. */
+/** Shown in the place of a component that could not be drawn. */
 export function failureCard({ t }: ArpContext, component: Component | null, error: unknown): unknown {
   return html`<section class="arp-card arp-failure">
     <p>${icon("warning")}<span>${t("cannotShow")}</span></p>

@@ -8,7 +8,7 @@ import styles from "./style/export_menu.css?inline";
 /** What is offered: its words, and what it does. */
 export type Offer = readonly [label: string, run: (event: Event) => Promise<void>];
 
-/** A menu behind a small button; it closes with Escape and when the focus leaves it. `opened` hears that it opens or closes. */
+/** A menu behind a small button; it closes with Escape and when the focus leaves it. `opened` is notified that it opens or closes. */
 export function exportMenu(sign: IconName, label: string, offers: readonly Offer[], opened: () => void = () => undefined): TemplateResult {
   return html`<details class="arp-menu" @toggle=${opened} @keydown=${closeByKey} @focusout=${closeWhenLeft}>
     <summary class="arp-icon-button" aria-label=${label} title=${label}>${icon(sign)}</summary>

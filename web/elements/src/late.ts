@@ -4,7 +4,7 @@ import { define } from "./element.js";
 
 const SHOWN_AFTER_MS = 1000;
 
-/** Shows its content when it has stood in the document for a second. */
+/** Shows its content when it has was in the document for a second. */
 export class ArpLate extends HTMLElement {
   #timer: ReturnType<typeof setTimeout> | undefined;
 

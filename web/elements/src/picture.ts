@@ -31,7 +31,7 @@ export class ArpPicture extends ArpElement {
   /** CSS pixels, if they are known: its place is kept free. */
   declare width: number | null;
   declare height: number | null;
-  /** Whether it stands in a line of text and cannot be enlarged. */
+  /** Whether it is in a line of text and cannot be enlarged. */
   declare inline: boolean;
   /** Whether it fills its place, and what goes beyond is cut. */
   declare fills: boolean;
@@ -60,7 +60,7 @@ export class ArpPicture extends ArpElement {
       await client.sessions.openFiles();
       this.isBroken = false;
     } catch {
-      // Its text stands there.
+      // Its text is there.
     }
   }
 
@@ -104,7 +104,7 @@ export class ArpPicture extends ArpElement {
     void this.updateComplete.then(() => this.querySelector("dialog")?.showModal());
   }
 
-  /** A native modal dialog: it keeps the focus in, closes with Escape, and gives the focus back. */
+  /** A native modal dialog: it keeps the focus in, closes with Escape, and returns the focus back. */
   #lightbox(picture: unknown): unknown {
     const { t } = this.context;
     const close = () => this.querySelector("dialog")?.close();

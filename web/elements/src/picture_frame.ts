@@ -13,7 +13,7 @@ import { styled } from "./styled.js";
 const GUESSED = [320, 180] as const;
 const LARGEST_PX = 20_000;
 
-/** `<arp-picture-frame>`; tells `arp-broken` if the picture did not come. */
+/** `<arp-picture-frame>`; reports `arp-broken` if the picture did not come. */
 export class ArpPictureFrame extends ArpElement {
   static override properties: PropertyDeclarations = {
     frame: { attribute: false },
@@ -44,21 +44,21 @@ export class ArpPictureFrame extends ArpElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    addEventListener("message", this.#hear);
+    addEventListener("message", this.#receive);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    removeEventListener("message", this.#hear);
+    removeEventListener("message", this.#receive);
   }
 
-  /** The frame says how large its picture is: nobody else is heard, and nothing else is believed. */
-  #hear = ({ source, data }: MessageEvent<unknown>): void => {
+  /** The frame says how large its picture is: messages of others, and anything else, are ignored. */
+  #receive = ({ source, data }: MessageEvent<unknown>): void => {
     const frame = this.querySelector("iframe");
     if (frame === null || source !== frame.contentWindow) return;
-    const told = (data as { arpPicture?: unknown } | null)?.arpPicture;
-    if (told === null) this.dispatchEvent(new Event("arp-broken"));
-    else if (isSize(told)) this.size = told;
+    const measured = (data as { arpPicture?: unknown } | null)?.arpPicture;
+    if (measured === null) this.dispatchEvent(new Event("arp-broken"));
+    else if (isSize(measured)) this.size = measured;
   };
 
   protected override willUpdate(changed: PropertyValues): void {
@@ -76,8 +76,8 @@ export class ArpPictureFrame extends ArpElement {
   }
 }
 
-function isSize(told: unknown): told is readonly [number, number] {
-  return Array.isArray(told) && told.length === 2 && told.every((side) => typeof side === "number" && side >= 1 && side <= LARGEST_PX);
+function isSize(measured: unknown): measured is readonly [number, number] {
+  return Array.isArray(measured) && measured.length === 2 && measured.every((side) => typeof side === "number" && side >= 1 && side <= LARGEST_PX);
 }
 
 addStyles(styles);

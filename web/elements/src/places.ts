@@ -2,8 +2,8 @@
  * Places for components that a framework draws. The elements leave an empty node where such a
  * component stands; React's portals and Vue's Teleport fill it.
  *
- * Theory of operation. A registry of factories (`factories`) gives the elements one node for each
- * place. The node tells when it comes into the document and when it has left for good (moving it
+ * Theory of operation. A registry of factories (`factories`) returns the elements one node for each
+ * place. The node reports when it comes into the document and when it is removed for good (moving it
  * is neither), so `places` always lists exactly what is to be filled.
  */
 
@@ -21,7 +21,7 @@ export interface Place {
   readonly context: ArpContext;
 }
 
-/** What is told when a node comes and when it has gone. */
+/** Called when a node comes and when it has gone. */
 interface Watch {
   came(): void;
   left(): void;
@@ -90,7 +90,7 @@ export class Places {
     return registry;
   }
 
-  /** The node of a place: the same one while the same component stands there. */
+  /** The node of a place: the same one while the same component is there. */
   #node(component: Component, context: ArpContext, place: object): Node {
     const { id, type } = component;
     const known = this.#nodes.get(place);
@@ -105,10 +105,10 @@ export class Places {
     node.watch = {
       came: () => {
         this.#shown.set(node, this.#pending.get(node) as Place);
-        this.#tell();
+        this.#notify();
       },
       left: () => {
-        if (this.#shown.delete(node)) this.#tell();
+        if (this.#shown.delete(node)) this.#notify();
       },
     };
     return node;
@@ -121,10 +121,10 @@ export class Places {
     this.#pending.set(node, place);
     if (!this.#shown.has(node)) return;
     this.#shown.set(node, place);
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#list = [...this.#shown.values()];
     for (const listener of [...this.#listeners]) listener();
   }

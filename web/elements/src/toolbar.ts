@@ -21,7 +21,7 @@ export function copyButton(context: ArpContext, label: string, content: () => st
   >${icon("copy")}${caption === "" ? "" : html`<span>${caption}</span>`}</button>`;
 }
 
-const TOLD_MS = 1600;
+const CONFIRMED_MS = 1600;
 
 /** Copies for a button, which shows how it went for a moment. */
 export async function copyFrom(button: HTMLElement, content: string, { t, announce }: ArpContext): Promise<void> {
@@ -32,7 +32,7 @@ export async function copyFrom(button: HTMLElement, content: string, { t, announ
   setTimeout(() => {
     delete button.dataset.told;
     button.title = button.getAttribute("aria-label") ?? "";
-  }, TOLD_MS);
+  }, CONFIRMED_MS);
   if (!isCopied) selectBeside(button);
 }
 

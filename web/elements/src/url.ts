@@ -2,7 +2,7 @@
 
 import type { ArpContext } from "./context.js";
 
-/** A file that a session holds; nothing behind its name. */
+/** A file that a session holds; nothing after its name. */
 const FILE = /^[^?#]*\/_api\/blobs\/s[\w-]+\/\w{64}\/[\w.-]+$/;
 
 /** Names of this machine: with one port they are one server. */

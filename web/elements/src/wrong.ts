@@ -11,12 +11,12 @@ import { visible } from "./values.js";
  * `app.py has …`) and stays as it is; so does the end of a text in a script without our full stop. `sentence` in `errors.py` is its twin.
  */
 export function sentence(text: string): string {
-  const told = text.trim().replace(/^\p{Ll}(?=\p{Ll}*(['’]\p{Ll}+)?[,;.…!?]*(\s|$))/u, (first) => first.toUpperCase());
-  return /(?:[\p{L}\p{N}](?<=[\0-\u06ff])|[)\]}>"'”’»%`])$/u.test(told) ? `${told}.` : told;
+  const capitalised = text.trim().replace(/^\p{Ll}(?=\p{Ll}*(['’]\p{Ll}+)?[,;.…!?]*(\s|$))/u, (first) => first.toUpperCase());
+  return /(?:[\p{L}\p{N}](?<=[\0-\u06ff])|[)\]}>"'”’»%`])$/u.test(capitalised) ? `${capitalised}.` : capitalised;
 }
 
 /**
- * The words for the error's code in the reader's language, and behind them the server's own, which are English or the agent's;
+ * The words for the error's code in the reader's language, and after them the server's own, which are English or the agent's;
  * these alone where there are no others. `line` may put them into a sentence.
  */
 export function wrong({ error, code }: Pick<ErrorPayload, "error" | "code">, t: Translate, line = (text: string) => text): unknown {

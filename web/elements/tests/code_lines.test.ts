@@ -14,7 +14,7 @@ beforeEach(() => {
 
 const boxes = () => [...place.children].map(({ textContent }) => textContent);
 
-test("code that comes letter by letter stands in lines at each moment", () => {
+test("code that comes letter by letter is in lines at each moment", () => {
   const code = "let a = 1;\n\nlet b;\n";
   for (let end = 0; end <= code.length; end += 1) lines.show(code.slice(0, end), "");
   expect(boxes()).toEqual(["let a = 1;\n", "\n", "let b;\n"]);
@@ -29,7 +29,7 @@ test("a line that is there keeps its text node while others come", () => {
   expect(boxes()).toEqual(["one\n", "two\n", "three\n"]);
 });
 
-test("colours change the lines that have some, in their boxes; other code begins anew", async () => {
+test("colours change the lines that have some, in their boxes; other code begins again", async () => {
   await loadGrammars();
   lines.show("plain\nlet a = 1;", "");
   const before = [...place.children];
@@ -45,7 +45,7 @@ test("colours change the lines that have some, in their boxes; other code begins
   expect(place.querySelector("[class^=arp-k-]")).toBeNull();
 });
 
-test("very long code stands in few boxes, whole", () => {
+test("very long code is in few boxes, whole", () => {
   const code = Array.from({ length: 12_345 }, (_, at) => `line ${at}`).join("\n");
   lines.show(code, "");
   expect(place.childElementCount).toBe(124);

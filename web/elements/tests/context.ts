@@ -1,4 +1,4 @@
-/** What tests of elements share: a place in the document, and a context that notes what is said. */
+/** What tests of elements share: a place in the document, and a context that notes what is sent. */
 
 import type { Component, Json, JsonObject } from "@agent-rendering/core";
 import { render } from "lit";

@@ -1,4 +1,4 @@
-/** What stands behind tables, charts and differences, without a page. */
+/** What follows tables, charts and differences, without a page. */
 
 import type { ArpClient } from "@agent-rendering/core";
 import { describe, expect, test } from "vitest";
@@ -25,7 +25,7 @@ async function order(rows: Row[], direction: "ascending" | "descending" = "ascen
 }
 
 describe("W41 sorting", () => {
-  test("numbers by size, whatever stands around them; nothing comes last", async () => {
+  test("numbers by size, whatever is around them; nothing comes last", async () => {
     expect(await order([["$1,200"], ["$99.5"], [null], ["$-3"]])).toEqual(["$-3", "$99.5", "$1,200", null]);
     expect(await order([[10], [9], [-1.5]], "descending")).toEqual([10, 9, -1.5]);
     expect(await order([["12 %"], ["9 %"], [""]], "descending")).toEqual(["12 %", "9 %", ""]);
@@ -83,21 +83,21 @@ describe("W44 scales", () => {
     [[0, 1e-12, 2e-12], "en", ["0E0", "1E-12", "2E-12"]],
     [[1e20, 1.5e20], "en", ["1E20", "1.5E20"]],
     [[0.001, 0.0010000001], "en", ["1E-3", "1.0000001E-3"]],
-  ])("ticks %j are told short and apart in %s", (ticks, locale, told) => {
+  ])("ticks %j are short and distinct in %s", (ticks, locale, received) => {
     const t = translator(locale);
-    expect(ticks.map((tick) => t.number(tick, tickFormat(ticks)))).toEqual(told);
+    expect(ticks.map((tick) => t.number(tick, tickFormat(ticks)))).toEqual(received);
   });
 });
 
 describe("W44 numbers with units", () => {
-  const told = (value: number, unit: string, locale = "en", format?: Intl.NumberFormatOptions) => figure(value, unit, translator(locale), format).replace(/[\u00a0\u202f]/g, "_");
+  const received = (value: number, unit: string, locale = "en", format?: Intl.NumberFormatOptions) => figure(value, unit, translator(locale), format).replace(/[\u00a0\u202f]/g, "_");
   test("signs stand where the language has them, other units behind", () => {
-    expect([told(12.5, "%"), told(12.5, "%", "de"), told(20, "°C"), told(-1234.5, "$"), told(1234, "€", "de"), told(5, "kUSD"), told(5, "")]).toEqual(["12.5%", "12,5_%", "20_°C", "-$1,234.50", "1.234_€", "5_kUSD", "5"]);
-    expect(told(20_000, "$", "en", { notation: "compact", maximumFractionDigits: 0 })).toBe("$20K");
-    expect(told(1, "constructor")).toBe("1_constructor");
+    expect([received(12.5, "%"), received(12.5, "%", "de"), received(20, "°C"), received(-1234.5, "$"), received(1234, "€", "de"), received(5, "kUSD"), received(5, "")]).toEqual(["12.5%", "12,5_%", "20_°C", "-$1,234.50", "1.234_€", "5_kUSD", "5"]);
+    expect(received(20_000, "$", "en", { notation: "compact", maximumFractionDigits: 0 })).toBe("$20K");
+    expect(received(1, "constructor")).toBe("1_constructor");
   });
-  test("small ones are not told as nothing, huge ones not in full", () => {
-    expect([told(0.000123456, "kg"), told(1.5e21, ""), told(1234.5678, ""), told(0, "")]).toEqual(["0.0001235_kg", "1.5E21", "1,234.568", "0"]);
+  test("small ones are not shown as nothing, huge ones not in full", () => {
+    expect([received(0.000123456, "kg"), received(1.5e21, ""), received(1234.5678, ""), received(0, "")]).toEqual(["0.0001235_kg", "1.5E21", "1,234.568", "0"]);
     expect([percent(0.0001, translator("en")), percent(0, translator("en")), percent(0.1234, translator("en"))]).toEqual(["<0.1%", "0%", "12.3%"]);
   });
 });
@@ -196,30 +196,30 @@ test.each([1, 2, 5, 8, 9, 12, 13, 16, 17, 24])("W44 of %i parts no two are alike
 });
 
 describe("W47 differences", () => {
-  const told = async (before: string, after: string) => {
+  const received = async (before: string, after: string) => {
     const { rows, added, removed } = await difference(before, after);
     return { added, removed, rows: rows.map((row) => (row.kind === "fold" ? `… ${row.lines.length}` : `${row.before ?? ""}|${row.after ?? ""}|${row.kind}|${row.text}`)) };
   };
   test("lines have their numbers in both texts, far ones are folded", async () => {
     const lines = Array.from({ length: 12 }, (_, at) => `line ${at + 1}`);
     const before = `${lines.join("\n")}\n`;
-    expect(await told(before, before.replace("line 6", "line six"))).toEqual({
+    expect(await received(before, before.replace("line 6", "line six"))).toEqual({
       added: 1,
       removed: 1,
       rows: ["… 2", "3|3|same|line 3", "4|4|same|line 4", "5|5|same|line 5", "6||removed|line 6", "|6|added|line six", "7|7|same|line 7", "8|8|same|line 8", "9|9|same|line 9", "… 3"],
     });
   });
   test("all new, all gone, and nothing at all", async () => {
-    expect((await told("", "a\nb\n")).rows).toEqual(["|1|added|a", "|2|added|b"]);
-    expect((await told("a\nb\n", "")).rows).toEqual(["1||removed|a", "2||removed|b"]);
-    expect((await told("a\n", "a\n")).rows).toEqual(["… 1"]);
-    expect((await told("", "")).rows).toEqual([]);
+    expect((await received("", "a\nb\n")).rows).toEqual(["|1|added|a", "|2|added|b"]);
+    expect((await received("a\nb\n", "")).rows).toEqual(["1||removed|a", "2||removed|b"]);
+    expect((await received("a\n", "a\n")).rows).toEqual(["… 1"]);
+    expect((await received("", "")).rows).toEqual([]);
   });
   test("it is copied as a patch", async () => {
     expect(patchOf(await difference("a\nb\nc\n", "a\nx\nc\n"), "old", "new")).toBe("--- old\n+++ new\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
   });
   test("lines that moved are the same lines where that is the most there is", async () => {
-    expect((await told("a\nb\nc\nd\n", "c\nd\na\nb\n")).rows.filter((row) => row.includes("same"))).toHaveLength(2);
+    expect((await received("a\nb\nc\nd\n", "c\nd\na\nb\n")).rows.filter((row) => row.includes("same"))).toHaveLength(2);
   });
   test("words that changed are marked in lines that are alike, not in others", async () => {
     const { rows } = await difference("the quick brown fox\n", "the quick red fox\n");

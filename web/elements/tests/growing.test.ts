@@ -12,17 +12,17 @@ let now = 0;
 beforeEach(() => void vi.spyOn(performance, "now").mockImplementation(() => now));
 afterEach(() => void vi.restoreAllMocks());
 
-/** What a place shows: its elements and texts, whatever parts they stand in; blanks at an end do not show. */
+/** What a place shows: its elements and texts, whatever parts they are in; blanks at an end do not show. */
 function shown(of: Node): string {
   let out = "";
   for (const child of of.childNodes) {
     if (child instanceof Text) out += child.data;
-    else if (child instanceof HTMLElement) out += child.classList.contains("arp-part") ? shown(child) : told(child);
+    else if (child instanceof HTMLElement) out += child.classList.contains("arp-part") ? shown(child) : received(child);
   }
   return out.replace(/\s+(?=<|$)/g, "");
 }
 
-function told(element: HTMLElement): string {
+function received(element: HTMLElement): string {
   const attributes = [...element.attributes].map(({ name, value }) => ` ${name}=${value}`).sort();
   if (element.localName !== "arp-code") return `<${element.localName}${attributes.join("")}>${shown(element)}</>`;
   const { code, language, unfinished } = element as unknown as { code: string; language: string; unfinished: boolean };
@@ -63,7 +63,7 @@ test.each([
   ["text\n```", "code``` and more"],
   ["text\n$$x$$", " and more"],
   ["- item\n#", "1 goes on"],
-])("a line that may still belong to what stands above it is not taken as a block: %j, %j", (begin, end) => {
+])("a line that may still belong to what is above it is not taken as a block: %j, %j", (begin, end) => {
   const show = growing();
   show(begin, true);
   expect(show(begin + end, false)).toBe(growing()(begin + end, false));

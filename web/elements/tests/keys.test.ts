@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { isPressed, keyName } from "../src/chat/keys.js";
 
-/** Presses a key in an element, and tells whether it counts. */
+/** Presses a key in an element, and returns whether it counts. */
 function pressed(shortcut: string | null, init: KeyboardEventInit, inside = "<p></p>", taken = false): boolean {
   const place = document.createElement("div");
   place.innerHTML = inside;

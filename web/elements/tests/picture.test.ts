@@ -19,7 +19,7 @@ async function allowed(host: string, frame: string | null): Promise<HTMLElement>
 }
 
 /** The frame, or somebody else, says something. */
-function tell(source: Window | null, data: unknown): void {
+function notify(source: Window | null, data: unknown): void {
   dispatchEvent(Object.assign(new Event("message"), { source, data }));
 }
 
@@ -28,7 +28,7 @@ test("W53 where the page may load it, it is a picture", async () => {
   expect(place.querySelector("img")?.getAttribute("src")).toBe("https://one.example/map.png");
 });
 
-test("W53 W79 else it stands in a frame that can run nothing of ours, under the name of the picture", async () => {
+test("W53 W79 else it is in a frame that can run nothing of ours, under the name of the picture", async () => {
   const place = await allowed("two.example", "_picture");
   const frame = place.querySelector("iframe");
   expect(place.querySelector("img")).toBeNull();
@@ -40,18 +40,18 @@ test("W53 it is as large as the frame says, whom alone it believes", async () =>
   const place = await allowed("three.example", "_picture");
   const frame = () => place.querySelector("iframe");
   const size = () => [frame()?.getAttribute("width"), frame()?.getAttribute("height")];
-  for (const told of [null, "x", {}, { arpPicture: [1, "2"] }, { arpPicture: [0, 5] }, { arpPicture: [1, 2, 3] }, { arpPicture: [1e9, 1] }]) tell(frame()?.contentWindow ?? null, told);
-  tell(window, { arpPicture: [7, 7] });
+  for (const received of [null, "x", {}, { arpPicture: [1, "2"] }, { arpPicture: [0, 5] }, { arpPicture: [1, 2, 3] }, { arpPicture: [1e9, 1] }]) notify(frame()?.contentWindow ?? null, received);
+  notify(window, { arpPicture: [7, 7] });
   await ready(place);
   expect(size()).toEqual(["320", "180"]);
-  tell(frame()?.contentWindow ?? null, { arpPicture: [240, 160] });
+  notify(frame()?.contentWindow ?? null, { arpPicture: [240, 160] });
   await ready(place);
   expect(size()).toEqual(["240", "160"]);
 });
 
 test("W53 one that does not come says so in its place", async () => {
   const place = await allowed("four.example", "_picture");
-  tell(place.querySelector("iframe")?.contentWindow ?? null, { arpPicture: null });
+  notify(place.querySelector("iframe")?.contentWindow ?? null, { arpPicture: null });
   await ready(place);
   expect(place.querySelector("iframe")).toBeNull();
   expect(place.querySelector("[role=img]")?.getAttribute("aria-label")).toBe("A map");

@@ -15,11 +15,11 @@ async function drawn(places: Places, component: Component): Promise<ArpComponent
   element.context = createContext({ registry });
   element.component = component;
   document.body.append(element);
-  await settled(element);
+  await waitUntilDrawn(element);
   return element;
 }
 
-async function settled(element: ArpComponentElement): Promise<void> {
+async function waitUntilDrawn(element: ArpComponentElement): Promise<void> {
   await element.updateComplete;
   for (const inner of element.querySelectorAll<ArpComponentElement>("arp-own")) await inner.updateComplete;
   await Promise.resolve();
@@ -39,13 +39,13 @@ test("a changed component keeps its node and key", async () => {
   const places = new Places();
   const element = await drawn(places, map("a"));
   const [before] = places.places.get() as [Place];
-  let heard = 0;
-  places.places.subscribe(() => (heard += 1));
+  let received = 0;
+  places.places.subscribe(() => (received += 1));
   element.component = map("a", "Bonn");
-  await settled(element);
+  await waitUntilDrawn(element);
   const [after] = places.places.get() as [Place];
   expect([after.node === before.node, after.key === before.key, after === before]).toEqual([true, true, false]);
-  expect([cities(places), heard]).toEqual([["Bonn"], 1]);
+  expect([cities(places), received]).toEqual([["Bonn"], 1]);
 });
 
 test("another component in the same element gets another node", async () => {
@@ -53,7 +53,7 @@ test("another component in the same element gets another node", async () => {
   const element = await drawn(places, map("a"));
   const [before] = places.places.get() as [Place];
   element.component = map("b");
-  await settled(element);
+  await waitUntilDrawn(element);
   const [after, ...rest] = places.places.get() as [Place];
   expect([after.node === before.node, after.component.id, rest.length]).toEqual([false, "b", 0]);
 });
@@ -65,20 +65,20 @@ test("the same id in two elements has two nodes", async () => {
   expect(cities(places)).toEqual(["Ulm", "Bonn"]);
 });
 
-test("a place that leaves the document is told once it has left; one that is moved stays", async () => {
+test("a place that leaves the document is reported once it has left; one that is moved stays", async () => {
   const places = new Places();
   const element = await drawn(places, map("a"));
   const [before] = places.places.get();
   const elsewhere = document.createElement("div");
   document.body.append(elsewhere);
   elsewhere.append(element);
-  await settled(element);
+  await waitUntilDrawn(element);
   expect(places.places.get()[0]?.node).toBe(before?.node);
   element.remove();
-  await settled(element);
+  await waitUntilDrawn(element);
   expect(places.places.get()).toEqual([]);
   document.body.append(element);
-  await settled(element);
+  await waitUntilDrawn(element);
   expect(places.places.get()[0]?.node).toBe(before?.node);
 });
 

@@ -42,7 +42,7 @@ function shape(of: Element): string {
   return [...of.children].map((child) => `${child.localName}:${child.localName === "arp-code" ? (child as unknown as { code: string }).code : words(child)}`).join("|");
 }
 
-test("W20 blocks that are complete keep their nodes, whatever comes behind them", () => {
+test("W20 blocks that are complete keep their nodes, whatever comes after them", () => {
   view.update(TEXT.slice(0, 80), true, context);
   const [title, first] = [...place.children];
   for (let end = 81; end <= TEXT.length; end += 1) view.update(TEXT.slice(0, end), true, context);
@@ -107,7 +107,7 @@ test("lines that end as on Windows, or in the middle of their end, are lines", (
   expect(place.children[0]).toBe(first);
 });
 
-test("the blocks of a long text stand in parts, a few in each, and a heading with what it heads", () => {
+test("the blocks of a long text are in parts, a few in each, and a heading with what it heads", () => {
   const text = Array.from({ length: 2500 }, (_, at) => (at === 31 ? "# Head" : `Number ${at}.`)).join("\n\n");
   const time = vi.spyOn(performance, "now").mockReturnValue(0); // no slice is too long
   view.update(text, false, context);
@@ -133,13 +133,13 @@ test("what is written into a part leaves the nodes of others alone", () => {
   expect(after.slice(100).map((one) => one.textContent)).toEqual(["And one more, which grows.", "Last"]);
 });
 
-test("another text than before is drawn anew", () => {
+test("another text than before is drawn again", () => {
   view.update("One.\n\nTwo.", false, context);
   view.update("Three.", false, context);
   expect(words(place)).toBe("Three.");
 });
 
-test("what is being written stands there at once when it is drawn in another way, also while it rests", async () => {
+test("what is being written is there at once when it is drawn in another way, also while it rests", async () => {
   const time = vi.spyOn(performance, "now").mockReturnValue(0);
   view.update("One.", true, context);
   time.mockReturnValue(20); // so long did drawing take
@@ -189,7 +189,7 @@ describe("W76 what an agent writes is text", () => {
   });
 });
 
-test("W79 a link that leads away opens beside, tells nobody, and says where it goes", () => {
+test("W79 a link that leads away opens beside, sends no referrer, and says where it goes", () => {
   view.update("[here](https://evil.example/a) and [good.example](https://evil.example/b)", false, context);
   const [one, other] = [...place.querySelectorAll("a")];
   expect([one?.rel, one?.target, one?.title]).toEqual(["noopener noreferrer nofollow", "_blank", "Opens evil.example"]);
@@ -215,7 +215,7 @@ test("W81 texts made to stop the page are shown as they are", () => {
   expect(place.children).toHaveLength(1);
 });
 
-test("W81 a table of more columns than anybody reads stands as it was written", () => {
+test("W81 a table of more columns than anybody reads is shown as it was written", () => {
   const wide = (columns: number) => `|${" a |".repeat(columns)}\n|${"-|".repeat(columns)}\n|${" 1 |".repeat(columns)}\n`;
   view.update(wide(100), false, context);
   expect(place.querySelectorAll("th")).toHaveLength(100);

@@ -14,13 +14,13 @@ function buttons(place: Element): HTMLButtonElement[] {
 
 test("W50 a confirmation is sent once, shows what was chosen, and is over", async () => {
   const { context, answers, announced } = noting({ streaming: true });
-  const asked = component("confirm", ASKED);
-  const place = await drawn(asked, context);
+  const requested = component("confirm", ASKED);
+  const place = await drawn(requested, context);
   buttons(place)[1]?.click();
   buttons(place)[1]?.click();
   buttons(place)[0]?.click();
   await ready(place);
-  expect(answers).toEqual([[asked.id, false]]);
+  expect(answers).toEqual([[requested.id, false]]);
   expect(announced).toEqual(["Answer sent"]);
   expect(buttons(place).map(({ disabled }) => disabled)).toEqual([true, true]);
   expect(words(place)).toContain("Answered: Keep");
@@ -53,12 +53,12 @@ test.each([["expired", "Expired"], ["cancelled", "Cancelled"]])("a question that
   expect(buttons(place)[0]?.disabled).toBe(true);
 });
 
-test("in a recording a question is shut: whoever looks on cannot answer what was asked then", async () => {
+test("in a recording a question is shut: anyone who looks on cannot answer what was asked then", async () => {
   const client = new ArpClient({ url: "http://agent.example", storage: null, WebSocket: FakeSocket as never });
   client.connect();
   await Promise.resolve();
   FakeSocket.last.onopen?.();
-  FakeSocket.last.tell({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["resume"] } }, SESSION);
+  FakeSocket.last.notify({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["resume"] } }, SESSION);
   const place = await drawn(component("confirm", ASKED), noting({ client }).context);
   expect(buttons(place).map(({ disabled }) => disabled)).toEqual([true, true]);
   client.disconnect();
@@ -67,11 +67,11 @@ test("in a recording a question is shut: whoever looks on cannot answer what was
 test("W50 offline the answer waits in the client, and the question says so", async () => {
   const client = new ArpClient({ url: "http://127.0.0.1:1", storage: null });
   const { context } = noting({ client });
-  const asked = component("confirm", ASKED);
-  const place = await drawn(asked, { ...context, answer: (one, value) => client.answer(one, value) });
+  const requested = component("confirm", ASKED);
+  const place = await drawn(requested, { ...context, answer: (one, value) => client.answer(one, value) });
   buttons(place)[0]?.click();
   await ready(place);
-  expect(client.store.outgoing.get().map(({ message, phase }) => [message.source_component, phase])).toEqual([[asked.id, "waiting"]]);
+  expect(client.store.outgoing.get().map(({ message, phase }) => [message.source_component, phase])).toEqual([[requested.id, "waiting"]]);
   expect(words(place.querySelector(".arp-standing"))).toBe("Your answer will be sent when the connection is back.");
 });
 
@@ -80,15 +80,15 @@ test("W50 an answer that is sent and not acknowledged says after a second that i
   client.connect();
   await Promise.resolve();
   FakeSocket.last.welcome();
-  const asked = component("confirm", ASKED);
+  const requested = component("confirm", ASKED);
   const { context } = noting({ client });
-  const place = await drawn(asked, { ...context, answer: (one, value) => client.answer(one, value) });
+  const place = await drawn(requested, { ...context, answer: (one, value) => client.answer(one, value) });
   buttons(place)[0]?.click();
   await ready(place);
   const late = () => place.querySelector<HTMLElement>(".arp-standing arp-late");
   expect([words(place.querySelector(".arp-standing")), late()?.hidden]).toEqual(["Answer sent · Not delivered yet", true]);
   await vi.waitFor(() => expect(late()?.hidden).toBe(false), { timeout: 3000 });
-  FakeSocket.last.tell({ type: "ack", v: 1, id: FakeSocket.last.of("input")[0]?.id });
+  FakeSocket.last.notify({ type: "ack", v: 1, id: FakeSocket.last.of("input")[0]?.id });
   client.store.flush();
   await ready(place);
   expect(words(place.querySelector(".arp-standing"))).toBe("Answer sent");
@@ -97,25 +97,25 @@ test("W50 an answer that is sent and not acknowledged says after a second that i
 
 test("W50 an answer from before a reload is still on its way", async () => {
   const client = new ArpClient({ url: "http://127.0.0.1:1", storage: null });
-  const asked = component("choices", { options: ["a", "b"] });
-  client.answer(asked, "a");
-  const place = await drawn(asked, noting({ client }).context);
+  const requested = component("choices", { options: ["a", "b"] });
+  client.answer(requested, "a");
+  const place = await drawn(requested, noting({ client }).context);
   expect(buttons(place).every(({ disabled }) => disabled)).toBe(true);
 });
 
 test("choices: one is sent as it was offered, a disabled one is not", async () => {
   const { context, answers } = noting();
-  const asked = component("choices", { options: ["sun", { label: "Rain", value: 7 }, { label: "Fog", disabled: true }] });
-  const place = await drawn(asked, context);
+  const requested = component("choices", { options: ["sun", { label: "Rain", value: 7 }, { label: "Fog", disabled: true }] });
+  const place = await drawn(requested, context);
   buttons(place)[2]?.click();
   buttons(place)[1]?.click();
-  expect(answers).toEqual([[asked.id, [7]]]);
+  expect(answers).toEqual([[requested.id, [7]]]);
 });
 
 test("choices: several are sent in the order of the options", async () => {
   const { context, answers } = noting();
-  const asked = component("choices", { options: ["a", "b", "c"], multi_select: true });
-  const place = await drawn(asked, context);
+  const requested = component("choices", { options: ["a", "b", "c"], multi_select: true });
+  const place = await drawn(requested, context);
   const boxes = [...place.querySelectorAll<HTMLInputElement>("input")];
   expect(buttons(place)[0]?.disabled).toBe(true);
   boxes[2]?.click();
@@ -123,13 +123,13 @@ test("choices: several are sent in the order of the options", async () => {
   await ready(place);
   expect(words(place.querySelector("[role=status]"))).toBe("2 selected");
   buttons(place)[0]?.click();
-  expect(answers).toEqual([[asked.id, ["a", "c"]]]);
+  expect(answers).toEqual([[requested.id, ["a", "c"]]]);
 });
 
 test("W56 text input: label, characters left, Enter sends, too long does not", async () => {
   const { context, answers } = noting();
-  const asked = component("text-input", { label: "A name", max_length: 5 });
-  const place = await drawn(asked, context);
+  const requested = component("text-input", { label: "A name", max_length: 5 });
+  const place = await drawn(requested, context);
   const input = place.querySelector("input") as HTMLInputElement;
   const write = async (text: string) => {
     input.value = text;
@@ -145,7 +145,7 @@ test("W56 text input: label, characters left, Enter sends, too long does not", a
   input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", isComposing: true }));
   expect(answers).toEqual([]);
   input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
-  expect(answers).toEqual([[asked.id, "🙂🙂🙂"]]);
+  expect(answers).toEqual([[requested.id, "🙂🙂🙂"]]);
   await ready(place);
   expect(words(place.querySelector(".arp-answer"))).toBe("🙂🙂🙂");
 });
@@ -221,8 +221,8 @@ function boxes(place: Element): Record<string, HTMLInputElement> {
 test("rows of a table are selected by their numbers as they came, sorted and filtered or not", async () => {
   await loadComponents("table");
   const { context, answers } = noting();
-  const asked = component("table", { ...PEOPLE, selectable: "many" });
-  const place = await drawn(asked, context);
+  const requested = component("table", { ...PEOPLE, selectable: "many" });
+  const place = await drawn(requested, context);
   const submit = () => buttons(place).find((button) => words(button) === "Submit") as HTMLButtonElement;
   expect(Object.keys(boxes(place))).toEqual(["Cem", "Ann", "Bob"]);
   expect([boxes(place).Ann?.type, submit().disabled]).toEqual(["checkbox", true]);
@@ -243,15 +243,15 @@ test("rows of a table are selected by their numbers as they came, sorted and fil
   submit().click();
   submit().click();
   await ready(place);
-  expect(answers).toEqual([[asked.id, [0, 2]]]);
+  expect(answers).toEqual([[requested.id, [0, 2]]]);
   expect(boxes(place).Ann?.disabled).toBe(true);
   expect(words(place.querySelector(".arp-standing"))).toBe("Answer sent");
 });
 
 test("of a table one row is selected, which its radio button names", async () => {
   const { context, answers } = noting();
-  const asked = component("table", { ...PEOPLE, selectable: "one" });
-  const place = await drawn(asked, context);
+  const requested = component("table", { ...PEOPLE, selectable: "one" });
+  const place = await drawn(requested, context);
   expect(boxes(place).Ann?.type).toBe("radio");
   boxes(place).Ann?.click();
   await ready(place);
@@ -259,7 +259,7 @@ test("of a table one row is selected, which its radio button names", async () =>
   await ready(place);
   expect(Object.values(boxes(place)).map(({ checked }) => checked)).toEqual([false, false, true]);
   buttons(place).find((button) => words(button) === "Submit")?.click();
-  expect(answers).toEqual([[asked.id, 2]]);
+  expect(answers).toEqual([[requested.id, 2]]);
 });
 
 test.each([
@@ -294,15 +294,15 @@ test("a table without selection has no boxes, and rows of tabs have none", async
 
 test("what is selected stays when rows join, and goes with rows that go", async () => {
   const { context, answers } = noting();
-  const asked = component("table", { ...PEOPLE, selectable: "many" });
-  const place = await drawn(asked, context);
+  const requested = component("table", { ...PEOPLE, selectable: "many" });
+  const place = await drawn(requested, context);
   boxes(place).Ann?.click();
   boxes(place).Bob?.click();
   await ready(place);
-  const more = { ...asked, props: { ...asked.props, rows: [...PEOPLE.rows, ["Dan", 1]] } };
+  const more = { ...requested, props: { ...requested.props, rows: [...PEOPLE.rows, ["Dan", 1]] } };
   await drawn(more, context, place);
   expect(Object.values(boxes(place)).map(({ checked }) => checked)).toEqual([false, true, true, false]);
-  await drawn({ ...asked, props: { ...asked.props, rows: PEOPLE.rows.slice(0, 2) } }, context, place);
+  await drawn({ ...requested, props: { ...requested.props, rows: PEOPLE.rows.slice(0, 2) } }, context, place);
   buttons(place).find((button) => words(button) === "Submit")?.click();
-  expect(answers).toEqual([[asked.id, [1]]]);
+  expect(answers).toEqual([[requested.id, [1]]]);
 });

@@ -45,7 +45,7 @@ describe("rows of a long table", () => {
     expect(names()).toEqual(from(0, drawn().length));
   });
 
-  test("far away the rows keep their nodes and tell others, with their numbers", () => {
+  test("far away the rows keep their nodes and show others, with their numbers", () => {
     new TableRows(body, box).show(ROWS, ORDER, look());
     const before = drawn();
     scroll(500);

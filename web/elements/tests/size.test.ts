@@ -11,7 +11,7 @@ const KIB = 1024;
 
 type Chunk = Rollup.OutputChunk;
 
-/** The chunks of all components, with all that they stand on, as a page would have them. */
+/** The chunks of all components, with all that they are on, as a page would have them. */
 async function chunks(): Promise<Map<string, Chunk>> {
   const built = await build({
     configFile: false,

@@ -1,4 +1,4 @@
-/** Lines where days begin, and times of what was said. */
+/** Lines where days begin, and times of what was sent. */
 
 import type { TurnState } from "@agent-rendering/core";
 import { translator } from "@agent-rendering/core/strings";
@@ -12,8 +12,8 @@ const NOW = new Date(2026, 10, 21, 15, 0);
 
 /** A turn that began at a time of the reader's. */
 function turn(id: string, ...at: [number, number, number, number]): TurnState {
-  const [said] = turnsOf([{ role: "user", content: "hi", turn_id: id, timestamp: new Date(...at).toISOString() }]);
-  return said as TurnState;
+  const [sent] = turnsOf([{ role: "user", content: "hi", turn_id: id, timestamp: new Date(...at).toISOString() }]);
+  return sent as TurnState;
 }
 
 function drawn(template: unknown): HTMLElement {
@@ -22,13 +22,13 @@ function drawn(template: unknown): HTMLElement {
   return place;
 }
 
-test("W38 a line stands where another day begins, none where it goes on", async () => {
+test("W38 a line stands where another day begins, none where it continues", async () => {
   const turns = [turn("a", 2024, 1, 29, 23), turn("b", 2026, 10, 20, 0), turn("c", 2026, 10, 20, 23), turn("d", 2026, 10, 21, 0), turn("e", 2026, 10, 21, 9)];
   const lines = dayLines([...turns, undefined], translator("en-GB"), NOW);
   const places = [...lines].map(([id, line]) => [id, drawn(line)] as const);
   await vi.waitFor(() => expect(places.map(([, place]) => words(place))).not.toContain(""));
-  const told = places.map(([id, place]) => [id, words(place), place.querySelector("time")?.getAttribute("datetime")]);
-  expect(told).toEqual([
+  const received = places.map(([id, place]) => [id, words(place), place.querySelector("time")?.getAttribute("datetime")]);
+  expect(received).toEqual([
     ["a", expect.stringMatching(/^Thursday,? 29 February 2024$/), "2024-02-29"],
     ["b", "Yesterday", "2026-11-20"],
     ["d", "Today", "2026-11-21"],
@@ -90,7 +90,7 @@ test("W34 older turns keep the order of texts, components and tools", () => {
   ]);
 });
 
-test("W34 a server that tells no order gives the text first", () => {
+test("W34 a server that sends no order gives the text first", () => {
   const [turn] = turnsOf([{ role: "assistant", content: "A", turn_id: "t1", timestamp: "", ui_events: [{ tool: "", component: "table", props: {} }] }]);
   expect(turn?.output.map(({ type }) => type)).toEqual(["text", "table"]);
 });

@@ -4,7 +4,7 @@ import type { TurnState } from "@agent-rendering/core";
 import { createContext, icon, type ArpContext } from "@agent-rendering/elements/chat";
 import { html, render } from "lit";
 
-/** Opens a window; gives focus back to where it was when it closes. */
+/** Opens a window; returns focus back to where it was when it closes. */
 function openDialog(title: string, context: ArpContext, content: unknown, name: string): void {
   const before = document.activeElement as HTMLElement | null;
   const dialog = document.createElement("dialog");

@@ -89,7 +89,7 @@ export class ArpPage extends LitElement {
       maxReconnectAttempts: MOST_TRIES,
       viewport: { width: innerWidth, height: innerHeight },
       theme: this.#isDark() ? "dark" : "light",
-      // Told, so that nobody has to ask Intl for them: its first answer costs as much as drawing the page.
+      // Given, so that Intl need not be asked for them: its first answer costs as much as drawing the page.
       locale: this.settings.locale ?? navigator.language,
       ...timeZone(),
     });

@@ -8,7 +8,7 @@ export interface ArpActivityPanelProps {
   toolCards: ToolCardState[];
   open: boolean;
   onToggle?: (() => void) | undefined;
-  /** Gives the words; English if absent. */
+  /** Returns the words; English if absent. */
   t?: Translator | undefined;
 }
 

@@ -15,7 +15,7 @@ import { useClient, type ClientOptions } from "./use_client.js";
 /** What `ref` gives: the element, with what it can do. */
 export interface ArpChatElement extends HTMLElement {
   readonly activeClient: ArpClient | null;
-  /** Says something as if it were typed. */
+  /** Sends something as if it were typed. */
   say(text: string, files?: readonly File[]): void;
   stop(): void;
   /** Puts a text into the message box. */
@@ -114,7 +114,7 @@ export const ArpChat = forwardRef<ArpChatElement, ArpChatProps>(function ArpChat
   );
 });
 
-/** What stands there until elements can be drawn, and for readers without scripts. */
+/** What is there until elements can be drawn, and for readers without scripts. */
 function Shell({ title, description, suggestions = [] }: Pick<ArpChatProps, "title" | "description" | "suggestions">) {
   return (
     <section className="arp arp-shell" aria-busy="true">

@@ -37,7 +37,7 @@ export type ArpComponents = { readonly [type: string]: ComponentType<any> };
 
 export interface ArpContextValue {
   connected: boolean;
-  /** `null` until the agent side has said so. */
+  /** `null` until the agent side has sent it. */
   capabilities: ArpCapabilities | null;
   components: ArpComponents;
   /** `null` on the server and without a provider. */
@@ -51,7 +51,7 @@ export interface ArpProviderProps extends Partial<Omit<ClientOptions, "component
   client?: ArpClient | null | undefined;
   callbacks?: ArpClientCallbacks | undefined;
   components?: ArpComponents | undefined;
-  /** These two stand in for what the client says, in layouts without one. */
+  /** These two are in for what the client says, in layouts without one. */
   connected?: boolean | undefined;
   capabilities?: ArpCapabilities | null | undefined;
   children?: ReactNode;
@@ -59,16 +59,16 @@ export interface ArpProviderProps extends Partial<Omit<ClientOptions, "component
 
 const NO_COMPONENTS: ArpComponents = {};
 
-/** Gives a client, and components of your own, to all below. */
+/** Provides a client, and components of your own, to all below. */
 export function ArpProvider(props: ArpProviderProps): ReactElement {
   const { client: given, callbacks, components = NO_COMPONENTS, children, ...rest } = props;
-  const { connected: said, capabilities: told, ...options } = rest;
+  const { connected: connectedProp, capabilities: capabilitiesProp, ...options } = rest;
   const isOwn = given === undefined && options.url !== undefined;
   const own = useClient(isOwn ? offering(options, components) : null, callbacks);
   const client = given ?? own;
   const status = useArpStatus(client);
-  const connected = said ?? status.phase === "online";
-  const capabilities = told ?? capabilitiesOf(status);
+  const connected = connectedProp ?? status.phase === "online";
+  const capabilities = capabilitiesProp ?? capabilitiesOf(status);
   const value = useMemo(
     () => ({ connected, capabilities, components, client }),
     [connected, capabilities, components, client],

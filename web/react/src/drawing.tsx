@@ -83,7 +83,7 @@ export const OwnComponent = memo(function OwnComponent({ own: Own, component, co
   );
 });
 
-/** The draft's answer: a text. What asks for one of several gets it as chosen, else it is said. */
+/** The draft's answer: a text. What asks for one of several gets it as chosen, else it is sent as a message. */
 function answerText(component: Component, context: ArpContext, text: string): void {
   const value: Json | undefined =
     component.type === "choices" ? [text] : component.type === "text-input" ? text : undefined;

@@ -39,9 +39,9 @@ export function CustomElement({ tag, properties, on = NO_HANDLERS, taken }: Elem
   useEffect(() => {
     const target = element.current as HTMLElement;
     const names = events === "" ? [] : events.split(" ");
-    const hear = (event: Event) => latest.current.on[event.type]?.(event as CustomEvent);
-    for (const name of names) target.addEventListener(name, hear);
-    return () => names.forEach((name) => target.removeEventListener(name, hear));
+    const receive = (event: Event) => latest.current.on[event.type]?.(event as CustomEvent);
+    for (const name of names) target.addEventListener(name, receive);
+    return () => names.forEach((name) => target.removeEventListener(name, receive));
   }, [events, latest]);
 
   return createElement(tag, { ref: take });

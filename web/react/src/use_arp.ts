@@ -9,7 +9,7 @@ export interface UseArpOptions extends ClientOptions {}
 
 export interface ArpState {
   connected: boolean;
-  /** `null` until the agent side has said so. */
+  /** `null` until the agent side has sent it. */
   capabilities: ArpCapabilities | null;
 }
 

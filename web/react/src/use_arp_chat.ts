@@ -50,7 +50,7 @@ export interface UseArpChatReturn {
   capabilities: ArpCapabilities | null;
   status: Status;
   client: ArpClient | null;
-  /** Sends; while there is no connection it waits, also over a reload. Gives the message's id. */
+  /** Sends; while there is no connection it waits, also over a reload. Returns the message's id. */
   sendMessage: (text: string, file?: File | readonly File[]) => string | null;
   /** Stops the answer. */
   stop: () => void;
@@ -93,7 +93,7 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
     capabilities: capabilitiesOf(status),
     status,
     client,
-    sendMessage: useCallback((text: string, file?: File | readonly File[]) => said(client, text, file), [client]),
+    sendMessage: useCallback((text: string, file?: File | readonly File[]) => sendTyped(client, text, file), [client]),
     stop: useCallback(() => void client?.stop(), [client]),
     answer: useCallback((component: Component, value: Json) => void client?.answer(component, value), [client]),
     switchSession: useCallback(async (id: string) => client?.setSessionId(id), [client]),
@@ -102,7 +102,7 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
   };
 }
 
-function said(client: ArpClient | null, text: string, file?: File | readonly File[]): string | null {
+function sendTyped(client: ArpClient | null, text: string, file?: File | readonly File[]): string | null {
   const files = file === undefined ? [] : file instanceof File ? [file] : file;
   if (client === null || (text.trim() === "" && files.length === 0)) return null;
   return client.sendText(text, { files });

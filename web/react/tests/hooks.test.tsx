@@ -17,10 +17,10 @@ import {
   type UseArpOptions,
   type UseArpReturn,
 } from "../src/index.js";
-import { mount, tell, welcome, WORLD } from "./mounting.js";
+import { mount, report, welcome, WORLD } from "./mounting.js";
 
-const input = (seq: number, said: string) =>
-  message("input", seq, { input_type: "text", data: { text: said }, id: `i${seq}` });
+const input = (seq: number, sentTexts: string) =>
+  message("input", seq, { input_type: "text", data: { text: sentTexts }, id: `i${seq}` });
 
 let arp!: UseArpReturn;
 let chat!: UseArpChatReturn;
@@ -46,7 +46,7 @@ function Chat(props: { url?: string }): ReactElement {
 
 const lines = (node: HTMLElement) => [...node.querySelectorAll("li")].map((line) => line.textContent);
 
-test("it connects when it is there, tells what it is, and disconnects when it has gone", async () => {
+test("it connects when it is there, sends what it is, and disconnects when it has gone", async () => {
   const { node, unmount } = await mount(<Connection />);
   expect([node.textContent, arp.client?.connected, arp.state.capabilities]).toEqual(["offline", false, null]);
   await welcome();
@@ -80,7 +80,7 @@ test("the client is there from the first drawing and stays the same", async () =
   expect([seen.size, seen.has(null)]).toEqual([1, false]);
 });
 
-test("without autoConnect it waits to be told", async () => {
+test("without autoConnect it waits for connect", async () => {
   await mount(<Connection autoConnect={false} />);
   expect(FakeSocket.made).toHaveLength(0);
   await act(async () => arp.connect());
@@ -100,15 +100,15 @@ test("another address takes another client, another session the same one", async
 });
 
 test("callbacks are those of the newest drawing", async () => {
-  const heard: string[] = [];
-  const { show } = await mount(<Connection onDelta={(text) => heard.push(`first ${text}`)} />);
+  const received: string[] = [];
+  const { show } = await mount(<Connection onDelta={(text) => received.push(`first ${text}`)} />);
   await welcome();
-  await show(<Connection onDelta={(text) => heard.push(`second ${text}`)} />);
-  await tell(delta("a", 1));
-  expect([heard, FakeSocket.made.length]).toEqual([["second a"], 1]);
+  await show(<Connection onDelta={(text) => received.push(`second ${text}`)} />);
+  await report(delta("a", 1));
+  expect([received, FakeSocket.made.length]).toEqual([["second a"], 1]);
 });
 
-test("a chat shows what is said and answered", async () => {
+test("a chat shows what is sent and answered", async () => {
   const { node } = await mount(<Chat />);
   await welcome();
   expect([chat.isConnected, chat.sessionId, chat.isStreaming]).toEqual([true, "s", false]);
@@ -116,16 +116,16 @@ test("a chat shows what is said and answered", async () => {
   await act(async () => void chat.sendMessage("Hi"));
   expect([lines(node), chat.isStreaming]).toEqual([["user: Hi"], true]);
   const [sent] = FakeSocket.last.of("input");
-  await tell({ ...input(1, "Hi"), id: sent?.id }, delta("Hel", 2), delta("lo", 3));
+  await report({ ...input(1, "Hi"), id: sent?.id }, delta("Hel", 2), delta("lo", 3));
   expect(lines(node)).toEqual(["user: Hi", "assistant: Hello"]);
-  await tell(message("commit", 4, { final: true }), message("turn", 5, { status: "completed" }));
+  await report(message("commit", 4, { final: true }), message("turn", 5, { status: "completed" }));
   expect(chat.isStreaming).toBe(false);
 });
 
 test("answers, stop and files go out", async () => {
   await mount(<Chat />);
   await welcome();
-  await tell(
+  await report(
     message("turn", 1, { status: "waiting" }),
     message("render", null, { components: [{ id: "c", type: "confirm", props: { title: "Sure?" } }] }),
     message("commit", 2),
@@ -149,8 +149,8 @@ test("W83: a message is drawn again only when its own data changes", async () =>
   const Lines = () => useArpChat(WORLD).messages.map((one) => <Line key={one.id} message={one} />);
   await mount(<Lines />);
   await welcome();
-  await tell(input(1, "Question"));
-  for (let seq = 2; seq < 12; seq += 1) await tell(delta("a", seq));
+  await report(input(1, "Question"));
+  for (let seq = 2; seq < 12; seq += 1) await report(delta("a", seq));
   expect(drawn.get("userQ")).toBe(1);
   expect(drawn.get("assistanta")).toBe(10);
 });
@@ -169,9 +169,9 @@ test("W83: a turn is drawn again only when something in it changes", async () =>
     </ArpProvider>,
   );
   await welcome();
-  await tell(input(1, "One"), { ...input(2, "Two"), turn_id: "t2" });
+  await report(input(1, "One"), { ...input(2, "Two"), turn_id: "t2" });
   drawn.length = 0;
-  for (let seq = 3; seq < 8; seq += 1) await tell({ ...delta("a", seq), turn_id: "t2" });
+  for (let seq = 3; seq < 8; seq += 1) await report({ ...delta("a", seq), turn_id: "t2" });
   expect(drawn).toEqual(["t2", "t2", "t2", "t2", "t2"]);
 });
 
@@ -195,7 +195,7 @@ test("a provider gives its client, its state and own components to all below", a
   expect(FakeSocket.made).toHaveLength(1);
 });
 
-test("a provider of the draft's shape gives what it is told", async () => {
+test("a provider of the draft's shape provides what it is given", async () => {
   let seen!: ReturnType<typeof useArpContext>;
   const Below = () => {
     seen = useArpContext();
@@ -211,10 +211,10 @@ test("a provider of the draft's shape gives what it is told", async () => {
 });
 
 test("the list of chats: had, deleted, and why not", async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   let isDown = false;
   const fetch = vi.fn(async (url: string, init?: RequestInit) => {
-    asked.push(`${init?.method ?? "GET"} ${url}`);
+    requested.push(`${init?.method ?? "GET"} ${url}`);
     if (isDown) throw new TypeError("no network");
     return new Response(JSON.stringify([{ id: "a" }, { id: "b" }]), { status: 200 });
   });
@@ -227,7 +227,7 @@ test("the list of chats: had, deleted, and why not", async () => {
   await act(() => chat.loadSessions());
   expect(chat.sessions.map(({ id }) => id)).toEqual(["a", "b"]);
   await act(() => chat.deleteSession("b"));
-  expect([chat.sessions.map(({ id }) => id), asked.at(-1)]).toEqual([["a"], "DELETE http://agent.example/_api/chats/b"]);
+  expect([chat.sessions.map(({ id }) => id), requested.at(-1)]).toEqual([["a"], "DELETE http://agent.example/_api/chats/b"]);
   isDown = true;
   await act(() => chat.loadSessions());
   expect([chat.sessions.length, chat.sessionsError?.message]).toEqual([1, "TypeError: no network"]);
@@ -236,7 +236,7 @@ test("the list of chats: had, deleted, and why not", async () => {
 test("an old client is let go when the address changes, with its messages", async () => {
   const { node, show } = await mount(<Chat />);
   await welcome();
-  await tell(input(1, "Hi"));
+  await report(input(1, "Hi"));
   expect(lines(node)).toEqual(["user: Hi"]);
   await show(<Chat url="http://elsewhere.example" />);
   expect(lines(node)).toEqual([]);

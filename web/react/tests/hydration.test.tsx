@@ -6,7 +6,7 @@ import { renderToString } from "react-dom/server";
 import { expect, test, vi } from "vitest";
 import { FakeSocket } from "../../core/tests/fakes.js";
 import { ArpChat, ArpMessage, ArpProvider, ArpRenderer, useArpChat } from "../src/index.js";
-import { mount, tell, welcome, WORLD } from "./mounting.js";
+import { mount, report, welcome, WORLD } from "./mounting.js";
 import { delta } from "../../core/tests/fakes.js";
 
 const Reading = () => {
@@ -35,7 +35,7 @@ test("W86: hydration has no warning, and the chat is there afterwards", async ()
   expect([chat.heading, chat.suggestions, node.querySelector(".arp-shell")]).toEqual(["Sales", ["Q1?"], null]);
   expect(node.querySelectorAll("arp-message, arp-component").length).toBe(2);
   await welcome();
-  await tell(delta("Hello", 1));
+  await report(delta("Hello", 1));
   expect([node.querySelector(".reading")?.textContent, FakeSocket.made.length]).toEqual(["true false 1", 1]);
   complaints.mockRestore();
 });

@@ -34,8 +34,8 @@ export async function mount(children: ReactNode, markup?: string): Promise<Mount
 }
 
 /** Lets a socket tell something, and React draw it. */
-export async function tell(...messages: object[]): Promise<void> {
-  await act(async () => FakeSocket.last.tell(...messages));
+export async function report(...messages: object[]): Promise<void> {
+  await act(async () => FakeSocket.last.notify(...messages));
 }
 
 /** Lets the newest socket connect. */

@@ -7,7 +7,7 @@ import { expect, test, vi } from "vitest";
 import { ArpMessage, ArpProvider, ArpRenderer, type ArpComponentProps } from "../src/index.js";
 import { DEFAULT_COMPONENTS, Table } from "../src/ui.js";
 import { FakeSocket } from "../../core/tests/fakes.js";
-import { mount, tell, welcome, WORLD, type Mounted } from "./mounting.js";
+import { mount, report, welcome, WORLD, type Mounted } from "./mounting.js";
 import { message } from "../../core/tests/fakes.js";
 
 const map = (city: unknown, more: object = {}): Component => ({
@@ -53,7 +53,7 @@ test("a renderer draws the application's component with the agent's props", asyn
   expect([given.component.id, given._restored]).toEqual(["m", false]);
 });
 
-test("below an element it stands in a place, keeps its state through changes, and goes", async () => {
+test("below an element it is in a place, keeps its state through changes, and goes", async () => {
   const { node, show } = await shown(<ArpRenderer component={grouped(map("Ulm"))} components={own} />);
   const button = node.querySelector<HTMLElement>("arp-component button");
   expect(button?.textContent).toBe("ULM 0");
@@ -133,16 +133,16 @@ test("an answered question is restored", async () => {
 });
 
 test("without a client an answer goes to onInput as a text", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const Asking = (props: ArpComponentProps) => {
     given = props as typeof given;
     return null;
   };
   await shown(
-    <ArpRenderer event={{ tool: "ask", component: "confirm", props: { title: "?" } }} components={{ confirm: Asking }} onInput={(text) => heard.push(text)} />,
+    <ArpRenderer event={{ tool: "ask", component: "confirm", props: { title: "?" } }} components={{ confirm: Asking }} onInput={(text) => received.push(text)} />,
   );
   given.onInput("yes");
-  expect(heard).toEqual(["yes"]);
+  expect(received).toEqual(["yes"]);
 });
 
 test("a component of the catalog is no override of itself", async () => {
@@ -170,12 +170,12 @@ test("a place outlives changes of the conversation", async () => {
     </ArpProvider>,
   );
   await welcome();
-  await tell(message("turn", 1, { status: "running" }));
+  await report(message("turn", 1, { status: "running" }));
   await drawn();
   expect(node.querySelectorAll("button").length).toBe(1);
 });
 
-test("renderMarkdown draws what is said in place of our Markdown", async () => {
+test("renderMarkdown draws what is sent in place of our Markdown", async () => {
   const { node } = await shown(<ArpMessage id="m" content="So it is." renderMarkdown={(content) => <u>{content}</u>} />);
   expect([node.querySelector("u")?.textContent, node.querySelector("arp-prose")]).toEqual(["So it is.", null]);
 });

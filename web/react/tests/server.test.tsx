@@ -44,8 +44,8 @@ test("W86: hooks give what a client is before it connects", () => {
   const Reading = () => {
     const { client, state, status } = useArp({ url: "/", sessionId: "s" });
     const chat = useArpChat({ url: "/" });
-    const told = [client, state.connected, status.phase, chat.messages.length, chat.client, chat.sendMessage("Hi"), useArpTurnIds().length, useArpTurn("t")];
-    return <>{JSON.stringify(told)}</>;
+    const received = [client, state.connected, status.phase, chat.messages.length, chat.client, chat.sendMessage("Hi"), useArpTurnIds().length, useArpTurn("t")];
+    return <>{JSON.stringify(received)}</>;
   };
   expect(renderToString(<ArpProvider url="/"><Reading /></ArpProvider>)).toBe(
     '[null,false,&quot;idle&quot;,0,null,null,0,null]',

@@ -12,7 +12,7 @@ export const ArpActivityPanel = defineComponent({
   props: {
     toolCards: { type: Array as PropType<ToolCardState[]>, required: true },
     open: { type: Boolean, default: false },
-    /** Gives the words; English if absent. */
+    /** Returns the words; English if absent. */
     t: { type: Function as PropType<Translator>, default: () => translator("en") },
   },
   emits: { toggle: () => true },

@@ -13,7 +13,7 @@ import { useClient, type ClientOptions } from "./use_client.js";
 /** The element, with what it can do. */
 export interface ArpChatElement extends HTMLElement {
   readonly activeClient: ArpClient | null;
-  /** Says something as if it were typed. */
+  /** Sends something as if it were typed. */
   say(text: string, files?: readonly File[]): void;
   stop(): void;
   /** Puts a text into the message box. */
@@ -37,7 +37,7 @@ export const ArpChat = defineComponent({
     client: { type: Object as PropType<ArpClient | null>, ...absent },
     callbacks: { type: Object as PropType<ArpClientCallbacks>, ...absent },
     autoConnect: { type: Boolean, default: true },
-    /** Whatever else a client can be told. */
+    /** The other options of a client. */
     options: { type: Object as PropType<Partial<ClientOptions>>, ...absent },
     /** Of the welcome; the server's if absent. */
     title: { type: String, ...absent },
@@ -134,7 +134,7 @@ interface Offered {
   readonly suggestions?: readonly string[] | undefined;
 }
 
-/** What stands there until elements can be drawn, and for readers without scripts. */
+/** What is there until elements can be drawn, and for readers without scripts. */
 function shell({ title, description, suggestions = [] }: Offered) {
   return h("section", { key: "shell", class: "arp arp-shell", "aria-busy": "true" }, [
     title === undefined ? null : h("h2", title),

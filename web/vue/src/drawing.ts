@@ -140,8 +140,8 @@ function givenTo(own: Component, component: ArpComponent, context: ArpContext, o
   const wanted = declared(own, "props");
   const emitted = declared(own, "emits");
   const given = Object.entries(props).filter(([name]) => (wanted === null ? name !== "style" : wanted.has(name)));
-  const heard = Object.entries(handlers).filter(([name]) => emitted === null || emitted.has(name));
-  return Object.fromEntries([...given, ...heard.map(([name, handler]) => [`on${name.slice(0, 1).toUpperCase()}${name.slice(1)}`, handler])]);
+  const listened = Object.entries(handlers).filter(([name]) => emitted === null || emitted.has(name));
+  return Object.fromEntries([...given, ...listened.map(([name, handler]) => [`on${name.slice(0, 1).toUpperCase()}${name.slice(1)}`, handler])]);
 }
 
 interface Declaring {
@@ -162,7 +162,7 @@ function declared(own: Component, kind: "props" | "emits"): Set<string> | null {
   return new Set([...list, ...inherited]);
 }
 
-/** The draft's answer: a text. What asks for one of several gets it as chosen, else it is said. */
+/** The draft's answer: a text. What asks for one of several gets it as chosen, else it is sent as a message. */
 function answerText(component: ArpComponent, context: ArpContext, text: string): void {
   const value: Json | undefined =
     component.type === "choices" ? [text] : component.type === "text-input" ? text : undefined;

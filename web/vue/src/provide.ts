@@ -42,7 +42,7 @@ export interface ArpComponentProps {
 /** Components of your own by type. They may emit `input` with a text, `answer` with a value, `action` with a name. */
 export type ArpComponents = { readonly [type: string]: Component };
 
-// The draft's keys; what is behind them may be a ref: read it with `unref`.
+// The draft's keys; what is after them may be a ref: read it with `unref`.
 export const ArpComponentsKey: InjectionKey<MaybeRef<ArpComponents>> = Symbol("arp-components");
 export const ArpConnectedKey: InjectionKey<MaybeRef<boolean>> = Symbol("arp-connected");
 export const ArpCapabilitiesKey: InjectionKey<MaybeRef<ArpCapabilities | null>> = Symbol("arp-capabilities");
@@ -50,7 +50,7 @@ export const ArpClientKey: InjectionKey<MaybeRef<ArpClient | null>> = Symbol("ar
 
 const NO_COMPONENTS: ArpComponents = {};
 
-/** Gives a client, its state, and own components to all below. */
+/** Provides a client, its state, and own components to all below. */
 export function provideArp(client: MaybeRefOrGetter<ArpClient | null>, components: MaybeRefOrGetter<ArpComponents | undefined>): void {
   const status = useArpStatus(() => toValue(client));
   provide(ArpClientKey, computed(() => toValue(client)));

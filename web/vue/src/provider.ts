@@ -1,4 +1,4 @@
-/** Gives a client, and own components, to all below. */
+/** Provides a client, and own components, to all below. */
 
 import type { ArpClient, ArpClientCallbacks } from "@agent-rendering/core";
 import { computed, defineComponent, type PropType } from "vue";
@@ -7,7 +7,7 @@ import { useClient, type ClientOptions } from "./use_client.js";
 
 const absent = { default: undefined } as const;
 
-/** With `client`, or with `url` and what else a client can be told in `options`. */
+/** With `client`, or with `url` and the other options of a client in `options`. */
 export const ArpProvider = defineComponent({
   name: "ArpProvider",
   props: {

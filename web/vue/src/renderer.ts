@@ -30,7 +30,7 @@ export const ArpRenderer = defineComponent({
     strings: { type: Object as PropType<Partial<Strings>>, ...absent },
   },
   emits: {
-    /** An answer as a text; whoever listens takes it in place of the client. */
+    /** An answer as a text; anyone who listens takes it in place of the client. */
     input: (_text: string) => true,
   },
   setup(props, { emit }) {
@@ -41,7 +41,7 @@ export const ArpRenderer = defineComponent({
     const components = useComponents(() => props.components);
     const own = computed(() => ownOf(components.value));
     const { registry, teleports } = useOwnComponents(() => own.value);
-    const isHeard = getCurrentInstance()?.vnode.props?.onInput !== undefined;
+    const hasListener = getCurrentInstance()?.vnode.props?.onInput !== undefined;
     const say = (text: string) => emit("input", text);
     const context = useElementContext(() => ({
       client: client.value,
@@ -49,7 +49,7 @@ export const ArpRenderer = defineComponent({
       locale: props.locale,
       strings: props.strings,
       theme: props.theme,
-      answer: isHeard ? asText(say) : undefined,
+      answer: hasListener ? asText(say) : undefined,
     }));
     const isBrowser = useBrowser();
     const properties = computed(() => ({ component: component.value, context: context.value }));
@@ -58,7 +58,7 @@ export const ArpRenderer = defineComponent({
       if (shown === null) return null;
       const drawn = own.value[shown.type];
       if (drawn !== undefined) {
-        const onText = isHeard ? say : undefined;
+        const onText = hasListener ? say : undefined;
         return h(OwnComponent, { own: drawn, component: shown, context: context.value, ...(onText && { onText }) });
       }
       return h("div", { class: "arp-component-host" }, [

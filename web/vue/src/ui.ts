@@ -27,11 +27,11 @@ function builtIn<Type extends keyof CoreProps>(type: Type, name: string): Define
         const { _restored, onInput, ...given } = attrs as Record<string, unknown>;
         const named = Object.entries(given).map(([key, value]) => [key.replaceAll("-", "_"), value] as const);
         const props = Object.fromEntries(named.filter(([key]) => !NOT_THE_AGENTS.has(key)));
-        const heard = onInput ?? self?.vnode.props?.onInput;
+        const listener = onInput ?? self?.vnode.props?.onInput;
         return h(ArpRenderer, {
           component: { id, type, props: props as JsonObject },
           restored: _restored === true || _restored === "",
-          ...(heard ? { onInput: heard as (text: string) => void } : {}),
+          ...(listener ? { onInput: listener as (text: string) => void } : {}),
         });
       };
     },

@@ -9,7 +9,7 @@ export interface UseArpOptions extends ClientOptions {}
 
 export interface UseArpReturn {
   connected: Readonly<Ref<boolean>>;
-  /** `null` until the agent side has said so. */
+  /** `null` until the agent side has sent it. */
   capabilities: Readonly<Ref<ArpCapabilities | null>>;
   /** The whole of the connection: phase, tries, reason, session. */
   status: Readonly<ShallowRef<Status>>;

@@ -53,7 +53,7 @@ export interface UseArpChatReturn {
   sessions: Readonly<ShallowRef<ChatSession[]>>;
   /** Why the list of chats could not be had. */
   sessionsError: Readonly<ShallowRef<Error | null>>;
-  /** Sends; while there is no connection it waits, also over a reload. Gives the message's id. */
+  /** Sends; while there is no connection it waits, also over a reload. Returns the message's id. */
   sendMessage: (text: string, file?: File | readonly File[]) => string | null;
   /** Stops the answer. */
   stop: () => void;
@@ -94,7 +94,7 @@ export function useArpChat(options: UseArpChatOptions = {}, callbacks?: ArpClien
     capabilities: computed(() => capabilitiesOf(status.value)),
     status,
     client,
-    sendMessage: (text, file) => said(client.value, text, file),
+    sendMessage: (text, file) => sendTyped(client.value, text, file),
     stop: () => void client.value?.stop(),
     answer: (component, value) => void client.value?.answer(component, value),
     switchSession: async (id) => client.value?.setSessionId(id),
@@ -108,7 +108,7 @@ function clientOptions({ client: _, apiBaseUrl: __, ...rest }: UseArpChatOptions
   return rest as ClientOptions;
 }
 
-function said(client: ArpClient | null, text: string, file?: File | readonly File[]): string | null {
+function sendTyped(client: ArpClient | null, text: string, file?: File | readonly File[]): string | null {
   const files = file === undefined ? [] : file instanceof File ? [file] : file;
   if (client === null || (text.trim() === "" && files.length === 0)) return null;
   return client.sendText(text, { files });

@@ -11,7 +11,7 @@ export interface Sessions {
 }
 
 /**
- * What a list of chats needs. Nothing here rejects: what went wrong stands in `sessionsError`.
+ * What a list of chats needs. Nothing here rejects: what went wrong is in `sessionsError`.
  *
  * @param left Called when the chat that is open has been deleted.
  */

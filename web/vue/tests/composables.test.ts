@@ -18,10 +18,10 @@ import {
   type UseArpChatReturn,
   type UseArpReturn,
 } from "../src/index.js";
-import { component, drawn, mount, tell, welcome, WORLD } from "./mounting.js";
+import { component, drawn, mount, report, welcome, WORLD } from "./mounting.js";
 
-const input = (seq: number, said: string) =>
-  message("input", seq, { input_type: "text", data: { text: said }, id: `i${seq}` });
+const input = (seq: number, sentTexts: string) =>
+  message("input", seq, { input_type: "text", data: { text: sentTexts }, id: `i${seq}` });
 
 let arp!: UseArpReturn;
 let chat!: UseArpChatReturn;
@@ -38,7 +38,7 @@ const Chat = component(() => {
 
 const lines = (node: HTMLElement) => [...node.querySelectorAll("li")].map((line) => line.textContent);
 
-test("it connects when it is there, tells what it is, and disconnects when it has gone", async () => {
+test("it connects when it is there, sends what it is, and disconnects when it has gone", async () => {
   const { node, unmount } = await mount(Connection);
   expect([node.textContent, arp.client.value?.connected, arp.capabilities.value]).toEqual(["offline", false, null]);
   await welcome();
@@ -68,7 +68,7 @@ test("the address and the session may be refs: another address takes another cli
   expect(arp.connected.value).toBe(true);
 });
 
-test("without autoConnect it waits to be told", async () => {
+test("without autoConnect it waits for connect", async () => {
   await mount(
     component(() => {
       arp = useArp({ ...WORLD, sessionId: "s", autoConnect: false });
@@ -94,7 +94,7 @@ test("outside of a component it lives as long as its scope", async () => {
   expect(FakeSocket.last.closed).toBe(true);
 });
 
-test("a chat shows what is said and answered", async () => {
+test("a chat shows what is sent and answered", async () => {
   const { node } = await mount(Chat);
   await welcome();
   expect([chat.isConnected.value, chat.sessionId.value, chat.isStreaming.value]).toEqual([true, "s", false]);
@@ -103,9 +103,9 @@ test("a chat shows what is said and answered", async () => {
   await drawn();
   expect([lines(node), chat.isStreaming.value]).toEqual([["user: Hi"], true]);
   const [sent] = FakeSocket.last.of("input");
-  await tell({ ...input(1, "Hi"), id: sent?.id }, delta("Hel", 2), delta("lo", 3));
+  await report({ ...input(1, "Hi"), id: sent?.id }, delta("Hel", 2), delta("lo", 3));
   expect(lines(node)).toEqual(["user: Hi", "assistant: Hello"]);
-  await tell(message("commit", 4, { final: true }), message("turn", 5, { status: "completed" }));
+  await report(message("commit", 4, { final: true }), message("turn", 5, { status: "completed" }));
   expect(chat.isStreaming.value).toBe(false);
 });
 
@@ -125,9 +125,9 @@ test("W83: a message is drawn again only when its own data changes", async () =>
     }),
   );
   await welcome();
-  await tell(input(1, "Question"), delta("a", 2));
+  await report(input(1, "Question"), delta("a", 2));
   updates.length = 0;
-  for (let seq = 3; seq < 8; seq += 1) await tell(delta("a", seq));
+  for (let seq = 3; seq < 8; seq += 1) await report(delta("a", seq));
   expect(updates).toEqual(["assistant", "assistant", "assistant", "assistant", "assistant"]);
 });
 
@@ -147,10 +147,10 @@ test("W83: a turn changes only when something in it does", async () => {
   });
   await mount(component(() => () => h(ArpProvider, { url: WORLD.url, options: WORLD }, () => h(Turns))));
   await welcome();
-  await tell(input(1, "One"), { ...input(2, "Two"), turn_id: "t2" });
+  await report(input(1, "One"), { ...input(2, "Two"), turn_id: "t2" });
   updates.length = 0;
-  await tell({ ...delta("a", 3), turn_id: "t2" });
-  await tell({ ...delta("b", 4), turn_id: "t2" });
+  await report({ ...delta("a", 3), turn_id: "t2" });
+  await report({ ...delta("b", 4), turn_id: "t2" });
   expect(updates).toEqual(["t2", "t2"]);
 });
 
@@ -176,10 +176,10 @@ test("a provider gives its client, its state and own components to all below", a
 });
 
 test("the list of chats: had, deleted, and why not", async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   let isDown = false;
   const fetch = vi.fn(async (url: string, init?: RequestInit) => {
-    asked.push(`${init?.method ?? "GET"} ${url}`);
+    requested.push(`${init?.method ?? "GET"} ${url}`);
     if (isDown) throw new TypeError("no network");
     return new Response(JSON.stringify([{ id: "a" }, { id: "b" }]), { status: 200 });
   });
@@ -192,7 +192,7 @@ test("the list of chats: had, deleted, and why not", async () => {
   await welcome();
   await chat.loadSessions();
   await chat.deleteSession("b");
-  expect([chat.sessions.value.map(({ id }) => id), asked.at(-1)]).toEqual([["a"], "DELETE http://agent.example/_api/chats/b"]);
+  expect([chat.sessions.value.map(({ id }) => id), requested.at(-1)]).toEqual([["a"], "DELETE http://agent.example/_api/chats/b"]);
   isDown = true;
   await chat.loadSessions();
   expect([chat.sessions.value.length, chat.sessionsError.value?.message]).toEqual([1, "TypeError: no network"]);

@@ -6,7 +6,7 @@ import { renderToString } from "vue/server-renderer";
 import { expect, test, vi } from "vitest";
 import { delta, FakeSocket } from "../../core/tests/fakes.js";
 import { ArpChat, ArpMessage, ArpProvider, ArpRenderer, useArpChat } from "../src/index.js";
-import { component, mount, tell, welcome, WORLD } from "./mounting.js";
+import { component, mount, report, welcome, WORLD } from "./mounting.js";
 
 const Reading = component(() => {
   const { messages, isConnected, isStreaming } = useArpChat();
@@ -33,7 +33,7 @@ test("W86: hydration has no warning, and the chat is there afterwards", async ()
   expect([chat.heading, chat.suggestions, node.querySelector(".arp-shell")]).toEqual(["Sales", ["Q1?"], null]);
   expect(node.querySelectorAll("arp-message, arp-component").length).toBe(2);
   await welcome();
-  await tell(delta("Hello", 1));
+  await report(delta("Hello", 1));
   expect([node.querySelector(".reading")?.textContent, FakeSocket.made.length]).toEqual(["true false 1", 1]);
   for (const complaint of complaints) complaint.mockRestore();
 });

@@ -33,8 +33,8 @@ export async function drawn(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1) await nextTick();
 }
 
-export async function tell(...messages: object[]): Promise<void> {
-  FakeSocket.last.tell(...messages);
+export async function report(...messages: object[]): Promise<void> {
+  FakeSocket.last.notify(...messages);
   await drawn();
 }
 

@@ -45,7 +45,7 @@ test("a renderer draws the application's component with the agent's props", asyn
   expect(node.querySelector("button")?.textContent).toBe("ULM 0");
 });
 
-test("below an element it stands in a place, keeps its state through changes, and goes", async () => {
+test("below an element it is in a place, keeps its state through changes, and goes", async () => {
   const [{ node }, change] = await changing(below(map("Ulm")), own);
   const button = node.querySelector<HTMLElement>("arp-component button");
   expect(button?.textContent).toBe("ULM 0");
@@ -136,8 +136,8 @@ test("it answers, acts and says through the client", async () => {
   ]);
 });
 
-test("whoever listens to input takes answers as texts", async () => {
-  const heard: string[] = [];
+test("anyone who listens to input takes answers as texts", async () => {
+  const received: string[] = [];
   const Asking = defineComponent({
     emits: ["input"],
     setup(_, { emit }) {
@@ -147,13 +147,13 @@ test("whoever listens to input takes answers as texts", async () => {
   const { node } = await shown({
     event: { component: "confirm", props: { title: "?" } },
     components: { confirm: Asking },
-    onInput: (text: string) => heard.push(text),
+    onInput: (text: string) => received.push(text),
   });
   node.querySelector("button")?.click();
-  expect(heard).toEqual(["yes"]);
+  expect(received).toEqual(["yes"]);
 });
 
-test("a component of the catalog is no override of itself, and may stand in for another type", async () => {
+test("a component of the catalog is no override of itself, and may replace another type", async () => {
   const table = { id: "t", type: "table", props: { headers: [], rows: [] } };
   const { node } = await shown({ component: table, components: DEFAULT_COMPONENTS });
   expect(node.querySelectorAll("arp-component, arp-place").length).toBe(1);

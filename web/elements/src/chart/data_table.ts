@@ -27,8 +27,8 @@ export class ArpChartData extends ArpElement {
 
 /** The data under the headers that it has elsewhere too: what its axes say, and the unit. */
 function dataTable(props: JsonObject, { labels, series }: ChartData, name: string, t: Translate): TemplateResult {
-  // All numbers of a column to the same place, so that they stand under each other.
-  const formats = series.map(({ values }) => ({ minimumFractionDigits: values.reduce((places: number, value) => Math.max(places, value === null ? 0 : placesBehind(value)), 0) }));
+  // All numbers of a column to the same place, so that they are under each other.
+  const formats = series.map(({ values }) => ({ minimumFractionDigits: values.reduce((places: number, value) => Math.max(places, value === null ? 0 : decimals(value)), 0) }));
   const [first, ...heads] = chartTable({ ...props, type: "line" }).headers; // of points too the first column needs no name
   return html`<div class="arp-scroll arp-chart-table" tabindex="0" role="group" aria-label=${name}><table>
     <thead><tr>${first ? html`<th scope="col" dir="auto">${first}</th>` : html`<td></td>`}${heads.map((head) => html`<th scope="col" dir="auto" class="arp-right">${head}</th>`)}</tr></thead>
@@ -36,8 +36,8 @@ function dataTable(props: JsonObject, { labels, series }: ChartData, name: strin
   </table>${labels.length > MOST_ROWS ? html`<p class="arp-note">${t("rows", { count: labels.length })}: ${t("download")} (CSV)</p>` : nothing}</div>`;
 }
 
-/** How many places behind the point a number is told with: three at most. */
-function placesBehind(value: number): number {
+/** How many places after the point a number is shown with: three at most. */
+function decimals(value: number): number {
   return [0, 1, 2].find((places) => Number(value.toFixed(places)) === Number(value.toFixed(3))) ?? 3;
 }
 

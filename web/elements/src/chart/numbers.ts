@@ -6,12 +6,12 @@ import type { Translate } from "../context.js";
 const CURRENCIES = new Map([["$", "USD"], ["€", "EUR"], ["£", "GBP"], ["¥", "JPY"]]);
 const LONGEST_SHORT = 4;
 
-/** Whether a unit is short enough to stand at each tick of an axis. */
+/** Whether a unit is short enough to be at each tick of an axis. */
 export function isShort(unit: string): boolean {
   return unit.length <= LONGEST_SHORT;
 }
 
-/** A number and its unit. Without a format it is told as exactly as is of use: 1,234.568, 0.0001235. */
+/** A number and its unit. Without a format it is shown as exactly as is useful: 1,234.568, 0.0001235. */
 export function figure(value: number, unit: string, t: Translate, format?: Intl.NumberFormatOptions): string {
   const options = format ?? exactly(Math.abs(value));
   const currency = CURRENCIES.get(unit);
@@ -25,8 +25,8 @@ function exactly(size: number): Intl.NumberFormatOptions {
   return size > 0 && size < 0.1 ? { maximumSignificantDigits: 4 } : {};
 }
 
-/** A part of a whole: `12.5%`; what is there is never told as nothing. */
+/** A part of a whole: `12.5%`; what is there is never shown as nothing. */
 export function percent(part: number, t: Translate): string {
-  const told = (value: number) => t.number(value, { style: "percent", maximumFractionDigits: 1 });
-  return part > 0 && part < 0.0005 ? `<${told(0.001)}` : told(part);
+  const formatted = (value: number) => t.number(value, { style: "percent", maximumFractionDigits: 1 });
+  return part > 0 && part < 0.0005 ? `<${formatted(0.001)}` : formatted(part);
 }

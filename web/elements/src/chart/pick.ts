@@ -20,7 +20,7 @@ export function nearestPoint(points: readonly (readonly Point[])[], x: number, y
 }
 
 /**
- * Where a key leads among points that stand anywhere: right and left through all of them from left to right, up and down
+ * Where a key leads among points that are anywhere: right and left through all of them from left to right, up and down
  * through all of them from the lowest to the highest. `undefined` for other keys.
  */
 export function walked(points: readonly (readonly Point[])[], from: Looked | null, key: string): Looked | undefined {

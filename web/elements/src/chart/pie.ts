@@ -13,12 +13,12 @@ export interface Slice {
   /** From 0 to 1. */
   readonly part: number;
   readonly path: string;
-  /** Where its words stand, around the middle. */
+  /** Where its words are, around the middle. */
   readonly middle: readonly [x: number, y: number];
 }
 
 /** Smaller parts have no room for their words. */
-const LEAST_TOLD = 0.07;
+const LEAST_LABELLED = 0.07;
 
 /** The slices of all rings in a square so many pixels wide; what is not above zero has none. `hidden`: labels that are left out. */
 export function slicesOf({ series }: ChartData, hidden: ReadonlySet<number>, side: number): Slice[] {
@@ -47,7 +47,7 @@ export function pie(slices: readonly Slice[], { series, labels }: ChartData, sid
   const isOne = series.length === 1;
   return svg`${labels.length > 8 ? textures(id) : nothing}<g class=${looked === undefined ? "" : "arp-picked"} transform="translate(${side / 2} ${side / 2})">${slices.map(({ path, part, label, middle: [x, y] }, at) => {
     const [colour, texture] = lookOf(label, labels.length);
-    return svg`<g class="arp-slice" data-look=${colour} data-picked=${at === looked ? "" : nothing}><path d=${path}></path>${texture ? svg`<path d=${path} fill=${textureOf(id, texture)}></path>` : nothing}${isOne && part > LEAST_TOLD ? svg`<text x=${x.toFixed(1)} y=${y.toFixed(1)} dy=".34em" text-anchor="middle">${percent(part)}</text>` : nothing}</g>`;
+    return svg`<g class="arp-slice" data-look=${colour} data-picked=${at === looked ? "" : nothing}><path d=${path}></path>${texture ? svg`<path d=${path} fill=${textureOf(id, texture)}></path>` : nothing}${isOne && part > LEAST_LABELLED ? svg`<text x=${x.toFixed(1)} y=${y.toFixed(1)} dy=".34em" text-anchor="middle">${percent(part)}</text>` : nothing}</g>`;
   })}</g>`;
 }
 
@@ -56,7 +56,7 @@ export function textureOf(id: string, texture: number): string {
   return `url(#${id}-${texture})`;
 }
 
-/** Stripes and dots, by which parts are told apart where colours come again. */
+/** Stripes and dots, by which parts are distinguished where colours come again. */
 function textures(id: string): SVGTemplateResult {
   return svg`<defs><pattern id="${id}-1" class="arp-texture" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M1,0V6"></path></pattern><pattern id="${id}-2" class="arp-texture" width="7" height="7" patternUnits="userSpaceOnUse"><path d="M3.5,3.5h0"></path></pattern></defs>`;
 }

@@ -64,7 +64,7 @@ export function plot(data: ChartData, shown: readonly Series[], width: number, t
   return { drawing, columns, points, top, bottom, left, right, height: below + (xTitle ? LINE_PX : 0) };
 }
 
-/** What the values are; with the unit, unless it stands at each tick. */
+/** What the values are; with the unit, unless it is at each tick. */
 function headOf({ yTitle, unit }: ChartData): string {
   if (unit === "" || isShort(unit)) return yTitle;
   return yTitle === "" ? unit : `${yTitle} (${unit})`;

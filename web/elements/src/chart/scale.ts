@@ -1,4 +1,4 @@
-/** Axes: where values stand, and which of them are told. */
+/** Axes: where values are, and which of them are labelled. */
 
 /** A straight scale from values to pixels. */
 export interface Scale {
@@ -22,7 +22,7 @@ function stepFor(span: number, count: number): number {
   return (rest >= 7.07 ? 10 : rest >= 3.54 ? 5 : rest >= 2.24 ? 2.5 : rest >= 1.41 ? 2 : 1) * power;
 }
 
-/** How many places behind the point tell a step and its multiples apart. */
+/** How many places after the point tell a step and its multiples apart. */
 function placesOf(step: number): number {
   const power = Math.floor(Math.log10(step) + 1e-9);
   const isQuarter = Math.abs(step / 10 ** power - 2.5) < 1e-6;

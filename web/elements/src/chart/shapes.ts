@@ -3,14 +3,14 @@
 /** A point in pixels; `null` is a gap. */
 export type Point = readonly [x: number, y: number] | null;
 
-/** Looks besides colour, so that series are told apart without it. */
+/** Looks besides colour, so that series are distinguished without it. */
 export const DASHES = ["", "7 4", "2 3", "10 3 2 3", "4 2", "12 4", "2 5", "6 2 2 2 2 2"] as const;
 
 /** How many colours there are. */
 const COLOURS = 8;
 
 /**
- * The colour and the texture of a part among so many: behind the eighth the colours come again, in another order and
+ * The colour and the texture of a part among so many: after the eighth the colours come again, in another order and
  * with another texture, and the last is not of the colour of the first, beside which it lies.
  */
 export function lookOf(part: number, count: number): [colour: number, texture: number] {
@@ -45,7 +45,7 @@ export function linePath(points: readonly Point[]): string {
   points.forEach((point, at) => {
     if (point === null) return;
     const begins = (points[at - 1] ?? null) === null;
-    path += `${begins ? "M" : "L"}${told(point)}`;
+    path += `${begins ? "M" : "L"}${pointText(point)}`;
     if (begins && (points[at + 1] ?? null) === null) path += "h0";
   });
   return path;
@@ -58,7 +58,7 @@ export function areaPath(points: readonly Point[], base: number): string {
   points.forEach((point, at) => {
     if (point === null) return;
     if (first === null) first = point;
-    path += `${first === point ? `M${short(point[0])},${short(base)}L` : "L"}${told(point)}`;
+    path += `${first === point ? `M${short(point[0])},${short(base)}L` : "L"}${pointText(point)}`;
     if ((points[at + 1] ?? null) === null) {
       path += `L${short(point[0])},${short(base)}Z`;
       first = null;
@@ -96,7 +96,7 @@ export function markPath(look: number, size: number): string {
   ][look % 5] as string;
 }
 
-function told(point: readonly [number, number]): string {
+function pointText(point: readonly [number, number]): string {
   return `${short(point[0])},${short(point[1])}`;
 }
 

@@ -35,7 +35,7 @@ export class Activity {
     if (thinking !== "") this.#note("thinking", isThinking, now);
   }
 
-  /** A group of steps; a single one stands alone. */
+  /** A group of steps; a single one is alone. */
   draw(steps: readonly Step[], turn: TurnState, context: ArpContext, isOpen: boolean): TemplateResult {
     const items = repeat(steps, ({ key }) => key, (step, at) => this.#step(step, turn, context, isOpen && at === steps.length - 1));
     return html`<div class="arp-activity" role="group" aria-label=${context.t("activity", { count: steps.length })}>${items}</div>`;
@@ -89,14 +89,14 @@ export class Activity {
   }
 }
 
-/** How far a tool is: what it says, and a bar if that can be measured. It stands in no live region. */
+/** How far a tool is: what it says, and a bar if that can be measured. It is in no live region. */
 function progressOf({ tool, progress }: ToolRun, { t }: ArpContext): unknown {
   if (!progress) return nothing;
-  const { text: said = "", done, total } = progress;
+  const { text: progressText = "", done, total } = progress;
   const isMeasured = number(done) !== null && number(total) !== null && (total as number) > 0;
   const count = isMeasured ? t("stepsDone", { done: done as number, all: total as number }) : number(done) === null ? "" : t.number(done as number);
   return html`<span class="arp-step-progress">
-    ${said === "" ? nothing : html`<span class="arp-step-said" dir="auto" title=${visible(said)}>${visible(said)}</span>`}
+    ${progressText === "" ? nothing : html`<span class="arp-step-said" dir="auto" title=${visible(progressText)}>${visible(progressText)}</span>`}
     ${isMeasured
       ? html`<progress class="arp-bar" aria-label=${t("toolRunning", { tool: visible(tool) })} aria-valuetext=${count} max=${total as number} .value=${Math.min(done as number, total as number)}></progress>`
       : nothing}

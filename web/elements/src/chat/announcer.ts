@@ -1,5 +1,5 @@
 /**
- * What screen readers are told: short lines in a status region, whole answers in a log. Text that
+ * What screen readers announce: short lines in a status region, whole answers in a log. Text that
  * grows is never read aloud piece by piece.
  */
 
@@ -23,7 +23,7 @@ export class Announcer {
     this.t = t;
   }
 
-  /** Takes the regions: they must have stood in the document before something is said. */
+  /** Takes the regions: they must have been in the document before an announcement. */
   attach(status: HTMLElement, urgent: HTMLElement, spoken: HTMLElement): void {
     this.#status = status;
     this.#urgent = urgent;
@@ -37,7 +37,7 @@ export class Announcer {
     place.textContent = place.textContent === text ? `${text}\u00a0` : text;
   }
 
-  /** The agent answers; says so now and then until `finish`. */
+  /** The agent answers; announced now and then until `finish`. */
   working(): void {
     if (this.#timer !== null) return;
     this.say(this.t("answering"));
@@ -55,7 +55,7 @@ export class Announcer {
     while (this.#spoken.childElementCount > KEPT_LINES) this.#spoken.firstElementChild?.remove();
   }
 
-  /** Says no more that something goes on. */
+  /** Stops the announcements of progress. */
   rest(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;

@@ -23,7 +23,7 @@ import { componentsOf, createContext, showsRecording, type ArpContext, type Comp
 import { ArpElement, define } from "../element.js";
 import type { agentPicker } from "./agent_picker.js";
 import { Announcer } from "./announcer.js";
-import { Asked } from "./asked.js";
+import { LastInput } from "./last_input.js";
 import "./banner.js";
 import type { ArpComposer, ComposerHost } from "./composer.js";
 import "./composer.js";
@@ -43,7 +43,7 @@ import { Recent } from "./recent.js";
 import { adoptChatStyles } from "./styles.js";
 import { sidePanel } from "./surfaces.js";
 import { loadMessages, timeline } from "./timeline.js";
-import { lastSaid, NO_ACTIONS, turnActions } from "./turn_actions.js";
+import { lastInput, NO_ACTIONS, turnActions } from "./turn_actions.js";
 import { walk } from "./walk.js";
 import { introduced, welcome } from "./welcome.js";
 import { wordsFor, wordsNow } from "./words.js";
@@ -110,7 +110,7 @@ export class ArpChat extends ArpElement {
 
   declare protected words: Translator;
   declare protected isDark: boolean;
-  /** The app's agents, as far as the server tells them. */
+  /** The app's agents, as far as the server lists them. */
   declare protected agents: readonly Agent[];
   /** Turns that came while the reader was further up; `null` while the newest is in view. */
   declare protected missed: number | null;
@@ -131,7 +131,7 @@ export class ArpChat extends ArpElement {
   #noticeCount = 0;
   #restored: Promise<void> = Promise.resolve();
   #actions: MessageActions = {};
-  /** The agent that was last chosen here, which a session that is not told yet will have. */
+  /** The agent that was last chosen here, which a session that has not loaded yet will have. */
   #chosen: string | null | undefined;
   #agent: Agent | null | undefined;
   #capabilities: Status["capabilities"] | undefined;
@@ -146,7 +146,7 @@ export class ArpChat extends ArpElement {
   #isOther = false;
   #spokenPhase: Status["phase"] = "idle";
   readonly #moments = new Moments((turn) => this.#turned(turn));
-  readonly #asked = new Asked();
+  readonly #lastInput = new LastInput();
   readonly #announcer: Announcer;
   readonly #older = new Older(() => this.requestUpdate());
   readonly #recent = new Recent(() => void this.#drawMore());
@@ -187,7 +187,7 @@ export class ArpChat extends ArpElement {
 
   /**
    * Turns to another session, `null` begins a new one with an agent (`null`: the app's first, absent: as before). The connection stays, and what shows stays
-   * until the other conversation is told, for a second at most.
+   * until the other conversation has loaded, for a second at most.
    */
   turnTo(session: string | null, workflow?: string | null): void {
     if (workflow !== undefined) this.#chosen = workflow;
@@ -203,7 +203,7 @@ export class ArpChat extends ArpElement {
       this.#drafts.write(this.#shownSession, "");
       this.#drafts.write(null, text);
     }
-    this.#tell("arp-workflow", { workflow, isEmpty });
+    this.#emit("arp-workflow", { workflow, isEmpty });
     this.turnTo(null, workflow);
   }
 
@@ -259,7 +259,7 @@ export class ArpChat extends ArpElement {
     super.connectedCallback();
     adoptChatStyles(this.getRootNode());
     this.classList.add("arp-chat");
-    if (this.#leaving.length > 0) return; // moved within the document: it goes on as it is
+    if (this.#leaving.length > 0) return; // moved within the document: it continues as it is
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const themed = () => (this.isDark = dark.matches);
     themed();
@@ -275,7 +275,7 @@ export class ArpChat extends ArpElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     queueMicrotask(() => {
-      if (!this.isConnected) this.#leave();
+      if (!this.isConnected) this.#unsubscribe();
     });
   }
 
@@ -306,7 +306,7 @@ export class ArpChat extends ArpElement {
     else delete this.dataset.theme;
     if (this.accent) this.style.setProperty("--arp-accent", this.accent);
     else this.style.removeProperty("--arp-accent");
-    this.#lookForAsked();
+    this.#lookForLastInput();
   }
 
   /** Begins with the client that the properties ask for. */
@@ -321,12 +321,12 @@ export class ArpChat extends ArpElement {
     this.#drafts = new Drafts(this.storage, client.address.base);
     this.#shownSession = client.sessionId;
     const { store } = client;
-    const hear = (cell: { subscribe(listener: () => void): () => void }, listener: () => void) => this.#stops.push(cell.subscribe(listener));
-    hear(store.turnIds, () => this.#turnsChanged());
-    hear(store.outgoing, () => this.requestUpdate());
-    hear(store.surfaceNames, () => this.requestUpdate());
-    hear(store.errors, () => this.#errorsChanged());
-    hear(store.status, () => this.#statusChanged());
+    const watchCell = (cell: { subscribe(listener: () => void): () => void }, listener: () => void) => this.#stops.push(cell.subscribe(listener));
+    watchCell(store.turnIds, () => this.#turnsChanged());
+    watchCell(store.outgoing, () => this.requestUpdate());
+    watchCell(store.surfaceNames, () => this.requestUpdate());
+    watchCell(store.errors, () => this.#errorsChanged());
+    watchCell(store.status, () => this.#statusChanged());
     this.#stops.push(store.subscribe(() => this.#moments.look(client)));
     if (client.sessionId !== null) void loadMessages();
     this.#chosen = this.workflow;
@@ -359,15 +359,15 @@ export class ArpChat extends ArpElement {
     this.#announcer.clear();
     this.#older.clear();
     this.#recent.clear();
-    this.#leaveAsked();
+    this.#forgetLastInput();
     this.#capabilities = undefined;
     this.#seenErrors = [];
     this.notices = [];
   }
 
-  #leave(): void {
+  #unsubscribe(): void {
     this.#close();
-    for (const leave of this.#leaving.splice(0)) leave();
+    for (const unsubscribe of this.#leaving.splice(0)) unsubscribe();
     this.#follow?.stop();
     this.#follow = null;
   }
@@ -385,7 +385,7 @@ export class ArpChat extends ArpElement {
       registry: this.#registry(),
       pictureFrame: this.pictureFrame ?? null,
       answer: (component, value, files = []) => {
-        this.#tell("arp-action", { component, name: "answer", payload: value });
+        this.#emit("arp-action", { component, name: "answer", payload: value });
         const id = this.#active?.answer(component, value, { files });
         // What nobody waits for, as a choice below an answer, asks for the next one.
         if (id !== undefined && this.#active?.store.status.get().activeTurn === null) this.#asks(id);
@@ -422,21 +422,21 @@ export class ArpChat extends ArpElement {
   }
 
   /** Looks which agent this is; `null` if one was asked for that is not there. */
-  #look({ workflow: told }: Status): void {
+  #look({ workflow: named }: Status): void {
     const [first] = this.agents;
     if (first === undefined) return;
-    const name = told ?? this.#chosen ?? first.name;
+    const name = named ?? this.#chosen ?? first.name;
     const known = this.agents.find((agent) => agent.name === name);
-    const agent = known ?? (told ? { name: told, title: told } : null); // it had that name when the chat began
+    const agent = known ?? (named ? { name: named, title: named } : null); // it had that name when the chat began
     if (this.#agent !== undefined && agent?.name === this.#agent?.name) return;
     this.#agent = agent;
-    this.#tell("arp-introduced", { title: this.#title, agent, agents: this.agents });
+    this.#emit("arp-introduced", { title: this.#title, agent, agents: this.agents });
     this.requestUpdate();
   }
 
   // -- what happens ------------------------------------------------------------------------------
 
-  #tell(name: string, detail: unknown): void {
+  #emit(name: string, detail: unknown): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 
@@ -459,12 +459,12 @@ export class ArpChat extends ArpElement {
       if (phase === "online") {
         if (before === "waiting" || this.#wasLost) this.#announcer.say(this.words("connectedAgain"));
         this.#wasLost = false;
-        this.#tell("arp-connect", { sessionId, capabilities });
+        this.#emit("arp-connect", { sessionId, capabilities });
         void openFiles(client);
       } else if (before === "online") {
         this.#wasLost = true;
         this.#announcer.say(this.words("reconnecting"), true);
-        this.#tell("arp-disconnect", { reason });
+        this.#emit("arp-disconnect", { reason });
       }
     }
     if (activeTurn === null) this.#announcer.rest();
@@ -481,7 +481,7 @@ export class ArpChat extends ArpElement {
     if (before === null && sessionId !== null && !loading) this.#drafts.name(sessionId); // the same chat
     else this.#isOther = true;
     void this.#restoreDraft();
-    this.#tell("arp-session", { sessionId });
+    this.#emit("arp-session", { sessionId });
   }
 
   /** The screen is that of another session now. */
@@ -489,7 +489,7 @@ export class ArpChat extends ArpElement {
     this.#isTurning = false;
     if (this.#isOther) {
       this.#number += 1;
-      this.#leaveAsked();
+      this.#forgetLastInput();
     }
     this.#isOther = false;
     this.#moments.clear();
@@ -514,9 +514,9 @@ export class ArpChat extends ArpElement {
     else if (status === "waiting") this.#announcer.say(t("yourTurn"));
     else if (status === "completed" || status === "failed" || status === "cancelled") {
       void this.#read(turn, endLine(turn, this.#active as ArpClient, t));
-      this.#tell("arp-done", { turnId: id, status });
+      this.#emit("arp-done", { turnId: id, status });
       const error = errors.at(-1);
-      if (status === "failed" && error) this.#tell("arp-error", { error: error.error, payload: error, turnId: id });
+      if (status === "failed" && error) this.#emit("arp-error", { error: error.error, payload: error, turnId: id });
     }
   }
 
@@ -534,13 +534,13 @@ export class ArpChat extends ArpElement {
       const item = store.outgoing.get().find(({ id }) => id === error.id);
       const isInBanner = error.detail === "workflow";
       if (!isInBanner && (item === undefined || !showsItsError(item))) this.#note(error);
-      this.#tell("arp-error", { error: error.error, payload: error, turnId: null });
+      this.#emit("arp-error", { error: error.error, payload: error, turnId: null });
     }
     this.#seenErrors = errors;
   }
 
   #note(error: ErrorPayload): void {
-    if (error.id != null && this.notices.some(({ error: { id } }) => id === error.id)) return; // told by the store, and to who asked
+    if (error.id != null && this.notices.some(({ error: { id } }) => id === error.id)) return; // reported by the store, and to who asked
     this.#noticeCount += 1;
     this.notices = [...this.notices.slice(-2), { id: this.#noticeCount, error }];
     this.#announcer.say(this.words.problem(error.code) ?? sentence(error.error), true);
@@ -555,7 +555,7 @@ export class ArpChat extends ArpElement {
   readonly #host: ComposerHost = {
     send: (text, files) => this.say(text, files),
     stop: () => this.stop(),
-    recall: () => (this.#active ? lastSaid(this.#active) : ""),
+    recall: () => (this.#active ? lastInput(this.#active) : ""),
     drafted: (text) => this.#drafts.write(this.#shownSession, text),
   };
 
@@ -600,7 +600,7 @@ export class ArpChat extends ArpElement {
     this.#leaving.push(() => scroller.removeEventListener("scroll", look));
   }
 
-  /** Draws more of what was told; what is read stays where it is. */
+  /** Draws more of the turns; what is read stays where it is. */
   async #drawMore(count?: number): Promise<void> {
     if (this.#active === null || !this.#recent.isPartial) return;
     const before = this.#follow?.following === false ? toEnd(this.#scroller) : null;
@@ -621,16 +621,16 @@ export class ArpChat extends ArpElement {
   /** An input of the user was sent that may begin a turn. */
   #asks(id: string): void {
     if (this.#isTurning) this.#active?.store.flush(); // what belongs to the chat before is put away first
-    void this.#asked.sent(this.#active as ArpClient, id, () => this.#lookForAsked());
+    void this.#lastInput.sent(this.#active as ArpClient, id, () => this.#lookForLastInput());
   }
 
-  #lookForAsked(): void {
-    if (this.#active && this.#follow) this.#asked.look(this.#active, this, this.#follow);
+  #lookForLastInput(): void {
+    if (this.#active && this.#follow) this.#lastInput.look(this.#active, this, this.#follow);
   }
 
   /** Another conversation begins at its end. */
-  #leaveAsked(): void {
-    this.#asked.clear();
+  #forgetLastInput(): void {
+    this.#lastInput.clear();
     this.#follow?.ask(null);
   }
 

@@ -16,9 +16,9 @@ export class ChatList {
   readonly #sessions: SessionAPI;
   readonly #changed: () => void;
   readonly #hidden = new Set<string>();
-  #asked = 0;
-  /** What was told since the newest page was asked for, which may be older; `null`: it is gone. */
-  #told = new Map<string, ChatRow | null>();
+  #request = 0;
+  /** Changes reported since the newest page was requested, which may be older; `null`: it is gone. */
+  #announced = new Map<string, ChatRow | null>();
 
   constructor(client: ArpClient, changed: () => void) {
     this.#sessions = client.sessions;
@@ -27,17 +27,17 @@ export class ChatList {
 
   /** Asks for the first page again. What shows stays until the answer is there. */
   async refresh(): Promise<void> {
-    this.#asked += 1;
-    const asked = this.#asked;
-    this.#told = new Map();
+    this.#request += 1;
+    const request = this.#request;
+    this.#announced = new Map();
     try {
       const page = await this.#page(null);
-      if (asked !== this.#asked) return; // something newer was asked for
-      this.rows = this.#withTold(page.sessions);
+      if (request !== this.#request) return; // something newer was asked for
+      this.rows = this.#withAnnounced(page.sessions);
       this.next = page.next;
       this.state = "ready";
     } catch {
-      if (asked !== this.#asked) return;
+      if (request !== this.#request) return;
       this.state = "failed";
     }
     this.#changed();
@@ -45,13 +45,13 @@ export class ChatList {
 
   async more(): Promise<void> {
     const { next } = this;
-    const asked = this.#asked;
+    const request = this.#request;
     if (next === null) return;
     try {
       const page = await this.#page(next);
-      if (asked !== this.#asked || next !== this.next) return;
+      if (request !== this.#request || next !== this.next) return;
       const known = new Set(this.rows.map(({ id }) => id));
-      this.rows = this.#withTold([...this.rows, ...page.sessions.filter(({ id }) => !known.has(id))]);
+      this.rows = this.#withAnnounced([...this.rows, ...page.sessions.filter(({ id }) => !known.has(id))]);
       this.next = page.next;
     } catch {
       this.state = "failed";
@@ -64,7 +64,7 @@ export class ChatList {
     return this.refresh();
   }
 
-  /** The rows that show: a chat in which nothing was said yet is none. */
+  /** The rows that show: an empty chat is none. */
   get shown(): readonly ChatRow[] {
     return this.rows.filter(({ id, message_count: count }) => !this.#hidden.has(id) && count > 0);
   }
@@ -99,26 +99,26 @@ export class ChatList {
     }
   }
 
-  /** Keeps up with what changes elsewhere; gives the way to stop. */
+  /** Follows what changes elsewhere; returns a function that stops it. */
   watch(): () => void {
     void this.refresh();
     return this.#sessions.watch({
-      chat: (row) => this.query === "" && this.#tell(row.id, row), // what is found is what was found
-      removed: (id) => this.#tell(id, null),
+      chat: (row) => this.query === "" && this.#announce(row.id, row), // what is found is what was found
+      removed: (id) => this.#announce(id, null),
       opened: () => void this.refresh(),
     });
   }
 
-  #tell(id: string, row: ChatRow | null): void {
-    this.#told.set(id, row);
-    this.rows = this.#withTold(this.rows);
+  #announce(id: string, row: ChatRow | null): void {
+    this.#announced.set(id, row);
+    this.rows = this.#withAnnounced(this.rows);
     this.#changed();
   }
 
-  #withTold(rows: readonly ChatRow[]): readonly ChatRow[] {
-    const told = [...this.#told.values()].filter((row) => row !== null);
-    const rest = rows.filter(({ id }) => !this.#told.has(id));
-    return told.length === 0 ? rest : [...told, ...rest].sort(byPlace);
+  #withAnnounced(rows: readonly ChatRow[]): readonly ChatRow[] {
+    const announced = [...this.#announced.values()].filter((row) => row !== null);
+    const rest = rows.filter(({ id }) => !this.#announced.has(id));
+    return announced.length === 0 ? rest : [...announced, ...rest].sort(byPlace);
   }
 
   #page(before: string | null): Promise<{ sessions: ChatRow[]; next: string | null }> {

@@ -6,7 +6,7 @@ import { html, nothing } from "lit";
 export interface Command {
   readonly name: string;
   readonly description?: string;
-  /** What may stand behind the name. */
+  /** What may follow the name. */
   readonly hint?: string | null;
 }
 
@@ -49,7 +49,7 @@ export class CommandList {
     this.#changed();
   }
 
-  /** Takes a key, if it is one of the list's; gives whether it was. */
+  /** Takes a key, if it is one of the list's; returns whether it was. */
   key(event: KeyboardEvent, pick: (command: Command) => void): boolean {
     if (!this.isOpen) return false;
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;

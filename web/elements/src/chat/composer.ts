@@ -14,13 +14,13 @@ import { Picked } from "./picked.js";
 export interface ComposerHost {
   send(text: string, files: readonly File[]): void;
   stop(): void;
-  /** What was said last, to be said again in other words; empty if nothing was. */
+  /** The last input, to edit it; empty if there is none. */
   recall(): string;
   /** The text is another one. */
   drafted(text: string): void;
 }
 
-const NOBODY: ComposerHost = { send: () => undefined, stop: () => undefined, recall: () => "", drafted: () => undefined };
+const NO_HOST: ComposerHost = { send: () => undefined, stop: () => undefined, recall: () => "", drafted: () => undefined };
 
 export class ArpComposer extends ArpElement {
   static override properties = {
@@ -43,12 +43,12 @@ export class ArpComposer extends ArpElement {
   /** Of one file. */
   declare maxBytes: number;
   declare canAttach: boolean;
-  /** Nothing can be said: what shows is a recording. */
+  /** Input is off: what shows is a recording. */
   declare recording: boolean;
   /** Also stops; `null` if no key does. */
   declare stopKey: string | null;
   declare protected filled: boolean;
-  host: ComposerHost = NOBODY;
+  host: ComposerHost = NO_HOST;
   readonly #picked = new Picked(() => this.requestUpdate());
   readonly #list = new CommandList(() => this.requestUpdate());
 
@@ -84,7 +84,7 @@ export class ArpComposer extends ArpElement {
     box?.setSelectionRange(box.value.length, box.value.length);
   }
 
-  /** Takes files, as if they had been picked; what is too big is told. */
+  /** Takes files, as if they had been picked; what is too big is reported. */
   addFiles(files: Iterable<File>): void {
     const { t } = this.context;
     if (this.recording) return;

@@ -2,7 +2,7 @@
 
 import { isTextPart, type TurnState } from "@agent-rendering/core";
 
-/** Copies the answer of a turn; gives whether it worked. `drawn` is where it shows. */
+/** Copies the answer of a turn; returns whether it worked. `drawn` is where it shows. */
 export async function copyMessage(turn: TurnState, drawn: readonly Element[]): Promise<boolean> {
   const markdown = await markdownOf(turn);
   try {
@@ -17,7 +17,7 @@ export async function copyMessage(turn: TurnState, drawn: readonly Element[]): P
   }
 }
 
-/** Copies a text; gives whether it worked. Without a secure context by the old command. */
+/** Copies a text; returns whether it worked. Without a secure context by the old command. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -8,7 +8,7 @@ export class Drafts {
   /** What was written here: of several tabs each has its own, and where nothing is stored it lasts until the reload. */
   readonly #here = new Map<string | null, string>();
 
-  /** `prefix` tells servers apart. */
+  /** `prefix` distinguishes servers. */
   constructor(storage: Storage | null, prefix: string) {
     this.#storage = storage;
     this.#prefix = `arp.draft.${prefix}.`;

@@ -1,4 +1,4 @@
-/** `<arp-elapsed>`: how long something takes, once a second, without anybody being told. */
+/** `<arp-elapsed>`: how long something takes, once a second, without an announcement. */
 
 import type { Translator } from "@agent-rendering/core/strings";
 import { nothing } from "lit";
@@ -11,7 +11,7 @@ export class ArpElapsed extends ArpElement {
   static override properties = { since: { attribute: false }, until: { attribute: false }, t: { attribute: false } };
 
   declare since: number;
-  /** `null` while it goes on. */
+  /** `null` while it continues. */
   declare until: number | null;
   declare t: Translator;
   #timer: ReturnType<typeof setInterval> | null = null;

@@ -1,4 +1,4 @@
-/** What went wrong, in one quiet card, with a way to go on; under `arp serve --debug` also where, folded away. */
+/** What went wrong, in one quiet card, with a way to continue; under `arp serve --debug` also where, folded away. */
 
 import { html, nothing, type TemplateResult } from "lit";
 

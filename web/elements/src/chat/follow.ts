@@ -6,17 +6,17 @@
  * gesture upward ends that, and so does opening something: what was clicked must not run away.
  * *Reading*, the view stays where it is: the browser's scroll anchoring holds what is read while
  * things above change; following, that would only cost time. Coming back to the end, by whatever way, follows again. Sizes are watched
- * by a ResizeObserver, which is told before the frame is painted.
+ * by a ResizeObserver, which is called before the frame is painted.
  *
- * The message that the user sent last, the question here, stands at the top of the view, and the answer
+ * The message that the user sent last, the question here, is at the top of the view, and the answer
  * fills what is below. To that end it has *room*: it reaches at least as far down as the view does
- * (chat.css), so the end that is followed is where the question stands at the top. Nothing scrolls before
+ * (chat.css), so the end that is followed is where the question is at the top. Nothing scrolls before
  * the answer has filled the view. The room takes no place in the layout and stays until the next question,
  * so nothing moves when the answer is complete either.
  *
  * In a full view only what is being written (text, uses of tools, in a turn that runs) and began in the view
  * pushes the question out at the top: that is read as it comes. What comes as a whole (a chart, a table, a
- * form, an answer that is complete at once) does not, nor does the text behind it: it would hide what nobody
+ * form, an answer that is complete at once) does not, nor does the text after it: it would hide what nobody
  * has seen yet. Where it does not fit, following ends, and the button that leads to the newest shows.
  */
 
@@ -35,7 +35,7 @@ export class Follow {
   /** Something was opened just now, and its size is not known yet. */
   #isHeld = false;
   /** The question that has room. */
-  #asked: HTMLElement | null = null;
+  #lastInput: HTMLElement | null = null;
   /** Whether it is in view still, and only what is written may push it out. */
   #isKept = false;
   #hasRoom = false;
@@ -51,7 +51,7 @@ export class Follow {
   readonly #sizes: ResizeObserver;
   readonly #listening = new AbortController();
 
-  /** `changed` is told whenever following begins or ends. */
+  /** `changed` is called whenever following begins or ends. */
   constructor(scroller: HTMLElement, content: HTMLElement, changed: (following: boolean) => void) {
     this.#scroller = scroller;
     this.#content = content;
@@ -88,7 +88,7 @@ export class Follow {
   /**
    * A message of the user is the question from now on; `null`: none is. It follows then.
    *
-   * @param hasRoom Whether it goes to the top of the view. Without, it stays where it stands, and is kept in view all the same.
+   * @param hasRoom Whether it goes to the top of the view. Without, it stays where it is, and is kept in view all the same.
    */
   ask(message: HTMLElement | null, hasRoom = true): void {
     this.#isKept = message !== null;
@@ -99,8 +99,8 @@ export class Follow {
 
   /** The question is drawn by another element now. */
   redrawn(message: HTMLElement | null): void {
-    this.#asked?.classList.remove("arp-asked");
-    this.#asked = message;
+    this.#lastInput?.classList.remove("arp-asked");
+    this.#lastInput = message;
     message?.classList.toggle("arp-asked", this.#hasRoom);
     this.#makeRoom();
     this.keep();
@@ -114,11 +114,11 @@ export class Follow {
       this.#height = clientHeight;
       this.#padding = Number.parseFloat(getComputedStyle(this.#content).paddingTop) || 0;
     }
-    this.#isKept &&= this.#asked?.isConnected === true;
+    this.#isKept &&= this.#lastInput?.isConnected === true;
     if (isResized || this.#isKept) this.#makeRoom();
     if (this.#isHeld || !(this.#following || this.#isKept)) return;
     let to = this.#scroller.scrollHeight - clientHeight;
-    const top = this.#isKept ? this.#topOfAsked() : Infinity;
+    const top = this.#isKept ? this.#topOfLastInput() : Infinity;
     const fits = to <= top + NEAR_PX;
     if (!this.#following) {
       if (!fits) return;
@@ -138,17 +138,17 @@ export class Follow {
     this.#listening.abort();
   }
 
-  /** The question reaches as far down as the view does when it stands at its top. */
+  /** The question reaches as far down as the view does when it is at its top. */
   #makeRoom(): void {
-    const { offsetHeight = 0 } = this.#asked?.querySelector("article") ?? {};
+    const { offsetHeight = 0 } = this.#lastInput?.querySelector("article") ?? {};
     this.#inset = Math.min(this.#padding, this.#height * MOST_OF_VIEW - offsetHeight);
     const room = `${this.#height - this.#inset}px`;
-    if (this.#asked?.style.getPropertyValue(ROOM) !== room) this.#asked?.style.setProperty(ROOM, room);
+    if (this.#lastInput?.style.getPropertyValue(ROOM) !== room) this.#lastInput?.style.setProperty(ROOM, room);
   }
 
-  /** Where the view is when the question stands at its top. */
-  #topOfAsked(): number {
-    const { top = 0 } = this.#asked?.getBoundingClientRect() ?? {};
+  /** Where the view is when the question is at its top. */
+  #topOfLastInput(): number {
+    const { top = 0 } = this.#lastInput?.getBoundingClientRect() ?? {};
     return this.#scroller.scrollTop + top - this.#scroller.getBoundingClientRect().top - this.#inset;
   }
 
@@ -157,7 +157,7 @@ export class Follow {
     return (this.#last("[data-written] .arp-reply > *")?.top ?? Infinity) < this.#scroller.getBoundingClientRect().bottom;
   }
 
-  /** Whether something of what was said lies below the view; the buttons and the space under it do not count. */
+  /** Whether something of what was sent lies below the view; the buttons and the space under it do not count. */
   #hidesMore(): boolean {
     return (this.#last("article")?.bottom ?? 0) > this.#scroller.getBoundingClientRect().bottom + NEAR_PX;
   }
@@ -199,7 +199,7 @@ export class Follow {
     const isUpward = top < this.#top - 1;
     this.#top = top;
     if (this.#gap() <= NEAR_PX) {
-      this.#isKept = this.#asked?.isConnected === true && top <= this.#topOfAsked() + NEAR_PX;
+      this.#isKept = this.#lastInput?.isConnected === true && top <= this.#topOfLastInput() + NEAR_PX;
       this.#set(true);
     } else if (isUpward) {
       this.#isKept = false;

@@ -1,4 +1,4 @@
-/** Turns older than what the connection told, from the history over HTTP. */
+/** Turns older than those of the connection, from the history over HTTP. */
 
 import type { ArpClient, Component, HistoryMessage, JsonObject, Mark, ToolRun, TurnState } from "@agent-rendering/core";
 
@@ -7,12 +7,12 @@ export async function olderTurns(client: ArpClient, sessionId: string, before: s
   return turnsOf(await client.sessions.history(sessionId, { before, limit }));
 }
 
-/** Messages by pairs as turns, in the order in which it happened; of a server that does not tell it, the text first. */
+/** Messages by pairs as turns, in the order in which it happened; of a server that does not send it, the text first. */
 export function turnsOf(messages: readonly HistoryMessage[]): TurnState[] {
   const turns = new Map<string, TurnState>();
   for (const message of messages) {
     const turn = turns.get(message.turn_id) ?? emptyTurn(message.turn_id);
-    turns.set(message.turn_id, message.role === "user" ? withSaid(turn, message) : withAnswer(turn, message));
+    turns.set(message.turn_id, message.role === "user" ? withInput(turn, message) : withAnswer(turn, message));
   }
   return [...turns.values()];
 }
@@ -22,9 +22,9 @@ function emptyTurn(id: string): TurnState {
   return { id, status: "completed", position: null, inputs: none, output: none, tools: none, thinking: "", errors: none, marks: none, permissions: none, usage: null, final: true };
 }
 
-function withSaid(turn: TurnState, { input_type: type = "text", data, content, timestamp: at, origin }: HistoryMessage): TurnState {
-  const told = { data: (data ?? { text: content }) as JsonObject, at, ...(origin !== undefined && { origin }) };
-  const input = { type: "input" as const, session_id: "", input_type: type, ...told };
+function withInput(turn: TurnState, { input_type: type = "text", data, content, timestamp: at, origin }: HistoryMessage): TurnState {
+  const sent = { data: (data ?? { text: content }) as JsonObject, at, ...(origin !== undefined && { origin }) };
+  const input = { type: "input" as const, session_id: "", input_type: type, ...sent };
   return { ...turn, inputs: [input], marks: [{ kind: "input", number: 0, component: null, characters: null }] };
 }
 
@@ -57,14 +57,14 @@ function outputOf(turnId: string, { content, ui_events: events = [], parts }: Hi
     named.set(id ?? here, here);
     shown.set(id ?? here, { id: here, type, props: props as JsonObject });
   });
-  const said = (id: string, text: string): Component => ({ id, type: "text", props: { content: text, format: "markdown" } });
-  if (parts === undefined) return [[...(content === "" ? [] : [said(`${turnId}/1`, content)]), ...shown.values()], named];
+  const textPart = (id: string, text: string): Component => ({ id, type: "text", props: { content: text, format: "markdown" } });
+  if (parts === undefined) return [[...(content === "" ? [] : [textPart(`${turnId}/1`, content)]), ...shown.values()], named];
   const characters = Array.from(content); // they are counted as Unicode has them
   const output = parts.flatMap(({ id, characters: count }): Component[] => {
     const component = shown.get(id);
     if (count === undefined) return component ? [component] : [];
     named.set(id, id);
-    return [said(id, characters.splice(0, count).join(""))];
+    return [textPart(id, characters.splice(0, count).join(""))];
   });
   return [output, named];
 }

@@ -31,7 +31,7 @@ export class ArpMenu extends ArpElement {
   declare label: string;
   declare items: readonly MenuItem[];
   declare sign: IconName;
-  /** What stands on the button besides the sign. */
+  /** What is on the button besides the sign. */
   declare text: string;
   declare protected isOpen: boolean;
   readonly #id = freshId("menu");

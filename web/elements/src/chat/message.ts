@@ -16,12 +16,12 @@ import { ArpElement, define } from "../element.js";
 import type { ArpProse } from "../markdown/prose.js";
 import "../markdown/prose.js";
 import { warmProse } from "../markdown/warm.js";
-import { settled } from "../settle.js";
+import { drawAll } from "../draw_all.js";
 import { Activity } from "./activity.js";
 import { permissionNote } from "./permission_note.js";
 import { errorCard } from "./error_card.js";
 import { icon } from "./icons.js";
-import { said } from "./said.js";
+import { inputBubble } from "./input_bubble.js";
 import { isGrown, sectionsOf, type Block, type Section } from "./sections.js";
 import { adoptChatStyles } from "./styles.js";
 import { timeOf } from "./times.js";
@@ -36,13 +36,13 @@ let isCold = true;
 export interface MessageActions {
   /** Sends the same again, as another version of the answer. */
   regenerate?(turn: TurnState): void;
-  /** Sends something else instead of what was said. */
+  /** Sends something else instead of the input. */
   edit?(turn: TurnState, text: string): void;
-  /** Takes a turn out of the line. */
+  /** Removes a turn from the queue. */
   leave?(turn: TurnState): void;
-  /** Puts a turn first in line. */
+  /** Moves a turn to the front of the queue. */
   promote?(turn: TurnState): void;
-  /** Lets a line go on that waits since a turn failed. */
+  /** Resumes the queue, which is paused since a turn failed. */
   goOn?(): void;
   /** The versions of this turn, and which one shows; `null` if there is only one. */
   versions?(turn: TurnState): { readonly number: number; readonly count: number; go(step: -1 | 1): void } | null;
@@ -78,7 +78,7 @@ export class ArpMessage extends ArpElement {
   /** The text that is being written. */
   #growing: ArpProse | null = null;
   /** The context of what is complete, and of what is still being written. */
-  #settled: ArpContext = BARE;
+  #completeContext: ArpContext = BARE;
   #streaming: ArpContext = BARE;
 
   constructor() {
@@ -124,12 +124,12 @@ export class ArpMessage extends ArpElement {
     if (changed.has("turn") && this.turn) this.#activity.look(this.turn);
     if (changed.has("turn") && this.turn && this.#citations.look(this.turn.output)) void loadComponents(SOURCES).catch(() => undefined);
     if (!changed.has("context")) return;
-    this.#settled = { ...this.context, citations: this.#citations };
-    this.#streaming = { ...this.#settled, streaming: true };
+    this.#completeContext = { ...this.context, citations: this.#citations };
+    this.#streaming = { ...this.#completeContext, streaming: true };
   }
 
   protected override update(changed: PropertyValues): void {
-    settled(this, () => super.update(changed));
+    drawAll(this, () => super.update(changed));
   }
 
   protected override render(): unknown {
@@ -151,7 +151,7 @@ export class ArpMessage extends ArpElement {
 
   #section(turn: TurnState, section: Section, isLast: boolean): TemplateResult {
     const { t } = this.context;
-    if (section.kind === "said") return this.#said(turn, section.input, section.first);
+    if (section.kind === "said") return this.#inputOf(turn, section.input, section.first);
     return html`<article class=${this.avatar ? "arp-reply arp-with-avatar" : "arp-reply"} aria-label=${t("saidBy", { name: t("agent") })}>
       <h2 class="arp-hidden">${t("saidBy", { name: t("agent") })}</h2>
       ${picture(this.avatar, "arp-avatar")}${repeat(
@@ -167,10 +167,10 @@ export class ArpMessage extends ArpElement {
     switch (block.kind) {
       case "prose":
         if (this.context.registry?.has("markdown")) return this.#ownProse(block);
-        return html`<arp-prose .text=${live(block.text)} .streaming=${isOpen} .context=${isOpen ? this.#streaming : this.#settled}></arp-prose>`;
+        return html`<arp-prose .text=${live(block.text)} .streaming=${isOpen} .context=${isOpen ? this.#streaming : this.#completeContext}></arp-prose>`;
       case "component":
         if (turn.permissions.some(({ component }) => component === block.component.id)) return permissionNote(block.component, this.context);
-        return renderComponent(block.component, turn.final ? this.#settled : this.#streaming);
+        return renderComponent(block.component, turn.final ? this.#completeContext : this.#streaming);
       case "activity":
         return this.#activity.draw(block.steps, turn, this.context, isOpen);
       case "error":
@@ -184,7 +184,7 @@ export class ArpMessage extends ArpElement {
     return renderComponent({ id, type: "markdown", props: { content: text } }, this.context);
   }
 
-  #said(turn: TurnState, input: Wire.InputEcho, isFirst: boolean): TemplateResult {
+  #inputOf(turn: TurnState, input: Wire.InputEcho, isFirst: boolean): TemplateResult {
     const { t } = this.context;
     if (isFirst && this.editing !== null) return this.#editor(turn, this.editing);
     const text = typeof input.data.text === "string" ? input.data.text : "";
@@ -193,7 +193,7 @@ export class ArpMessage extends ArpElement {
     const who = t("saidBy", { name: input.origin ?? t("you") });
     return html`<article class="arp-said" aria-label=${who}>
       <h2 class="arp-hidden">${who}</h2>
-      ${said(input, this.context)}
+      ${inputBubble(input, this.context)}
       <div class="arp-below">
         ${input.origin == null ? nothing : html`<p class="arp-caption">${visible(input.origin)}</p>`}${timeOf(input.at, t)}${isFirst && isQueued ? html`<p class="arp-caption">${t(turn.paused ? "lineWaits" : "inLine", { position: turn.position ?? 1 })}</p>` : nothing}
       </div>
@@ -208,7 +208,7 @@ export class ArpMessage extends ArpElement {
     </article>`;
   }
 
-  /** What can be done with what waits in line. */
+  /** The actions of a queued turn. */
   #inLine(turn: TurnState): unknown {
     const { t } = this.context;
     const { leave, promote, goOn } = this.actions;

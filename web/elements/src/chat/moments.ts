@@ -1,4 +1,4 @@
-/** When turns begin, wait and end, seen by whoever was there: not what a reload finds done. */
+/** When turns begin, wait and end, seen by anyone who was there: not what a reload finds done. */
 
 import type { ArpClient, TurnState, TurnStatus } from "@agent-rendering/core";
 
@@ -16,14 +16,14 @@ export class Moments {
     this.#isBefore = true;
   }
 
-  /** Looks at the newest turns and tells what has changed since the last look. */
+  /** Looks at the newest turns and reports what has changed since the last look. */
   look(client: ArpClient): void {
     const { store } = client;
     if (store.status.get().loading) return;
     for (const id of store.turnIds.get().slice(-RECENT)) {
       const turn = store.turn(id).get();
       if (turn === undefined) continue;
-      // A turn is over with its final commit, behind the status that says how it ended.
+      // A turn is over with its final commit, after the status that says how it ended.
       const isOver = turn.status === "completed" || turn.status === "failed" || turn.status === "cancelled";
       const status = isOver && !turn.final ? (this.#seen.get(id) ?? "running") : turn.status;
       const before = this.#seen.get(id);

@@ -1,8 +1,8 @@
-/** Turns that the connection did not tell, loaded page by page: those before the first that it told, and those of gaps. */
+/** Turns that the connection did not send, loaded page by page: those before its first, and those of gaps. */
 
 import type { ArpClient, Status, TurnState } from "@agent-rendering/core";
 
-/** One page of older turns; as many the connection tells, of a server that does not say how many are older. */
+/** One page of older turns; as many as the connection sends, of a server that does not say how many are older. */
 export const PAGE_TURNS = 50;
 const MOST_PER_PAGE = 200;
 
@@ -64,11 +64,11 @@ export class Gap {
 
 /** The gaps of the conversation that shows. */
 export class Older {
-  /** Before the first turn that the connection told; `null` while there is none. */
+  /** Before the first turn of the connection; `null` while there is none. */
   top: Gap | null = null;
   #inner: ReadonlyMap<string, Gap> = new Map();
   #first: string | null = null;
-  #told: Status["gaps"];
+  #gaps: Status["gaps"];
   readonly #changed: () => void;
 
   constructor(changed: () => void) {
@@ -80,21 +80,21 @@ export class Older {
     return this.#inner.get(id);
   }
 
-  /** What was loaded and what `told` gives, in order. */
-  among<T>(ids: readonly string[], told: (id: string) => T): (T | TurnState)[] {
-    return [...(this.top?.turns ?? []), ...ids.flatMap((id) => [...(this.before(id)?.turns ?? []), told(id)])];
+  /** What was loaded and what `turnOf` returns, in order. */
+  among<T>(ids: readonly string[], turnOf: (id: string) => T): (T | TurnState)[] {
+    return [...(this.top?.turns ?? []), ...ids.flatMap((id) => [...(this.before(id)?.turns ?? []), turnOf(id)])];
   }
 
   clear(): void {
     this.check([], {});
   }
 
-  /** Looks at the turns that the connection told: with another first one, or other gaps, it is another screen. */
+  /** Looks at the turns of the connection: with another first one, or other gaps, it is another screen. */
   check(ids: readonly string[], { older = null, gaps }: Pick<Status, "older" | "gaps">): void {
     const first = ids[0] ?? null;
-    if (first === this.#first && gaps === this.#told) return;
+    if (first === this.#first && gaps === this.#gaps) return;
     this.#first = first;
-    this.#told = gaps;
+    this.#gaps = gaps;
     const hasOlder = older === null ? ids.length >= PAGE_TURNS : older > 0;
     this.top = first === null ? null : new Gap(first, older, hasOlder, this.#changed);
     this.#inner = new Map(Object.entries(gaps ?? {}).map(([id, count]) => [id, new Gap(id, count, count > 0, this.#changed)]));

@@ -1,10 +1,10 @@
-/** What is said when a turn is over, and what is done when a connection is there. */
+/** What is announced when a turn is over, and when a connection is there. */
 
 import type { ArpClient, TurnState } from "@agent-rendering/core";
 
 import type { Translate } from "../context.js";
 
-/** How a turn ended, in a line; behind a failure also whether others wait for somebody to let them go on. */
+/** How a turn ended, in a line; after a failure also whether the queue is paused. */
 export function endLine({ status }: TurnState, { store }: ArpClient, t: Translate): string {
   if (status === "completed") return t("answerComplete");
   if (status === "cancelled") return t("stopped");

@@ -1,4 +1,4 @@
-/** What the user has said and the agent side has not told back yet, as bubbles behind the turns. */
+/** Inputs that the agent side has not echoed yet, as bubbles after the turns. */
 
 import type { ArpClient, Outgoing } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
@@ -9,7 +9,7 @@ import "../late.js";
 import { wrong } from "../wrong.js";
 import { fileChip } from "./file_chip.js";
 import { icon } from "./icons.js";
-import { said } from "./said.js";
+import { inputBubble } from "./input_bubble.js";
 
 /** Whether an item is a bubble of its own; answers show where they were given. */
 export function isBubble({ message }: Outgoing): boolean {
@@ -17,7 +17,7 @@ export function isBubble({ message }: Outgoing): boolean {
   return message.source_component == null && !action.startsWith("arp.") && message.edits == null;
 }
 
-/** Whether an item that was refused says so where it stands: at its bubble, or at the question it answers. */
+/** Whether an item that was refused shows it where it is: at its bubble, or at the question it answers. */
 export function showsItsError(item: Outgoing): boolean {
   return isBubble(item) || item.message.source_component != null;
 }
@@ -41,7 +41,7 @@ function bubble(item: Outgoing, client: ArpClient, context: ArpContext, back: (t
   };
   return html`<div class="arp-message arp-outgoing" data-input=${id} data-phase=${phase}>
     <article class="arp-said" aria-label=${t("saidBy", { name: t("you") })}>
-      ${said(message, context)}
+      ${inputBubble(message, context)}
       ${files.length === 0
         ? nothing
         : html`<ul class="arp-files">${files.map(({ file }) => html`<li>${fileChip(file, t)}</li>`)}</ul>`}

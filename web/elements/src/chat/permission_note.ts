@@ -1,4 +1,4 @@
-/** In the conversation a question for leave is a line: it is asked and answered beside the message box. */
+/** In the conversation a permission question is one line: it is asked and answered beside the message box. */
 
 import { questionState, type Component } from "@agent-rendering/core";
 import { html, type TemplateResult } from "lit";

@@ -1,7 +1,7 @@
 /**
  * `<arp-permissions>`: questions of tools for leave, as windows of ours beside the message box.
  *
- * Which components ask for leave is told by the server, beside the components, so none that an agent
+ * Which components ask for permission is sent by the server, beside the components, so none that an agent
  * shows can pass for such a window. Nothing is ever allowed by accident: no button has the focus by
  * itself, Escape allows nothing, and a window takes the focus only where nobody is writing.
  */
@@ -79,10 +79,10 @@ export class ArpPermissions extends ArpElement {
     const { t } = this.context;
     const { tool, scopes = ["once"] } = permission;
     const { title, message } = component.props;
-    const grant = (scope: "once" | "session") => this.#settle(component, () => this.client?.grant(component, scope));
+    const grant = (scope: "once" | "session") => this.#finish(component, () => this.client?.grant(component, scope));
     const deny = () => {
       const reason = this.querySelector<HTMLInputElement>(`[data-permission="${CSS.escape(component.id)}"] input`)?.value.trim() ?? "";
-      this.#settle(component, () => this.client?.deny(component, reason));
+      this.#finish(component, () => this.client?.deny(component, reason));
     };
     const ways = [
       { label: t("allowOnce"), kind: "arp-soft", act: () => grant("once") },
@@ -126,7 +126,7 @@ export class ArpPermissions extends ArpElement {
       : renderComponent({ id: `${id}-change`, type: "diff", props: { before: visible(change.before), after: visible(change.after) } }, this.context)}`;
   }
 
-  #settle(component: Component, act: () => void): void {
+  #finish(component: Component, act: () => void): void {
     this.#answered.add(component.id);
     act();
     this.context.announce(this.context.t("answerSent"));

@@ -1,6 +1,6 @@
 /**
  * The newest turns first. Of a long conversation only the end shows when it opens: that is drawn at
- * once, and what stands above it step by step, when the browser has a moment.
+ * once, and what is above it step by step, when the browser has a moment.
  */
 
 /** More than a screen shows. */
@@ -23,12 +23,12 @@ export class Recent {
     this.#more = more;
   }
 
-  /** Whether turns are told that are not drawn yet. */
+  /** Whether some turns are not drawn yet. */
   get isPartial(): boolean {
     return this.#missing > 0;
   }
 
-  /** The turns to draw now, of all that are told, oldest first. What was drawn stays. */
+  /** The turns to draw now, of all, oldest first. What was drawn stays. */
   of(ids: readonly string[]): readonly string[] {
     const known = this.#from === null ? -1 : ids.indexOf(this.#from);
     this.#missing = known < 0 ? Math.max(0, ids.length - FIRST_TURNS) : known;

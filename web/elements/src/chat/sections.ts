@@ -1,4 +1,4 @@
-/** A turn as it is laid out: what was said, and answers made of prose, components, activity, errors. */
+/** A turn as it is laid out: what was sent, and answers made of prose, components, activity, errors. */
 
 import { isTextPart, type Component, type ErrorPayload, type ToolRun, type TurnState, type Wire } from "@agent-rendering/core";
 import { storyOf } from "@agent-rendering/core/chat";
@@ -68,7 +68,7 @@ export function sectionsOf(turn: TurnState, withActivity = true): Section[] {
         const error = turn.errors[number];
         if (error === undefined) break;
         const twin = turn.errors.find((other) => (other.debug == null) !== (error.debug == null) && other.code === error.code && other.error === error.error);
-        // Details of an error that is told besides are shown with that one.
+        // Details of an error that is sent besides are shown with that one.
         if (twin === undefined || error.debug == null) add({ kind: "error", key: `error:${number}`, error, details: error.debug ?? twin?.debug ?? null });
         break;
       }
@@ -77,7 +77,7 @@ export function sectionsOf(turn: TurnState, withActivity = true): Section[] {
   return sections;
 }
 
-/** Whether a turn differs from what it was only in its last text part, and nothing stands within or behind that. */
+/** Whether a turn differs from what it was only in its last text part, and nothing is inside or after that. */
 export function isGrown(old: TurnState | undefined, turn: TurnState): boolean {
   if (old === undefined) return false;
   const { id, output, marks } = turn;
@@ -113,7 +113,7 @@ export function childrenOf({ props }: Component): Component[] {
   );
 }
 
-/** What a turn said as text, without its components, for screen readers and lists. */
+/** The text of a turn, without its components, for screen readers and lists. */
 export function plainTextOf({ id, output }: TurnState): string {
   return output
     .filter((component) => isTextPart(component, id))

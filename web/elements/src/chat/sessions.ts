@@ -193,10 +193,10 @@ export class ArpSessions extends ArpElement {
   #go(event: MouseEvent, row: ChatRow): void {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return; // a tab of its own
     event.preventDefault();
-    this.#tell("arp-open", row.id);
+    this.#emit("arp-open", row.id);
   }
 
-  #tell(name: string, sessionId: string): void {
+  #emit(name: string, sessionId: string): void {
     this.dispatchEvent(new CustomEvent(name, { detail: { sessionId }, bubbles: true, composed: true }));
   }
 
@@ -228,7 +228,7 @@ export class ArpSessions extends ArpElement {
     this.#list?.hide(row.id);
     this.deleted = row;
     this.#timer = setTimeout(this.#finishDeleting, UNDO_MS);
-    this.#tell("arp-deleted", row.id);
+    this.#emit("arp-deleted", row.id);
     void this.updateComplete.then(() => this.querySelector<HTMLElement>(".arp-undo button")?.focus());
   }
 
@@ -238,7 +238,7 @@ export class ArpSessions extends ArpElement {
     this.#timer = this.deleted = null;
     if (row === null) return;
     this.#list?.hide(row.id, false);
-    this.#tell("arp-open", row.id);
+    this.#emit("arp-open", row.id);
     void this.updateComplete.then(() => this.#link(row.id)?.focus());
   }
 

@@ -48,21 +48,21 @@ export class ArpSidePanel extends ArpElement {
   declare protected room: number;
   /** How wide the reader wants the panel, in CSS pixels. */
   declare protected width: number;
-  /** Whether the reader closed it, where it stands beside the conversation. */
+  /** Whether the reader closed it, where it is beside the conversation. */
   declare protected closed: boolean;
   /** Whether the reader opened it, where it lies over the conversation. */
   declare protected raised: boolean;
 
   readonly #id = freshId("side");
   readonly #border = new Border(this, (width, isLast) => this.#resize(width, isLast));
-  /** What the reader has had before them: ids of components, with `?` behind those of questions that were open. */
+  /** What the reader has had before them: ids of components, with `?` after those of questions that were open. */
   #seen = new Set<string>();
   #shown = new Set<string>();
   #lists: readonly (readonly Component[])[] = [];
   #session: string | null = null;
   #stop: (() => void) | null = null;
   #sizes: ResizeObserver | null = null;
-  /** What it stands in: known still when it has been taken out. */
+  /** What it is in: known still when it has been taken out. */
   #chat: HTMLElement | null = null;
 
   constructor() {
@@ -195,7 +195,7 @@ export class ArpSidePanel extends ArpElement {
     const chat = this.#chat;
     if (chat === null) return;
     this.room = chat.clientWidth;
-    // What the conversation leaves free for its scroll bar, the message box leaves free too, so that their edges are in line.
+    // What the conversation leaves free for its scroll bar, the message box leaves free too, so that their edges are queued.
     const scroller = this.#isOver ? null : chat.querySelector<HTMLElement>(".arp-scroller");
     const gutter = scroller === null ? 0 : (scroller.offsetWidth - scroller.clientWidth) / 2;
     chat.style.setProperty("--_arp-gutter", `${gutter}px`);
@@ -245,14 +245,14 @@ export class ArpSidePanel extends ArpElement {
   #opener(title: string): TemplateResult {
     const { t } = this.context;
     const label = `${t("showSidePanel")}: ${title}`;
-    const told = this.#asks ? t("yourTurn") : "";
+    const hint = this.#asks ? t("yourTurn") : "";
     const hasMark = this.#asks || this.#hasNews;
     return html`<button
-      type="button" class="arp-icon-button arp-side-open" aria-expanded="false" aria-label=${told ? `${label}. ${told}` : label} title=${label}
+      type="button" class="arp-icon-button arp-side-open" aria-expanded="false" aria-label=${hint ? `${label}. ${hint}` : label} title=${label}
       @click=${() => this.open()}
-    >${icon("panel")}${this.#isOver && !told ? html`<span dir="auto">${title}</span>` : nothing}${hasMark
+    >${icon("panel")}${this.#isOver && !hint ? html`<span dir="auto">${title}</span>` : nothing}${hasMark
       ? html`<span class="arp-side-mark"></span>`
-      : nothing}${this.#isOver && told ? html`<span class="arp-side-told">${told}</span>` : nothing}</button>`;
+      : nothing}${this.#isOver && hint ? html`<span class="arp-side-told">${hint}</span>` : nothing}</button>`;
   }
 
   #panel(names: readonly string[], title: string): TemplateResult {

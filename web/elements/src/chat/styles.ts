@@ -4,7 +4,7 @@ import { adoptStyles } from "../style/sheet.js";
 import chat from "./chat.css?inline";
 import message from "./message.css?inline";
 
-/** The chat's styles as text, for whoever writes a page as a file. */
+/** The chat's styles as text, for anyone who writes a page as a file. */
 export const CHAT_STYLES = `${message}\n${chat}`;
 
 let sheet: CSSStyleSheet | null = null;

@@ -1,4 +1,4 @@
-/** When things were said, in the reader's language and time zone: a time at each, a line where a day begins. */
+/** When messages were sent, in the reader's language and time zone: a time at each, a line where a day begins. */
 
 import type { TurnState } from "@agent-rendering/core";
 import { html, nothing, type TemplateResult } from "lit";
@@ -6,7 +6,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Translate } from "../context.js";
 import { worded } from "./worded.js";
 
-/** The time at which something was said. */
+/** The time at which something was sent. */
 export function timeOf(at: string | null | undefined, t: Translate): unknown {
   const moment = momentOf(at);
   if (moment === null) return nothing;
@@ -16,7 +16,7 @@ export function timeOf(at: string | null | undefined, t: Translate): unknown {
 }
 
 /**
- * The lines that stand before turns, by their ids: where another day begins than that of the turn before,
+ * The lines that are before turns, by their ids: where another day begins than that of the turn before,
  * and before the first turn if its day is over.
  */
 export function dayLines(turns: readonly (TurnState | undefined)[], t: Translate, now = new Date()): Map<string, TemplateResult> {

@@ -22,15 +22,15 @@ const STATEMENT = /^\s*(?:select|insert\s+into|update|delete\s+from|with|create|
  *
  * @param siblings The arguments among which it stands: `language` names the one of `code`.
  */
-export function codeLanguage(name: string, said: string, siblings: JsonObject, tool: string): string | null {
-  if (said === "") return null;
+export function codeLanguage(name: string, content: string, siblings: JsonObject, tool: string): string | null {
+  if (content === "") return null;
   const key = name.toLowerCase();
   const known = LANGUAGES.get(key);
   if (known !== undefined) return known;
   if (CODE.has(key)) return named(siblings.language ?? siblings.lang) ?? LANGUAGES.get(/sql|python|bash|shell|json/i.exec(tool)?.[0].toLowerCase() ?? "") ?? "";
-  if (/query|statement/.test(key) && STATEMENT.test(said)) return "sql";
-  if (!said.trimEnd().includes("\n")) return null;
-  return STATEMENT.test(said) && /\b(?:from|into|set|table|values)\b/i.test(said) ? "sql" : "";
+  if (/query|statement/.test(key) && STATEMENT.test(content)) return "sql";
+  if (!content.trimEnd().includes("\n")) return null;
+  return STATEMENT.test(content) && /\b(?:from|into|set|table|values)\b/i.test(content) ? "sql" : "";
 }
 
 function named(language: unknown): string | null {

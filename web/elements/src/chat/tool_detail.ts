@@ -14,15 +14,15 @@ import { isObject, text, visible } from "../values.js";
 import { codeLanguage } from "./tool_code.js";
 
 const BARE = createContext();
-/** Objects with more entries stand as JSON: a row for each would hold the page up. */
+/** Objects with more entries are shown as JSON: a row for each would hold the page up. */
 const MOST_ENTRIES = 60;
-/** Wider lists of objects stand as JSON: nobody reads such a table. */
+/** Wider lists of objects are shown as JSON: nobody reads such a table. */
 const MOST_COLUMNS = 8;
-/** Longer texts stand below their name, in a place that scrolls. */
+/** Longer texts are below their name, in a place that scrolls. */
 const LONGEST_LINE = 500;
 /** Code within objects is laid out down to this depth. */
 const DEEPEST = 4;
-/** Deeper than this JSON stands as it came: its indents alone would fill the memory. */
+/** Deeper than this JSON is shown as it came: its indents alone would fill the memory. */
 const DEEPEST_JSON = 100;
 
 export class ArpToolDetail extends ArpElement {
@@ -62,16 +62,16 @@ class Drawing {
 
   /** Arguments or a result: JSON laid out, any other text as it is; nothing for what is empty. */
   given(given: string, label: string): unknown {
-    const said = text(given);
+    const content = text(given);
     let value: Json;
     try {
-      value = parsed(said);
+      value = parsed(content);
     } catch {
-      return said.trim() === "" ? nothing : this.#plain(said, label, "auto");
+      return content.trim() === "" ? nothing : this.#plain(content, label, "auto");
     }
-    if (isDeeper(value, DEEPEST_JSON)) return this.#plain(said, label, "ltr");
+    if (isDeeper(value, DEEPEST_JSON)) return this.#plain(content, label, "ltr");
     if (value === null || (typeof value === "object" && Object.keys(value).length === 0)) return nothing;
-    if (typeof value !== "object") return this.#plain(typeof value === "string" ? value : said, label, "auto");
+    if (typeof value !== "object") return this.#plain(typeof value === "string" ? value : content, label, "auto");
     if (Array.isArray(value)) return rowsOf(value) ?? this.#json(value, label);
     return isSmall(value) ? this.#entries(value, 0) : this.#json(value, label);
   }
@@ -85,11 +85,11 @@ class Drawing {
   #entry(name: string, value: Json, siblings: JsonObject, depth: number): TemplateResult {
     const label = visible(name);
     if (typeof value === "string") {
-      const said = value.replace(/\r\n?/g, "\n");
-      const language = codeLanguage(name, said, siblings, this.#tool);
-      if (language === null && said.length > LONGEST_LINE) return row(label, this.#plain(said, label, "auto"), "block");
-      if (language === null) return row(label, html`<span class="arp-plain" dir="auto">${said === "" ? '""' : visible(said)}</span>`);
-      return row(label, html`<arp-code .code=${visible(said)} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`, "code");
+      const content = value.replace(/\r\n?/g, "\n");
+      const language = codeLanguage(name, content, siblings, this.#tool);
+      if (language === null && content.length > LONGEST_LINE) return row(label, this.#plain(content, label, "auto"), "block");
+      if (language === null) return row(label, html`<span class="arp-plain" dir="auto">${content === "" ? '""' : visible(content)}</span>`);
+      return row(label, html`<arp-code .code=${visible(content)} .language=${language} .heading=${label} .context=${this.#context}></arp-code>`, "code");
     }
     if (typeof value !== "object" || value === null || Object.keys(value).length === 0) return row(label, html`<code dir="ltr">${JSON.stringify(value)}</code>`);
     const isLaidOut = depth < DEEPEST && isSmall(value) && holdsLines(value);
@@ -100,22 +100,22 @@ class Drawing {
     return this.#plain(JSON.stringify(value, null, 2), label, "ltr");
   }
 
-  #plain(said: string, label: string, direction: "ltr" | "auto"): TemplateResult {
-    return html`<pre dir=${direction} tabindex="0" role="group" aria-label=${label}>${visible(said.replace(/\r\n?/g, "\n"))}</pre>`;
+  #plain(content: string, label: string, direction: "ltr" | "auto"): TemplateResult {
+    return html`<pre dir=${direction} tabindex="0" role="group" aria-label=${label}>${visible(content.replace(/\r\n?/g, "\n"))}</pre>`;
   }
 }
 
 /** JSON as it was written: whole numbers that are too long for a number here are texts. */
-function parsed(said: string): Json {
-  if (!/\d{16}/.test(said)) return JSON.parse(said) as Json;
+function parsed(content: string): Json {
+  if (!/\d{16}/.test(content)) return JSON.parse(content) as Json;
   const exact = (_name: string, value: Json, written?: { readonly source?: string }) => {
     const source = written?.source ?? "";
     return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? source : value;
   };
-  return JSON.parse(said, exact) as Json;
+  return JSON.parse(content, exact) as Json;
 }
 
-/** Whether lists and objects stand in each other on more levels than these. */
+/** Whether lists and objects are in each other on more levels than these. */
 function isDeeper(value: Json, levels: number): boolean {
   return typeof value === "object" && value !== null && (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)));
 }
@@ -144,7 +144,7 @@ function isSmall(value: JsonObject | readonly Json[]): boolean {
   return Object.keys(value).length <= MOST_ENTRIES;
 }
 
-/** Whether a text of several lines stands anywhere in it, which JSON would write on one. */
+/** Whether a text of several lines is anywhere in it, which JSON would write on one. */
 function holdsLines(value: Json): boolean {
   if (typeof value === "string") return value.includes("\n");
   return typeof value === "object" && value !== null && Object.values(value).some(holdsLines);

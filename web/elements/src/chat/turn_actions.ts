@@ -7,37 +7,37 @@ import type { MessageActions } from "./message.js";
 /** Of what takes no input. */
 export const NO_ACTIONS: MessageActions = {};
 
-/** The actions of a client's turns. `complain` is told why one was refused, `asked` which input has a turn answered anew. */
-export function turnActions(client: ArpClient, complain: (error: ErrorPayload) => void, asked: (id: string) => void = () => {}): MessageActions {
-  const heard = (id: string, isAsked = false) => {
-    if (isAsked) asked(id);
+/** The actions of a client's turns. `complain` gets the reason of a refusal, `begun` the input that has a turn answered again. */
+export function turnActions(client: ArpClient, complain: (error: ErrorPayload) => void, begun: (id: string) => void = () => {}): MessageActions {
+  const acknowledge = (id: string, begins = false) => {
+    if (begins) begun(id);
     client.acknowledged(id).catch((error: unknown) => {
       client.discard(id); // what was refused is not kept for later: it was meant for now
       complain(error instanceof ArpError ? error.payload : { error: String(error), code: 0 });
     });
   };
   let giveUp = () => {};
-  /** What was asked for last takes the place of what runs; what was asked for before it, and waits for that, does not come too. */
+  /** The last request replaces what runs; an earlier request that still waits is dropped. */
   const instead = (change: () => void) => {
     giveUp();
     giveUp = whenStopped(client, change);
   };
   return {
-    regenerate: ({ id }) => instead(() => heard(client.regenerate(id), true)),
+    regenerate: ({ id }) => instead(() => acknowledge(client.regenerate(id), true)),
     edit: ({ id, final }, text) => {
-      const edit = () => heard(client.edit(id, text), true);
+      const edit = () => acknowledge(client.edit(id, text), true);
       if (final) instead(edit);
-      else edit(); // it waits in line, and goes on waiting
+      else edit(); // it is queued, and stays queued
     },
-    versions: (turn) => versionsOf(turn, (id) => heard(client.showVersion(id))),
-    leave: ({ id }) => heard(client.stop(id)),
-    promote: ({ id }) => heard(client.promote(id)),
-    goOn: () => heard(client.goOn()),
+    versions: (turn) => versionsOf(turn, (id) => acknowledge(client.showVersion(id))),
+    leave: ({ id }) => acknowledge(client.stop(id)),
+    promote: ({ id }) => acknowledge(client.promote(id)),
+    goOn: () => acknowledge(client.goOn()),
   };
 }
 
 /**
- * Stops what runs, and changes something when it is over; gives the way to leave it at the stop. Where the next in
+ * Stops what runs, and changes something when it is over; returns the way to leave it at the stop. Where the next in
  * line would begin then, the change goes out at once: the server says what is in the way.
  */
 function whenStopped(client: ArpClient, change: () => void): () => void {
@@ -48,14 +48,14 @@ function whenStopped(client: ArpClient, change: () => void): () => void {
     change();
     return () => {};
   }
-  const leave = store.status.subscribe(() => {
+  const unsubscribe = store.status.subscribe(() => {
     const isHere = client.sessionId === sessionId;
     if (isHere && store.status.get().activeTurn !== null) return;
-    leave();
+    unsubscribe();
     if (isHere) change();
   });
   client.stop(activeTurn);
-  return leave;
+  return unsubscribe;
 }
 
 /** Which of the versions of a turn shows; `null` if there is only this one. */
@@ -73,8 +73,8 @@ function versionsOf({ id, inputs }: TurnState, show: (turnId: string) => void): 
   };
 }
 
-/** The text that was said last; empty if there is none. */
-export function lastSaid({ store }: ArpClient): string {
+/** The text that was sent last; empty if there is none. */
+export function lastInput({ store }: ArpClient): string {
   for (const id of [...store.turnIds.get()].reverse()) {
     const text = store.turn(id).get()?.inputs[0]?.data.text;
     if (typeof text === "string" && text !== "") return text;

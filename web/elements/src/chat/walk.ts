@@ -1,6 +1,6 @@
 /** Moves the focus from message to message. */
 
-/** Gives whether the focus has a place; behind the last message it belongs to the message box. */
+/** Returns whether the focus has a place; after the last message it belongs to the message box. */
 export function walk(chat: Element, step: -1 | 1): boolean {
   const messages = [...chat.querySelectorAll<HTMLElement>(".arp-log article")];
   const here = messages.findIndex((message) => message.contains(document.activeElement));

@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 
 import type { ArpContext } from "../context.js";
 
-/** What a conversation says of itself. */
+/** The introduction of a conversation. */
 export interface Introduction {
   readonly title?: string;
   readonly description?: string;
@@ -13,15 +13,15 @@ export interface Introduction {
   readonly logo?: string;
 }
 
-/** What the host says of it, and where it says nothing what the server says. */
+/** The host's introduction, else the server's. */
 export function introduced(
   { heading, description, suggestions, logo }: { heading?: string | undefined; description?: string | undefined; suggestions?: readonly string[] | undefined; logo?: string | undefined },
-  told: Introduction | null,
+  introduction: Introduction | null,
 ): Introduction {
   return {
-    title: heading ?? told?.title ?? "",
-    description: description ?? told?.description ?? "",
-    suggestions: suggestions ?? told?.suggestions ?? [],
+    title: heading ?? introduction?.title ?? "",
+    description: description ?? introduction?.description ?? "",
+    suggestions: suggestions ?? introduction?.suggestions ?? [],
     logo: logo ?? "",
   };
 }

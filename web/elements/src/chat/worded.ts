@@ -8,7 +8,7 @@ import { directive, Directive, type ElementPart } from "lit/directive.js";
 
 import type { Translate } from "../context.js";
 
-/** Gives the text of an element, and its title. */
+/** Returns the text of an element, and its title. */
 type Words = (t: Translate) => readonly [text: string, title?: string];
 
 /** Languages in which something has been written. */
@@ -42,7 +42,7 @@ class Worded extends Directive {
 }
 
 /**
- * `<time ${worded(key, t, (t) => [text, title])}>\u00a0</time>`: written anew when the key or the language is another;
+ * `<time ${worded(key, t, (t) => [text, title])}>\u00a0</time>`: written again when the key or the language is another;
  * the element has no other content than a space, which keeps its place.
  */
 export const worded = directive(Worded);

@@ -30,13 +30,13 @@ export class ArpCode extends ArpElement {
   /** Whether more of it is to come; colours wait until then, so that they do not flicker. */
   declare unfinished: boolean;
   declare context: ArpContext;
-  /** What stands above it instead of the language. */
+  /** What is above it instead of the language. */
   declare heading: string;
   declare wraps: boolean;
   declare numbered: boolean;
   /** Whether it may be coloured now: many codes that come at once are coloured one after the other. */
   #isTurn = false;
-  #hasAsked = false;
+  #hasRequested = false;
   #lines: CodeLines | null = null;
 
   constructor() {
@@ -73,8 +73,8 @@ export class ArpCode extends ArpElement {
     const isColoured = !unfinished && this.#isTurn && hasGrammars();
     this.#lines ??= new CodeLines(this.querySelector("code") as HTMLElement);
     this.#lines.show(code, isColoured ? language : "");
-    if (unfinished || isColoured || this.#hasAsked || !wantsColours(code, language)) return;
-    this.#hasAsked = true;
+    if (unfinished || isColoured || this.#hasRequested || !wantsColours(code, language)) return;
+    this.#hasRequested = true;
     void turnToColour().then(() => {
       this.#isTurn = true;
       this.requestUpdate();

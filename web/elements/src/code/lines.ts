@@ -1,13 +1,13 @@
 /**
- * Code as it stands in its frame: a box for each line.
+ * Code as it is in its frame: a box for each line.
  *
  * Theory of operation. What comes at the end of a line grows its text; other lines are neither touched nor
- * laid out again, also when colours come. Very long code stands in boxes of many lines and has no colours.
+ * laid out again, also when colours come. Very long code is in boxes of many lines and has no colours.
  */
 
 import { linesOf, read, stretchNode } from "./highlight.js";
 
-/** Code with more lines stands in larger boxes. */
+/** Code with more lines is in larger boxes. */
 const MOST_LINES = 5_000;
 const LINES_A_BOX = 100;
 
@@ -16,7 +16,7 @@ export class CodeLines {
   #shown: string | null = null;
   #language = "";
   #isLong = false;
-  /** The text of the last box, a line's end behind it. */
+  /** The text of the last box, a line's end after it. */
   #last = document.createTextNode("");
 
   constructor(place: HTMLElement) {

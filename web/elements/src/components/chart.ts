@@ -111,7 +111,7 @@ export class ArpChart extends ComponentElement {
       ${this.asTable ? html`<arp-chart-data .props=${props} .data=${this.#data} .name=${name} .t=${t}></arp-chart-data>` : html`<div class=${isPie ? "arp-whole" : ""}>${isPie ? nothing : this.#legend()}
       <div
         class="arp-chart-place" ${styled(isPie ? { "--_arp-side": `${this.#data.height}px` } : {})} dir="ltr" tabindex="0" role="application" aria-roledescription=${t(NAMES[kind])} aria-label=${this.#summary(name)}
-        @keydown=${this.#key} @pointermove=${this.#point} @pointerdown=${this.#point} @pointerleave=${this.#leave} @blur=${this.#leave}
+        @keydown=${this.#key} @pointermove=${this.#point} @pointerdown=${this.#point} @pointerleave=${this.#lookAway} @blur=${this.#lookAway}
       >
         <svg viewBox="0 0 ${across} ${height}" width=${across} height=${height} aria-hidden="true" focusable="false">
           ${isPie && width > 0 ? pie(this.#slices, this.#data, side, t, this.#id, this.looked?.at) : this.#plot?.drawing}${this.#cross()}
@@ -149,7 +149,7 @@ export class ArpChart extends ComponentElement {
     if (names.length === 1 && !isPie) return html`<div class="arp-legend"><span class="arp-legend-item">${this.#swatch(0)}<span dir="auto">${names[0]}</span></span></div>`;
     const head = yTitle && unit ? `${yTitle} (${unit})` : yTitle; // then not behind each value, where room is scarce
     const slices = new Map(this.#slices.map(({ label, part }, at) => [label, { part, at }]));
-    return html`<div class=${`arp-legend${isPie ? " arp-parts" : ""}${isPie && labels.length > TALL_ITEMS ? " arp-many" : ""}`} @pointerleave=${this.#leave}>
+    return html`<div class=${`arp-legend${isPie ? " arp-parts" : ""}${isPie && labels.length > TALL_ITEMS ? " arp-many" : ""}`} @pointerleave=${this.#lookAway}>
       ${isPie && (xTitle || head) ? html`<p class="arp-note arp-parts-head"><span dir="auto">${xTitle}</span><span dir="auto">${head}</span></p>` : nothing}
       ${names.slice(0, MOST_ITEMS).map((name, at) => {
         const slice = slices.get(at);
@@ -186,7 +186,7 @@ export class ArpChart extends ComponentElement {
     return figure(value, this.#data.unit, this.t);
   }
 
-  readonly #leave = (event?: Event): void => {
+  readonly #lookAway = (event?: Event): void => {
     // A finger leaves as soon as it is lifted: what it picked stays till it picks something else.
     if (event?.type === "pointerleave" && (event as PointerEvent).pointerType === "touch") return;
     this.looked = null;
@@ -230,11 +230,11 @@ export class ArpChart extends ComponentElement {
     if (moved === undefined) return;
     event.preventDefault();
     this.looked = { at: moved[0] as number, series: moved[1] as number };
-    this.spoken = this.#told(this.looked);
+    this.spoken = this.#description(this.looked);
   };
 
   /** A point in words. */
-  #told({ at, series }: Looked): string {
+  #description({ at, series }: Looked): string {
     const { t } = this;
     const { labels, xTitle } = this.#data;
     if (this.#plot === null) {

@@ -24,8 +24,8 @@ export class ArpConfirm extends QuestionElement {
 
 /** Nothing doubtful ever confirms. */
 function isYes(answer: Json): boolean {
-  const said = isObject(answer) ? (answer.action ?? answer.confirmed) : answer;
-  return said === true || said === "confirm";
+  const chosen = isObject(answer) ? (answer.action ?? answer.confirmed) : answer;
+  return chosen === true || chosen === "confirm";
 }
 
 define("arp-confirm", ArpConfirm);

@@ -11,7 +11,7 @@ import { freshId, text } from "../values.js";
 import { addStyles } from "../style/sheet.js";
 import styles from "../style/diff.css?inline";
 
-/** Below this many pixels both texts stand in one column. */
+/** Below this many pixels both texts are in one column. */
 const NARROW_PX = 640;
 /** Rows of one part: only parts in sight are laid out. */
 const CHUNK = 150;
@@ -214,7 +214,7 @@ function marked(stretches: readonly Stretch[], { segments, kind }: DiffLine): No
   return [...made, ...rest.map(stretchNode)];
 }
 
-/** Draws rows a few milliseconds a frame; gives the way to stop. */
+/** Draws rows a few milliseconds a frame; returns a function that stops it. */
 function inSlices(rows: readonly (() => HTMLTableRowElement)[], place: HTMLElement, isSplit: boolean): () => void {
   let at = 0;
   let isStopped = false;

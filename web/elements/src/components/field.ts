@@ -60,17 +60,17 @@ export function faultOf({ kind, rules }: FormField, control: Control, t: Transla
   const { validity } = control;
   const count = [...control.value].length;
   if (validity.valueMissing) return t("required");
-  const told = text(rules.message);
+  const ruleMessage = text(rules.message);
   if (validity.badInput || (kind === "number" && control.value !== "" && Number.isNaN(Number(control.value)))) {
-    return told || t(kind === "date" ? "invalidDate" : "invalidNumber");
+    return ruleMessage || t(kind === "date" ? "invalidDate" : "invalidNumber");
   }
-  if (validity.typeMismatch) return told || t("invalidEmail");
-  if (validity.rangeUnderflow) return told || t("tooSmall", { limit: limitOf(rules.min, kind, t) });
-  if (validity.rangeOverflow) return told || t("tooLarge", { limit: limitOf(rules.max, kind, t) });
+  if (validity.typeMismatch) return ruleMessage || t("invalidEmail");
+  if (validity.rangeUnderflow) return ruleMessage || t("tooSmall", { limit: limitOf(rules.min, kind, t) });
+  if (validity.rangeOverflow) return ruleMessage || t("tooLarge", { limit: limitOf(rules.max, kind, t) });
   if (control.value === "") return "";
   const [least, most] = [number(rules.min_length), number(rules.max_length)];
-  if (least !== null && count < least) return told || t("tooShort", { count: least });
-  return most !== null && count > most ? told || t("tooLong", { count: most }) : "";
+  if (least !== null && count < least) return ruleMessage || t("tooShort", { count: least });
+  return most !== null && count > most ? ruleMessage || t("tooLong", { count: most }) : "";
 }
 
 function limitOf(limit: Json | undefined, kind: FormField["kind"], t: Translate): string {
@@ -79,7 +79,7 @@ function limitOf(limit: Json | undefined, kind: FormField["kind"], t: Translate)
 }
 
 /** An answer in words: for a form that is done. */
-export function saidOf({ kind, choices }: FormField, value: Json | undefined, t: Translate): string {
+export function valueText({ kind, choices }: FormField, value: Json | undefined, t: Translate): string {
   if (kind === "password") return value == null ? "" : "••••••";
   if (typeof value === "boolean") return t(value ? "confirm" : "deny");
   if (isObject(value)) return text(value.name);
@@ -101,7 +101,7 @@ export function fieldRow(field: FormField, id: string, fault: string, t: Transla
   </div>`;
 }
 
-// What an agent gives as value stands in `value`/`checked` attributes: Lit sets an attribute only when it
+// What an agent gives as value is in `value`/`checked` attributes: Lit sets an attribute only when it
 // changes, so what somebody has typed stays when the form is drawn again.
 function controlOf({ name, kind, value, choices, isRequired, placeholder, rules }: FormField, id: string, isWrong: boolean, described: string | typeof nothing, check: () => void): TemplateResult {
   const invalid = isWrong ? "true" : nothing;

@@ -10,7 +10,7 @@ import { addStyles } from "../style/sheet.js";
 import styles from "../style/form.css?inline";
 import { isObject, objects, text } from "../values.js";
 import { sentence } from "../wrong.js";
-import { faultOf, fieldOf, fieldRow, saidOf, valueOf, type FormField } from "./field.js";
+import { faultOf, fieldOf, fieldRow, valueText, valueOf, type FormField } from "./field.js";
 import { QuestionElement } from "./question.js";
 
 /** `<arp-form>`: a native form; checked here in the reader's language and once more by the server. */
@@ -102,12 +102,12 @@ export class ArpForm extends QuestionElement {
   #summary(fields: readonly FormField[]): TemplateResult | typeof nothing {
     const { given, t } = this;
     if (!isObject(given)) return nothing;
-    const told = fields.flatMap((field) => {
+    const rows = fields.flatMap((field) => {
       const value = Object.hasOwn(given, field.name) ? given[field.name] : undefined;
-      const said = saidOf(field, value, t);
-      return said === "" ? [] : [html`<div><dt dir="auto">${field.label}</dt><dd class="arp-plain" dir="auto">${said}</dd></div>`];
+      const shownValue = valueText(field, value, t);
+      return shownValue === "" ? [] : [html`<div><dt dir="auto">${field.label}</dt><dd class="arp-plain" dir="auto">${shownValue}</dd></div>`];
     });
-    return told.length === 0 ? nothing : html`<dl class="arp-answers">${told}</dl>`;
+    return rows.length === 0 ? nothing : html`<dl class="arp-answers">${rows}</dl>`;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Every component of the catalog as an element, and what they stand on. */
+/** Every component of the catalog as an element, and what they build on. */
 
 export { createComponents, createContext } from "../context.js";
 export type { AnswerFile, ArpContext, ComponentFactory, Components, Translate } from "../context.js";

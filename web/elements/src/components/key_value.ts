@@ -24,14 +24,14 @@ export class ArpKeyValue extends ComponentElement {
 
   #item({ key, value, style }: JsonObject): unknown {
     const kind = oneOf(style, STYLES);
-    const told = typeof value === "number" ? this.t.number(value, { maximumFractionDigits: 20 }) : text(value);
-    const isSaid = kind !== "default" && kind !== "muted";
+    const shownValue = typeof value === "number" ? this.t.number(value, { maximumFractionDigits: 20 }) : text(value);
+    const isNamed = kind !== "default" && kind !== "muted";
     return html`<div data-state=${kind}>
       <dt dir="auto">${text(key)}</dt>
       <dd>
-        ${isSaid ? html`${icon(kind as IconName)}<span class="arp-hidden">${this.t(kind)}: </span>` : nothing}
-        <span class="arp-plain" dir="auto">${told === "" ? "–" : told}</span>
-        ${told === "" ? nothing : copyButton(this.context, `${this.t("copy")}: ${text(key)}`, () => text(value))}
+        ${isNamed ? html`${icon(kind as IconName)}<span class="arp-hidden">${this.t(kind)}: </span>` : nothing}
+        <span class="arp-plain" dir="auto">${shownValue === "" ? "–" : shownValue}</span>
+        ${shownValue === "" ? nothing : copyButton(this.context, `${this.t("copy")}: ${text(key)}`, () => text(value))}
       </dd>
     </div>`;
   }

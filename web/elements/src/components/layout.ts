@@ -42,7 +42,7 @@ export class ArpGroup extends LayoutElement {
 export class ArpTabs extends LayoutElement {
   static override properties: PropertyDeclarations = { chosen: { state: true } };
 
-  /** What was chosen here and the agent side has not told back yet. */
+  /** What was chosen here and the agent side has not echoed yet. */
   declare chosen: number | null;
   readonly #id = freshId("tabs");
 
@@ -80,7 +80,7 @@ export class ArpTabs extends LayoutElement {
   }
 }
 
-/** Below this the parts of a split stand one below the other (see the style sheet). */
+/** Below this the parts of a split are one below the other (see the style sheet). */
 const STEP = 0.05;
 
 /** `<arp-split>`: two components with a border that can be moved. */

@@ -29,8 +29,8 @@ export class ArpProductCards extends ComponentElement {
     const all = objects(cards);
     const words = this.wanted.toLocaleLowerCase(t.locale).split(/\s+/).filter(Boolean);
     const shown = all.filter((card) => {
-      const said = [card.name, card.brand, card.description, card.badge, card.price].map(text).join(" ").toLocaleLowerCase(t.locale);
-      return words.every((word) => said.includes(word));
+      const searchable = [card.name, card.brand, card.description, card.badge, card.price].map(text).join(" ").toLocaleLowerCase(t.locale);
+      return words.every((word) => searchable.includes(word));
     });
     const heading = text(title);
     return html`<section class="arp-products" role="group" aria-labelledby=${heading ? this.#id : nothing} aria-label=${heading ? nothing : t("products")}>

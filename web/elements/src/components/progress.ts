@@ -18,14 +18,14 @@ export class ArpProgress extends ComponentElement {
     const shown = objects(steps);
     const heading = text(title);
     const done = shown.filter(({ status }) => status === "done").length;
-    const told = t("stepsDone", { done, all: shown.length });
+    const summary = t("stepsDone", { done, all: shown.length });
     const hasFailed = shown.some(({ status }) => status === "failed");
     return html`<section class="arp-card arp-steps" role="group" data-failed=${String(hasFailed)}>
       <header>
         ${heading ? html`<h3 class="arp-title" id=${this.#id} dir="auto">${heading}</h3>` : nothing}
-        <span class="arp-note" aria-hidden="true">${told}</span>
+        <span class="arp-note" aria-hidden="true">${summary}</span>
       </header>
-      <progress class="arp-bar" max=${Math.max(1, shown.length)} .value=${done} aria-label=${[heading, told].filter(Boolean).join(": ")}></progress>
+      <progress class="arp-bar" max=${Math.max(1, shown.length)} .value=${done} aria-label=${[heading, summary].filter(Boolean).join(": ")}></progress>
       ${shown.length === 0 ? nothing : html`<ol>${shown.map((step) => this.#step(step))}</ol>`}
     </section>`;
   }

@@ -1,5 +1,5 @@
 /**
- * What all questions share: answered once, also while the agent goes on; what was answered shows at
+ * What all questions share: answered once, also while the agent continues; what was answered shows at
  * once, and after a reload.
  */
 
@@ -20,7 +20,7 @@ addStyles(styles);
 export abstract class QuestionElement extends ComponentElement {
   static override properties: PropertyDeclarations = { sent: { state: true } };
 
-  /** What was answered here and the agent side has not told back yet. */
+  /** What was answered here and the agent side has not echoed yet. */
   declare protected sent: { readonly value: Json; readonly id: string | null } | null;
   protected readonly titleId = freshId("question");
   #stop: (() => void) | null = null;
@@ -42,7 +42,7 @@ export abstract class QuestionElement extends ComponentElement {
     this.#watch();
   }
 
-  /** Hears how the answer fares on its way. */
+  /** Follows the answer on its way. */
   #watch(): void {
     const { client } = this.context;
     if (!this.isConnected || this.#watched === client) return;
@@ -94,7 +94,7 @@ export abstract class QuestionElement extends ComponentElement {
     return client !== null && !client.connected;
   }
 
-  /** The line below: how the answer fares, or why there is none. */
+  /** The line below: what happens to the answer, or why there is none. */
   protected standing(): TemplateResult | typeof nothing {
     const { t, component, pending } = this;
     const state = component && questionState(component);

@@ -46,7 +46,7 @@ export async function loadComponents(...types: string[]): Promise<void> {
   await Promise.all(wanted.map((type) => LATER.get(type)?.()));
 }
 
-/** Fallbacks may have fallbacks; deeper than this nobody means it. */
+/** Fallbacks may have fallbacks; deeper than this is a mistake. */
 const MOST_FALLBACKS = 16;
 
 /**

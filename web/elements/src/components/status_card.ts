@@ -10,7 +10,7 @@ import { objects, oneOf, text } from "../values.js";
 const STATES = ["info", "success", "error", "warning"] as const;
 const STYLES = ["default", "code", "error", "success"] as const;
 
-/** `<arp-status-card>`: told by colour, sign and word. */
+/** `<arp-status-card>`: shown by colour, sign and word. */
 export class ArpStatusCard extends ComponentElement {
   protected override draw({ status, title, message, sections }: JsonObject): unknown {
     const state = oneOf(status, STATES);

@@ -67,7 +67,7 @@ export class ArpTable extends QuestionElement {
   /** The numbers of the rows that are shown, in order. */
   #shown: readonly number[] = [];
   /** The rows as they are searched; made with the first search. */
-  #said: readonly string[] | null = null;
+  #searchable: readonly string[] | null = null;
   #runs = 0;
 
   constructor() {
@@ -107,12 +107,12 @@ export class ArpTable extends QuestionElement {
     if (changed.has("component")) {
       const { props } = this.component;
       const tabs = objects(props.tabs);
-      // Where rows are selected they are its own, which then stand before those of its tabs.
+      // Where rows are selected they are its own, which then are before those of its tabs.
       this.#sheets = (tabs.length === 0 ? [props] : asks ? [{ ...props, name: text(props.title) || "–" }, ...tabs] : tabs).map(sheetOf);
       this.picked = new Set([...this.picked].filter((at) => at < (this.#sheets[0]?.rows.length ?? 0)));
       if (this.sorting) void this.#sort(this.sorting, false);
     }
-    if (["component", "context", "chosen"].some((name) => changed.has(name))) this.#said = null;
+    if (["component", "context", "chosen"].some((name) => changed.has(name))) this.#searchable = null;
     this.#shown = this.#visible();
   }
 
@@ -183,7 +183,7 @@ export class ArpTable extends QuestionElement {
     }
     const type = this.component?.props.selectable === "one" ? "radio" : "checkbox";
     Object.assign(box, { type, value: String(at), checked: taken.has(at), disabled: !isOpen });
-    box.setAttribute("aria-label", this.#told(this.#sheet.rows[at]?.[0]) || String(at + 1));
+    box.setAttribute("aria-label", this.#cellText(this.#sheet.rows[at]?.[0]) || String(at + 1));
   }
 
   #submit(): unknown {
@@ -254,7 +254,7 @@ export class ArpTable extends QuestionElement {
   }
 
   /** Sorts; a sort that was begun later wins. */
-  async #sort(sorting: Sorting, isTold: boolean): Promise<void> {
+  async #sort(sorting: Sorting, isAnnounced: boolean): Promise<void> {
     const run = (this.#runs += 1);
     const { rows, headers } = this.#sheet;
     this.sorting = sorting;
@@ -262,7 +262,7 @@ export class ArpTable extends QuestionElement {
     if (run !== this.#runs) return;
     this.order = order;
     const column = headers[sorting.column] ?? "";
-    if (isTold) this.context.announce(this.t(sorting.direction === "ascending" ? "sortedUp" : "sortedDown", { column }));
+    if (isAnnounced) this.context.announce(this.t(sorting.direction === "ascending" ? "sortedUp" : "sortedDown", { column }));
   }
 
   #visible(): readonly number[] {
@@ -271,15 +271,15 @@ export class ArpTable extends QuestionElement {
     const all = isFit && this.order ? Array.from(this.order) : rows.map((_, at) => at);
     const words = this.#lower(this.wanted).split(/\s+/).filter(Boolean);
     if (words.length === 0) return all;
-    const said = (this.#said ??= rows.map((row) => this.#lower(row.map((cell) => this.#told(cell)).join("\n"))));
-    return all.filter((at) => words.every((word) => said[at]?.includes(word)));
+    const searchTexts = (this.#searchable ??= rows.map((row) => this.#lower(row.map((cell) => this.#cellText(cell)).join("\n"))));
+    return all.filter((at) => words.every((word) => searchTexts[at]?.includes(word)));
   }
 
   #lower(words: string): string {
     return words.toLocaleLowerCase(this.t.locale);
   }
 
-  #told(cell: CellValue | undefined): string {
+  #cellText(cell: CellValue | undefined): string {
     if (cell == null) return "";
     return typeof cell === "boolean" ? this.t(cell ? "confirm" : "deny") : String(cell);
   }
@@ -297,7 +297,7 @@ export class ArpTable extends QuestionElement {
       ...(this.#picks && { lead: (row: HTMLTableRowElement, at: number) => this.#box(row, at, taken, open) }),
       classes: kinds.map((kind) => ({ number: "arp-number", date: "arp-date", text: "" })[kind]),
       tails,
-      text: (cell) => this.#told(cell),
+      text: (cell) => this.#cellText(cell),
       isMarked: (at) => marked.has(at),
     });
   }
@@ -323,7 +323,7 @@ function isCell(value: Json): value is CellValue {
   return value === null || typeof value !== "object";
 }
 
-/** How wide columns are, in characters, by what stands in them. */
+/** How wide columns are, in characters, by what is in them. */
 function widths(sheet: Sheet): number[] {
   return sheet.headers.map((header, at) => Math.min(WIDEST, Math.max(NARROWEST, [...header].length + 4, longest(sheet, at) + 3)));
 }

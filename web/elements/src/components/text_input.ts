@@ -20,8 +20,8 @@ export class ArpTextInput extends QuestionElement {
   protected override draw({ label, placeholder, max_length: most, multiline, submit_label: submit }: JsonObject): unknown {
     const { t, open } = this;
     if (!open) {
-      const said = this.given;
-      return this.frame(label, "", said == null ? nothing : html`<p class="arp-plain arp-answer" dir="auto">${text(said)}</p>`, "text");
+      const typed = this.given;
+      return this.frame(label, "", typed == null ? nothing : html`<p class="arp-plain arp-answer" dir="auto">${text(typed)}</p>`, "text");
     }
     const limit = number(most);
     const left = limit === null ? null : limit - [...this.draft].length;

@@ -67,10 +67,10 @@ export async function difference(before: string, after: string): Promise<Differe
 }
 
 /** Unchanged lines: those near a change, and a fold for the rest. */
-function folded(lines: readonly DiffLine[], hasBefore: boolean, hasBehind: boolean): (DiffLine | Fold)[] {
+function folded(lines: readonly DiffLine[], hasBefore: boolean, hasAfter: boolean): (DiffLine | Fold)[] {
   const head = hasBefore ? CONTEXT : 0;
-  const tail = hasBehind ? CONTEXT : 0;
-  if (lines.length <= head + tail + 1 && (hasBefore || hasBehind)) return [...lines];
+  const tail = hasAfter ? CONTEXT : 0;
+  if (lines.length <= head + tail + 1 && (hasBefore || hasAfter)) return [...lines];
   const middle = lines.slice(head, lines.length - tail);
   return [...lines.slice(0, head), { kind: "fold", lines: middle }, ...lines.slice(lines.length - tail)];
 }

@@ -11,9 +11,9 @@ interface Given {
   readonly [name: string]: unknown;
 }
 
-/** Deeper than this, text stands without its marks. */
+/** Deeper than this, text is shown without its marks. */
 const DEEPEST = 40;
-/** Wider tables nobody reads, and browsers need seconds to lay them out: they stand as they were written. */
+/** Wider tables nobody reads, and browsers need seconds to lay them out: they are shown as they were written. */
 const MOST_COLUMNS = 100;
 /** Longer text without any structure is cut until somebody wants it: laying it out takes long. */
 const MOST_PLAIN = 60_000;
@@ -24,7 +24,7 @@ export class ProseBuilder {
   readonly #context: ArpContext;
   /** Depth of the last heading, so that no level is skipped. */
   heading = 0;
-  /** Whether what is built stands in a link, which can hold no other. */
+  /** Whether what is built is in a link, which can hold no other. */
   #isInLink = false;
 
   constructor(context: ArpContext) {
@@ -161,17 +161,17 @@ export class ProseBuilder {
       case "escape":
         return text(token.text as string);
       case "text":
-        return token.tokens ? inner() : this.#said(decodeEntities(token.text as string));
+        return token.tokens ? inner() : this.#text(decodeEntities(token.text as string));
       default:
         return /^<br\s*\/?>$/i.test(token.raw) ? element("br") : text(token.raw);
     }
   }
 
   /** Text; a `[2]` in it may turn out to be a link to a source. */
-  #said(said: string): Node[] {
+  #text(content: string): Node[] {
     const { citations } = this.#context;
-    if (citations === null || this.#isInLink) return [text(said)];
-    return said.split(/\[([1-9]\d{0,2})\]/).flatMap((part, at): Node[] => {
+    if (citations === null || this.#isInLink) return [text(content)];
+    return content.split(/\[([1-9]\d{0,2})\]/).flatMap((part, at): Node[] => {
       if (at % 2 === 0) return part === "" ? [] : [text(part)];
       const mark = custom("arp-cite", { number: Number(part), context: this.#context });
       mark.textContent = `[${part}]`;

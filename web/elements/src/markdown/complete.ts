@@ -33,7 +33,7 @@ function completeTable(source: string): string {
   return `${source.slice(0, start)}${whole}\n|${" --- |".repeat(Math.max(1, cells))}`;
 }
 
-/** Where the last stretch of inline text begins: behind the last blank line, list mark, cell border. */
+/** Where the last stretch of inline text begins: after the last blank line, list mark, cell border. */
 function inlineStart(source: string): number {
   const paragraph = source.lastIndexOf("\n\n") + 1;
   let start = paragraph;
@@ -95,7 +95,7 @@ export function completeInline(source: string): string {
   return closed(out, open);
 }
 
-/** Puts the marks behind the text that is there, and takes away those that hold none. */
+/** Puts the marks after the text that is there, and takes away those that hold none. */
 function closed(out: string, open: Open[]): string {
   let text = out;
   let marks = "";

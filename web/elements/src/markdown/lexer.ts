@@ -6,7 +6,7 @@ import { Lexer, type Links, type MarkedOptions, type Token, type Tokens } from "
 export interface MathToken extends Tokens.Generic {
   type: "math";
   text: string;
-  /** Whether it stands on its own. */
+  /** Whether it is on its own. */
   display: boolean;
 }
 
@@ -67,7 +67,7 @@ export function noLinks(): Links {
   return Object.create(null) as Links;
 }
 
-/** What a text is made of. `links` are definitions that stood before it, made by `noLinks`; those in it are added. */
+/** What a text is made of. `links` are definitions that was before it, made by `noLinks`; those in it are added. */
 export function lex(source: string, links: Links, withDollars = false): Token[] {
   if (!isBearable(source)) return [plain(source)];
   const lexer = new Lexer(withDollars ? DOLLAR_OPTIONS : OPTIONS);

@@ -20,7 +20,7 @@ export class ArpMath extends ArpElement {
   static override properties: PropertyDeclarations = { source: { attribute: false }, display: { attribute: false } };
 
   declare source: string;
-  /** Whether it stands on its own. */
+  /** Whether it is on its own. */
   declare display: boolean;
 
   constructor() {

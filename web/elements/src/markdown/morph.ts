@@ -8,7 +8,7 @@ const TAKEN_OVER: { readonly [tag: string]: readonly string[] } = {
   "ARP-PICTURE": ["source", "alt", "inline", "context"],
 };
 
-/** Makes the nodes `old`, which stand in `parent` before `end`, into `made`; gives those that stand there then. */
+/** Makes the nodes `old`, which are in `parent` before `end`, into `made`; returns those that are there then. */
 export function morph(parent: Node, old: readonly Node[], made: readonly Node[], end: Node | null = null): Node[] {
   const kept = made.map((node, at) => {
     const there = old[at];
@@ -24,7 +24,7 @@ export function morph(parent: Node, old: readonly Node[], made: readonly Node[],
   return kept;
 }
 
-/** Makes a node into another if it can; tells whether it did. */
+/** Makes a node into another if it can; returns whether it did. */
 function becomes(old: Node, made: Node): boolean {
   if (old.nodeName !== made.nodeName) return false;
   if (old instanceof Text) {
@@ -43,7 +43,7 @@ function becomes(old: Node, made: Node): boolean {
   return true;
 }
 
-/** Changes a text; what only grows at its end keeps selections that stand in it. */
+/** Changes a text; what only grows at its end keeps selections that are in it. */
 function grow(node: Text, text: string): void {
   if (text.startsWith(node.data)) node.appendData(text.slice(node.data.length));
   else node.data = text;

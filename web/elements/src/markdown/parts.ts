@@ -1,12 +1,12 @@
 /**
  * Where the blocks of prose stand.
  *
- * Theory of operation. Whoever lays out a box goes through all that stands in it, changed or not, so the
- * blocks of a long text stand in parts, and parts in parts: what is written goes on in the last of them, and
- * costs the same however much stands before. Nodes never move, so that what is selected stays selected.
+ * Theory of operation. Anyone who lays out a box goes through all that is in it, changed or not, so the
+ * blocks of a long text are in parts, and parts in parts: what is written continues in the last of them, and
+ * costs the same however much is before. Nodes never move, so that what is selected stays selected.
  */
 
-/** So many stand beside each other. The first so many blocks stand by themselves: most texts are short. */
+/** So many are beside each other. The first so many blocks are by themselves: most texts are short. */
 const MOST = 32;
 
 export class Parts {

@@ -2,9 +2,9 @@
  * The last block of prose, which may still grow.
  *
  * Theory of operation. As a rule what is new must be read together with its block, for it may change what
- * stood there: `draw` is told the block's tokens and changes only what they say otherwise. But mostly what
+ * was there: `draw` gets the block's tokens and changes only what differs. But mostly what
  * comes are words in a line, or lines in an open fence, that can mean nothing else wherever they are cut:
- * `grow` puts those behind what stands there and reads nothing again. Where it is not sure it does nothing.
+ * `grow` puts those after what is there and reads nothing again. Where it is not sure it does nothing.
  */
 
 import type { Token, Tokens } from "marked";
@@ -12,9 +12,9 @@ import type { ProseBuilder } from "./builder.js";
 import { isBearable } from "./lexer.js";
 import { morph } from "./morph.js";
 
-/** What means nothing in Markdown behind a letter: letters, numbers, blanks and some marks. */
+/** What means nothing in Markdown after a letter: letters, numbers, blanks and some marks. */
 const PLAIN = /^(?:[\p{L}\p{M}\p{N} ,;.?!'"()-]|(?![!-~])[\p{P}\p{S}])*$/u;
-/** A line that goes on is not yet at the length from which it stands as it is. */
+/** A line that continues is not yet at the length from which it is shown as it is. */
 const LONGEST_LINE = 9_000;
 /** What may hold the words at the end of a block. */
 const HOLDING = new Set(["paragraph", "heading", "text", "list", "list_item", "blockquote", "strong", "em", "del"]);
@@ -59,7 +59,7 @@ export class Tail {
     return nodes;
   }
 
-  /** Shows `source` if it is what shows and a plain end of it; tells whether it could. */
+  /** Shows `source` if it is what shows and a plain end of it; returns whether it could. */
   grow(source: string): boolean {
     if ((this.#words ?? this.#fence) === null || !source.startsWith(this.#source)) return false;
     return this.#fence ? this.#growCode(source, this.#fence) : this.#growWords(source, this.#words as Text);
@@ -107,11 +107,11 @@ function rowsOf(token: Token | undefined): { head: string; rows: string[] } {
   }
   if (token?.type !== "table") return { head: "", rows: [] };
   const { header, align, rows } = token as Tokens.Table;
-  const told = (cells: Tokens.TableCell[]) => cells.map(({ text }) => text).join("|");
-  return { head: `${told(header)}\n${align.join()}`, rows: rows.map(told) };
+  const rowText = (cells: Tokens.TableCell[]) => cells.map(({ text }) => text).join("|");
+  return { head: `${rowText(header)}\n${align.join()}`, rows: rows.map(rowText) };
 }
 
-/** Changes what stands behind the first rows. */
+/** Changes what follows the first rows. */
 function morphRows(old: Element, made: Element, kept: number): void {
   const [rows, more] = [old, made].map((one) => one.querySelector("tbody") ?? one) as [Element, Element];
   const label = made.getAttribute("aria-label");

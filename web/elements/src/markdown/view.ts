@@ -3,8 +3,8 @@
  *
  * Theory of operation. What is final is a prefix of the text: its blocks are drawn once and never
  * touched again. Only the rest, as a rule the last block, is read again when more comes (`tail.ts`). Blocks
- * stand in parts, so that they cost nothing while more is laid out (`parts.ts`). Long texts are drawn in
- * slices, a few milliseconds a frame. A definition (`[name]: url`) may stand below what refers to it, so
+ * are in parts, so that they cost nothing while more is laid out (`parts.ts`). Long texts are drawn in
+ * slices, a few milliseconds a frame. A definition (`[name]: url`) may be below what refers to it, so
  * blocks with brackets are kept with their source and drawn again when a new one is final.
  */
 
@@ -27,7 +27,7 @@ const PAUSE_FACTOR = 5;
 const LONGEST_PAUSE_MS = 100;
 
 /** What of its context prose is made with. */
-const ASKED = ["t", "dollarMath", "citations"] as const;
+const INPUTS = ["t", "dollarMath", "citations"] as const;
 
 interface Referring {
   readonly source: string;
@@ -48,7 +48,7 @@ export class ProseView {
   /** What was given, as the lexer sees it, when it was drawn last. */
   #text = "";
   /** So much of the text is final and drawn. */
-  #settled = 0;
+  #finished = 0;
   #isOpen = false;
   #tail = new Tail();
   #referring: Referring[] = [];
@@ -69,7 +69,7 @@ export class ProseView {
 
   /** Shows a text; `isOpen`: more of it is to come. */
   update(text: string, isOpen: boolean, context: ArpContext): void {
-    const isOther = context !== this.#context && ASKED.some((name) => context[name] !== this.#context[name]);
+    const isOther = context !== this.#context && INPUTS.some((name) => context[name] !== this.#context[name]);
     this.#context = context;
     this.#given = text;
     this.#isOpen = isOpen;
@@ -88,7 +88,7 @@ export class ProseView {
     this.stop();
     this.#builder = new ProseBuilder(this.#context);
     this.#links = noLinks();
-    this.#settled = 0;
+    this.#finished = 0;
     this.#tail = new Tail();
     this.#referring = [];
     this.#parts = new Parts(this.#root);
@@ -115,7 +115,7 @@ export class ProseView {
   #take(): void {
     const text = this.#given;
     const source = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
-    if (!source.startsWith(this.#text.slice(0, this.#settled))) this.#begin();
+    if (!source.startsWith(this.#text.slice(0, this.#finished))) this.#begin();
     this.#text = source;
   }
 
@@ -127,14 +127,14 @@ export class ProseView {
     if (this.#isOpen) this.#rest(start);
   }
 
-  /** Draws the next slice; tells whether there is one more. */
+  /** Draws the next slice; returns whether there is one more. */
   #step(): boolean {
-    const rest = this.#text.slice(this.#settled);
+    const rest = this.#text.slice(this.#finished);
     if (this.#isOpen && this.#tail.grow(rest)) return false;
     if (rest.length > 2 * SLICE_CHARACTERS) {
       const cut = safeCut(rest, SLICE_CHARACTERS, MOST_CHARACTERS);
       if (cut < rest.length) {
-        this.#settle(this.#lex(rest.slice(0, cut)), cut);
+        this.#finish(this.#lex(rest.slice(0, cut)), cut);
         return true;
       }
     }
@@ -144,16 +144,16 @@ export class ProseView {
     let last = Math.max(0, tokens.findLastIndex(({ type }) => type !== "space"));
     // A line `#` ends the paragraph above, and `#1` belongs to it: until that is known, neither is final.
     if (this.#isOpen && last > 0 && tokens[last - 1]?.type !== "space" && isUndecided(tokens[last] as Token)) last -= 1;
-    const settled = tokens.slice(0, last);
-    const source = sourceOf(settled);
+    const finished = tokens.slice(0, last);
+    const source = sourceOf(finished);
     const isWhole = rest.startsWith(source);
-    if (isWhole) this.#settle(mayDefine ? this.#lex(source) : settled, source.length);
+    if (isWhole) this.#finish(mayDefine ? this.#lex(source) : finished, source.length);
     this.#drawTail(isWhole ? tokens.slice(last) : tokens);
     return false;
   }
 
   /** Draws what is final, the next so many characters of the text. */
-  #settle(tokens: readonly Token[], length: number): void {
+  #finish(tokens: readonly Token[], length: number): void {
     for (const token of tokens) {
       const { place } = this.#parts;
       const { heading } = this.#builder;
@@ -161,7 +161,7 @@ export class ProseView {
       if (/\[[^\]]+\](?!\()/.test(token.raw) && token.type !== "def") this.#referring.push({ source: token.raw, place, heading, nodes });
       this.#parts.next();
     }
-    this.#settled += length;
+    this.#finished += length;
   }
 
   /** Draws the last block, which may still grow. */
@@ -200,7 +200,7 @@ export class ProseView {
   }
 }
 
-/** Whether a block, the last one, may become a part of what stands above it by what comes next in its line. */
+/** Whether a block, the last one, may become a part of what is above it by what comes next in its line. */
 function isUndecided({ type, raw }: Token): boolean {
   if (raw.includes("\n")) return false;
   return type === "hr" || type === "code" || type === "math" || type === "html" || /^ {0,3}#+$/.test(raw);
@@ -213,7 +213,7 @@ function sourceOf(tokens: readonly Token[]): string {
 /** Longer waits are for a timer; the others end with the next frame. */
 const FRAME_MS = 16;
 
-/** Calls soon, or after a while: at a frame, or without one where none comes; gives the way to stop it. */
+/** Calls soon, or after a while: at a frame, or without one where none comes; returns a function that stops it. */
 function soon(call: () => void, ms: number): () => void {
   if (ms > FRAME_MS || document.hidden || typeof requestAnimationFrame === "undefined") {
     const timer = setTimeout(call, Math.max(0, ms));

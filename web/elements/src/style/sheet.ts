@@ -14,7 +14,7 @@ const known = new WeakSet<Node>();
 /** Of components that are loaded with the first of their type. */
 const later: string[] = [];
 
-/** Our styles as text, for whoever writes a page as a file: those of all that has been shown. */
+/** Our styles as text, for anyone who writes a page as a file: those of all that has been shown. */
 export let STYLES: string = joined();
 
 function joined(): string {

@@ -1,15 +1,15 @@
 /**
  * Numbers that line up at their decimal points. What a cell lacks of the longest end in its column is written
- * unseen behind it, by a style: so the number is copied, sorted and read aloud as it is, in any font.
+ * unseen after it, by a style: so the number is copied, sorted and read aloud as it is, in any font.
  */
 
 import type { Row } from "./sort.js";
 
 /** How the numbers of a column end at most. */
 export interface Tail {
-  /** Digits behind the point. */
+  /** Digits after the point. */
   readonly digits: number;
-  /** What stands behind them: `" %"`, or nothing. */
+  /** What follows them: `" %"`, or nothing. */
   readonly sign: string;
 }
 

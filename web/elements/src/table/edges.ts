@@ -1,8 +1,8 @@
-/** Tells at which sides of a box there is more to scroll to. */
+/** Reports at which sides of a box there is more to scroll to. */
 
 /**
  * Keeps `data-more` of a frame up to date: `start`, `end`, both or nothing. `--_arp-bar` is what a scroll bar at
- * the end takes. The box is asked only behind a layout or before anything has changed, so that asking lays nothing out.
+ * the end takes. The box is asked only after a layout or before anything has changed, so that asking lays nothing out.
  *
  * @returns Ends it.
  */

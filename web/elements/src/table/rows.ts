@@ -1,9 +1,9 @@
 /**
- * The rows of a table. Few rows all stand in the page; of many only those in sight, between two
+ * The rows of a table. Few rows all are in the page; of many only those in sight, between two
  * spacers, all of one height.
  *
- * Theory of operation. Near by, rows that stay in sight stay as they are, and some more stand ready at both
- * ends. Far away the rows that are there tell others, and only as many as are in sight: while somebody
+ * Theory of operation. Near by, rows that stay in sight stay as they are, and some more are ready at both
+ * ends. Far away the rows that are there show others, and only as many as are in sight: while somebody
  * scrolls fast those beyond go unseen. They come when scrolling rests.
  */
 
@@ -27,7 +27,7 @@ export interface RowLook {
   readonly tails?: readonly (Tail | null)[];
   text(value: Row[number] | undefined): string;
   isMarked(number: number): boolean;
-  /** Draws the cell that stands before the others, and draws it anew in a row that is there. */
+  /** Draws the cell that is before the others, and draws it again in a row that is there. */
   lead?(row: HTMLTableRowElement, number: number): void;
 }
 
@@ -93,18 +93,18 @@ export class TableRows {
   /** The rows in sight, and so many beyond. */
   #window(spare: number): [first: number, end: number] {
     const { length } = this.#order;
-    // What was never drawn stands at its top: to ask would have the page laid out once more.
+    // What was never drawn is at its top: to ask would have the page laid out once more.
     const { scrollTop, clientHeight } = this.#isNew ? { scrollTop: 0, clientHeight: GUESSED_BOX_PX } : this.#box;
     const first = Math.max(0, Math.min(Math.floor(scrollTop / this.#height) - spare, length - 1));
     const even = first - (first % 2); // stripes stay where they are
     return [even, Math.min(length, even + Math.ceil((clientHeight || GUESSED_BOX_PX) / this.#height) + 2 * spare + 2)];
   }
 
-  /** Draws these rows; `anew`: they are others than those that stand there. */
+  /** Draws these rows; `anew`: they are others than those that are there. */
   #draw(first: number, end: number, anew: boolean): void {
     this.#isNew = false;
     const wanted = Array.from({ length: end - first }, (_, at) => this.#order[first + at] as number);
-    // Rows then keep their places and tell others: new ones would want their styles anew. What is selected stays what it was.
+    // Rows then keep their places and show others: new ones would want their styles again. What is selected stays what it was.
     const free = anew && !this.#isSelected() ? [...this.#made.values()].filter((node) => node.className !== MARKED) : [];
     const kept = free.length > 0 ? new Map<number, HTMLTableRowElement>() : this.#made;
     this.#made = new Map(wanted.map((number) => [number, kept.get(number) ?? this.#make(number, free.shift())]));
@@ -121,7 +121,7 @@ export class TableRows {
     return selection !== null && !selection.isCollapsed && selection.containsNode(this.#body, true);
   }
 
-  /** Puts nodes in order, moving only those that stand elsewhere. */
+  /** Puts nodes in order, moving only those that are elsewhere. */
   #place(nodes: readonly HTMLTableRowElement[]): void {
     const placed = new Set<Element>(nodes);
     for (const node of [...this.#body.children]) if (!placed.has(node)) node.remove();
@@ -165,7 +165,7 @@ export class TableRows {
     return node;
   }
 
-  /** Takes the height of a row as it is drawn; tells whether it is another one than thought. */
+  /** Takes the height of a row as it is drawn; returns whether it is another one than thought. */
   #measure(): boolean {
     const row = this.#body.querySelector<HTMLElement>("tr:not(.arp-spacer)");
     const height = row?.getBoundingClientRect().height ?? 0;

@@ -9,7 +9,7 @@ export type ColumnKind = "number" | "date" | "text";
 
 const DATE = /^\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 const NUMBER = /^[-+−]?\s*[$€£¥]?\s*[-+−]?\d{1,3}(?:[, \u00a0\u202f']?\d{3})*(?:\.\d+)?\s*[%€]?$|^[-+−]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
-/** So many rows tell what a column holds. */
+/** So many rows decide what a column holds. */
 const SAMPLE = 200;
 /** Longer sorts are done in pieces. */
 const SLICE_MS = 8;

@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axe, chromiumPath, GalleryHost, settled } from "./page.js";
+import { axe, chromiumPath, GalleryHost, waitUntilDrawn } from "./page.js";
 
 interface Doors {
   readonly said: unknown[];
@@ -18,14 +18,14 @@ interface Doors {
 /** The doors of the package on the page. */
 declare const gallery: Doors;
 
-/** Draws a component at the end of the page; gives nothing until two frames have passed. */
+/** Draws a component at the end of the page; returns nothing until two frames have passed. */
 async function show(page: Page, type: string, props: Record<string, unknown>): Promise<void> {
   await page.evaluate(([type, props]) => {
     const place = document.getElementById("shown") ?? Object.assign(document.createElement("div"), { id: "shown" });
     if (!place.isConnected) document.querySelector("main")?.append(place);
     gallery.render(gallery.renderComponent({ id: "shown-one", type, props }, gallery.context), place);
   }, [type, props] as const);
-  await page.evaluate(settled);
+  await page.evaluate(waitUntilDrawn);
 }
 
 /** Where the ones of numbers end, in pixels from the right side of their cells: one place if they line up. */
@@ -55,9 +55,9 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
     await page.context().close();
   }
 
-  const said = (page: Page) => page.evaluate(() => gallery.said);
+  const sentTexts = (page: Page) => page.evaluate(() => gallery.said);
 
-  test("W41 a table is sorted by its headers, filtered with its count told, its head stays", () =>
+  test("W41 a table is sorted by its headers, filtered with its count announced, its head stays", () =>
     opened("only=table", async (page) => {
       const table = page.locator("[data-name=table]");
       expect(await table.locator("caption").textContent()).toBe("Cities of Norway, 5 rows");
@@ -71,7 +71,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       await table.getByRole("searchbox").fill("er");
       expect(await firsts()).toEqual(["Bergen", "Stavanger"].filter((name) => name.includes("er")));
       expect(await table.locator("[role=status]").textContent()).toBe("2 rows of 5 match");
-      expect(await said(page)).toEqual(["Sorted by Founded, ascending", "Sorted by Share, ascending", "Sorted by Share, descending"]);
+      expect(await sentTexts(page)).toEqual(["Sorted by Founded, ascending", "Sorted by Share, ascending", "Sorted by Share, descending"]);
       expect(await table.locator("th").first().evaluate((one) => getComputedStyle(one).position)).toBe("sticky");
       expect(await page.locator("[data-name='table tabs'] .arp-marked strong").count()).toBe(1);
     }));
@@ -81,7 +81,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       const table = page.locator("[data-name='table wide']");
       for (const width of [1440, 390, 320]) {
         await page.setViewportSize({ width, height: 900 });
-        await page.evaluate(settled);
+        await page.evaluate(waitUntilDrawn);
         // The words of each cell on its lines: none of several words has a line for each.
         const lines = await table.locator("tbody td:is(:first-child, :nth-child(3))").evaluateAll((cells) => cells.map((cell) => {
           const range = document.createRange();
@@ -134,7 +134,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       const box = page.locator("#shown .arp-table-scroll");
       for (const top of [0, 90_000, 200_000]) {
         await box.evaluate((box, top) => (box.scrollTop = top), top);
-        await page.evaluate(settled);
+        await page.evaluate(waitUntilDrawn);
         expect(await page.locator("#shown tr:not(.arp-spacer) td:nth-child(2)").evaluateAll(pointsOf)).toHaveLength(1);
       }
     }));
@@ -160,7 +160,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       });
       expect(await page.locator("#shown table").getAttribute("aria-rowcount")).toBe("10001");
       expect(most).toBeLessThanOrEqual(1_500);
-      expect(made).toBeLessThanOrEqual(1_500); // rows tell others, and are not made anew
+      expect(made).toBeLessThanOrEqual(1_500); // rows show others, and are not made again
       expect(await page.locator("#shown [aria-rowindex]").nth(5).isVisible()).toBe(true);
       await box.evaluate((box) => (box.scrollTop = 0));
       await page.locator("#shown .arp-sort").nth(1).click();
@@ -171,7 +171,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       await expect.poll(() => page.locator("#shown tbody tr").count()).toBe(found.length);
     }));
 
-  test("W43 a table is copied as CSV, TSV and Markdown, as it stands there", () =>
+  test("W43 a table is copied as CSV, TSV and Markdown, as it is there", () =>
     opened("only=table", async (page) => {
       await page.evaluate(() => {
         const copied: string[] = [];
@@ -190,13 +190,13 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
         "a\tb\r\n'=1+1\t2\r\n\"x,\"\"y\"\"\"\t\r\n",
         "| a | b |\n| --- | --- |\n| =1+1 | 2 |\n| x,\"y\" |  |",
       ]);
-      expect(await said(page)).toEqual(["Copied", "Copied", "Copied"]);
+      expect(await sentTexts(page)).toEqual(["Copied", "Copied", "Copied"]);
       await menu.click();
       await page.keyboard.press("Escape");
       expect(await page.locator("#shown details").getAttribute("open")).toBeNull();
     }));
 
-  test("W4 W32 where the clipboard refuses, the code is selected and that is said", () =>
+  test("W4 W32 where the clipboard refuses, the code is selected and that is sent", () =>
     opened("only=code", async (page) => {
       await page.evaluate(() => {
         Object.defineProperty(navigator, "clipboard", { value: undefined });
@@ -204,7 +204,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       });
       await page.locator("[data-name=code]").getByRole("button", { name: "Copy" }).click();
       await page.waitForSelector("[data-told=failed]");
-      expect(await said(page)).toEqual(["Could not copy"]);
+      expect(await sentTexts(page)).toEqual(["Could not copy"]);
       expect(await page.evaluate(() => String(getSelection()))).toContain("class Answer:");
     }));
 
@@ -249,19 +249,19 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
         const { left, top, width, height } = mark.getBoundingClientRect();
         return [left + width / 2, top + height / 2] as const;
       }));
-      const told = () => page.locator("#shown .arp-tip").innerText();
+      const received = () => page.locator("#shown .arp-tip").innerText();
       const high = marks[1] as [number, number]; // A: 1, 2, 3, 9; B: 2.05, 3, 9
       expect(marks).toHaveLength(7);
       const [x, y] = marks[4] as [number, number]; // B at 2.05: 5, just below A at 2: 90
       expect(Math.abs(x - high[0])).toBeLessThan(6);
       await page.mouse.move(x - 5, y - 8);
-      expect(await told()).toBe("Weight: 2.05\nB\n5\u00a0kg");
+      expect(await received()).toBe("Weight: 2.05\nB\n5\u00a0kg");
       await page.mouse.move(high[0] + 4, high[1] + 8);
-      expect(await told()).toBe("Weight: 2\nA\n90\u00a0kg");
+      expect(await received()).toBe("Weight: 2\nA\n90\u00a0kg");
       const touch = (type: string, x: number, y: number) => place.dispatchEvent(type, { pointerType: "touch", clientX: x, clientY: y, bubbles: true });
       await touch("pointerdown", (marks[6] as [number, number])[0] - 9, (marks[6] as [number, number])[1] + 9);
       await touch("pointerleave", 0, 0);
-      expect(await told()).toBe("Weight: 9\nB\n80\u00a0kg");
+      expect(await received()).toBe("Weight: 9\nB\n80\u00a0kg");
       await place.focus();
       const keys = async (...names: string[]) => {
         for (const name of names) await page.keyboard.press(name);
@@ -284,7 +284,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await chart.locator(".arp-parts-head").innerText()).toBe("Source\nRevenue (USD)");
       for (const width of [1440, 390, 320]) {
         await page.setViewportSize({ width, height: 900 });
-        await page.evaluate(settled);
+        await page.evaluate(waitUntilDrawn);
         const [place, legend] = await chart.locator(".arp-chart-place, .arp-parts").evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().toJSON() as DOMRect));
         if (width === 1440) expect(legend?.left).toBeGreaterThanOrEqual(place?.right ?? Infinity);
         else expect(legend?.top).toBeGreaterThanOrEqual(place?.bottom ?? Infinity);
@@ -323,7 +323,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await chart.locator(".arp-axis text").allTextContents()).toEqual(expect.arrayContaining(["0%", "10%", "20%", "30%"]));
       expect(await chart.locator(".arp-chart-place").getAttribute("aria-label")).toBe("Open orders. Bar chart. Orders. Region. 6 points. Open: 1% to 30%");
       await page.setViewportSize({ width: 390, height: 900 });
-      await page.evaluate(settled);
+      await page.evaluate(waitUntilDrawn);
       // All names are there, turned, inside of the drawing, none over another or over the title below.
       const boxes = await chart.locator(".arp-axis text[transform]").evaluateAll((names) => names.map((name) => name.getBoundingClientRect().toJSON() as DOMRect));
       const drawing = (await chart.locator(".arp-chart-place > svg").boundingBox()) as { x: number; y: number; height: number };
@@ -339,12 +339,12 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(await chart.locator("tbody td").allTextContents()).toEqual(["12.5", "30.0", "17.5", "8.0", "4.0", "1.0"]);
     }));
 
-  test("W46 a chart is drawn anew when its place changes, and saved with its colours", () =>
+  test("W46 a chart is drawn again when its place changes, and saved with its colours", () =>
     opened("only=chart", async (page) => {
       const width = () => page.locator("[data-name='chart bar'] .arp-chart-place > svg").getAttribute("width");
       const before = await width();
       await page.setViewportSize({ width: 500, height: 900 });
-      await page.evaluate(settled);
+      await page.evaluate(waitUntilDrawn);
       expect(Number(await width())).toBeLessThan(Number(before) - 200);
       const chart = page.locator("[data-name='chart bar']");
       const save = async (format: string) => {
@@ -415,10 +415,10 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       expect(changed).toBe(500);
       expect(turns).toBeGreaterThan(4); // of timers, meanwhile
       const last = page.locator("#shown .arp-diff-chunk > table").last();
-      await page.evaluate(settled);
+      await page.evaluate(waitUntilDrawn);
       expect(await last.evaluate((table) => table.checkVisibility({ contentVisibilityAuto: true }))).toBe(false); // it is not laid out
       await last.scrollIntoViewIfNeeded();
-      await page.evaluate(settled);
+      await page.evaluate(waitUntilDrawn);
       expect(await last.evaluate((table) => table.checkVisibility({ contentVisibilityAuto: true }))).toBe(true);
     }));
 
@@ -456,8 +456,8 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       await form.getByLabel("Key").fill("hush");
       await form.getByLabel("I have read the terms").check();
       await form.getByLabel("Your name").press("Enter");
-      await page.evaluate(settled);
-      expect(await said(page)).toEqual([
+      await page.evaluate(waitUntilDrawn);
+      expect(await sentTexts(page)).toEqual([
         "4 fields need your attention",
         { id: expect.any(String), value: { name: "Ada", mail: "ada@example.org", count: 3, day: "2026-12-01", size: 2, key: "hush", terms: true } },
         "Answer sent",
@@ -509,7 +509,7 @@ describe.skipIf(chromiumPath === undefined)("components", () => {
       await page.getByRole("tab", { name: "Numbers" }).focus();
       await page.keyboard.press("ArrowRight");
       expect(await page.getByRole("tabpanel").last().innerText()).toBe("one, two");
-      expect(await said(page)).toEqual([{ id: expect.any(String), value: 1 }]);
+      expect(await sentTexts(page)).toEqual([{ id: expect.any(String), value: 1 }]);
       await show(page, "split", { ratio: "1:1", left: { id: "l", type: "text", props: { content: "left" } }, right: { id: "r", type: "text", props: { content: "right" } } });
       const divider = page.getByRole("separator");
       await divider.focus();

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { differing, hostile, looks, outside, steady } from "./hostile.js";
-import { axe, chromiumPath, GalleryHost, settled } from "./page.js";
+import { axe, chromiumPath, GalleryHost, waitUntilDrawn } from "./page.js";
 
 describe.skipIf(chromiumPath === undefined)("the gallery", () => {
   let host: GalleryHost;
@@ -130,7 +130,7 @@ describe.skipIf(chromiumPath === undefined)("the gallery", () => {
     await page.waitForSelector(".arp-k-keyword");
     await page.waitForSelector("math");
     await page.evaluate(steady);
-    await page.evaluate(settled);
+    await page.evaluate(waitUntilDrawn);
     const before = await page.evaluate(looks);
     const plain = await page.evaluate(outside);
     await page.evaluate(hostile);

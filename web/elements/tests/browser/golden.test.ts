@@ -1,6 +1,6 @@
 // @vitest-environment node
 /**
- * The gallery against its golden images, in `golden/`. `ARP_GOLDEN=write` writes them anew: look at them
+ * The gallery against its golden images, in `golden/`. `ARP_GOLDEN=write` writes them again: look at them
  * then. The browser has letters of the tests' own; where it takes others all the same, as outside of Linux,
  * nothing is compared, and with CI=true that is a failure.
  */
@@ -9,7 +9,7 @@ import { statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apart } from "../../../e2e/src/golden.js";
-import { chromiumPath, GalleryHost, settled } from "./page.js";
+import { chromiumPath, GalleryHost, waitUntilDrawn } from "./page.js";
 
 const FOLDER = fileURLToPath(new URL("../../golden/", import.meta.url));
 const VIEWS = [
@@ -33,7 +33,7 @@ describe.skipIf(chromiumPath === undefined)("golden images", () => {
     await page.waitForSelector("math");
     const height = await page.evaluate(() => document.documentElement.scrollHeight);
     await page.setViewportSize({ width, height });
-    await page.evaluate(settled);
+    await page.evaluate(waitUntilDrawn);
     await page.waitForFunction(() => [...document.querySelectorAll("arp-code")].every((code) => !(code as unknown as { language: string }).language || code.querySelector("[class^=arp-k-]")));
     const shot = await page.screenshot({ animations: "disabled", caret: "hide" });
     const part = await apart(page, `${FOLDER}${name}.png`, shot);

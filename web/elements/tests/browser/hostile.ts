@@ -35,8 +35,8 @@ export function looks(): string[] {
     .filter((one) => one.closest("arp-own") === null && one.closest("svg, math") === (one.localName === "svg" ? one : null))
     .map((one) => {
       const style = getComputedStyle(one);
-      const said = [...style].filter((name) => !laidOut.test(name) && !name.startsWith("--")).map((name) => `${name}: ${style.getPropertyValue(name)}`);
-      return `${one.localName}.${one.getAttribute("class") ?? ""}{${said.join("; ")}}`;
+      const sent = [...style].filter((name) => !laidOut.test(name) && !name.startsWith("--")).map((name) => `${name}: ${style.getPropertyValue(name)}`);
+      return `${one.localName}.${one.getAttribute("class") ?? ""}{${sent.join("; ")}}`;
     });
 }
 
@@ -45,9 +45,9 @@ export function outside(): string {
   const own = document.createElement("button");
   document.body.append(own);
   const style = getComputedStyle(own);
-  const said = [...style].map((name) => style.getPropertyValue(name)).join("; ");
+  const sent = [...style].map((name) => style.getPropertyValue(name)).join("; ");
   own.remove();
-  return said;
+  return sent;
 }
 
 /** What is not as it was: element and property, each pair once. */

@@ -1,4 +1,4 @@
-/** The gallery in the system's Chromium, behind a server that sends a strict policy. */
+/** The gallery in the system's Chromium, after a server that sends a strict policy. */
 
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -81,13 +81,13 @@ export class GalleryHost {
     page.on("request", (request) => !/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(own) && foreign.push(request.url()));
     await page.goto(`${own}?${query}`);
     await page.waitForSelector("html[data-ready]");
-    await page.evaluate(settled);
+    await page.evaluate(waitUntilDrawn);
     return { page, complaints, foreign };
   }
 }
 
 /** Waits until two frames have passed and no prose is busy. */
-export async function settled(): Promise<void> {
+export async function waitUntilDrawn(): Promise<void> {
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   for (let round = 0; round < 300; round += 1) {
     await frame();

@@ -106,12 +106,12 @@ describe.skipIf(chromiumPath === undefined)("prose", () => {
       }
       return [...new Set(tables), prose.querySelectorAll("table").length];
     }, SOURCE);
-    // Each step is a slice behind which a timer had its turn.
+    // Each step is a slice after which a timer had its turn.
     expect(seen.length).toBeGreaterThan(4);
     expect(seen.at(-1)).toBe(SOURCE.match(/\| 4 \| 5 \| 6 \|/g)?.length);
   });
 
-  test("W18 what is selected stays selected while the text goes on", async () => {
+  test("W18 what is selected stays selected while the text continues", async () => {
     const selected = await on(async (source) => {
       const prose = Object.assign(document.createElement("arp-prose"), { streaming: true }) as Prose;
       document.querySelector("main")?.append(prose);

@@ -1,4 +1,4 @@
-/** The list of chats: pages that are asked for, and what is told meanwhile. */
+/** The list of chats: pages that are asked for, and what changes meanwhile. */
 
 import type { ArpClient, ChatRow } from "@agent-rendering/core";
 import { beforeEach, expect, test } from "vitest";
@@ -15,8 +15,8 @@ interface Listener {
   opened(): void;
 }
 
-let asked: { resolve(page: Page): void; reject(error: Error): void }[];
-let told: Listener;
+let requested: { resolve(page: Page): void; reject(error: Error): void }[];
+let received: Listener;
 let list: ChatList;
 
 /** A row that was changed at a minute of some hour. */
@@ -29,37 +29,37 @@ const shown = () => list.shown.map(({ id }) => id);
 
 /** Answers what was asked for at a place of the line. */
 async function answer(at: number, sessions: ChatRow[], next: string | null = null): Promise<void> {
-  asked[at]?.resolve({ sessions, next });
+  requested[at]?.resolve({ sessions, next });
   await new Promise((resolve) => setTimeout(resolve));
 }
 
 beforeEach(() => {
-  asked = [];
+  requested = [];
   const sessions = {
-    page: () => new Promise<Page>((resolve, reject) => asked.push({ resolve, reject })),
-    watch: (listener: Listener) => ((told = listener), () => undefined),
+    page: () => new Promise<Page>((resolve, reject) => requested.push({ resolve, reject })),
+    watch: (listener: Listener) => ((received = listener), () => undefined),
     remove: async () => undefined,
   };
   list = new ChatList({ sessions } as unknown as ArpClient, () => undefined);
   list.watch();
 });
 
-test("a row that is told while a page is on its way is not lost to the older page", async () => {
-  told.opened();
-  told.chat(row("new", 5));
+test("a row that changes while a page is on its way is not lost to the older page", async () => {
+  received.opened();
+  received.chat(row("new", 5));
   await answer(1, [row("new", 4, { message_count: 0 }), row("old", 1)]);
   expect(shown()).toEqual(["new", "old"]);
 });
 
 test("nor does one come back that was told to be gone", async () => {
-  told.removed("gone");
+  received.removed("gone");
   await answer(0, [row("gone", 2), row("old", 1)]);
   expect(shown()).toEqual(["old"]);
 });
 
-test("a page that is asked for later says more than what was told before", async () => {
+test("a page that is asked for later is newer than the changes before", async () => {
   await answer(0, [row("one", 1)]);
-  told.chat(row("two", 2));
+  received.chat(row("two", 2));
   expect(shown()).toEqual(["two", "one"]);
   void list.refresh();
   await answer(1, [row("two", 3, { title: "named" })]);
@@ -69,30 +69,30 @@ test("a page that is asked for later says more than what was told before", async
 test("older pages are put behind, without what is known or gone", async () => {
   await answer(0, [row("three", 3), row("two", 2)], "cursor");
   const more = list.more();
-  told.removed("zero");
-  told.chat(row("one", 9));
+  received.removed("zero");
+  received.chat(row("one", 9));
   await answer(1, [row("two", 2), row("one", 1), row("zero", 0)]);
   await more;
   expect(shown()).toEqual(["one", "three", "two"]);
 });
 
-test("what is told goes into no list of what was found, what is gone leaves it", async () => {
+test("a changed row is not added to search results; a deleted one is removed", async () => {
   void list.search("hello");
   await answer(1, [row("hello", 1), row("hello again", 0)]);
-  told.chat(row("other", 5));
-  told.removed("hello");
+  received.chat(row("other", 5));
+  received.removed("hello");
   expect(shown()).toEqual(["hello again"]);
 });
 
-test("pinned ones stand above, then the newest", async () => {
+test("pinned ones are above, then the newest", async () => {
   await answer(0, [row("pinned", 1, { pinned: true }), row("new", 9)]);
-  told.chat(row("newer", 10));
-  told.chat(row("also pinned", 3, { pinned: true }));
+  received.chat(row("newer", 10));
+  received.chat(row("also pinned", 3, { pinned: true }));
   expect(shown()).toEqual(["also pinned", "pinned", "newer", "new"]);
 });
 
 test("of two answers the one that was asked for last counts, in whatever order they come", async () => {
-  told.opened();
+  received.opened();
   await answer(1, [row("later", 2)]);
   await answer(0, [row("earlier", 1)]);
   expect(shown()).toEqual(["later"]);

@@ -114,7 +114,7 @@ test("W4 W32 without a clipboard the old command copies it, and leaves nothing b
 test.each([
   ["says no", false],
   ["throws", new Error("forbidden")],
-])("W32 where the command %s too, that is told", async (_how, answer) => {
+])("W32 where the command %s too, that is reported", async (_how, answer) => {
   clipboard({ write: false, writeText: false });
   command(answer);
   expect(await copyText("some")).toBe(false);

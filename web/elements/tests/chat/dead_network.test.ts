@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from "vitest";
 import { FakeSocket, HELLO, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { entered, left, tell } from "./stage.js";
+import { entered, left, report } from "./stage.js";
 
 let chat: ArpChat;
 /** The part of each step that is waited between two tries: of chance, where it is not a test's. */
@@ -22,7 +22,7 @@ async function pass(ms: number): Promise<void> {
 beforeEach(async () => {
   part = vi.spyOn(Math, "random").mockReturnValue(0.9); // before the chat takes it
   chat = await entered();
-  await tell(chat);
+  await report(chat);
   vi.useFakeTimers();
 });
 
@@ -39,7 +39,7 @@ test("a message that is not acknowledged for a second says so, until it is", asy
   expect([mark()?.textContent, mark()?.hidden]).toEqual(["Not delivered yet", true]);
   await pass(1000);
   expect(mark()?.hidden).toBe(false);
-  FakeSocket.last.tell({ type: "ack", v: 1, id });
+  FakeSocket.last.notify({ type: "ack", v: 1, id });
   await pass(200);
   expect([text(".arp-outgoing .arp-bubble"), mark()]).toEqual(["hello?", null]);
 });
@@ -55,7 +55,7 @@ test("one that waits for a connection says that instead", async () => {
 });
 
 test("without a connection nothing says that the agent still works", async () => {
-  FakeSocket.last.tell(message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), message("turn", 2, { status: "running" }));
+  FakeSocket.last.notify(message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), message("turn", 2, { status: "running" }));
   await pass(200);
   expect(text(".arp-status")).toBe("Answering");
   await pass(8000);
@@ -76,7 +76,7 @@ test("without a connection nothing says that the agent still works", async () =>
 });
 
 test("while it tries again it says that there is no connection, not only that it connects", async () => {
-  FakeSocket.last.tell({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["input", "resume", "ping"] } });
+  FakeSocket.last.notify({ ...HELLO, capabilities: { ...HELLO.capabilities, features: ["input", "resume", "ping"] } });
   FakeSocket.last.close(1006);
   await pass(200);
   expect(text("arp-banner")).toMatch(/^Reconnecting in 1 s/); // 0.9 of the first step

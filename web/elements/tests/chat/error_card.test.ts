@@ -1,9 +1,9 @@
-/** A turn that failed: what is said of it, and under `arp serve --debug` where, folded away. */
+/** A turn that failed: what is sent of it, and under `arp serve --debug` where, folded away. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { delta, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { entered, left, tell } from "./stage.js";
+import { entered, left, report } from "./stage.js";
 
 const TRACEBACK = "Traceback (most recent call last):\n  File \"app.py\", line 7, in agent\nValueError: <b>x</b>\u202e";
 
@@ -11,7 +11,7 @@ let chat: ArpChat;
 
 beforeEach(async () => {
   chat = await entered();
-  await tell(
+  await report(
     chat,
     message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }),
     delta("So far", 2),
@@ -37,7 +37,7 @@ test("an error without details has nothing to unfold", async () => {
 });
 
 test("details of another error stand with that one, folded, as plain text in which nothing deceives", async () => {
-  await tell(chat, message("error", null, { payload: { error: "a hint", code: 18, debug: TRACEBACK } }));
+  await report(chat, message("error", null, { payload: { error: "a hint", code: 18, debug: TRACEBACK } }));
   const details = (await cards(2))[1]?.querySelector("details");
   expect(details?.open).toBe(false);
   expect(details?.querySelector("summary")?.textContent).toBe("Details");
@@ -45,8 +45,8 @@ test("details of another error stand with that one, folded, as plain text in whi
   expect(details?.querySelector("b")).toBeNull();
 });
 
-test("details of the error itself make no second card, and leave it its way to go on", async () => {
-  await tell(chat, message("error", null, { payload: { error: "the agent failed", code: 18, debug: TRACEBACK } }));
+test("details of the error itself make no second card, and leave it its way to continue", async () => {
+  await report(chat, message("error", null, { payload: { error: "the agent failed", code: 18, debug: TRACEBACK } }));
   const [card] = await vi.waitFor(() => {
     expect(chat.querySelector(".arp-trouble details")).not.toBeNull();
     return cards(1);

@@ -6,7 +6,7 @@ import { Follow } from "../../src/chat/follow.js";
 let scroller: HTMLElement;
 let content: HTMLElement;
 let follow: Follow;
-let told: boolean[];
+let received: boolean[];
 /** What the observer of sizes calls. */
 let resized: () => void;
 /** Pixels of what is scrolled, of its window, and where that stands. */
@@ -28,7 +28,7 @@ class Sizes {
 beforeEach(() => {
   vi.stubGlobal("ResizeObserver", Sizes);
   sizes = { content: 1000, window: 400, top: 600 };
-  told = [];
+  received = [];
   scroller = document.createElement("div");
   Object.defineProperties(scroller, {
     scrollHeight: { get: height },
@@ -40,7 +40,7 @@ beforeEach(() => {
   content = document.createElement("div");
   content.style.paddingTop = "20px";
   document.body.append(content);
-  follow = new Follow(scroller, content, (following) => told.push(following));
+  follow = new Follow(scroller, content, (following) => received.push(following));
   resized(); // as browsers do it when one begins to observe
 });
 
@@ -52,11 +52,11 @@ afterEach(() => {
 
 /** Of what is scrolled, with the room of what was asked. */
 function height(): number {
-  const asked = content.querySelector<HTMLElement>(".arp-asked");
-  return Math.max(sizes.content, asked ? Number(asked.dataset.at) + Number.parseFloat(asked.style.getPropertyValue("--_arp-room")) : 0);
+  const requested = content.querySelector<HTMLElement>(".arp-asked");
+  return Math.max(sizes.content, requested ? Number(requested.dataset.at) + Number.parseFloat(requested.style.getPropertyValue("--_arp-room")) : 0);
 }
 
-/** The text grows, and the observer of sizes tells it. */
+/** The text grows, and the observer of sizes reports it. */
 function grow(by: number): void {
   sizes.content += by;
   resized();
@@ -70,7 +70,7 @@ function scrollTo(top: number): void {
 test("W15 at the bottom the view goes with what comes", () => {
   grow(50);
   grow(500);
-  expect([sizes.top, follow.following, told]).toEqual([1150, true, []]);
+  expect([sizes.top, follow.following, received]).toEqual([1150, true, []]);
 });
 
 test("W15 a smaller window keeps the newest in view", () => {
@@ -96,7 +96,7 @@ test.each([
   move();
   const before = sizes.top;
   grow(300);
-  expect([sizes.top, follow.following, told]).toEqual([before, false, [false]]);
+  expect([sizes.top, follow.following, received]).toEqual([before, false, [false]]);
 });
 
 test.each([
@@ -113,23 +113,23 @@ test.each([
 ])("W15 %s ends nothing", (_way, move) => {
   move();
   grow(300);
-  expect([sizes.top, follow.following, told]).toEqual([900, true, []]);
+  expect([sizes.top, follow.following, received]).toEqual([900, true, []]);
 });
 
 test("W15 where everything fits, a move upward means nothing", () => {
   sizes = { content: 402, window: 400, top: 2 };
   scroller.dispatchEvent(Object.assign(new Event("wheel"), { deltaY: -3 }));
-  expect([follow.following, told]).toEqual([true, []]);
+  expect([follow.following, received]).toEqual([true, []]);
 });
 
 test("W16 back at the bottom it follows again, by scrolling or by the button", () => {
   scrollTo(300);
   grow(200);
   scrollTo(797);
-  expect([follow.following, told]).toEqual([true, [false, true]]);
+  expect([follow.following, received]).toEqual([true, [false, true]]);
   scrollTo(300);
   follow.jump();
-  expect([sizes.top, told]).toEqual([800, [false, true, false, true]]);
+  expect([sizes.top, received]).toEqual([800, [false, true, false, true]]);
   grow(100);
   expect(sizes.top).toBe(900);
 });
@@ -138,30 +138,30 @@ test("W15 scrolling down, but not to the bottom, follows nothing", () => {
   scrollTo(100);
   scrollTo(400);
   grow(300);
-  expect([sizes.top, follow.following, told]).toEqual([400, false, [false]]);
+  expect([sizes.top, follow.following, received]).toEqual([400, false, [false]]);
 });
 
-test("W88 when it is over it hears nothing more", () => {
+test("W88 when it is over it gets nothing more", () => {
   follow.stop();
   scroller.dispatchEvent(Object.assign(new Event("wheel"), { deltaY: -3 }));
   scrollTo(100);
   grow(10);
-  expect([sizes.top, told]).toEqual([100, []]);
+  expect([sizes.top, received]).toEqual([100, []]);
 });
 
-/** A message of so many pixels that stands at a place in the content; with room it reaches as far down as that says. */
+/** A message of so many pixels that is at a place in the content; with room it reaches as far down as that says. */
 function message(at: number, height = 40): HTMLElement {
   const made = document.createElement("div");
-  const said = made.appendChild(document.createElement("article"));
+  const sent = made.appendChild(document.createElement("article"));
   const rect = () => ({ top: at - sizes.top, bottom: at - sizes.top + height }) as DOMRect;
-  made.getBoundingClientRect = said.getBoundingClientRect = rect;
-  Object.defineProperty(said, "offsetHeight", { value: height });
+  made.getBoundingClientRect = sent.getBoundingClientRect = rect;
+  Object.defineProperty(sent, "offsetHeight", { value: height });
   made.dataset.at = String(at);
   content.append(made);
   return made;
 }
 
-/** What is said last ends there. */
+/** What is sent last ends there. */
 function answer(to: number): void {
   const reply = content.appendChild(document.createElement("article"));
   reply.getBoundingClientRect = () => ({ top: 0, bottom: to - sizes.top }) as DOMRect;
@@ -175,7 +175,7 @@ function written(at: number): void {
   (turn.querySelector("p") as Element).getBoundingClientRect = () => ({ top: at - sizes.top }) as DOMRect;
 }
 
-/** The content ends there now, and the observer tells it. */
+/** The content ends there now, and the observer reports it. */
 function end(at: number, how: "written" | "whole"): void {
   content.querySelector("[data-written]")?.remove();
   if (how === "written") written(1010);
@@ -193,21 +193,21 @@ test("W15 what is asked goes to the top, and nothing scrolls until the answer ha
   end(1400, "written");
   expect([sizes.top, follow.following]).toEqual([1000, true]);
   end(2000, "whole"); // it is out of view: the end alone counts
-  expect([sizes.top, told]).toEqual([1600, []]);
+  expect([sizes.top, received]).toEqual([1600, []]);
 });
 
 test("W15 what comes whole and does not fit leaves it at the top, and following ends", () => {
   follow.ask(message(960));
   end(2000, "whole");
-  expect([sizes.top, follow.following, told]).toEqual([940, false, [false]]);
-  end(2100, "written"); // nobody has seen what stands between
+  expect([sizes.top, follow.following, received]).toEqual([940, false, [false]]);
+  end(2100, "written"); // nobody has seen what is between
   expect(sizes.top).toBe(940);
   follow.jump();
   end(2200, "whole");
-  expect([sizes.top, told]).toEqual([1800, [false, true]]);
+  expect([sizes.top, received]).toEqual([1800, [false, true]]);
 });
 
-test("W15 text that begins below the view, behind what does not fit, leaves it at the top", () => {
+test("W15 text that begins below the view, after what does not fit, leaves it at the top", () => {
   follow.ask(message(960));
   written(1500); // a table stands between
   sizes.content = 1600;
@@ -221,23 +221,23 @@ test("W15 a line of buttons or space below the view ends nothing", () => {
   answer(1330);
   sizes.content = 1370;
   resized();
-  expect([sizes.top, follow.following, told]).toEqual([940, true, []]);
+  expect([sizes.top, follow.following, received]).toEqual([940, true, []]);
 });
 
 test("W15 when there is no more than the view holds, as after a fold, it follows again", () => {
   follow.ask(message(960));
   end(2000, "whole");
   end(1300, "whole");
-  expect([sizes.top, told]).toEqual([940, [false, true]]);
+  expect([sizes.top, received]).toEqual([940, [false, true]]);
 });
 
 test("W15 a smaller window takes the room first, then keeps the end in view; a larger one gives it back", () => {
-  const asked = message(960);
-  follow.ask(asked);
+  const requested = message(960);
+  follow.ask(requested);
   end(1250, "written");
   sizes.window = 320;
   resized();
-  expect([sizes.top, asked.style.getPropertyValue("--_arp-room")]).toEqual([940, "300px"]);
+  expect([sizes.top, requested.style.getPropertyValue("--_arp-room")]).toEqual([940, "300px"]);
   sizes.window = 200;
   resized();
   expect(sizes.top).toBe(1050);
@@ -253,7 +253,7 @@ test("W17 a reader who leaves it is not taken back, and back at the end it is ke
   expect([sizes.top, follow.following]).toEqual([500, false]);
   scrollTo(940);
   end(2000, "whole");
-  expect([sizes.top, told]).toEqual([940, [false, true, false]]);
+  expect([sizes.top, received]).toEqual([940, [false, true, false]]);
 });
 
 test("W17 drawn by another element it stays where it is, and where the reader is too", () => {

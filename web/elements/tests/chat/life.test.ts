@@ -1,31 +1,31 @@
-/** W11, W88: a chat has one connection while it stands in the document, and none when it does not. */
+/** W11, W88: a chat has one connection while it is in the document, and none when it does not. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { delta, FakeSocket, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { entered, left, soon, tell } from "./stage.js";
+import { entered, left, soon, report } from "./stage.js";
 
 let chat: ArpChat;
 
 /** The connections that are open. */
 const open = () => FakeSocket.made.filter(({ closed }) => !closed).length;
-const told = (...messages: object[]) => tell(chat, ...messages);
+const received = (...messages: object[]) => report(chat, ...messages);
 
 beforeEach(async () => {
   chat = await entered();
-  await told(message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), delta("Hello", 2));
+  await received(message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), delta("Hello", 2));
 });
 
 afterEach(() => left(chat));
 
-test("W11 moved within the document it goes on as it is", async () => {
+test("W11 moved within the document it continues as it is", async () => {
   const client = chat.activeClient;
   const section = document.createElement("section");
   document.body.append(section);
   section.append(chat);
   await soon();
   expect([FakeSocket.made.length, open(), chat.activeClient === client]).toEqual([1, 1, true]);
-  await told(delta(" there", 3));
+  await received(delta(" there", 3));
   await vi.waitFor(() => expect(chat.querySelector("arp-prose")?.textContent ?? "").toContain("Hello there"));
 });
 

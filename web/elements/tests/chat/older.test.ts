@@ -4,7 +4,7 @@ import type { ArpClient, HistoryMessage } from "@agent-rendering/core";
 import { expect, test } from "vitest";
 import { Older, PAGE_TURNS, type Gap } from "../../src/chat/older.js";
 
-/** A turn as the history tells it: two messages. */
+/** A turn as the history has it: two messages. */
 function pair(number: number): HistoryMessage[] {
   const turn_id = `t${number}`;
   return [
@@ -20,14 +20,14 @@ interface Asked {
 
 /** A client of a session of so many turns, of which it knows the newest 50. */
 function session(turns: number) {
-  const asked: Asked[] = [];
+  const requested: Asked[] = [];
   let fault: Error | null = null;
   let held: Promise<void> = Promise.resolve();
   const client = {
     sessionId: "s",
     sessions: {
       history: async (_session: string, { before, limit }: Asked) => {
-        asked.push({ before, limit });
+        requested.push({ before, limit });
         await held;
         if (fault !== null) throw fault;
         const end = Number(before.slice(1));
@@ -36,7 +36,7 @@ function session(turns: number) {
     },
   } as unknown as ArpClient;
   return {
-    asked,
+    asked: requested,
     client,
     shown: Array.from({ length: Math.min(PAGE_TURNS, turns) }, (_, at) => `t${turns - Math.min(PAGE_TURNS, turns) + at}`),
     refuse: (error: Error | null) => (fault = error),
@@ -51,7 +51,7 @@ function session(turns: number) {
 const top = (older: Older) => older.top as Gap;
 
 test("W60 pages come in front of what is there, until there are no more", async () => {
-  const { client, shown, asked } = session(120);
+  const { client, shown, asked: requested } = session(120);
   const older = new Older(() => undefined);
   older.check(shown, {});
   expect(top(older).wanted).toBe(true);
@@ -60,13 +60,13 @@ test("W60 pages come in front of what is there, until there are no more", async 
   await top(older).load(client);
   expect([top(older).turns.length, top(older).turns[0]?.id, top(older).turns.at(-1)?.id, top(older).wanted]).toEqual([70, "t0", "t69", false]);
   await top(older).load(client);
-  expect(asked).toEqual([
+  expect(requested).toEqual([
     { before: "t70", limit: 50 },
     { before: "t20", limit: 50 },
   ]);
 });
 
-test("W60 a turn of the history has what was said and what was answered", async () => {
+test("W60 a turn of the history has what was sent and what was answered", async () => {
   const { client, shown } = session(60);
   const older = new Older(() => undefined);
   older.check(shown, {});
@@ -78,18 +78,18 @@ test("W60 a turn of the history has what was said and what was answered", async 
 });
 
 test("W60 a session that fits has nothing older", async () => {
-  const { client, shown, asked } = session(49);
+  const { client, shown, asked: requested } = session(49);
   const older = new Older(() => undefined);
   older.check(shown, {});
   expect(top(older).wanted).toBe(false);
   await top(older).load(client);
-  expect(asked).toEqual([]);
+  expect(requested).toEqual([]);
 });
 
 test("W60 of a server that says how many are older none is offered that there is not", async () => {
-  const { shown, asked } = session(53);
+  const { shown, asked: requested } = session(53);
   const older = new Older(() => undefined);
-  older.check(shown, { older: 0 }); // all of them show: those that wait in line leave nobody out
+  older.check(shown, { older: 0 }); // all of them show: those that are queued leave none out
   expect(top(older).wanted).toBe(false);
   older.check(shown.slice(1), { older: 100 });
   expect(top(older).wanted).toBe(true);
@@ -98,11 +98,11 @@ test("W60 of a server that says how many are older none is offered that there is
   const full = session(100);
   older.check(full.shown, { older: 50 });
   await top(older).load(full.client);
-  expect([top(older).turns.length, top(older).wanted, asked.length]).toEqual([50, false, 0]);
+  expect([top(older).turns.length, top(older).wanted, requested.length]).toEqual([50, false, 0]);
 });
 
 test("W60 what is left out between turns comes page by page before the turn that it belongs to", async () => {
-  const { client, asked } = session(500);
+  const { client, asked: requested } = session(500);
   const older = new Older(() => undefined);
   const gaps = { t200: 70, t300: 2 };
   older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps });
@@ -114,7 +114,7 @@ test("W60 what is left out between turns comes page by page before the turn that
   expect(older.before("t200")).toBe(large);
   await older.all(client);
   expect([large?.turns.length, large?.wanted, small?.turns.length, small?.wanted, top(older).turns.length]).toEqual([70, false, 2, false, 9]);
-  expect(asked.map(({ limit }) => limit)).toEqual([50, 9, 20, 2]); // never what shows already
+  expect(requested.map(({ limit }) => limit)).toEqual([50, 9, 20, 2]); // never what shows already
   const shown = older.among(["t9", "t200", "t201", "t300"], (id) => ({ id })).map(({ id }) => Number(id.slice(1)));
   expect(shown).toEqual([...Array(10).keys(), ...Array.from({ length: 70 }, (_, at) => 130 + at), 200, 201, 298, 299, 300]);
   older.check(["t9", "t200", "t201", "t300"], { older: 9, gaps: { t200: 70 } }); // of another snapshot
@@ -132,7 +132,7 @@ test("W60 a server that gives more than it said is asked no more", async () => {
 });
 
 test("W60 while a page comes nobody asks for it again", async () => {
-  const { client, shown, asked, hold } = session(120);
+  const { client, shown, asked: requested, hold } = session(120);
   const changes: boolean[] = [];
   const older = new Older(() => changes.push(top(older).loading));
   older.check(shown, {});
@@ -141,7 +141,7 @@ test("W60 while a page comes nobody asks for it again", async () => {
   expect(top(older).loading).toBe(true);
   go();
   await Promise.all([one, other]);
-  expect([asked.length, top(older).turns.length, changes]).toEqual([1, 50, [true, false]]);
+  expect([requested.length, top(older).turns.length, changes]).toEqual([1, 50, [true, false]]);
 });
 
 test("W59 a page that comes when another session shows is thrown away", async () => {
@@ -169,19 +169,19 @@ test("W60 what failed is asked for again", async () => {
 });
 
 test("W60 W74 all of it, to print or to keep", async () => {
-  const { client, shown, asked } = session(500);
+  const { client, shown, asked: requested } = session(500);
   const older = new Older(() => undefined);
   older.check(shown, {});
   await older.all(client);
   expect([top(older).turns.length, new Set(top(older).turns.map(({ id }) => id)).size, top(older).wanted]).toEqual([450, 450, false]);
-  expect(asked.length).toBe(3);
+  expect(requested.length).toBe(3);
 });
 
 test("W60 all of it ends where the server does not answer", async () => {
-  const { client, shown, refuse, asked } = session(500);
+  const { client, shown, refuse, asked: requested } = session(500);
   refuse(new Error("away"));
   const older = new Older(() => undefined);
   older.check(shown, {});
   await older.all(client);
-  expect([top(older).turns.length, asked.length]).toEqual([0, 1]);
+  expect([top(older).turns.length, requested.length]).toEqual([0, 1]);
 });

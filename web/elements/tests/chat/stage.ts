@@ -19,7 +19,7 @@ export async function entered(): Promise<ArpChat> {
   return chat;
 }
 
-/** Takes a chat out, and all that stood in for a server. */
+/** Takes a chat out, and all that was in for a server. */
 export async function left(chat: ArpChat): Promise<void> {
   chat.remove();
   await soon();
@@ -28,9 +28,9 @@ export async function left(chat: ArpChat): Promise<void> {
   FakeSocket.reset();
 }
 
-/** Tells a chat messages, which are drawn when it returns but for prose that rests. */
-export async function tell(chat: ArpChat, ...messages: object[]): Promise<void> {
-  FakeSocket.last.tell(...messages);
+/** Sends messages to a chat, which are drawn when it returns but for prose that rests. */
+export async function report(chat: ArpChat, ...messages: object[]): Promise<void> {
+  FakeSocket.last.notify(...messages);
   chat.activeClient?.store.flush();
   await chat.updateComplete;
   await soon();

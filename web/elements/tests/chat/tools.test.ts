@@ -8,7 +8,7 @@ import { turnsOf } from "../../src/chat/history.js";
 import { codeLanguage } from "../../src/chat/tool_code.js";
 import { ArpToolDetail } from "../../src/chat/tool_detail.js";
 import { noting, ready, words } from "../context.js";
-import { entered, left, tell } from "./stage.js";
+import { entered, left, report } from "./stage.js";
 
 const FILE = `/_api/blobs/scw/${"0a".repeat(32)}/read_log.txt`;
 
@@ -30,7 +30,7 @@ const codes = (shown: Element) => [...shown.querySelectorAll("arp-code")].map((c
 afterEach(() => document.body.replaceChildren());
 
 describe("W35 arguments", () => {
-  test("stand as names and values, each of its kind", async () => {
+  test("are shown as names and values, each of its kind", async () => {
     const shown = await args({ where: "here", "": "", depth: 2, deep: true, none: null, list: [], nested: { a: [1] } });
     expect(rows(shown)).toEqual([
       ["where", "here"], ["", '""'], ["depth", "2"], ["deep", "true"], ["none", "null"], ["list", "[]"], ["nested", '{\n  "a": [\n    1\n  ]\n}'],
@@ -44,7 +44,7 @@ describe("W35 arguments", () => {
     expect(shown.textContent).not.toContain("\\n");
   });
 
-  test("that are no object stand as they are, and empty ones not at all", async () => {
+  test("that are no object are shown as they are, and empty ones not at all", async () => {
     expect((await detail({ args: "not {json" })).querySelector("pre")?.textContent).toBe("not {json");
     expect((await args(["a", 1])).querySelector("pre")?.textContent).toBe('[\n  "a",\n  1\n]');
     expect((await args("a\nb")).querySelector("pre")?.textContent).toBe("a\nb");
@@ -57,14 +57,14 @@ describe("W35 arguments", () => {
     expect([pre?.textContent?.length, pre?.getAttribute("tabindex"), pre?.getAttribute("aria-label")]).toEqual([10_000, "0", "text"]);
   });
 
-  test("nested deeper than anybody lays out stand as they are", async () => {
+  test("nested deeper than anybody lays out are shown as they are", async () => {
     for (const levels of [200, 50_000]) {
       const deep = `{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
       expect((await detail({ args: deep })).querySelector("pre")?.textContent).toBe(deep);
     }
   });
 
-  test("of many entries stand as JSON", async () => {
+  test("of many entries are shown as JSON", async () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`k${at}`, at]));
     const shown = await args(many);
     expect(shown.querySelectorAll("*").length).toBeLessThan(10);
@@ -94,8 +94,8 @@ test.each<[name: string, said: string, siblings: { [name: string]: string }, too
   ["text", "one line\n", {}, "t", null],
   ["code", "", {}, "t", null],
   ["constructor", "x", {}, "t", null],
-])("a text under %s, %j, is code: its language", (name, said, siblings, tool, language) => {
-  expect(codeLanguage(name, said, siblings, tool)).toBe(language);
+])("a text under %s, %j, is code: its language", (name, sent, siblings, tool, language) => {
+  expect(codeLanguage(name, sent, siblings, tool)).toBe(language);
 });
 
 describe("W35 results", () => {
@@ -109,7 +109,7 @@ describe("W35 results", () => {
     }
   });
 
-  test("an object stands as names and values, a text as it is, what is cut as it came", async () => {
+  test("an object is shown as names and values, a text as it is, what is cut as it came", async () => {
     expect(rows(await detail({ result: '{"a":1}' }))).toEqual([["a", "1"]]);
     const text = await detail({ result: "one\r\n  two\u202e" });
     expect(text.querySelector("pre")?.textContent).toBe("one\n  two⟨U+202E⟩");
@@ -135,9 +135,9 @@ describe("W35 results", () => {
   });
 });
 
-test("W35 older turns have results, errors and times as the server tells them", () => {
-  const told = { tool: "look", args: "{}", ok: true, result: "x…", result_ref: FILE, duration_ms: 1200 };
-  const [turn] = turnsOf([{ turn_id: "t", role: "assistant", content: "", timestamp: "", tools: [told, { tool: "dig", args: "{}", ok: false, error: "stuck" }] }]);
+test("W35 older turns have results, errors and times as the server sends them", () => {
+  const received = { tool: "look", args: "{}", ok: true, result: "x…", result_ref: FILE, duration_ms: 1200 };
+  const [turn] = turnsOf([{ turn_id: "t", role: "assistant", content: "", timestamp: "", tools: [received, { tool: "dig", args: "{}", ok: false, error: "stuck" }] }]);
   expect(turn?.tools).toEqual([
     { callId: "", tool: "look", args: "{}", ok: true, error: null, result: "x…", resultRef: FILE, durationMs: 1200 },
     { callId: "", tool: "dig", args: "{}", ok: false, error: "stuck" },
@@ -152,7 +152,7 @@ describe("W35 in the chat", () => {
 
   beforeEach(async () => {
     chat = await entered();
-    await tell(chat, message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), start);
+    await report(chat, message("input", 1, { input_type: "text", data: { text: "Hi" }, id: "i" }), start);
     await vi.waitFor(() => expect(chat.querySelector(".arp-step")).not.toBeNull());
   });
 
@@ -160,21 +160,21 @@ describe("W35 in the chat", () => {
 
   test("progress shows its text, and a bar where it can be measured; the newest replaces the one before", async () => {
     expect(line()).toBeNull();
-    await tell(chat, progress({ text: "Reading\u202e", done: 2, total: 5 }));
+    await report(chat, progress({ text: "Reading\u202e", done: 2, total: 5 }));
     expect(words(line())).toBe("Reading⟨U+202E⟩ 2 of 5 done");
     const bar = line()?.querySelector("progress");
     expect([bar?.value, bar?.max, bar?.getAttribute("aria-label"), bar?.getAttribute("aria-valuetext")]).toEqual([2, 5, "Running lo⟨U+202E⟩ad", "2 of 5 done"]);
-    await tell(chat, progress({ text: "Sorting" }));
+    await report(chat, progress({ text: "Sorting" }));
     expect(words(line())).toBe("Sorting");
     for (const odd of [{ done: 3 }, { done: 3, total: 0 }]) {
-      await tell(chat, progress(odd));
+      await report(chat, progress(odd));
       expect(words(line())).toBe("3");
       expect(line()?.querySelector("progress")).toBeNull();
     }
   });
 
   test("how long it took is what the agent side says", async () => {
-    await tell(chat, progress({ text: "Reading" }), message("tool_end", 3, { payload: { tool: "lo\u202ead", ok: true, call_id: "a", result: "42", duration_ms: 61_500 } }));
+    await report(chat, progress({ text: "Reading" }), message("tool_end", 3, { payload: { tool: "lo\u202ead", ok: true, call_id: "a", result: "42", duration_ms: 61_500 } }));
     expect(line()).toBeNull();
     expect(chat.querySelector(".arp-step arp-elapsed")?.textContent).toBe("62s");
     await vi.waitFor(() => expect(words(chat.querySelector("arp-tool-detail"))).toBe("Result42"));

@@ -8,7 +8,7 @@ const TURN = { id: "t1", final: true } as TurnState;
 
 /** A client with turns of these states; `end` ends the one that runs. */
 function playing(states: { [id: string]: TurnState["status"] }) {
-  const told: string[] = [];
+  const received: string[] = [];
   const listeners = new Set<() => void>();
   let activeTurn = Object.keys(states).find((id) => states[id] === "running") ?? null;
   const client = {
@@ -24,13 +24,13 @@ function playing(states: { [id: string]: TurnState["status"] }) {
       turnIds: { get: () => Object.keys(states) },
       turn: (id: string) => ({ get: () => ({ id, status: states[id] }) }),
     },
-    stop: (id: string) => told.push(`stop ${id}`),
-    edit: (id: string, text: string) => told.push(`edit ${id} ${text}`),
-    regenerate: (id: string) => told.push(`regenerate ${id}`),
+    stop: (id: string) => received.push(`stop ${id}`),
+    edit: (id: string, text: string) => received.push(`edit ${id} ${text}`),
+    regenerate: (id: string) => received.push(`regenerate ${id}`),
     acknowledged: async () => null,
   };
   return {
-    told,
+    told: received,
     client,
     actions: turnActions(client as unknown as ArpClient, () => undefined),
     hear: () => [...listeners].forEach((listener) => listener()),
@@ -40,48 +40,48 @@ function playing(states: { [id: string]: TurnState["status"] }) {
 }
 
 test("W33 what runs is stopped, and when it is over the edit goes out, once", () => {
-  const { actions, told, hear, end, listeners } = playing({ t1: "completed", t2: "running" });
+  const { actions, told: received, hear: receive, end, listeners } = playing({ t1: "completed", t2: "running" });
   actions.edit?.(TURN, "other words");
-  hear();
-  expect(told).toEqual(["stop t2"]);
+  receive();
+  expect(received).toEqual(["stop t2"]);
   end();
-  hear();
-  hear();
-  expect([told, listeners.size]).toEqual([["stop t2", "edit t1 other words"], 0]);
+  receive();
+  receive();
+  expect([received, listeners.size]).toEqual([["stop t2", "edit t1 other words"], 0]);
 });
 
 test("W33 asked for twice while it stops, only the last goes out", () => {
-  const { actions, told, hear, end } = playing({ t1: "completed", t2: "running" });
+  const { actions, told: received, hear: receive, end } = playing({ t1: "completed", t2: "running" });
   actions.regenerate?.(TURN);
   actions.edit?.(TURN, "rather this");
   end();
-  hear();
-  expect(told).toEqual(["stop t2", "stop t2", "edit t1 rather this"]);
+  receive();
+  expect(received).toEqual(["stop t2", "stop t2", "edit t1 rather this"]);
 });
 
 test("W33 where nothing runs it goes out at once", () => {
-  const { actions, told } = playing({ t1: "completed" });
+  const { actions, told: received } = playing({ t1: "completed" });
   actions.regenerate?.(TURN);
-  expect(told).toEqual(["regenerate t1"]);
+  expect(received).toEqual(["regenerate t1"]);
 });
 
-test("W33 what waits in line is not let go for it: the server refuses", () => {
-  const { actions, told } = playing({ t1: "completed", t2: "running", t3: "queued" });
+test("W33 what is queued is not let go for it: the server refuses", () => {
+  const { actions, told: received } = playing({ t1: "completed", t2: "running", t3: "queued" });
   actions.regenerate?.(TURN);
-  expect(told).toEqual(["regenerate t1"]);
+  expect(received).toEqual(["regenerate t1"]);
 });
 
-test("W24 what waits in line is changed while another runs", () => {
-  const { actions, told } = playing({ t1: "running", t2: "queued" });
+test("W24 what is queued is changed while another runs", () => {
+  const { actions, told: received } = playing({ t1: "running", t2: "queued" });
   actions.edit?.({ id: "t2", final: false } as TurnState, "later");
-  expect(told).toEqual(["edit t2 later"]);
+  expect(received).toEqual(["edit t2 later"]);
 });
 
 test("W59 what was meant for another chat is not done in this one", () => {
-  const { actions, client, told, hear, end, listeners } = playing({ t1: "completed", t2: "running" });
+  const { actions, client, told: received, hear: receive, end, listeners } = playing({ t1: "completed", t2: "running" });
   actions.regenerate?.(TURN);
   client.sessionId = "another";
   end();
-  hear();
-  expect([told, listeners.size]).toEqual([["stop t2"], 0]);
+  receive();
+  expect([received, listeners.size]).toEqual([["stop t2"], 0]);
 });

@@ -32,7 +32,7 @@ test("W66 from the message box upward it is the newest first, then each before i
   expect([walk(chat, -1), focused()]).toEqual([true, "one"]);
 });
 
-test("W66 downward behind the newest there is no place: the focus is the message box's", () => {
+test("W66 downward after the newest there is no place: the focus is the message box's", () => {
   articles[1]?.querySelector("button")?.focus();
   expect([walk(chat, 1), focused()]).toEqual([true, "three"]);
   expect(walk(chat, 1)).toBe(false);

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { delta, message } from "../../../core/tests/fakes.js";
 import type { ArpChat } from "../../src/chat/chat.js";
-import { entered, left, tell } from "./stage.js";
+import { entered, left, report } from "./stage.js";
 
 let chat: ArpChat;
 let seq = 0;
@@ -12,7 +12,7 @@ const say = (text: string) => delta(text, ++seq);
 const of = (type: string, fields: object) => message(type, ++seq, fields);
 const shown = () => chat.querySelector("arp-message .arp-reply")?.textContent?.replace(/\s+/g, " ").trim() ?? "";
 
-const told = (...messages: object[]) => tell(chat, ...messages);
+const received = (...messages: object[]) => report(chat, ...messages);
 
 /** Waits until what was written shows: prose rests between two drawings. */
 const shows = (what: string | RegExp) => vi.waitFor(() => expect(shown()).toMatch(what));
@@ -20,39 +20,39 @@ const shows = (what: string | RegExp) => vi.waitFor(() => expect(shown()).toMatc
 beforeEach(async () => {
   chat = await entered();
   seq = 0;
-  await told(of("input", { input_type: "text", data: { text: "Hi" }, id: "i" }), of("turn", { status: "running" }), say("One"));
+  await received(of("input", { input_type: "text", data: { text: "Hi" }, id: "i" }), of("turn", { status: "running" }), say("One"));
   await shows("One");
 });
 
 afterEach(() => left(chat));
 
 test("W14 while only its text grows, nothing else of a message is looked at", async () => {
-  await told(say(" two"));
+  await received(say(" two"));
   const redrawn = vi.spyOn(chat.querySelector("arp-message") as unknown as { render(): unknown }, "render");
-  await told(say(" three"));
-  await told(say(" four"));
+  await received(say(" three"));
+  await received(say(" four"));
   await shows("One two three four");
   expect(redrawn).not.toHaveBeenCalled();
 });
 
-test("a tool between two texts stands between them, and the text behind it grows", async () => {
-  await told(say(" two"));
-  await told(of("tool_start", { payload: { tool: "search", args: "{}", call_id: "c" } }));
-  await told(say(" three"));
-  await told(say(" four"));
+test("a tool between two texts stands between them, and the text after it grows", async () => {
+  await received(say(" two"));
+  await received(of("tool_start", { payload: { tool: "search", args: "{}", call_id: "c" } }));
+  await received(say(" three"));
+  await received(say(" four"));
   await shows(/One two.*search.*three four/);
 });
 
 test("a text that is changed back to what it was shows that", async () => {
-  await told(say(" two"));
+  await received(say(" two"));
   await shows("One two");
-  await told(of("patch", { ops: [{ op: "update", target: "t1/1", path: "props.content", value: "One" }] }), of("commit", {}), of("turn", { status: "waiting" }));
+  await received(of("patch", { ops: [{ op: "update", target: "t1/1", path: "props.content", value: "One" }] }), of("commit", {}), of("turn", { status: "waiting" }));
   await vi.waitFor(() => expect(shown()).toMatch(/One$/));
 });
 
 test("how it ends shows, whatever it was before", async () => {
-  await told(say(" two"));
-  await told(of("commit", { final: true }), of("turn", { status: "cancelled" }));
+  await received(say(" two"));
+  await received(of("commit", { final: true }), of("turn", { status: "cancelled" }));
   await shows("One two");
   expect(chat.querySelector(".arp-ending")?.textContent).toContain("Stopped");
 });
