@@ -8,73 +8,81 @@ client's. Everything before it was written by the client, and may be forged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeAlias
 
 from arp.access.incoming import Scope
 
 Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
 
 CUSTOMER_BITS = 64
 """The bits of an IPv6 address that name a customer, who may use any address below."""
 
 
-def networks(names: Sequence[str]) -> tuple[Network, ...]:
-    """Read addresses and networks, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`.
+class TrustedProxies:
+    """Proxies in front that are trusted to say where a request comes from.
+
+    Args:
+        names: Addresses and networks, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`. If there are some,
+            a Unix socket is trusted too.
 
     Raises:
         ValueError: One is neither.
     """
-    return tuple(ip_network(name, strict=False) for name in names)
 
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self._networks = tuple(ip_network(name, strict=False) for name in names)
 
-def client_address(scope: Scope, trusted: Sequence[Network] = ()) -> Address | None:
-    """Return the address that a request comes from.
+    def __contains__(self, host: str) -> bool:
+        """Return whether an address is a proxy's, so that many clients come from it."""
+        address = _read(host)
+        return address is not None and self._have(address)
 
-    Args:
-        scope: Of the request.
-        trusted: Proxies that are believed. If there are some, a Unix socket is believed too.
+    def _have(self, address: Address) -> bool:
+        return any(address in network for network in self._networks)
 
-    Returns:
-        `None` where it is not known: a Unix socket, or a trusted proxy that names no client.
-    """
-    client = scope.get("client")
-    peer = _read(client[0]) if client else None
-    if not trusted or (peer is not None and not _is_within(peer, trusted)):
-        return peer
-    origins = [_origin(hops, trusted) for hops in _forwarded(scope) if hops]
-    # A proxy writes one of the headers and hands on the other as the client wrote it.
-    return origins[0] if len(set(origins)) == 1 else None
+    def client(self, scope: Scope) -> Address | None:
+        """Return the address that a request comes from.
 
+        Returns:
+            `None` where it is not known: a Unix socket, or a trusted proxy that names no client.
+        """
+        connected = scope.get("client")
+        peer = _read(connected[0]) if connected else None
+        if not self._networks or (peer is not None and not self._have(peer)):
+            return peer
+        origins = [self._origin(hops) for hops in _forwarded(scope) if hops]
+        # A proxy writes one of the headers and hands on the other as the client wrote it.
+        return origins[0] if len(set(origins)) == 1 else None
 
-def is_elsewhere(scope: Scope, trusted: Sequence[Network] = ()) -> bool:
-    """Return whether a request comes from another machine, or may, where proxies are trusted.
+    def _origin(self, hops: list[str]) -> Address | None:
+        """Return the last hop that is not trusted; where all are, the first."""
+        address = None
+        for hop in reversed(hops):
+            address = _read(hop.strip().strip('"'))
+            if address is None or not self._have(address):
+                break
+        return address
 
-    Without proxies, a request that has no IP address comes over a Unix socket or from this
-    process.
-    """
-    address = client_address(scope, trusted)
-    return bool(trusted) if address is None else not address.is_loopback
+    def is_elsewhere(self, scope: Scope) -> bool:
+        """Return whether a request comes from another machine, or may, where proxies are trusted.
 
+        Without proxies, a request that has no IP address comes over a Unix socket or from this
+        process.
+        """
+        address = self.client(scope)
+        return bool(self._networks) if address is None else not address.is_loopback
 
-def is_trusted(host: str, trusted: Sequence[Network]) -> bool:
-    """Return whether an address is a trusted proxy's."""
-    address = _read(host)
-    return address is not None and _is_within(address, trusted)
+    def counted(self, scope: Scope) -> str:
+        """Return the address that a request comes from, as bounds count it.
 
-
-def peer_address(scope: Scope) -> str:
-    """Return the address at the other end of the connection; empty over a Unix socket."""
-    client = scope.get("client")
-    return counted_address(client[0]) if client else ""
+        A client that a proxy does not name counts as the proxy; empty over a Unix socket.
+        """
+        address = self.client(scope) if self._networks else None
+        connected = scope.get("client")
+        peer = connected[0] if connected else None
+        host = peer if address is None else str(address)
+        return "" if host is None else counted_address(host)
 
 
 def counted_address(host: str) -> str:
@@ -114,16 +122,6 @@ def _for(element: str) -> str:
     return ""
 
 
-def _origin(hops: list[str], trusted: Sequence[Network]) -> Address | None:
-    """Return the last hop that is not trusted; where all are, the first."""
-    address = None
-    for hop in reversed(hops):
-        address = _read(hop.strip().strip('"'))
-        if address is None or not _is_within(address, trusted):
-            break
-    return address
-
-
 def _read(text: str) -> Address | None:
     """Read an address, also with a port; `None` if it is none."""
     if text.startswith("["):
@@ -137,7 +135,3 @@ def _read(text: str) -> Address | None:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
-
-
-def _is_within(address: Address, trusted: Sequence[Network]) -> bool:
-    return any(address in network for network in trusted)

@@ -20,14 +20,7 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from arp.access.client_address import (
-    client_address,
-    counted_address,
-    is_elsewhere,
-    is_trusted,
-    networks,
-    peer_address,
-)
+from arp.access.client_address import TrustedProxies
 from arp.access.incoming import IncomingConnection, Scope
 from arp.access.principal import Principal, User
 from arp.access.settings import LOOPBACK, Access
@@ -63,7 +56,7 @@ class Guard:
         self._token = access.token
         self._authenticate = access.authenticate
         self._is_open = access.is_open
-        self._proxies = networks(access.trusted_proxies)
+        self.proxies = TrustedProxies(access.trusted_proxies)
         self._has_warned = False
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *access.hosts))
         self._origins = frozenset(origin.lower().rstrip("/") for origin in access.origins)
@@ -72,7 +65,7 @@ class Guard:
 
     def check_source(self, scope: Scope) -> Denial | None:
         """Check where it comes from, `Host`, `Origin` and `Sec-Fetch-Site`; `None`: all right."""
-        if self._is_open and is_elsewhere(scope, self._proxies):
+        if self._is_open and self.proxies.is_elsewhere(scope):
             return self._refused_remote()
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
@@ -86,18 +79,6 @@ class Guard:
         if is_own and (_sites(scope) <= OWN_SITES or self._is_visit(scope)):
             return None
         return Denial(403, "this origin may not use this server; its origins setting lists more")
-
-    def address_of(self, scope: Scope) -> str:
-        """Return the address that a request comes from, as bounds count it.
-
-        A client that a trusted proxy does not name counts as the proxy; empty over a Unix socket.
-        """
-        address = client_address(scope, self._proxies) if self._proxies else None
-        return peer_address(scope) if address is None else counted_address(str(address))
-
-    def is_proxy(self, host: str) -> bool:
-        """Return whether an address is a trusted proxy's, so that many clients come from it."""
-        return bool(self._proxies) and is_trusted(host, self._proxies)
 
     def has_listed_origin(self, scope: Scope) -> bool:
         """Return whether the page that asks is of an origin that is listed."""
@@ -157,7 +138,7 @@ class Guard:
 
     async def _ask(self, scope: Scope, token: str | None = None) -> Principal | None:
         assert self._authenticate is not None
-        address = client_address(scope, self._proxies)
+        address = self.proxies.client(scope)
         connection = IncomingConnection(scope, "" if address is None else str(address), token)
         try:
             answer = self._authenticate(connection)

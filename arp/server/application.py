@@ -119,7 +119,7 @@ class Application:
         principal = await state.guard.principal(scope)
         if principal is None and scope["type"] == "http":
             principal = self.state.file_cookie.principal(scope, time.time())
-        address = state.guard.address_of(scope)
+        address = state.guard.proxies.counted(scope)
         if principal is not None:
             principal = msgspec.structs.replace(principal, address=address)
         try:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from arp.access.client_address import counted_address
+from arp.access.client_address import TrustedProxies, counted_address
 from arp.access.settings import Bounds
 from arp.protocol.errors import ErrorCode
 from arp.server.socket_protocol import SocketProtocol
@@ -80,10 +80,10 @@ class ConnectionWatch:
         self,
         bounds: Bounds,
         max_descriptors: int | None,
-        is_proxy: Callable[[str], bool] = lambda _: False,
+        proxies: TrustedProxies | None = None,
     ) -> None:
         self.bounds = bounds
-        self.is_proxy = is_proxy
+        self.proxies = proxies or TrustedProxies()
         """Whether many clients come from an address, so that it is not counted as one."""
         self.unfinished: dict[str, dict[WatchedHttp, None]] = {}
         """Connections whose request is not whole, by address."""
@@ -180,7 +180,7 @@ class WatchedHttp(HttpBase):
         """Count the connection, or refuse it."""
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
-        if isinstance(peer, tuple) and not self.watch.is_proxy(peer[0]):
+        if isinstance(peer, tuple) and peer[0] not in self.watch.proxies:
             self.address = counted_address(peer[0])
         self.watch.joined(self.address)
         descriptor = transport.get_extra_info("socket").fileno()

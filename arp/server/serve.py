@@ -46,7 +46,7 @@ def configuration(application: Application, **more: Any) -> uvicorn.Config:
     """Return uvicorn's settings for an application."""
     bounds = application.state.served.access.bounds
     max_bytes = application.state.served.settings.limits.max_message_bytes
-    watch = ConnectionWatch(bounds, descriptor_limit(), application.state.guard.is_proxy)
+    watch = ConnectionWatch(bounds, descriptor_limit(), application.state.guard.proxies)
     return uvicorn.Config(
         application,
         http=watched_http(watch),

@@ -6,15 +6,9 @@ from typing import Any
 
 import pytest
 
-from arp.access.client_address import (
-    client_address,
-    counted_address,
-    is_elsewhere,
-    networks,
-    peer_address,
-)
+from arp.access.client_address import TrustedProxies, counted_address
 
-TRUSTED = networks(["127.0.0.1", "10.0.0.0/8", "fd00::/8"])
+TRUSTED = TrustedProxies(["127.0.0.1", "10.0.0.0/8", "fd00::/8"])
 
 XFF, FORWARDED = "x-forwarded-for", "forwarded"
 
@@ -73,14 +67,14 @@ CASES: list[tuple[str | None, list[tuple[str, str]], str | None]] = [
 def test_address_is_the_last_that_is_no_trusted_proxy(
     client: str | None, headers: list[tuple[str, str]], expected: str | None
 ) -> None:
-    address = client_address(scope(client, *headers), TRUSTED)
+    address = TRUSTED.client(scope(client, *headers))
     assert (str(address) if address is not None else None) == expected
 
 
 @pytest.mark.parametrize("client", ["127.0.0.1", "203.0.113.9", None, "", "testclient"])
 def test_forwarded_addresses_count_for_nothing_without_a_trusted_proxy(client: str | None) -> None:
     forged = scope(client, (XFF, "198.51.100.1"), (FORWARDED, "for=198.51.100.1"))
-    assert client_address(forged) == client_address(scope(client))
+    assert TrustedProxies().client(forged) == TrustedProxies().client(scope(client))
 
 
 @pytest.mark.parametrize(
@@ -98,8 +92,8 @@ def test_what_a_trusted_proxy_does_not_tell_is_from_elsewhere(
     client: str | None, headers: list[tuple[str, str]], with_proxies: bool, without: bool
 ) -> None:
     request = scope(client, *headers)
-    assert is_elsewhere(request, TRUSTED) is with_proxies
-    assert is_elsewhere(request) is without
+    assert TRUSTED.is_elsewhere(request) is with_proxies
+    assert TrustedProxies().is_elsewhere(request) is without
 
 
 # -- as it is counted ------------------------------------------------------------------------------
@@ -120,8 +114,8 @@ def test_what_a_trusted_proxy_does_not_tell_is_from_elsewhere(
 def test_address_of_version_six_counts_with_its_network(host: str, counted: str) -> None:
     """Whoever has one of these has all of them."""
     assert counted_address(host) == counted
-    assert peer_address({"client": (host, 1)}) == counted
+    assert TrustedProxies().counted({"client": (host, 1)}) == counted
 
 
 def test_unix_socket_has_no_address() -> None:
-    assert peer_address({"client": None}) == peer_address({}) == ""
+    assert TrustedProxies().counted({"client": None}) == TrustedProxies().counted({}) == ""
