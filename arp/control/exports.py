@@ -35,6 +35,7 @@ from arp.evidence.review import REVIEW
 from arp.evidence.sections import CorrelationIds
 from arp.hub.live import LiveSession
 from arp.ledger.chain import ChainBroken, KeptCheck
+from arp.ledger.fact import ATTRIBUTES
 from arp.ledger.payload_fields import Export, ExportKind, Verification
 from arp.protocol.blob_path import blob_path
 from arp.protocol.errors import InternalError, InvalidMessage
@@ -54,13 +55,7 @@ _CHUNK: Final = 1 << 20
 _DOCUMENTS: Final[dict[ExportKind, str]] = {"replay": CASE, "review": REVIEW}
 """Files of the exports that are no packs."""
 
-_FACT_IDS: Final = {
-    "threadId": "thread_id",
-    "turnId": "turn_id",
-    "taskId": "task_id",
-    "runId": "run_id",
-    "traceId": "trace_id",
-}
+_FACT_IDS: Final = ("threadId", "turnId", "taskId", "runId", "traceId")
 """Ids that `evidence.changed` carries if the export is about one of them."""
 
 
@@ -305,8 +300,8 @@ def _check_and_take(check: KeptCheck, take: Callable[[Page], object], page: Page
 def fact_ids(scope: Scope, correlation: CorrelationIds) -> dict[str, Json]:
     """Return the ids that all exported facts share; of a whole session only its thread."""
     document = correlation.document()
-    names = ["threadId"] if scope.is_all else list(_FACT_IDS)
-    return {_FACT_IDS[name]: document[name] for name in names if name in document}
+    names = _FACT_IDS[:1] if scope.is_all else _FACT_IDS
+    return {ATTRIBUTES[name]: document[name] for name in names if name in document}
 
 
 def _repeated(live: LiveSession, known: JsonObject) -> ExportState:

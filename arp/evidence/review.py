@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
-
 from arp.evidence.derived import Evidence
+from arp.evidence.trajectory import input_text
 from arp.ledger.fact import Fact
 from arp.ledger.models.reading import part, text
 from arp.protocol.json_value import Json, JsonObject
@@ -69,7 +68,7 @@ class Words:
         if turn_id is None:
             return
         if fact.type in ("turn.submitted", "queue.changed") and "input" in payload:
-            self._asked[turn_id] = _asked(part(payload, "input"))
+            self._asked[turn_id] = input_text(part(payload, "input"))
         elif fact.type == "model.delta":
             self._say(turn_id, payload.get("text"))
         elif fact.type == "artifact.changed":
@@ -109,15 +108,6 @@ class Words:
         if self._shown.get(turn_id):
             shown = ", ".join(quoted(name) for name in self._shown[turn_id])
             yield from (f"It showed: {shown}", "")
-
-
-def _asked(given: JsonObject) -> str:
-    """Give an input: its text, or all of it as JSON."""
-    data = part(given, "data")
-    said = data.get("text")
-    if isinstance(said, str) and len(data) == 1:
-        return said
-    return msgspec.json.encode(data).decode()
 
 
 def _brought(changes: Json) -> Iterator[JsonObject]:

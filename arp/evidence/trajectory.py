@@ -97,7 +97,7 @@ class Trajectory:
         payload = fact.payload
         match fact.type:
             case "turn.submitted":
-                self._person(fact, _asked(part(payload, "input")))
+                self._person(fact, input_text(part(payload, "input")))
             case "action.resolved" if payload.get("decision") == "answered":
                 self._person(fact, _plain(payload.get("answer")))
             case "model.requested":
@@ -206,7 +206,7 @@ class Trajectory:
         return {TRAJECTORY: readable(self.document(extra))}
 
 
-def _asked(given: JsonObject) -> str:
+def input_text(given: JsonObject) -> str:
     """Return what a person asked: the text, or all of it as JSON."""
     data = part(given, "data")
     said = data.get("text")
