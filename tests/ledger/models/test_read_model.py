@@ -223,6 +223,7 @@ def test_a_type_of_a_newer_version_is_counted_and_changes_nothing_else(facts: li
         (b"", "no read model"),
         (b'{"version":2,"sequence":"two"}', "no read model"),
         (b'{"version":0}', f"of version 0, not of {MODEL_VERSION}"),
+        (b'{"version":2,"sequence":5,"calls":{"outputs":[]}}', "of version 2, not of"),
     ],
 )
 def test_bytes_that_are_no_model_of_this_version_are_refused(data: bytes, says: str) -> None:
