@@ -67,6 +67,9 @@ test("without a connection nothing says that the agent still works", async () =>
   (chat.querySelector(".arp-status") as HTMLElement).textContent = "";
   await pass(30_000);
   expect(text(".arp-status")).toBe("");
+  await vi.dynamicImportSettled(); // of the event stream, which takes real time: a try waits for it
+  await pass(0);
+  expect(chat.activeClient?.store.status.get().phase).toBe("waiting");
   FakeSocket.isReachable = true;
   chat.activeClient?.connect();
   await pass(0);
