@@ -65,13 +65,34 @@ class Models(Cache):
         async with kept.lock:
             model = kept.model or await self._load(session_id)
             began, kept.model = model.sequence, None  # should a fold fail, it is made anew
-            async with aclosing(slices(self._store, session_id, began)) as found:
-                async for facts in found:
-                    model.fold_all(facts)
+            try:
+                await self._fold(session_id, model)
+            except UnreadableModel as error:
+                if not began:
+                    raise
+                self._pass_over(session_id, str(error))
+                model, began = ReadModel(), 0
+                await self._fold(session_id, model)
             kept.model = model
         if model.sequence - began >= self._settings.model_every_facts:
             self._rested.setdefault(session_id)
         return model
+
+    async def _fold(self, session_id: str, model: ReadModel) -> None:
+        """Fold the facts behind a model.
+
+        Raises:
+            StoreError: The log cannot be read.
+            UnreadableModel: The model does not take them.
+        """
+        async with aclosing(slices(self._store, session_id, model.sequence)) as found:
+            async for facts in found:
+                try:
+                    model.fold_all(facts)
+                except Exception as error:
+                    # The facts were checked when they were written. So the stored model is wrong:
+                    # its records are plain objects, which decoding does not look into.
+                    raise UnreadableModel(f"a fact does not fit the model: {error!r}") from error
 
     async def _load(self, session_id: str) -> ReadModel:
         """Return the stored model; an empty one if there is none that can be used."""
