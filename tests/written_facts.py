@@ -16,7 +16,7 @@ from arp.ledger.fact import decode
 from arp.ledger.fact_types import ProfileViolation, check
 from arp.ledger.payloads import check_payload
 from arp.protocol.errors import ArpError
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 
 _unfit: list[str] = []
 
@@ -26,7 +26,7 @@ def looked_at() -> Iterator[None]:
     """Looks at what is written until the block ends."""
     append = Writer._append
 
-    async def appended(self: Writer, batch: list[Append]) -> dict[str, ArpError]:
+    async def appended(self: Writer, batch: list[SessionWrite]) -> dict[str, ArpError]:
         for one in batch:
             for body in one.facts:
                 look_at(body)

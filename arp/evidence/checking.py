@@ -29,7 +29,7 @@ from arp.evidence.manifest import (
     Part,
 )
 from arp.evidence.pack import Pack, PartMissing
-from arp.evidence.scope import Bounds, Range
+from arp.evidence.scope import FactRange, Range
 from arp.evidence.trials import TrialParts
 from arp.ledger import chain
 from arp.ledger.fact import decode
@@ -158,7 +158,7 @@ def _begun(pack: Pack) -> Derived:
     if manifest.scope.task_id is not None:
         found.take(_bodies(pack))
     also = [TrialParts(manifest.trial)] if manifest.trial is not UNSET else []
-    bounds = Bounds(manifest.chain.first, turns=frozenset(found.turns))
+    bounds = FactRange(manifest.chain.first, turns=frozenset(found.turns))
     return Derived(manifest.chain.session_id, manifest.scope, bounds, also)
 
 

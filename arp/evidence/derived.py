@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from arp.evidence.fact_lines import fact_line
 from arp.evidence.manifest import Chain, Gap, Output, Scope
-from arp.evidence.scope import ALL, Bounds, is_of
-from arp.evidence.sections import ROWS, CorrelationIds, Gaps, Section, Timeline
+from arp.evidence.scope import ALL, FactRange, is_of
+from arp.evidence.sections import ROWS, CorrelationIds, Gaps, PackSection, Timeline
 from arp.ledger import chain
 from arp.ledger.fact import Fact, decode
 from arp.ledger.models.read_model import ReadModel
@@ -56,7 +56,7 @@ class Derived:
         self,
         session_id: str,
         scope: Scope,
-        bounds: Bounds = ALL,
+        bounds: FactRange = ALL,
         also: Sequence[Also] = (),
     ) -> None:
         self.scope = scope
@@ -67,8 +67,8 @@ class Derived:
         self._turns = bounds.turns
         self._timeline = Timeline()
         self._gaps = Gaps()
-        self._sections = [Section(part, row) for part, row in ROWS.items()]
-        self._by_type: dict[str, list[Section]] = {}
+        self._sections = [PackSection(part, row) for part, row in ROWS.items()]
+        self._by_type: dict[str, list[PackSection]] = {}
         self._outputs: dict[str, Output] = {}
         self._also = also
 
@@ -92,7 +92,7 @@ class Derived:
             self._output(fact, fact.output_ref)
         return self._timeline.take(fact)
 
-    def _about(self, fact_type: str) -> list[Section]:
+    def _about(self, fact_type: str) -> list[PackSection]:
         """Return the sections that a type of facts stands in."""
         known = self._by_type.get(fact_type)
         if known is None:
@@ -203,7 +203,7 @@ class Evidence(Derived):
         session_id: str,
         epoch: str,
         scope: Scope | None = None,
-        bounds: Bounds = ALL,
+        bounds: FactRange = ALL,
         also: Sequence[Also] = (),
     ) -> None:
         super().__init__(session_id, scope or Scope(), bounds, also)

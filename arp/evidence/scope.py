@@ -56,7 +56,7 @@ def is_of(fact: Fact | _Ids, scope: Scope, turns: AbstractSet[str] = _NO_TURNS) 
     )
 
 
-class Bounds(Struct, frozen=True):
+class FactRange(Struct, frozen=True):
     """Which facts go into a pack, and which turns belong to the task that its scope names."""
 
     first: int = 1
@@ -65,7 +65,7 @@ class Bounds(Struct, frozen=True):
     turns: frozenset[str] = frozenset()
 
 
-ALL = Bounds()
+ALL = FactRange()
 
 
 class Range:
@@ -94,9 +94,9 @@ class Range:
         return max([self._last, *(last for _, last in self._joined())])
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> FactRange:
         """Give what was found."""
-        return Bounds(self.first, self.last, frozenset(self.turns))
+        return FactRange(self.first, self.last, frozenset(self.turns))
 
     def _joined(self) -> list[tuple[int, int]]:
         return [self._spans[turn] for turn in self.turns if turn in self._spans]

@@ -83,7 +83,7 @@ def told(fact: Fact) -> JsonObject:
     return {**entry, **ids_of(fact), "payload": payload}
 
 
-class Section:
+class PackSection:
     """One section of a pack, from facts in order."""
 
     def __init__(self, part: str, row: SectionRow) -> None:

@@ -39,7 +39,7 @@ class Agent(msgspec.Struct, frozen=True):
     version: str = "unknown"
 
 
-class Step:
+class TrajectoryStep:
     """A step of the agent that is still open."""
 
     def __init__(self, fact: Fact) -> None:
@@ -88,7 +88,7 @@ class Trajectory:
         self._session_id: str | None = None
         self._model: str | None = None
         self._steps: list[JsonObject] = []
-        self._open: Step | None = None
+        self._open: TrajectoryStep | None = None
         self._totals: dict[str, float] = {}
 
     def take(self, fact: Fact) -> None:
@@ -127,12 +127,12 @@ class Trajectory:
         extra = {"sequence": fact.sequence, "turnId": fact.turn_id}
         self._steps.append({"step_id": len(self._steps) + 1, **entry, "extra": extra})
 
-    def _step(self, fact: Fact) -> Step:
+    def _step(self, fact: Fact) -> TrajectoryStep:
         if self._open is None:
-            self._open = Step(fact)
+            self._open = TrajectoryStep(fact)
         return self._open
 
-    def _speaking(self, fact: Fact) -> Step:
+    def _speaking(self, fact: Fact) -> TrajectoryStep:
         """Return the step that text belongs to: a new one behind the result of a tool."""
         if self._open is not None and self._open.results and not self._open.requests:
             self._close()

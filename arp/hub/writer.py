@@ -20,7 +20,7 @@ from arp.protocol.errors import ArpError, InternalError
 from arp.session.recorded import TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.session_list import SessionMeta
-from arp.store.store import Append, Store
+from arp.store.store import SessionWrite, Store
 
 logger = logging.getLogger(__name__)
 
@@ -142,17 +142,17 @@ class Writer:
             if append.meta is not None and append.session_id not in refused:
                 self._listing.changed(append.meta.owner, append.meta)
 
-    def _append_of(self, one: Gathered, at: str) -> Append:
+    def _append_of(self, one: Gathered, at: str) -> SessionWrite:
         """Return what one session has for a write."""
         live, batch = one.live, one.batch
         if isinstance(batch, TextBatch):
-            return Append(live.id, one.expected, batch.facts)
+            return SessionWrite(live.id, one.expected, batch.facts)
         row = _row(one, self._listing.rows.get(live.id), at)
         if row is not None:
             self._listing.rows[live.id] = row
-        return Append(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
+        return SessionWrite(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
 
-    async def _append(self, batch: list[Append]) -> dict[str, ArpError]:
+    async def _append(self, batch: list[SessionWrite]) -> dict[str, ArpError]:
         """Make facts durable; return the sessions that were refused, with why.
 
         A call is stored whole or not at all. So when one session is at fault, each goes alone, and

@@ -87,7 +87,7 @@ SILENT = frozenset(("focus", "unfocus", "resize"))
 """Say something of a renderer, and change nothing of a session."""
 
 
-class _Text(Struct, frozen=True):
+class _TextInput(Struct, frozen=True):
     text: str
 
 
@@ -105,7 +105,7 @@ class _Form(Struct, frozen=True):
     action: str | None = None
 
 
-class _Files(Struct, frozen=True):
+class _FilesInput(Struct, frozen=True):
     files: list[FileRef]
     text: str | None = None
 
@@ -127,11 +127,11 @@ class _Navigate(Struct, frozen=True):
 
 
 _SHAPES: dict[str, type[Struct]] = {
-    "text": _Text,
+    "text": _TextInput,
     "action": _Action,
     "selection": _Selection,
     "form_submit": _Form,
-    "file": _Files,
+    "file": _FilesInput,
     "gesture": _Gesture,
     "voice": _Voice,
     "navigate": _Navigate,
@@ -305,14 +305,14 @@ def _check_shape(message: Input) -> None:
 
 def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
     if not fits(data, shape):
-        hint = "; files come by POST as multipart/form-data" if shape is _Files else ""
+        hint = "; files come by POST as multipart/form-data" if shape is _FilesInput else ""
         raise InvalidMessage(explain(data, shape, "data") + hint, detail="data")
 
 
 def _check_files(session: Session, message: Input) -> None:
     """Refuse files that did not come with an input of this session: an id is no credential."""
     if "files" in message.data:
-        _check_shape_of(message.data, _Files)
+        _check_shape_of(message.data, _FilesInput)
     if any(sha256 not in session.input_log.files for sha256 in files_named(message.data)):
         raise UnknownObject("no such file; files come by POST as multipart/form-data")
 

@@ -36,7 +36,7 @@ from arp.ledger.chain import genesis, head
 from arp.store.errors import SequenceConflict, StoreDamaged, StoreError, StoreUnavailable
 from arp.store.schema import open_ledger, stored_runtime_id
 from arp.store.session_list import SessionMeta, fold
-from arp.store.store import Append, one_line
+from arp.store.store import SessionWrite, one_line
 from arp.store.tails import Run, Tail, Tails
 
 _MAX_KNOWN: Final = 10_000
@@ -197,7 +197,7 @@ class Journal:
             last = self._last[session_id] = row[0] if row else 0
         return last
 
-    def commit(self, calls: Sequence[Sequence[Append]]) -> list[Exception | None]:
+    def commit(self, calls: Sequence[Sequence[SessionWrite]]) -> list[Exception | None]:
         """Make the facts of many calls durable in one transaction.
 
         Returns:
@@ -279,7 +279,7 @@ class Journal:
                     db.execute("ROLLBACK")
             raise
 
-    def _accept(self, batch: Sequence[Append]) -> list[Run]:
+    def _accept(self, batch: Sequence[SessionWrite]) -> list[Run]:
         """Advance `_last` and return the runs of the batch, or change nothing and raise."""
         runs: list[Run] = []
         known, damaged = self._last, self.damaged
@@ -429,7 +429,7 @@ def _session_rows(metas: list[SessionMeta]) -> str:
     return _json([(m.id, m.owner, m.workflow, m.updated_at, m.active, m, m.pinned) for m in metas])
 
 
-def _text_rows(append: Append) -> list[TextRow]:
+def _text_rows(append: SessionWrite) -> list[TextRow]:
     return [(append.session_id, one.turn_id, one.text, fold(one.text)) for one in append.texts]
 
 

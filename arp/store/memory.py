@@ -18,7 +18,7 @@ from arp.store.session_list import (
     page_limit,
     split_cursor,
 )
-from arp.store.store import Append, Page, check_append, new_runtime_id, one_line, readable
+from arp.store.store import Page, SessionWrite, check_append, new_runtime_id, one_line, readable
 
 
 class MemoryStore:
@@ -44,7 +44,7 @@ class MemoryStore:
         """As `Store.runtime_id`."""
         return self._runtime_id
 
-    async def append(self, batch: Sequence[Append]) -> None:
+    async def append(self, batch: Sequence[SessionWrite]) -> None:
         """As `Store.append`. The disk never refuses."""
         self._check_open()
         for append in batch:
@@ -176,7 +176,7 @@ class MemoryStore:
         if not self._is_open:
             raise StoreClosed
 
-    def _check_sequences(self, batch: Sequence[Append]) -> None:
+    def _check_sequences(self, batch: Sequence[SessionWrite]) -> None:
         ahead: dict[str, int] = {}
         for append in batch:
             session_id = append.session_id

@@ -37,7 +37,7 @@ from arp.store.reader import (
 )
 from arp.store.schema import open_ledger, open_read_only
 from arp.store.session_list import Match, SearchPage, SessionMeta
-from arp.store.store import Append, Page, check_append, readable
+from arp.store.store import Page, SessionWrite, check_append, readable
 from arp.store.writer import LedgerWriter
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class SqliteStore:
             raise StoreClosed
         return self._runtime_id
 
-    async def append(self, batch: Sequence[Append]) -> None:
+    async def append(self, batch: Sequence[SessionWrite]) -> None:
         """As `Store.append`."""
         if self._writer is None:
             raise StoreClosed

@@ -22,7 +22,7 @@ PAGE_BYTES: Final = 4 * 2**20
 """Facts of one page have at most this size together; a single larger fact is a page."""
 
 
-class Append(msgspec.Struct, frozen=True):
+class SessionWrite(msgspec.Struct, frozen=True):
     """Facts of one session that follow the last one stored."""
 
     session_id: str
@@ -58,7 +58,7 @@ class Store(Protocol):
         """
         ...
 
-    async def append(self, batch: Sequence[Append]) -> None:
+    async def append(self, batch: Sequence[SessionWrite]) -> None:
         """Make all of `batch` durable, or nothing of it. Calls that wait share one transaction.
 
         Line breaks between the tokens of a fact become spaces; nothing else is changed.
@@ -220,7 +220,7 @@ def new_runtime_id() -> str:
     return f"arp-{secrets.token_hex(8)}"
 
 
-def check_append(append: Append) -> None:
+def check_append(append: SessionWrite) -> None:
     """Refuse what some store could not hold, or could not return.
 
     Raises:

@@ -33,7 +33,7 @@ from arp.store.errors import (
     sqlite_reason,
 )
 from arp.store.journal import Journal
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class StoreCall(NamedTuple):
     """One call that waits: facts to append, or something else to do with the journal."""
 
     future: asyncio.Future[Any]
-    batch: Sequence[Append] = ()
+    batch: Sequence[SessionWrite] = ()
     action: Callable[[], object] | None = None
 
 
@@ -119,7 +119,7 @@ class LedgerWriter:
         self._thread = Thread(target=self._run, name="arp-ledger-write", daemon=True)
         self._thread.start()
 
-    def append(self, batch: Sequence[Append]) -> asyncio.Future[None]:
+    def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
         """Append facts; the future is done when they are durable, or says why they are not."""
         future: asyncio.Future[None] = self._loop.create_future()
         self._put(StoreCall(future, batch))

@@ -8,7 +8,7 @@ from arp.ledger.fact_writer import FactWriter
 from arp.protocol.json_value import JsonObject
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 
 AT = "2026-01-01T00:00:00.000000Z"
 RESULT = "x" * 200
@@ -57,8 +57,8 @@ async def written(store: SqliteStore, count: int, session_id: str) -> int:
     for fact in log_of(count, session_id):
         batch.append(fact)
         if len(batch) == BATCH:
-            await store.append([Append(session_id, sequence, batch)])
+            await store.append([SessionWrite(session_id, sequence, batch)])
             sequence, batch = sequence + len(batch), []
     meta = SessionMeta(session_id, EPOCH, "", "agent", "Show the sales", AT, AT)
-    await store.append([Append(session_id, sequence, batch, meta)])
+    await store.append([SessionWrite(session_id, sequence, batch, meta)])
     return sequence + len(batch)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 
 AT = "2026-01-02T03:04:05.000000Z"
 
@@ -20,7 +20,7 @@ def written(path: Path, facts: Sequence[bytes], session_id: str = "s") -> str:
         store = SqliteStore(path)
         await store.open()
         meta = SessionMeta(session_id, "e1", "ann", "agent", "", AT, AT)
-        await store.append([Append(session_id, 0, list(facts), meta)])
+        await store.append([SessionWrite(session_id, 0, list(facts), meta)])
         await store.aclose()
 
     asyncio.run(write())

@@ -17,7 +17,7 @@ from arp.evidence.replay_case import Case, TurnCase, decode_case
 from arp.hub.live import LiveSession
 from arp.hub.turn import Turn
 from arp.store.memory import MemoryStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from arp.ui import confirm
 from tests.control.control_rig import controlled, said
 from tests.waiting import becomes
@@ -221,7 +221,7 @@ async def test_turns_behind_one_that_a_crash_interrupted_pass() -> None:
         meta = await store.session("s")
     crashed = MemoryStore()
     await crashed.open()
-    await crashed.append([Append("s", 0, [fact for _, fact in entries], meta)])
+    await crashed.append([SessionWrite("s", 0, [fact for _, fact in entries], meta)])
     async with controlled(talker, store=crashed) as control:
         await said(control, "hello")
         live = await control.context.live("s")

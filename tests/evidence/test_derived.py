@@ -9,7 +9,7 @@ import pytest
 
 from arp.evidence.derived import TIMELINE, Derived
 from arp.evidence.manifest import DERIVATION, Scope, TrialOf
-from arp.evidence.scope import Bounds
+from arp.evidence.scope import FactRange
 from arp.evidence.trials import TrialParts
 from arp.ledger.fact import decode
 from tests.ledger.histories import long_history
@@ -40,7 +40,7 @@ def test_what_is_made_of_the_same_facts_changes_only_with_the_version() -> None:
 @pytest.mark.parametrize("first", [2, 40, 150])
 def test_a_part_of_a_session_is_told_without_what_was_before(first: int) -> None:
     facts = long_history(200)
-    one, other = (Derived("s", Scope(), Bounds(first)) for _ in range(2))
+    one, other = (Derived("s", Scope(), FactRange(first)) for _ in range(2))
     for fact in facts[first - 1 :]:
         one.fold(fact)
         other.fold(fact)

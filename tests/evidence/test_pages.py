@@ -8,7 +8,7 @@ import msgspec
 
 from arp.evidence.derived import Evidence
 from arp.evidence.manifest import Gap, Output, Scope
-from arp.evidence.scope import Bounds
+from arp.evidence.scope import FactRange
 from arp.evidence.sections import CorrelationIds
 from arp.ledger.fact import Fact, encode
 from tests.ledger.historian import Historian
@@ -45,7 +45,7 @@ def story() -> Historian:
 
 
 def told_of(scope: Scope | None = None, first: int = 1, through: int | None = None) -> Evidence:
-    evidence = Evidence("s", "e1", scope, Bounds(first, through))
+    evidence = Evidence("s", "e1", scope, FactRange(first, through))
     evidence.take([encode(fact) for fact in story().facts])
     evidence.finish()
     return evidence
@@ -250,7 +250,7 @@ def test_others_may_make_further_parts_of_the_facts_of_the_scope() -> None:
         def documents(self) -> dict[str, bytes]:
             return {"count.txt": str(self.seen).encode()}
 
-    evidence = Evidence("s", "e1", Scope(task_id="k1"), Bounds(2, 12), (Counter(),))
+    evidence = Evidence("s", "e1", Scope(task_id="k1"), FactRange(2, 12), (Counter(),))
     evidence.take([encode(fact) for fact in story().facts])
     assert evidence.documents()["count.txt"] == b"5"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arp.evidence.manifest import Scope
-from arp.evidence.scope import Bounds, Range, is_of
+from arp.evidence.scope import FactRange, Range, is_of
 from arp.ledger.fact import encode
 from tests.evidence.test_pages import story
 from tests.ledger.historian import Historian
@@ -54,7 +54,7 @@ def test_a_task_has_the_facts_of_the_turns_of_its_attempts() -> None:
     assert range_of(scope, told) == (2, 11)
     turns = found(scope, told).turns
     assert turns == {"t2"}
-    assert found(scope, told).bounds == Bounds(2, 11, frozenset({"t2"}))
+    assert found(scope, told).bounds == FactRange(2, 11, frozenset({"t2"}))
     places = [fact.sequence for fact in told.facts if is_of(fact, scope, turns)]
     assert places == [2, 7, 8, 9, 11], "10 names another task"
 

@@ -10,7 +10,7 @@ from arp.hub import cache, models
 from arp.hub.settings import HubSettings
 from arp.ledger.fact import encode
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from tests.ledger.histories import long_history
 
 STEPS, AT_ONCE = 2_000, 20
@@ -26,7 +26,7 @@ async def store(path: Path) -> None:
     last = len(await ledger.read("s", limit=10**6))
     while True:
         batch = facts[last : last + AT_ONCE]
-        await ledger.append([Append("s", last, batch)])
+        await ledger.append([SessionWrite("s", last, batch)])
         last += len(batch)
         if last // AT_ONCE % 3 == 0:
             keeper.rest("s")

@@ -25,7 +25,7 @@ from arp.protocol.screen import Screen
 from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.memory import MemoryStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from tests.waiting import becomes
 
 WAIT_S = 30.0
@@ -43,7 +43,7 @@ class HeldStore(MemoryStore):
         super().__init__()
         self.error: StoreError | None = None
         """What every append raises from now on."""
-        self.appends: list[Sequence[Append]] = []
+        self.appends: list[Sequence[SessionWrite]] = []
         self.waiting = asyncio.Event()
         """An append has come while the store is held."""
         self._free = asyncio.Event()
@@ -58,7 +58,7 @@ class HeldStore(MemoryStore):
         """Lets them go on."""
         self._free.set()
 
-    async def append(self, batch: Sequence[Append]) -> None:
+    async def append(self, batch: Sequence[SessionWrite]) -> None:
         """As `Store.append`, when it is released."""
         self.waiting.set()
         await self._free.wait()

@@ -24,7 +24,7 @@ from arp.store.blobs import MemoryBlobs
 from arp.store.errors import StoreDamaged
 from arp.store.memory import MemoryStore
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from tests.hub.rig import Box, HeldStore, Renderer, running, settled, started
 from tests.waiting import becomes
 
@@ -345,7 +345,7 @@ async def test_session_whose_facts_make_no_sense_keeps_no_other_from_being_serve
     at = (await store.facts("bad"))[-1].sequence
     start = msgspec.json.encode(strange_fact(at + 1))
     active = msgspec.structs.replace(store._metas["bad"], active=True)
-    await store.append([Append("bad", at, [start], active)])
+    await store.append([SessionWrite("bad", at, [start], active)])
     async with running(store=store) as again:
         await Renderer(again, "good").join()
         bad = await Renderer(again, "bad").join()

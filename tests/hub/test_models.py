@@ -22,7 +22,7 @@ from arp.ledger.models.read_model import ReadModel
 from arp.store.errors import StoreDamaged, StoreUnwritable
 from arp.store.memory import MemoryStore
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, Store
+from arp.store.store import SessionWrite, Store
 from tests.hub.rig import Renderer, running, settled
 from tests.ledger.histories import long_history
 from tests.store.processes import child
@@ -79,7 +79,7 @@ async def store() -> SpiedStore:
 
 
 async def write(store: MemoryStore, facts: Sequence[Fact]) -> None:
-    await store.append([Append("s", facts[0].sequence - 1, [encode(fact) for fact in facts])])
+    await store.append([SessionWrite("s", facts[0].sequence - 1, [encode(fact) for fact in facts])])
 
 
 def models_of(store: Store, **settings: Any) -> Models:
@@ -280,7 +280,7 @@ async def test_one_damaged_log_does_not_keep_others_from_being_stored(
     models = models_of(store)
     await write(store, HISTORY)
     store.damaged.add("broken")
-    await store.append([Append("senseless", 0, [b"{}"])])
+    await store.append([SessionWrite("senseless", 0, [b"{}"])])
     for session_id in ("broken", "senseless", "s"):
         models.rest(session_id)
     await models.keep_up()

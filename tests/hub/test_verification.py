@@ -14,7 +14,7 @@ from arp.hub.verification import Verifier
 from arp.store.errors import StoreUnreadable
 from arp.store.session_list import SessionMeta
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from tests.store import tampering
 from tests.store.samples import facts, meta
 from tests.waiting import becomes
@@ -36,7 +36,7 @@ async def path(tmp_path: Path) -> Path:
     async with reopened(tmp_path / "l.db") as store:
         for name in NAMES:
             row = meta(name, owner="bob" if name == "c" else "ann")
-            await store.append([Append(name, 0, facts(1, 1200, name), row)])
+            await store.append([SessionWrite(name, 0, facts(1, 1200, name), row)])
     return tmp_path / "l.db"
 
 
@@ -69,7 +69,7 @@ async def test_facts_that_fail_their_checksum_are_broken_too(path: Path) -> None
 
 async def test_a_session_of_which_nothing_is_sorted_yet_is_counted(path: Path) -> None:
     async with reopened(path) as store:
-        await store.append([Append("new", 0, facts(1, 2, "new"), meta("new"))])
+        await store.append([SessionWrite("new", 0, facts(1, 2, "new"), meta("new"))])
         verifier = Verifier(store)
         await over(verifier)
         assert (verifier.report("ann").sessions, verifier.report("ann").unkept) == (4, 1)

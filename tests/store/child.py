@@ -17,7 +17,7 @@ from pathlib import Path
 from arp.store import tails, writer
 from arp.store.errors import StoreUnwritable
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from tests.store.samples import facts, meta, numbered, put
 
 SESSIONS = [f"s{number}" for number in range(10)]
@@ -49,7 +49,7 @@ async def append_to(store: SqliteStore, sessions: list[str]) -> None:
         turn += 1
         count = turn % 5 + 1
         batch = [
-            Append(
+            SessionWrite(
                 name,
                 last[name],
                 facts(last[name] + 1, last[name] + count, name),

@@ -19,7 +19,7 @@ from arp.store.journal import Journal
 from arp.store.memory import MemoryStore
 from arp.store.reader import read_segments
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, Store
+from arp.store.store import SessionWrite, Store
 from tests.store.samples import copy_of_a_crash, fact, facts, meta, numbered, put
 
 
@@ -38,8 +38,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tails_module, "SPILL_BYTES", 150)
 
 
-def append(session_id: str, first: int, last: int) -> list[Append]:
-    return [Append(session_id, first - 1, facts(first, last, session_id))]
+def append(session_id: str, first: int, last: int) -> list[SessionWrite]:
+    return [SessionWrite(session_id, first - 1, facts(first, last, session_id))]
 
 
 def rows(path: Path, table: str) -> int:
@@ -70,7 +70,7 @@ def test_a_transaction_in_which_all_is_refused_writes_nothing(journal: Journal) 
 
 
 def test_a_row_of_a_session_alone_needs_no_journal(journal: Journal) -> None:
-    assert journal.commit([[Append("a", 0, [], meta("a"))]]) == [None]
+    assert journal.commit([[SessionWrite("a", 0, [], meta("a"))]]) == [None]
     assert rows(journal.path, "journal") == 0
     assert rows(journal.path, "session") == 1
 
@@ -194,7 +194,7 @@ def test_a_full_file_refuses_all_of_a_transaction(journal: Journal) -> None:
     journal.commit([append("a", 1, 1)])
     journal._db.execute("PRAGMA max_page_count = 20")
     with pytest.raises(sqlite3.OperationalError, match="database or disk is full"):
-        journal.commit([append("a", 2, 5000), [Append("b", 0, [], meta("b"))]])
+        journal.commit([append("a", 2, 5000), [SessionWrite("b", 0, [], meta("b"))]])
     journal.abandon()
     with pytest.raises(sqlite3.OperationalError, match="not open"):
         journal.commit([append("a", 2, 2)])
@@ -233,7 +233,7 @@ def test_a_failed_commit_is_rolled_back(journal: Journal, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("arp.store.journal._session_rows", fail)
     with pytest.raises(MemoryError):
-        journal.commit([[Append("a", 0, facts(1, 1, "a"), meta("a"))]])
+        journal.commit([[SessionWrite("a", 0, facts(1, 1, "a"), meta("a"))]])
     assert not journal._db.in_transaction
     assert rows(journal.path, "journal") == 0
 
@@ -254,7 +254,7 @@ async def step(store: Store, name: str, argument: Any) -> object:
         await append_runs(store, argument)
     elif name == "conflict":
         with pytest.raises(SequenceConflict) as refused:
-            await store.append([Append(argument, 99, [fact(100)], meta(argument))])
+            await store.append([SessionWrite(argument, 99, [fact(100)], meta(argument))])
         return str(refused.value)
     elif name == "read":
         session_id, after, limit = argument
@@ -273,7 +273,9 @@ async def append_runs(store: Store, runs: list[tuple[str, int]]) -> None:
     batch = []
     for session_id, count in runs:
         last = ends.get(session_id, len(await store.read(session_id)))
-        batch.append(Append(session_id, last, facts(last + 1, last + count), meta(session_id)))
+        batch.append(
+            SessionWrite(session_id, last, facts(last + 1, last + count), meta(session_id))
+        )
         ends[session_id] = last + count
     await store.append(batch)
 

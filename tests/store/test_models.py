@@ -14,7 +14,7 @@ from arp.ledger.chain import genesis, head, links
 from arp.store.errors import SequenceConflict, StoreClosed
 from arp.store.memory import MemoryStore
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append, Store
+from arp.store.store import SessionWrite, Store
 from tests.store.processes import child
 from tests.store.samples import copy_of_a_crash, facts, meta, put
 
@@ -125,7 +125,7 @@ async def test_a_head_is_kept_for_each_segment(tmp_path: Path) -> None:
     for first, last in ((1, 4), (5, 9)):
         store = SqliteStore(path)
         await store.open()
-        batch = [Append("s1", first - 1, facts(first, last), meta("s1"))]
+        batch = [SessionWrite("s1", first - 1, facts(first, last), meta("s1"))]
         await store.append(batch)
         await store.aclose()
     with closing(sqlite3.connect(path)) as db:
@@ -139,9 +139,9 @@ async def test_a_head_is_kept_for_each_segment(tmp_path: Path) -> None:
 
 
 async def test_a_session_that_begins_again_has_a_chain_of_its_own(sqlite: SqliteStore) -> None:
-    await sqlite.append([Append("s1", 0, facts(1, 3), meta("s1", epoch="old"))])
+    await sqlite.append([SessionWrite("s1", 0, facts(1, 3), meta("s1", epoch="old"))])
     await sqlite.delete("s1")
-    await sqlite.append([Append("s1", 0, facts(1, 3), meta("s1", epoch="new"))])
+    await sqlite.append([SessionWrite("s1", 0, facts(1, 3), meta("s1", epoch="new"))])
     await put(sqlite, 1, 1, "s2")
     await sqlite.delete("s2")  # sorts what is in the journal
     assert await sqlite.heads("s1") == [(3, head(genesis("s1", "new"), facts(1, 3)))]
@@ -154,7 +154,7 @@ async def test_a_changed_fact_does_not_fit_the_head_even_where_its_checksum_does
     path = tmp_path / "l.db"
     store = SqliteStore(path)
     await store.open()
-    await store.append([Append("s1", 0, facts(1, 5), meta("s1"))])
+    await store.append([SessionWrite("s1", 0, facts(1, 5), meta("s1"))])
     await store.aclose()
     with closing(sqlite3.connect(path)) as db, db:
         body = db.execute("SELECT facts FROM segment").fetchone()[0].replace(b":3}", b":4}")
@@ -177,7 +177,7 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     assert [fact for _, fact in await store.read("s1")] == facts(1, 4)
     named = await store.runtime_id()
     await put(store, 5, 6)
-    await store.append([Append("s2", 0, facts(1, 2, "s2"), meta("s2"))])
+    await store.append([SessionWrite("s2", 0, facts(1, 2, "s2"), meta("s2"))])
     await store.save_model("s1", "thread", 6, b"six")
     await store.aclose()
     with closing(sqlite3.connect(path)) as db:

@@ -14,7 +14,7 @@ from arp.store import schema
 from arp.store.errors import FactUnreadable, StoreClosed, StoreDamaged, StoreUnavailable
 from arp.store.schema import open_ledger, open_read_only
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from tests.store import tampering
 from tests.store.samples import MALFORMED, copy_of_a_crash, facts, meta, numbered, put, slip_in
 
@@ -29,7 +29,7 @@ async def read_only(path: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def test_file_is_read_while_its_writer_has_it(sqlite: SqliteStore) -> None:
-    await sqlite.append([Append("s1", 0, facts(1, 3), meta())])
+    await sqlite.append([SessionWrite("s1", 0, facts(1, 3), meta())])
     async with read_only(sqlite.path) as file:
         assert await file.read("s1") == numbered(1, 3)
         assert not await file.refresh()
@@ -47,7 +47,7 @@ async def test_sorted_and_unsorted_facts_are_one_log(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     store = SqliteStore(path)
     await store.open()
-    await store.append([Append("s1", 0, facts(1, 3), meta())])
+    await store.append([SessionWrite("s1", 0, facts(1, 3), meta())])
     await store.aclose()
     await store.open()
     await put(store, 1, 2, "s2")
@@ -67,7 +67,7 @@ async def test_fact_that_is_no_json_is_named_where_it_stands(
 ) -> None:
     store = SqliteStore(tmp_path / "l.db")
     await store.open()
-    await store.append([Append("s1", 0, facts(1, 2), meta())])
+    await store.append([SessionWrite("s1", 0, facts(1, 2), meta())])
     await slip_in(store, "s1", 2, MALFORMED)
     if is_sorted:
         await store.aclose()
@@ -81,15 +81,15 @@ async def test_fact_that_is_no_json_is_named_where_it_stands(
 async def test_file_that_a_killed_process_left_is_read_whole(
     sqlite: SqliteStore, tmp_path: Path
 ) -> None:
-    await sqlite.append([Append("s1", 0, facts(1, 3), meta())])
+    await sqlite.append([SessionWrite("s1", 0, facts(1, 3), meta())])
     async with read_only(copy_of_a_crash(sqlite.path, tmp_path / "copy")) as file:
         assert await file.read("s1") == numbered(1, 3)
 
 
 async def test_sessions_are_listed_with_their_newest_sequence(sqlite: SqliteStore) -> None:
-    await sqlite.append([Append("s1", 0, facts(1, 3), meta())])
+    await sqlite.append([SessionWrite("s1", 0, facts(1, 3), meta())])
     later = meta("s2", "2026-11-21T09:00:00Z")
-    await sqlite.append([Append("s2", 0, facts(1, 1, "s2"), later)])
+    await sqlite.append([SessionWrite("s2", 0, facts(1, 1, "s2"), later)])
     async with read_only(sqlite.path) as file:
         assert [(one.id, one.last_sequence) for one in await file.sessions()] == [
             ("s2", 1),
@@ -190,7 +190,7 @@ async def test_the_hash_of_each_sorted_run_is_kept(tmp_path: Path) -> None:
     for first, last in ((1, 3), (4, 5)):
         await store.open()
         row = meta() if first == 1 else None
-        await store.append([Append("s1", first - 1, facts(first, last), row)])
+        await store.append([SessionWrite("s1", first - 1, facts(first, last), row)])
         await store.aclose()
     hashes = list(links(genesis("s1", "e1"), facts(1, 5)))
     await store.open()

@@ -16,7 +16,7 @@ from arp.store.errors import StoreUnavailable
 from arp.store.reader import Reader, Wanted, find_session, list_sessions
 from arp.store.schema import open_ledger
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from tests.store.samples import meta
 
 
@@ -45,7 +45,7 @@ async def test_a_file_that_cannot_be_read_says_so_without_its_path(tmp_path: Pat
 
 
 async def test_a_row_that_is_damaged_says_so(sqlite: SqliteStore) -> None:
-    await sqlite.append([Append("s1", 0, [], meta("s1"))])
+    await sqlite.append([SessionWrite("s1", 0, [], meta("s1"))])
     with closing(open_ledger(sqlite.path)) as db:
         db.execute("UPDATE session SET meta = '{\"id\":'")
     with pytest.raises(StoreUnavailable, match="a row is damaged"):
@@ -120,7 +120,7 @@ async def test_the_log_does_not_grow_for_ever(
     assert sqlite._reader is not None
     large = [b'{"x":"%s"}' % (b"x" * 1000)] * 20
     for count in range(200):
-        await sqlite.append([Append("s1", count * 20, large)])
+        await sqlite.append([SessionWrite("s1", count * 20, large)])
         await asyncio.to_thread(sqlite._reader._pool.submit(int).result)
     assert log.stat().st_size < 4_000_000, "8 MB were written"
     assert len(await sqlite.read("s1", limit=5000)) == 4000

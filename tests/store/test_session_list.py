@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arp.store.session_list import MAX_WORDS, TurnText, excerpt, fold, missing_in, words_of
-from arp.store.store import Append, Store
+from arp.store.store import SessionWrite, Store
 from tests.store.samples import facts, meta
 
 
@@ -13,7 +13,7 @@ async def keep(store: Store, session_id: str, number: int, **said: str) -> None:
     """Stores a session with what its turns said."""
     row = meta(session_id, f"2026-11-21T08:00:0{number}Z", title=f"Chat {number}")
     turns = [TurnText(turn_id, text) for turn_id, text in said.items()]
-    await store.append([Append(session_id, 0, facts(1, 1, session_id), row, turns)])
+    await store.append([SessionWrite(session_id, 0, facts(1, 1, session_id), row, turns)])
 
 
 async def found(store: Store, query: str, **more: object) -> list[tuple[str, str | None]]:
@@ -43,7 +43,7 @@ async def test_a_search_goes_on_where_its_page_ended(store: Store) -> None:
 
 async def test_what_a_turn_says_anew_takes_the_place_of_what_it_said(store: Store) -> None:
     await keep(store, "a", 1, t1="before")
-    await store.append([Append("a", 1, [], texts=[TurnText("t1", "after")])])
+    await store.append([SessionWrite("a", 1, [], texts=[TurnText("t1", "after")])])
     assert await found(store, "before") == []
     assert await found(store, "after") == [("a", "t1")]
 
@@ -57,7 +57,7 @@ async def test_what_was_said_goes_with_its_session(store: Store) -> None:
 
 async def test_pinned_sessions_can_be_asked_for_alone(store: Store) -> None:
     await keep(store, "a", 1)
-    await store.append([Append("b", 0, [], meta("b", pinned=True, title="Chat"))])
+    await store.append([SessionWrite("b", 0, [], meta("b", pinned=True, title="Chat"))])
     assert [row.id for row in await store.sessions(pinned=True)] == ["b"]
     assert [row.id for row in await store.sessions(pinned=False)] == ["a"]
     assert await found(store, "chat", pinned=True) == [("b", None)]
@@ -66,7 +66,9 @@ async def test_pinned_sessions_can_be_asked_for_alone(store: Store) -> None:
 
 async def test_half_a_character_is_refused(store: Store) -> None:
     with pytest.raises(UnicodeEncodeError):
-        await store.append([Append("a", 0, facts(1, 1, "a"), texts=[TurnText("t1", "\ud800")])])
+        await store.append(
+            [SessionWrite("a", 0, facts(1, 1, "a"), texts=[TurnText("t1", "\ud800")])]
+        )
 
 
 def test_folding_keeps_every_character_in_its_place() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from arp.store.errors import StoreDamaged, StoreError, StoreLocked, StoreUnavailable
 from arp.store.sqlite import SqliteStore
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from tests.store.processes import child
 from tests.store.samples import copy_of_a_crash, facts, meta, numbered, put
 
@@ -91,7 +91,7 @@ def test_a_disk_that_takes_no_more_stops_writing_and_not_reading(tmp_path: Path)
 async def test_what_was_appended_is_there_after_a_crash(
     sqlite: SqliteStore, tmp_path: Path
 ) -> None:
-    await sqlite.append([Append("s1", 0, facts(1, 3), meta("s1", active=True))])
+    await sqlite.append([SessionWrite("s1", 0, facts(1, 3), meta("s1", active=True))])
     crashed = SqliteStore(copy_of_a_crash(sqlite.path, tmp_path / "crash"))
     await crashed.open()
     assert await crashed.read("s1", after=1) == numbered(2, 3)
@@ -158,7 +158,7 @@ async def closed_ledger(path: Path) -> None:
         await store.open()
         await put(store, first, first + 9, "a")
         await store.append(
-            [Append("b", first - 1, facts(first, first + 9, "b"), meta("b", title="B"))]
+            [SessionWrite("b", first - 1, facts(first, first + 9, "b"), meta("b", title="B"))]
         )
         await store.aclose()
 

@@ -10,7 +10,7 @@ import pytest
 from arp.store.errors import FactUnreadable, SequenceConflict, StoreClosed
 from arp.store.session_list import SessionMeta, page_limit, split_cursor
 from arp.store.sqlite import SqliteStore
-from arp.store.store import PAGE_BYTES, Append, Store, check_append, pages
+from arp.store.store import PAGE_BYTES, SessionWrite, Store, check_append, pages
 from arp.store.store import facts as facts_of
 from tests.store.samples import MALFORMED, fact, facts, meta, numbered, put, slip_in
 
@@ -34,9 +34,9 @@ async def test_reading_begins_behind_a_sequence_and_ends_at_the_limit(store: Sto
 
 async def test_a_page_has_a_bound_in_bytes_and_at_least_one_fact(store: Store) -> None:
     big = [b'{"text":"%s"}' % (b"x" * (PAGE_BYTES * 2 // 5)) for _ in range(5)]
-    await store.append([Append("s1", 0, big)])
+    await store.append([SessionWrite("s1", 0, big)])
     huge = b'{"text":"%s"}' % (b"x" * PAGE_BYTES)
-    await store.append([Append("s1", 5, [huge, fact(7)])])
+    await store.append([SessionWrite("s1", 5, [huge, fact(7)])])
     assert [len(await store.read("s1", after)) for after in range(7)] == [2, 2, 2, 2, 1, 1, 1]
     assert [fact async for _, fact in facts_of(store, "s1")] == [*big, huge, fact(7)]
     assert [len(page) async for page in pages(store, "s1")] == [2, 2, 1, 1, 1]
@@ -83,7 +83,9 @@ async def test_a_session_that_nobody_wrote_to_has_no_facts(store: Store) -> None
 
 async def test_sessions_do_not_see_each_others_facts(store: Store) -> None:
     """architecture.md, what must always hold 10."""
-    await store.append([Append("a", 0, facts(1, 2, "a")), Append("b", 0, facts(1, 1, "b"))])
+    await store.append(
+        [SessionWrite("a", 0, facts(1, 2, "a")), SessionWrite("b", 0, facts(1, 1, "b"))]
+    )
     await put(store, 2, 2, "b")
     assert await store.read("a") == numbered(1, 2, "a")
     assert await store.read("b") == numbered(1, 2, "b")
@@ -94,7 +96,9 @@ async def test_a_wrong_expected_sequence_stores_nothing_of_the_call(store: Store
     await put(store, 1, 2)
     row = meta("new", title="never seen")
     with pytest.raises(SequenceConflict) as refused:
-        await store.append([Append("new", 0, [fact(1, "new")], row), Append("s1", 1, [fact(2)])])
+        await store.append(
+            [SessionWrite("new", 0, [fact(1, "new")], row), SessionWrite("s1", 1, [fact(2)])]
+        )
     assert str(refused.value) == (
         "session s1 stands at sequence 2, not at 1; read what is there and append behind it"
     )
@@ -108,9 +112,9 @@ async def test_a_wrong_expected_sequence_stores_nothing_of_the_call(store: Store
 
 
 async def test_a_call_may_append_to_a_session_twice(store: Store) -> None:
-    await store.append([Append("s1", 0, facts(1, 2)), Append("s1", 2, facts(3, 3))])
+    await store.append([SessionWrite("s1", 0, facts(1, 2)), SessionWrite("s1", 2, facts(3, 3))])
     with pytest.raises(SequenceConflict):
-        await store.append([Append("s1", 3, facts(4, 4)), Append("s1", 3, facts(4, 4))])
+        await store.append([SessionWrite("s1", 3, facts(4, 4)), SessionWrite("s1", 3, facts(4, 4))])
     assert await store.read("s1") == numbered(1, 3)
     await put(store, 4, 4)
 
@@ -132,14 +136,14 @@ async def test_a_caller_need_not_wait_for_one_append_before_the_next(store: Stor
 
 async def test_an_empty_call_and_an_empty_append_are_harmless(store: Store) -> None:
     await store.append([])
-    await store.append([Append("s1", 0, [])])
+    await store.append([SessionWrite("s1", 0, [])])
     assert await store.read("s1") == []
     await put(store, 1, 1)
 
 
 async def test_a_line_break_between_tokens_becomes_a_space(store: Store) -> None:
     await store.append(
-        [Append("s1", 0, [b'{\n"a":\r\n1}', b"{}", b"{\n}"]), Append("b", 0, [b"{}"])]
+        [SessionWrite("s1", 0, [b'{\n"a":\r\n1}', b"{}", b"{\n}"]), SessionWrite("b", 0, [b"{}"])]
     )
     assert await store.read("s1") == [(1, b'{ "a":\r 1}'), (2, b"{}"), (3, b"{ }")]
     assert await store.read("b") == [(1, b"{}")]
@@ -147,7 +151,7 @@ async def test_a_line_break_between_tokens_becomes_a_space(store: Store) -> None
 
 async def test_the_callers_list_is_not_kept(store: Store) -> None:
     mine = facts(1, 1)
-    await store.append([Append("s1", 0, mine)])
+    await store.append([SessionWrite("s1", 0, mine)])
     mine.append(fact(2))
     await put(store, 2, 3)
     assert mine == facts(1, 2)
@@ -158,7 +162,9 @@ async def test_the_callers_list_is_not_kept(store: Store) -> None:
 async def test_any_printable_id_is_only_an_id(store: Store, session_id: str) -> None:
     """threats.md T80: bound parameters, no meaning in names."""
     row = meta(session_id, owner=session_id, workflow=session_id, title=session_id)
-    await store.append([Append(session_id, 0, facts(1, 1), row), Append("other", 0, facts(1, 1))])
+    await store.append(
+        [SessionWrite(session_id, 0, facts(1, 1), row), SessionWrite("other", 0, facts(1, 1))]
+    )
     assert await store.read(session_id) == numbered(1, 1)
     assert [each.id for each in await store.sessions(owner=session_id)] == [session_id]
     assert [each.id for each in await store.sessions(workflow=session_id)] == [session_id]
@@ -169,7 +175,9 @@ async def test_any_printable_id_is_only_an_id(store: Store, session_id: str) -> 
 @pytest.mark.parametrize("session_id", ["", "a\nb", "a\0b", "\ud800"])
 async def test_an_id_that_cannot_be_printed_is_refused(store: Store, session_id: str) -> None:
     with pytest.raises(ValueError, match="is empty or not printable"):
-        await store.append([Append("s1", 0, facts(1, 1)), Append(session_id, 0, facts(1, 1))])
+        await store.append(
+            [SessionWrite("s1", 0, facts(1, 1)), SessionWrite(session_id, 0, facts(1, 1))]
+        )
     assert await store.read("s1") == []
 
 
@@ -179,7 +187,9 @@ async def test_what_is_no_json_object_is_refused_before_anything_is_stored(
 ) -> None:
     """Nobody could read the session again."""
     with pytest.raises(ValueError, match="fact 3 of session s1: "):
-        await store.append([Append("b", 0, facts(1, 1)), Append("s1", 0, [*facts(1, 2), bad])])
+        await store.append(
+            [SessionWrite("b", 0, facts(1, 1)), SessionWrite("s1", 0, [*facts(1, 2), bad])]
+        )
     assert await store.read("s1") == []
     assert await store.read("b") == []
 
@@ -199,21 +209,21 @@ async def test_a_fact_of_an_older_ledger_that_is_no_json_is_named(store: Store) 
 
 async def test_a_meta_of_another_session_is_refused(store: Store) -> None:
     with pytest.raises(ValueError, match="meta of session 'b' in an append to a"):
-        await store.append([Append("a", 0, [], meta("b"))])
+        await store.append([SessionWrite("a", 0, [], meta("b"))])
     assert await store.sessions() == []
 
 
 @pytest.mark.parametrize("name", ["owner", "workflow", "updated_at"])
 async def test_nul_in_what_the_list_is_sorted_by_is_refused(store: Store, name: str) -> None:
     with pytest.raises(ValueError, match="NUL in owner, workflow or updated_at"):
-        await store.append([Append("s1", 0, [], meta("s1", **{name: "a\0b"}))])
+        await store.append([SessionWrite("s1", 0, [], meta("s1", **{name: "a\0b"}))])
 
 
 async def test_a_text_that_no_encoding_has_is_refused_before_anything_is_stored(
     store: Store,
 ) -> None:
     with pytest.raises(ValueError, match="surrogates"):
-        await store.append([Append("s1", 0, facts(1, 1), meta("s1", title="\ud800"))])
+        await store.append([SessionWrite("s1", 0, facts(1, 1), meta("s1", title="\ud800"))])
     assert await store.read("s1") == []
 
 
@@ -230,13 +240,13 @@ async def test_a_session_is_listed_as_it_was_written(store: Store) -> None:
         last_sequence=2,
         active=True,
     )
-    await store.append([Append("s1", 0, facts(1, 2), row)])
+    await store.append([SessionWrite("s1", 0, facts(1, 2), row)])
     assert await store.session("s1") == row
     assert await store.sessions() == [row]
 
 
 async def test_the_last_sequence_comes_from_the_facts(store: Store) -> None:
-    await store.append([Append("s1", 0, [], meta("s1", last_sequence=77))])
+    await store.append([SessionWrite("s1", 0, [], meta("s1", last_sequence=77))])
     assert [row.last_sequence for row in await store.sessions()] == [0]
     await put(store, 1, 5)
     row = await store.session("s1")
@@ -245,7 +255,7 @@ async def test_the_last_sequence_comes_from_the_facts(store: Store) -> None:
 
 
 async def test_a_row_is_left_alone_by_an_append_without_one(store: Store) -> None:
-    await store.append([Append("s1", 0, [], meta("s1", title="first"))])
+    await store.append([SessionWrite("s1", 0, [], meta("s1", title="first"))])
     await put(store, 1, 1)
     row = await store.session("s1")
     assert row is not None
@@ -254,7 +264,7 @@ async def test_a_row_is_left_alone_by_an_append_without_one(store: Store) -> Non
 
 async def test_the_last_row_of_a_call_wins(store: Store) -> None:
     rows = [meta("s1", title=title) for title in ("one", "two")]
-    await store.append([Append("s1", 0, [], row) for row in rows])
+    await store.append([SessionWrite("s1", 0, [], row) for row in rows])
     assert [row.title for row in await store.sessions()] == ["two"]
 
 
@@ -271,7 +281,7 @@ async def fill(store: Store) -> None:
         meta("c", "2026-11-21T08:00:02Z", owner="ann", workflow="explore"),
         meta("d", "2026-11-21T08:00:02Z", owner="ann", workflow="chat"),
     ]
-    await store.append([Append(row.id, 0, [], row) for row in rows])
+    await store.append([SessionWrite(row.id, 0, [], row) for row in rows])
 
 
 async def test_sessions_come_newest_first(store: Store) -> None:
@@ -310,21 +320,21 @@ async def test_a_page_has_at_least_one_row_whatever_is_asked(store: Store) -> No
 
 async def test_a_newer_row_moves_the_session_to_the_top(store: Store) -> None:
     await fill(store)
-    await store.append([Append("a", 0, [], meta("a", "2026-11-21T09:00:00Z", owner="bob"))])
+    await store.append([SessionWrite("a", 0, [], meta("a", "2026-11-21T09:00:00Z", owner="bob"))])
     assert [row.id for row in await store.sessions()] == ["a", "b", "d", "c"]
     assert [row.id for row in await store.sessions(owner="ann")] == ["d", "c"]
 
 
 async def test_active_sessions_are_found(store: Store) -> None:
     rows = [meta("z", active=True), meta("a", active=True), meta("m")]
-    await store.append([Append(row.id, 0, [], row) for row in rows])
+    await store.append([SessionWrite(row.id, 0, [], row) for row in rows])
     assert await store.open_sessions() == ["a", "z"]
-    await store.append([Append("a", 0, [], meta("a"))])
+    await store.append([SessionWrite("a", 0, [], meta("a"))])
     assert await store.open_sessions() == ["z"]
 
 
 async def test_a_deleted_session_is_gone_and_its_id_is_free(store: Store) -> None:
-    await store.append([Append("s1", 0, facts(1, 3), meta("s1", active=True))])
+    await store.append([SessionWrite("s1", 0, facts(1, 3), meta("s1", active=True))])
     await put(store, 1, 2, "other")
     assert await store.delete("s1") is True
     assert await store.read("s1") == []
@@ -338,7 +348,7 @@ async def test_a_deleted_session_is_gone_and_its_id_is_free(store: Store) -> Non
 
 async def test_facts_alone_or_a_row_alone_can_be_deleted(store: Store) -> None:
     await put(store, 1, 1, "facts")
-    await store.append([Append("row", 0, [], meta("row"))])
+    await store.append([SessionWrite("row", 0, [], meta("row"))])
     assert await store.delete("facts") is True
     assert await store.delete("row") is True
     assert await store.delete("neither") is False
@@ -362,7 +372,7 @@ async def test_a_store_that_is_not_open_says_so(store: Store) -> None:
 
 
 async def test_a_store_that_is_opened_again_has_everything(store: Store) -> None:
-    await store.append([Append("s1", 0, facts(1, 3), meta("s1", active=True))])
+    await store.append([SessionWrite("s1", 0, facts(1, 3), meta("s1", active=True))])
     await store.aclose()
     await store.open()
     assert await store.read("s1") == numbered(1, 3)
@@ -391,12 +401,12 @@ def test_page_sizes_are_brought_inside() -> None:
 
 
 def test_an_append_that_any_store_can_keep_passes() -> None:
-    check_append(Append("s1", 0, [], meta("s1")))
-    check_append(Append("s1", 0, []))
+    check_append(SessionWrite("s1", 0, [], meta("s1")))
+    check_append(SessionWrite("s1", 0, []))
 
 
 async def test_no_hash_is_kept_of_what_is_not_sorted(store: Store) -> None:
-    await store.append([Append("s1", 0, facts(1, 3), meta())])
+    await store.append([SessionWrite("s1", 0, facts(1, 3), meta())])
     assert await store.heads("s1") == []
     assert await store.heads("none") == []
 

@@ -14,7 +14,7 @@ import pytest
 from arp.store import writer as writer_module
 from arp.store.errors import SequenceConflict, StoreClosed, StoreUnavailable, StoreUnwritable
 from arp.store.journal import Journal
-from arp.store.store import Append
+from arp.store.store import SessionWrite
 from arp.store.writer import LedgerWriter, Pace
 
 
@@ -33,7 +33,7 @@ class FakeJournal:
         self.may_commit.set()
         self.is_busy = Event()
 
-    def commit(self, calls: Sequence[Sequence[Append]]) -> list[Exception | None]:
+    def commit(self, calls: Sequence[Sequence[SessionWrite]]) -> list[Exception | None]:
         self.is_busy.set()
         assert self.may_commit.wait(timeout=10)
         if self.fault:
@@ -74,7 +74,7 @@ class Bench:
         self.checkpoints += 1
 
 
-BATCH = (Append("s1", 0, [b"{}"]),)
+BATCH = (SessionWrite("s1", 0, [b"{}"]),)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ async def test_a_transaction_has_an_end(bench: Bench) -> None:
 
 
 async def test_only_the_call_that_is_wrong_is_refused(bench: Bench) -> None:
-    wrong = (Append("s1", 5, [b"{}"]),)
+    wrong = (SessionWrite("s1", 5, [b"{}"]),)
     calls = [bench.writer.append(batch) for batch in (BATCH, wrong, BATCH)]
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [type(None), SequenceConflict, type(None)]

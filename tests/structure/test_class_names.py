@@ -7,21 +7,6 @@ from collections import defaultdict
 
 from tests.structure.source_tree import modules
 
-STILL_DOUBLE: frozenset[str] = frozenset(
-    (
-        "Append",
-        "Bounds",
-        "Files",
-        "Head",
-        "Section",
-        "Step",
-        "Text",
-        "Threads",
-        "Turn",
-    )
-)
-"""Names that still occur twice; the list only gets shorter."""
-
 
 def class_names(syntax: ast.Module) -> set[str]:
     """Return the names of all classes of a module, without leading underscores."""
@@ -33,11 +18,9 @@ def test_no_class_name_occurs_in_two_modules() -> None:
     for module in modules("arp"):
         for name in class_names(module.syntax):
             places[name].append(module.name)
-    double = {name: where for name, where in places.items() if len(where) > 1}
-    new = [f"{name}: {', '.join(double[name])}" for name in sorted(double.keys() - STILL_DOUBLE)]
-    assert not new, "Give one of them a name that says its subject:\n  " + "\n  ".join(new)
-    stale = sorted(STILL_DOUBLE - double.keys())
-    assert not stale, f"These occur once now; take them out of STILL_DOUBLE: {stale}"
+    double = {name: where for name, where in sorted(places.items()) if len(where) > 1}
+    listed = [f"{name}: {', '.join(where)}" for name, where in double.items()]
+    assert not listed, "Give one of them a name that says its subject:\n  " + "\n  ".join(listed)
 
 
 def test_private_and_nested_classes_count() -> None:

@@ -17,7 +17,7 @@ from arp.ledger.models.reading import milliseconds
 from arp.ledger.models.records import Durations, EntityKind, FieldRow, Records, ordered
 from arp.ledger.models.state import State
 from arp.ledger.models.tasks import Task, Tasks
-from arp.ledger.models.turns import UNKNOWN_THREAD, Thread, Turn
+from arp.ledger.models.turns import UNKNOWN_THREAD, Thread, TurnModel
 from arp.protocol.json_value import Json, JsonObject
 
 NOT_APPLICABLE: Final = "not_applicable"
@@ -203,13 +203,13 @@ def thread_status(state: State, thread: Thread, now: str | None) -> str:
     return thread.last_outcome.status if thread.last_outcome is not None else "idle"
 
 
-def _waits(state: State, thread: Thread, turn: Turn) -> bool:
+def _waits(state: State, thread: Thread, turn: TurnModel) -> bool:
     pending = state.records.read("requests").open.values()
     return any(one.get("turnId") == turn.turn_id and _is_of(one, thread) for one in pending)
 
 
 def _turn(
-    state: State, turn: Turn, requests: list[JsonObject], limits: list[JsonObject]
+    state: State, turn: TurnModel, requests: list[JsonObject], limits: list[JsonObject]
 ) -> JsonObject:
     """Return a turn with the limits that it hit and what it cost."""
     document: JsonObject = to_builtins(turn)

@@ -23,7 +23,7 @@ version are not read, but rebuilt."""
 MOST_TRACES: Final = 10
 
 
-class Head(Struct, rename="camel", omit_defaults=True):
+class HeadModel(Struct, rename="camel", omit_defaults=True):
     """What a session is."""
 
     epoch: str | None = None
@@ -48,15 +48,15 @@ class State(Struct, rename="camel", omit_defaults=True):
     """How many of each type; `other` are those that this version does not know."""
     trace_ids: list[str] = []
     """The last that facts named."""
-    head: Head = field(default_factory=Head)
-    threads: turns.Threads = field(default_factory=turns.Threads)
+    head: HeadModel = field(default_factory=HeadModel)
+    threads: turns.ThreadsModel = field(default_factory=turns.ThreadsModel)
     tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
     costs: costs.Costs = field(default_factory=costs.Costs)
     records: Records = field(default_factory=Records)
     """What the rows of `entities` keep."""
 
 
-def _created(head: Head, fact: Fact) -> None:
+def _created(head: HeadModel, fact: Fact) -> None:
     payload = fact.payload
     head.epoch = text(payload, "epoch")
     head.workflow = text(payload, "workflow")
@@ -65,13 +65,13 @@ def _created(head: Head, fact: Fact) -> None:
     _titled(head, fact)
 
 
-def _titled(head: Head, fact: Fact) -> None:
+def _titled(head: HeadModel, fact: Fact) -> None:
     title = text(fact.payload, "title")
     if title is not None:
         head.title, head.title_was_given = title, True
 
 
-def _said(head: Head, fact: Fact) -> None:
+def _said(head: HeadModel, fact: Fact) -> None:
     if head.title is None:
         said = text(part(part(fact.payload, "input"), "data"), "text")
         head.title = " ".join(said.split())[:80] or None if said is not None else None

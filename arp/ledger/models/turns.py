@@ -30,7 +30,7 @@ UNKNOWN_THREAD: Final = "unavailable"
 """Names the thread of a session whose facts name none so far."""
 
 
-class Turn(Record, rename="camel", omit_defaults=True, kw_only=True):
+class TurnModel(Record, rename="camel", omit_defaults=True, kw_only=True):
     """One turn of a thread."""
 
     turn_id: str
@@ -76,11 +76,11 @@ class Thread(Record, rename="camel", omit_defaults=True, kw_only=True):
     """What `thread.updated` said, until a turn says otherwise."""
     active_turn_id: str | None = None
     queue: list[str] = field(default_factory=list)
-    turns: RecordWindow[Turn] = field(default_factory=lambda: RecordWindow[Turn]())
+    turns: RecordWindow[TurnModel] = field(default_factory=lambda: RecordWindow[TurnModel]())
     last_outcome: Outcome | None = None
 
 
-class Threads(Struct, rename="camel", omit_defaults=True):
+class ThreadsModel(Struct, rename="camel", omit_defaults=True):
     """Every thread of a session, and how long its turns took."""
 
     threads: dict[str, Thread] = {}
@@ -106,7 +106,7 @@ class Threads(Struct, rename="camel", omit_defaults=True):
         thread.last_sequence = fact.sequence
         return thread
 
-    def turn(self, fact: Fact) -> Turn | None:
+    def turn(self, fact: Fact) -> TurnModel | None:
         """Return the turn that a fact names, if it is kept; no thread is made for it."""
         thread = self.threads.get(fact.thread_id or UNKNOWN_THREAD)
         return thread.turns.get(fact.turn_id) if thread is not None else None
@@ -124,20 +124,20 @@ def _is_busy(thread: Thread) -> bool:
 # -- threads ---------------------------------------------------------------------------------------
 
 
-def _thread(threads: Threads, fact: Fact) -> None:
+def _thread(threads: ThreadsModel, fact: Fact) -> None:
     thread = threads.of(fact)
     thread.title = text(fact.payload, "title") or thread.title
     told = fact.status or text(fact.payload, "status")
     thread.told_status = told if fact.type == "thread.updated" else thread.told_status
 
 
-def _session(threads: Threads, fact: Fact) -> None:
+def _session(threads: ThreadsModel, fact: Fact) -> None:
     """Begin the first thread, which needs no fact of its own."""
     if fact.thread_id is not None:
         threads.of(fact)
 
 
-def _queue(threads: Threads, fact: Fact) -> None:
+def _queue(threads: ThreadsModel, fact: Fact) -> None:
     """Give each thread its part of the queue, which is one for all of them.
 
     A turn that no thread knows belongs to the one that the fact names.
@@ -157,10 +157,10 @@ def _queue(threads: Threads, fact: Fact) -> None:
 # -- turns -----------------------------------------------------------------------------------------
 
 
-def _submitted(threads: Threads, fact: Fact) -> None:
+def _submitted(threads: ThreadsModel, fact: Fact) -> None:
     thread, turn_id = threads.of(fact), fact.turn_id or ""
     said = part(fact.payload, "input")
-    turn = Turn(
+    turn = TurnModel(
         turn_id=turn_id,
         status="queued",
         first_sequence=fact.sequence,
@@ -180,12 +180,12 @@ def _words(said: JsonObject) -> str | None:
     return text(data, "text", "transcript", "action")
 
 
-def _open_turn(thread: Thread, fact: Fact) -> Turn:
+def _open_turn(thread: Thread, fact: Fact) -> TurnModel:
     """Return the turn that starts or ends, also where no fact says that it was submitted."""
     turn_id = fact.turn_id or ""
     turn = thread.turns.open.get(turn_id)
     if turn is None:
-        turn = Turn(turn_id=turn_id, status="running", first_sequence=fact.sequence)
+        turn = TurnModel(turn_id=turn_id, status="running", first_sequence=fact.sequence)
         thread.turns.begin(turn_id, turn, MOST_WAITING)
     if turn_id in thread.queue:
         thread.queue.remove(turn_id)
@@ -193,7 +193,7 @@ def _open_turn(thread: Thread, fact: Fact) -> Turn:
     return turn
 
 
-def _started(threads: Threads, fact: Fact) -> None:
+def _started(threads: ThreadsModel, fact: Fact) -> None:
     thread = threads.of(fact)
     turn = _open_turn(thread, fact)
     turn.status, turn.started_at = "running", fact.timestamp
@@ -202,7 +202,7 @@ def _started(threads: Threads, fact: Fact) -> None:
     thread.active_turn_id = turn.turn_id
 
 
-def _ended(threads: Threads, fact: Fact) -> None:
+def _ended(threads: ThreadsModel, fact: Fact) -> None:
     thread = threads.of(fact)
     turn = _open_turn(thread, fact)
     turn.status, turn.status_reason = _end_status(fact), fact.status_reason
@@ -223,7 +223,7 @@ def _end_status(fact: Fact) -> str:
     return "cancelled" if fact.status_reason == "cancelled" else "failed"
 
 
-def _removed(threads: Threads, fact: Fact) -> None:
+def _removed(threads: ThreadsModel, fact: Fact) -> None:
     """Note which turns count no longer, or again: of all threads, as the history is one."""
     threads.of(fact)
     for name, is_removed in (("removedTurns", True), ("restoredTurns", False)):
@@ -237,7 +237,7 @@ def _removed(threads: Threads, fact: Fact) -> None:
 # -- what happens in a turn ------------------------------------------------------------------------
 
 
-def _said(threads: Threads, fact: Fact) -> None:
+def _said(threads: ThreadsModel, fact: Fact) -> None:
     turn = threads.turn(fact)
     if turn is None:
         return
@@ -249,10 +249,10 @@ def _said(threads: Threads, fact: Fact) -> None:
         threads.first_output.add(turn.started_at, fact.timestamp)
 
 
-def _in_turn(change: Callable[[Turn, Fact], None]) -> Rule:
+def _in_turn(change: Callable[[TurnModel, Fact], None]) -> Rule:
     """Return the rule of a fact that changes a turn, if that is kept."""
 
-    def rule(threads: Threads, fact: Fact) -> None:
+    def rule(threads: ThreadsModel, fact: Fact) -> None:
         turn = threads.turn(fact)
         if turn is not None:
             change(turn, fact)
@@ -260,40 +260,40 @@ def _in_turn(change: Callable[[Turn, Fact], None]) -> Rule:
     return rule
 
 
-def _thought(turn: Turn, fact: Fact) -> None:
+def _thought(turn: TurnModel, fact: Fact) -> None:
     said = fact.payload.get("text")
     more = len(said) if type(said) is str else 0
     turn.thought_characters = added(turn.thought_characters, more)
     turn.last_sequence = fact.sequence
 
 
-def _model(turn: Turn, fact: Fact) -> None:
+def _model(turn: TurnModel, fact: Fact) -> None:
     turn.model = text(fact.payload, "model") or turn.model
     turn.blocked_by_quota = None
 
 
-def _tool(threads: Threads, fact: Fact) -> None:
+def _tool(threads: ThreadsModel, fact: Fact) -> None:
     turn = threads.turn(fact)
     if turn is not None:
         turn.tool_calls += 1
         turn.last_sequence = fact.sequence
 
 
-def _error(turn: Turn, fact: Fact) -> None:
+def _error(turn: TurnModel, fact: Fact) -> None:
     turn.error = text(fact.payload, "error", "message") or turn.error
 
 
-def _run_status(turn: Turn, fact: Fact) -> None:
+def _run_status(turn: TurnModel, fact: Fact) -> None:
     if turn.ended_at is None and fact.status == "cancelling":
         turn.status, turn.last_sequence = "cancelling", fact.sequence
 
 
-def _blocked(turn: Turn, fact: Fact) -> None:
+def _blocked(turn: TurnModel, fact: Fact) -> None:
     if turn.ended_at is None:
         turn.blocked_by_quota = text(fact.payload, "quota") or "unknown"
 
 
-def _unblocked(threads: Threads, fact: Fact) -> None:
+def _unblocked(threads: ThreadsModel, fact: Fact) -> None:
     lifted = text(fact.payload, "limit")
     for thread in threads.threads.values():
         turn = thread.turns.open.get(thread.active_turn_id or "")
