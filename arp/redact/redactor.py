@@ -40,12 +40,6 @@ HELD_FROM: Final = 4
 
 _UNFINISHED: Final = re.compile(UNFINISHED)
 
-_SHORT: Final = 24
-"""Characters of the longest text in `Redactor.plain`."""
-
-_MOST_PLAIN: Final = 4096
-"""Texts in `Redactor.plain`: less than half a MiB."""
-
 _LONG: Final = 1024
 """Characters of a text from which it is worth looking up whether it was looked through."""
 
@@ -91,10 +85,9 @@ class Redactor:
         "_leads",
         "_looked_through",
         "_shapes",
-        "_sign",
+        "has_sign",
         "is_on",
         "known",
-        "plain",
     )
 
     def __init__(self, settings: Redaction) -> None:
@@ -111,24 +104,13 @@ class Redactor:
         self._begins = re.compile(_search_for(self._by_begin, self._shapes))
         signs = SIGNS + "".join(pattern.prefix[-1] for pattern in settings.patterns)
         signs += "".join(_rarest(secret) for secret in self.known)
-        self._sign = re.compile(f"[{re.escape(signs)}]" if self._shapes else _NOTHING)
+        self.has_sign: Callable[[str], object] = re.compile(
+            f"[{re.escape(signs)}]" if self._shapes else _NOTHING
+        ).search
+        """Whether a text may begin, or end, a lead or a known secret. One that has no sign, behind
+        text that none of these goes on in, needs no further look: most texts have none."""
         self._looked_through: dict[int, Cleaned] = {}
         """By the id of the value, while `knowing` lasts."""
-        self.plain: set[str] = set()
-        """Short texts that have no sign: what models say is mostly made of the same few tokens."""
-
-    def has_sign(self, text: str) -> bool:
-        """Return whether a text may begin, or end, a lead or a known secret.
-
-        One that has none, behind text that none of these goes on in, needs no further look.
-        """
-        if self._sign.search(text) is not None:
-            return True
-        if len(text) <= _SHORT:
-            if len(self.plain) >= _MOST_PLAIN:
-                self.plain.clear()
-            self.plain.add(text)
-        return False
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -347,7 +329,7 @@ class Redactor:
         return msgspec.json.encode(cleaned).decode()
 
     def _text(self, text: str, found: Found) -> str:
-        if self._sign.search(text) is None:
+        if self.has_sign(text) is None:
             return text
         pieces, place = list[str](), 0
         for span in self.spans(text, is_whole=True):

@@ -110,11 +110,11 @@ class TextAssembler:
         self.open = None
         chunks = spoken.chunks
         text = chunks[0] if len(chunks) == 1 else "".join(chunks)
-        is_looked_at = False
-        if (self.stream is not None or text not in self._redactor.plain) and not is_clean:
-            is_looked_at = self.stream is not None or self._redactor.has_sign(text)
-            if is_looked_at:
-                text = self._clean(spoken, text)
+        is_looked_at = not is_clean and (
+            self.stream is not None or self._redactor.has_sign(text) is not None
+        )
+        if is_looked_at:
+            text = self._clean(spoken, text)
         spoken.close(text)
         text, node = spoken.text, self._node
         if not text:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -204,16 +202,10 @@ def test_switched_off_nothing_is_taken_out() -> None:
 
 
 def test_every_secret_has_a_sign_in_its_lead() -> None:
-    """So that most texts need one look; tokens are remembered, and not without end."""
+    """So that most texts need one look."""
     for text, cleaned, _ in SECRETS:
         assert PLAIN.has_sign(cleaned.partition(MARK)[0]), text
-    redactor = Redactor(Redaction())
-    assert not redactor.has_sign("token ")
-    assert redactor.plain == {"token "}
-    for number in range(10_000):
-        redactor.has_sign(f"w{number % 8}" + "x" * (number % 30))
-    assert len(redactor.plain) <= 4096
-    assert max(map(len, redactor.plain)) <= 24
+    assert not PLAIN.has_sign("token ")
 
 
 @pytest.mark.parametrize(
@@ -262,15 +254,6 @@ def test_nothing_that_spares_a_closer_look_passes_a_lead_over(
     assert found is not None
     assert number in PLAIN._by_begin[found.group()]
     assert set(lead) & set(SIGNS)
-
-
-def test_texts_without_a_sign_are_remembered_up_to_a_bound() -> None:
-    redactor = Redactor(Redaction())
-    words = ["".join(letters) for letters in product("aemnou", repeat=5)]
-    for word in words:
-        assert not redactor.has_sign(word)
-    assert words[-1] in redactor.plain
-    assert len(redactor.plain) <= 4_096
 
 
 def test_what_was_looked_through_is_not_looked_through_again() -> None:
