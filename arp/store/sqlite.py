@@ -109,14 +109,13 @@ class SqliteStore:
             raise StoreClosed
         return self._runtime_id
 
-    async def append(self, batch: Sequence[SessionWrite]) -> None:
+    def append(self, batch: Sequence[SessionWrite]) -> asyncio.Future[None]:
         """As `Store.append`."""
         if self._writer is None:
             raise StoreClosed
         for append in batch:
             check_append(append)
-        if batch:
-            await self._writer.append(tuple(batch))
+        return self._writer.append(tuple(batch))
 
     async def read(self, session_id: str, after: int = 0, limit: int = 1000) -> Page:
         """As `Store.read`. What is new comes from memory, without a thread."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
 from typing import Final, Protocol, TypeAlias
 
@@ -58,7 +58,7 @@ class Store(Protocol):
         """
         ...
 
-    async def append(self, batch: Sequence[SessionWrite]) -> None:
+    def append(self, batch: Sequence[SessionWrite]) -> Awaitable[None]:
         """Make all of `batch` durable, or nothing of it. Calls that wait share one transaction.
 
         Line breaks between the tokens of a fact become spaces; nothing else is changed.
