@@ -74,7 +74,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Served) -> Run:
 
 
 def said(result: Result) -> str:
-    """Gives the one line that an error is."""
+    """Return the one line that an error is."""
     lines = result.stderr.strip().splitlines()
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("arp: ")

@@ -50,7 +50,7 @@ def look_at(body: bytes) -> None:
 
 
 def taken() -> list[str]:
-    """Gives what was wrong with the facts since the last time."""
+    """Return what was wrong with the facts since the last time."""
     unfit = list(_unfit)
     _unfit.clear()
     return unfit

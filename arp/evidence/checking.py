@@ -203,7 +203,7 @@ def _check_told(manifest: Manifest, derived: Derived) -> Iterator[Broken]:
 
 
 def _is_output(said: Output, named: Output, part: Part | None, digest: str | None) -> bool:
-    """Tell whether an output is what the facts say of it; a part is called by its own hash."""
+    """Return whether an output is what the facts say of it; a part is called by its own hash."""
     if (said.state == "not_applicable") != (named.state == "not_applicable"):
         return False
     if said.state != "exported":
@@ -265,7 +265,7 @@ def compare_with_ledger(
 
 
 def _noted(manifest: Manifest, body: bytes) -> set[str]:
-    """Give the hash of the pack's manifest that a fact tells, if it does."""
+    """Return the hash of the pack's manifest that a fact tells, if it does."""
     if b'"evidence.changed"' not in body:
         return set()
     try:

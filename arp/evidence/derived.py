@@ -113,7 +113,7 @@ class Derived:
             self._outputs[ref] = Output(ref, "unsupported", bytes=size, reason=reason)
 
     def rest(self) -> bytes:
-        """Give the lines of the timeline that were held back."""
+        """Return the lines of the timeline that were held back."""
         return self._timeline.finish()
 
     @property

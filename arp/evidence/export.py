@@ -221,7 +221,7 @@ def output_gaps(outputs: Iterable[Output]) -> list[Gap]:
 
 
 def begun(order: Order, found: Range | None, also: Sequence[Also] = ()) -> Evidence:
-    """Give the evidence of an export that begins.
+    """Return the evidence of an export that begins.
 
     Args:
         order: What is wanted.

@@ -107,7 +107,7 @@ class Pack:
         self.close()
 
     def names(self) -> set[str]:
-        """Give the paths of everything in it that is no directory."""
+        """Return the paths of everything in it that is no directory."""
         return self._names
 
     def _found(self) -> set[str]:
@@ -197,7 +197,7 @@ class Pack:
 
 
 def _is_inside(name: str) -> bool:
-    """Tell whether a name is a path inside of a pack."""
+    """Return whether a name is a path inside of a pack."""
     pure = PurePosixPath(name)
     return bool(pure.parts) and not (pure.is_absolute() or ".." in pure.parts or "\\" in name)
 
@@ -216,7 +216,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _directory_size(file: IO[bytes]) -> int:
-    """Give how many bytes of a zip are its directory, at most; 0 if it is no zip.
+    """Return how many bytes of a zip are its directory, at most; 0 if it is no zip.
 
     Where the end of a zip can be found in two ways, `zipfile` takes one of them.
     """
@@ -229,7 +229,7 @@ def _directory_size(file: IO[bytes]) -> int:
 
 
 def _size_told(file: IO[bytes], start: int, tail: bytes, place: int) -> int:
-    """Give the size of the directory that an end of a zip tells; 0 if there is none."""
+    """Return the size of the directory that an end of a zip tells; 0 if there is none."""
     if place < 0 or tail[place : place + 4] != b"PK\5\6" or place + _END.size > len(tail):
         return 0
     size = int(_END.unpack_from(tail, place)[5])

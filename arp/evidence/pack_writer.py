@@ -79,7 +79,7 @@ class PackWriter:
 
     @property
     def count(self) -> int:
-        """Give how many parts there are."""
+        """Return how many parts there are."""
         return len(self._open)
 
     def _place(self, name: str) -> Path:
@@ -99,7 +99,7 @@ class PackWriter:
             raise _unwritable(self.target, error) from error
 
     def finish(self, manifest: Manifest) -> str:
-        """Give the pack its name; return the SHA-256 of its manifest, which stands for all of it.
+        """Name the pack; return the SHA-256 of its manifest, which stands for all of it.
 
         Args:
             manifest: With the parts that `close_parts` gave.

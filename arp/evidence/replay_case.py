@@ -132,7 +132,7 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Its thread, where that is not the session's first."""
 
     def is_to_be_stopped(self, found: list[Expected]) -> bool:
-        """Tell whether all has come again that the turn had done before it was stopped.
+        """Return whether all has come again that the turn had done before it was stopped.
 
         Args:
             found: What came of it again so far.
@@ -148,7 +148,7 @@ class TurnCase(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 def _size(fact: Expected) -> int:
-    """Give how many characters of a text a fact has."""
+    """Return how many characters of a text a fact has."""
     return len(str(fact.payload.get("text", "")))
 
 
@@ -219,7 +219,7 @@ class CaseMaker:
         self._reducer.add(turn.facts, fact)
 
     def _is_of_the_caller(self, fact: Fact, turn_id: str) -> bool:
-        """Tell whether whoever began the turn recorded a fact: the agent will not do it again."""
+        """Return whether whoever began the turn recorded a fact: the agent will not do it again."""
         task_id, run_id = self._begun[turn_id]
         is_of_run = fact.task_id == task_id and fact.run_id in (None, run_id)
         return fact.type in BEGINNING and run_id is not None and is_of_run
@@ -244,14 +244,14 @@ class CaseMaker:
 
 
 def _came_of_the_end(fact: Expected) -> bool:
-    """Tell whether a fact says that something did not end by itself: its turn was interrupted."""
+    """Return whether a fact says that something did not end by itself: its turn was interrupted."""
     if fact.type == "runtime.error":  # the server says that it stopped
         return True
     return "cancelled" in [fact.payload.get(name) for name in ("error", "reason", "decision")]
 
 
 def _ids_of_task(fact: Fact) -> tuple[str, ...]:
-    """Give the ids of a fact of a task; older versions told the run of attempts alone."""
+    """Return the ids of a fact of a task; older versions told the run of attempts alone."""
     is_of_attempt = fact.type.startswith("task.attempt.")
     return _IDS if is_of_attempt else tuple(name for name in _IDS if name != "run_id")
 
@@ -333,7 +333,7 @@ def first_difference(expected: TurnCase, found: list[Expected]) -> Difference | 
 
 
 def _begun_like(expected: Expected, found: Expected) -> Expected:
-    """Give what came, of a text as much as had been said: an unfinished turn was cut there."""
+    """Return what came, of a text as much as had been said: an unfinished turn was cut there."""
     if expected.type not in _TEXT or found.type != expected.type:
         return found
     size = len(expected.payload.get("text", ""))

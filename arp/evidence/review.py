@@ -88,16 +88,16 @@ class Words:
         self._sizes[turn_id] = size + len(said)
 
     def documents(self) -> dict[str, bytes]:
-        """Give no part."""
+        """Return no part."""
         return {}
 
     @property
     def turns(self) -> list[str]:
-        """Give the turns of which something was said, in the order of their inputs."""
+        """Return the turns of which something was said, in the order of their inputs."""
         return list(self._asked | self._answered | self._shown)
 
     def told(self, turn_id: str) -> Iterator[str]:
-        """Give what was said in a turn, as lines of Markdown."""
+        """Yield what was said in a turn, as lines of Markdown."""
         if turn_id in self._asked:
             yield from ("Input:", "", *_block(self._asked[turn_id], len(self._asked[turn_id])), "")
         if turn_id in self._answered:
@@ -111,7 +111,7 @@ class Words:
 
 
 def _brought(changes: Json) -> Iterator[JsonObject]:
-    """Give the components that changes of a surface bring."""
+    """Yield the components that changes of a surface bring."""
     for change in _objects(changes):
         yield from _objects(change.get("render"))
         for op in _objects(change.get("patch")):
@@ -123,7 +123,7 @@ def _objects(value: Json) -> list[JsonObject]:
 
 
 def _block(said: str, size: int) -> Iterator[str]:
-    """Give a text as a block of code, in which no line can end the block."""
+    """Yield a text as a block of code, in which no line can end the block."""
     shown = sanitise(said[:MOST_TEXT])
     fence = "`" * max(3, _longest_run(shown) + 1)
     yield f"{fence}text"

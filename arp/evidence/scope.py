@@ -39,7 +39,7 @@ _decoder = msgspec.json.Decoder(_Ids)
 
 
 def is_of(fact: Fact | _Ids, scope: Scope, turns: AbstractSet[str] = _NO_TURNS) -> bool:
-    """Tell whether a fact belongs to what the scope names.
+    """Return whether a fact belongs to what the scope names.
 
     Args:
         fact: Of the session.
@@ -84,18 +84,18 @@ class Range:
 
     @property
     def first(self) -> int:
-        """Give the first sequence; 0: no fact of the scope was found yet."""
+        """Return the first sequence; 0: no fact of the scope was found yet."""
         found = [self._first, *(first for first, _ in self._joined())]
         return min(filter(None, found), default=0)
 
     @property
     def last(self) -> int:
-        """Give the last sequence; 0: no fact of the scope was found yet."""
+        """Return the last sequence; 0: no fact of the scope was found yet."""
         return max([self._last, *(last for _, last in self._joined())])
 
     @property
     def bounds(self) -> FactRange:
-        """Give what was found."""
+        """Return what was found."""
         return FactRange(self.first, self.last, frozenset(self.turns))
 
     def _joined(self) -> list[tuple[int, int]]:

@@ -177,7 +177,7 @@ class TrialPart:
         self._events.append(msgspec.to_builtins(fact))
 
     def extra(self) -> JsonObject:
-        """Give what a trajectory tells of its trial."""
+        """Return what a trajectory tells of its trial."""
         trial = self._book.trials.get(self._id)
         if trial is None:
             return {}
@@ -354,5 +354,5 @@ class TrialParts:
         self._trajectory.take(fact)
 
     def documents(self) -> dict[str, bytes]:
-        """Give the parts by their names."""
+        """Return the parts by their names."""
         return self._trajectory.documents(self._trial.extra()) | self._trial.documents()

@@ -120,7 +120,7 @@ class Verifier:
                 await task
 
     def report(self, owner: str | None) -> LedgerVerification:
-        """Give what is known so far; the broken sessions by name to their owner alone."""
+        """Return what is known so far; the broken sessions by name to their owner alone."""
         named = [
             BrokenSession(session_id, found.sequence, found.through, found.reason)
             for session_id, (whose, found) in self._broken.items()

@@ -153,7 +153,7 @@ class KeptCheck:
             raise ChainBroken(self.sequence + 1, self._kept[0][0], "is missing")
 
     def checked(self, session_id: str, broken: Break | None = None) -> Checked:
-        """Give what was found.
+        """Return what was found.
 
         Args:
             session_id: Of the session.

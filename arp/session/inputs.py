@@ -265,7 +265,7 @@ def check_beginning(session: Session, message: Input) -> None:
 
 
 def _edit_queued(session: Session, message: Input) -> list[Effect]:
-    """Give a queued turn another input; it keeps its place."""
+    """Replace the input of a queued turn, which keeps its place."""
     turn_id = message.edits or ""
     check_beginning(session, message)
     if turn_id not in session.queue:

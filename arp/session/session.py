@@ -471,7 +471,7 @@ class Session:
             self.record_queue([turn_id, *(other for other in self.queue if other != turn_id)])
 
     def edit_queued(self, turn_id: str, told: JsonObject) -> RecordedFact:
-        """Give a queued turn another input."""
+        """Replace the input of a queued turn."""
         changed: JsonObject = {**self._queue_payload(self.queue), "input": told}
         return self.in_turn("queue.changed", turn_id, changed)
 

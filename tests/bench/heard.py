@@ -76,7 +76,7 @@ def hear(chunks: Sequence[Chunk]) -> Heard:
 
 
 def _frames(chunks: Sequence[Chunk]) -> Iterator[Chunk]:
-    """Gives the payload of each text frame, with the time at which its last byte came."""
+    """Yield the payload of each text frame, with the time at which its last byte came."""
     data = b"".join(piece for _, piece in chunks)
     ends = list(accumulate(len(piece) for _, piece in chunks))
     at = 0

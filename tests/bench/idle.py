@@ -31,7 +31,7 @@ def allow_files() -> None:
 
 
 def settled_bytes(server: Server, crowd: Crowd) -> int:
-    """Gives the server's memory when it has nothing more to do."""
+    """Return the server's memory when it has nothing more to do."""
     crowd.read_until(time.monotonic_ns() + SETTLE_NS)
     crowd.members[0].tell(order(Plan(1, collect=True)))
     crowd.wait_for(END.encode(), crowd.members[:1])
@@ -40,7 +40,7 @@ def settled_bytes(server: Server, crowd: Crowd) -> int:
 
 
 def kib_per_connection(server: Server) -> float:
-    """Tells what one more connection takes."""
+    """Return what one more connection takes."""
     with Crowd(server.port, FIRST) as crowd:
         before = settled_bytes(server, crowd)
         crowd.grow(MORE)

@@ -18,7 +18,7 @@ BATCH = 5_000
 
 
 def log_of(count: int, session_id: str) -> Iterator[bytes]:
-    """Gives the facts of a session: turns of 8 texts, a tool and a surface each."""
+    """Yield the facts of a session: turns of 8 texts, a tool and a surface each."""
     writer = FactWriter("arp", session_id, "main")
     sequence, turn = 0, 0
 

@@ -60,7 +60,7 @@ class Bench:
 
 
 def grouped(number: int) -> Component:
-    """Gives a group of texts: ten components."""
+    """Return a group of texts: ten components."""
     children = [
         {"id": f"t{number}-{child}", "type": "text", "props": {"content": "Text"}}
         for child in range(CHILDREN)
@@ -69,7 +69,7 @@ def grouped(number: int) -> Component:
 
 
 def planted(size: int) -> Bench:
-    """Gives a session whose tree has so many components."""
+    """Return a session whose tree has so many components."""
     bench = Bench()
     bench.commit_s(RenderChange([grouped(number) for number in range(size // (CHILDREN + 1))]))
     tree = bench.session.tree("main")

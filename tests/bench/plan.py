@@ -42,12 +42,12 @@ class Plan(Struct, frozen=True, omit_defaults=True):
 
 
 def mark(now_ns: int) -> str:
-    """Gives a token that tells when it was said, as long as the others."""
+    """Return a token that tells when it was said, as long as the others."""
     return f"@{now_ns // _TICK_NS % _TICKS:05d}"
 
 
 def age_ms(token: str, now_ns: int) -> float:
-    """Tells how old a mark is; right for ages below 10 s, to a tenth of a millisecond."""
+    """Return how old a mark is; right for ages below 10 s, to a tenth of a millisecond."""
     ticks = (now_ns // _TICK_NS - int(token[1:])) % _TICKS
     return ticks * _TICK_NS / 1e6
 
@@ -62,7 +62,7 @@ class _Said(Struct, frozen=True):
 
 
 def order(plan: Plan) -> str:
-    """Gives the `input` that asks for a plan."""
+    """Return the `input` that asks for a plan."""
     text = msgspec.json.encode(plan).decode()
     said = {"v": 1, "type": "input", "input_type": "text", "data": {"text": text}}
     return msgspec.json.encode(said).decode()

@@ -49,7 +49,7 @@ class Server:
 
 
 def cpu_s(pid: int) -> float:
-    """Tells the user and system time of a process so far, all threads.
+    """Return the user and system time of a process so far, all threads.
 
     On Linux the process' own clock tells it to the nanosecond; elsewhere it comes in ticks.
     """

@@ -45,7 +45,7 @@ def ready_s(folder: str, environment: Mapping[str, str]) -> float:
 
 
 def compiled(folder: str) -> dict[str, str]:
-    """Gives an environment in which modules are compiled once, as an installer leaves them."""
+    """Return an environment in which modules are compiled once, as an installer leaves them."""
     environment = dict(os.environ, PYTHONPYCACHEPREFIX=folder)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return environment

@@ -70,7 +70,7 @@ def main() -> None:
 def figures(
     which: str, ours: Streamed, bare: Streamed, target: float | None = None
 ) -> list[Figure]:
-    """Gives what was found with one kind of agent."""
+    """Return what was found with one kind of agent."""
     return [
         compared(f"server CPU per delta{which}", "µs", ours.cpu_us, bare.cpu_us, target),
         compared(f"deltas per second{which}", "/s", ours.per_s, bare.per_s),

@@ -41,7 +41,7 @@ class Unwatched(PseudoTerminal):
 
 
 def streamed_s(address: str, state: Path) -> float:
-    """Tells what a terminal took for one answer; fails if a part of it does not come."""
+    """Return what a terminal took for one answer; fails if a part of it does not come."""
     with Unwatched([*CONNECT, address], state, size=(ROWS, COLUMNS)) as terminal:
         terminal.until(lambda: b"/help" in terminal.output)
         before = cpu_s(terminal.process.pid)
@@ -75,13 +75,13 @@ print(time.process_time() - began)
 
 
 def at_once_s() -> float:
-    """Tells what `rich` takes to draw the text once, in a fresh interpreter."""
+    """Return what `rich` takes to draw the text once, in a fresh interpreter."""
     command = [sys.executable, "-c", AT_ONCE, str(COLUMNS)]
     return float(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
 
 
 def table_ms() -> float:
-    """Tells how long the lines of a large table take, as it is shown first."""
+    """Return how long the lines of a large table take, as it is shown first."""
     rows = [
         [f"cell {row}" if column % 2 else row * column for column in range(8)]
         for row in range(TABLE_ROWS)

@@ -54,7 +54,7 @@ Talk = Callable[[Peer], Awaitable[None]]
 
 @asynccontextmanager
 async def websocket_server(talk: Talk, **settings: Any) -> AsyncIterator[str]:
-    """Gives the address of a server that talks so with each client."""
+    """Return the address of a server that talks so with each client."""
 
     async def handler(socket: ServerConnection) -> None:
         await talk(Peer(socket))
@@ -127,7 +127,7 @@ Serve = Callable[[Request, Answer], Awaitable[None]]
 
 @asynccontextmanager
 async def http_server(answer: Serve) -> AsyncIterator[str]:
-    """Gives the address of a server that answers each request so."""
+    """Return the address of a server that answers each request so."""
     running: set[asyncio.Task[None]] = set()
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -50,7 +50,7 @@ def _open(live: LiveSession) -> set[str]:
 
 
 async def recorded() -> Case:
-    """Gives the case of a conversation with answers and a cancel."""
+    """Return the case of a conversation with answers and a cancel."""
     async with controlled(talker) as control:
         live = (await said(control, "hello"), await control.context.live("s"))[1]
         await said(control, "ask")

@@ -55,7 +55,7 @@ async def failed(control: Control, task_id: str = "t") -> None:
 
 
 async def told(control: Control, task_id: str = "t") -> list[str]:
-    """Gives the types of the facts of a task."""
+    """Return the types of the facts of a task."""
     found = [json.loads(fact) for _, fact in await facts(control)]
     return [fact["type"] for fact in found if fact.get("taskId") == task_id]
 

@@ -70,7 +70,7 @@ def _check_arp(arguments: list[str]) -> None:
 
 
 def request(arguments: list[str], base: str = "http://127.0.0.1:8080") -> httpx.Request:
-    """Gives the request that `curl` would make, to another server."""
+    """Return the request that `curl` would make, to another server."""
     headers, data, url = {}, None, ""
     words = iter(arguments)
     for word in words:

@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
 
 def text_of(name: str) -> str:
-    """Gives a page by its name."""
+    """Return a page by its name."""
     return next(page for page in PAGES if page.name == name).read_text(encoding="utf-8")
 
 
@@ -46,7 +46,7 @@ def blocks(*languages: str, page: str | None = None) -> list[Block]:
 
 
 def section(name: str, heading: str) -> str:
-    """Gives what stands below a heading, up to the next one of its level or above."""
+    """Return what stands below a heading, up to the next one of its level or above."""
     text = text_of(name)
     for found in _HEADING.finditer(text):
         if found[2].strip() == heading:
@@ -57,7 +57,7 @@ def section(name: str, heading: str) -> str:
 
 
 def without_code(text: str) -> str:
-    """Gives a page without its blocks of code."""
+    """Return a page without its blocks of code."""
     return _FENCE.sub("", text)
 
 
@@ -67,7 +67,7 @@ def links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Gives the names by which links reach the headings of a page, as GitHub makes them."""
+    """Return the names by which links reach the headings of a page, as GitHub makes them."""
     found: set[str] = set()
     for _, title in _HEADING.findall(without_code(page.read_text(encoding="utf-8"))):
         plain = re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")

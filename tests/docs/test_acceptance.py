@@ -23,7 +23,7 @@ ROWS = {int(point): proof for point, _, proof in _ROW.findall(text_of("web.md"))
 
 
 def named_in(source: str, is_python: bool) -> set[int]:
-    """Gives the points that the names of a file's tests have; of Python's their docstrings."""
+    """Return the points that the names of a file's tests have; of Python's their docstrings."""
     found = _PYTHON_NAME if is_python else _SCRIPT_NAME
     names = (match.groups()[-1] for match in found.finditer(source))
     return {int(point) for name in names for point in _POINT.findall(name)}

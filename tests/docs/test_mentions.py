@@ -35,13 +35,13 @@ def in_code(text: str) -> set[str]:
 
 
 def rows(text: str) -> list[list[str]]:
-    """Gives the cells of every line of a table, its head left out."""
+    """Return the cells of every line of a table, its head left out."""
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
 def first_cells(text: str) -> set[str]:
-    """Gives the words in code spans that stand in the first column of tables."""
+    """Return the words in code spans that stand in the first column of tables."""
     return in_code("\n".join(row[0] for row in rows(text)))
 
 
@@ -95,7 +95,7 @@ def _told(part: str, tag: str, suffix: str) -> str:
 
 
 def _fields(message: type[msgspec.Struct]) -> set[str]:
-    """Gives the fields of a message and of its payload, as they stand on the wire."""
+    """Return the fields of a message and of its payload, as they stand on the wire."""
     found: set[str] = set()
     for field in msgspec.structs.fields(message):
         inner = field.type

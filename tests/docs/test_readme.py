@@ -24,7 +24,7 @@ NODE_S = 15
 
 
 def snippet(heading: str, language: str = "python") -> str:
-    """Gives the one block of a language below a heading."""
+    """Return the one block of a language below a heading."""
     below = section("README.md", heading)
     (found,) = [block for block in blocks(language, page="README.md") if block.code in below]
     return found.code

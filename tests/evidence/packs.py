@@ -16,7 +16,7 @@ CREATED = "2026-02-03T04:05:06.000Z"
 
 
 def bodies(steps: int, seed: int = 1, session_id: str = "s") -> list[bytes]:
-    """Gives the facts of a long history as a store holds them."""
+    """Return the facts of a long history as a store holds them."""
     return stored(long_history(steps, seed), session_id)
 
 

@@ -387,7 +387,7 @@ def test_facts_of_which_nothing_can_be_made_are_no_export(tmp_path: Path) -> Non
 
 
 def noting(facts: list[bytes], digest: str, evidence_id: str = "evidence-1") -> list[bytes]:
-    """Give the facts of a session whose ledger noted an export."""
+    """Return the facts of a session whose ledger noted an export."""
     last = decode(facts[-1])
     payload = {"kind": "evidence", "state": "exported", "sha256": digest}
     noted = msgspec.structs.replace(

@@ -34,7 +34,7 @@ def ran(
     status: str = "completed",
     extra: bool = False,
 ) -> Case:
-    """Gives the case of a turn that asks, uses a tool and says a word."""
+    """Return the case of a turn that asks, uses a tool and says a word."""
     told = Historian()
     own = turn(turn_id)
     asked = {"input_type": "text", "data": {"text": "How many?"}, "id": f"input of {turn_id}"}

@@ -132,12 +132,12 @@ class Call(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """Gives what it takes."""
+        """Return what it takes."""
         signature = inspect.signature(getattr(self.of, self.name))
         return {name: one for name, one in signature.parameters.items() if name != "self"}
 
     def sample(self, name: str) -> Any:
-        """Gives an argument that it takes."""
+        """Return an argument that it takes."""
         if (self.told, name) in OF_CALLS:
             return OF_CALLS[self.told, name]
         if name in SAMPLES:
@@ -147,7 +147,7 @@ class Call(NamedTuple):
         return plain.get(kind.partition(" ")[0], ["x"] if "Sequence" in kind else "x")
 
     def arguments(self, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Gives what to call it with: what is given, and samples for what it needs besides."""
+        """Return what to call it with: what is given, and samples for what it needs besides."""
         args: list[Any] = []
         named: dict[str, Any] = {}
         for name, one in self.parameters.items():
@@ -179,7 +179,7 @@ def calls() -> list[Call]:
 
 
 def classes_with_methods() -> set[type]:
-    """Gives the classes of `arp.record` that an author may get in hand."""
+    """Return the classes of `arp.record` that an author may get in hand."""
     found: set[type] = set()
     for module in pkgutil.iter_modules(arp.record.__path__, "arp.record."):
         loaded = importlib.import_module(module.name)
@@ -193,7 +193,7 @@ def classes_with_methods() -> set[type]:
 
 @asynccontextmanager
 async def holding(turn: Turn, of: type) -> AsyncIterator[Any]:
-    """Gives the author something to call."""
+    """Return something that the author can call."""
     if of is ToolCall:
         async with turn.tool("x") as tool:
             yield tool

@@ -68,7 +68,7 @@ class HeldStore(MemoryStore):
         self.appends.append(batch)
 
     async def facts(self, session_id: str = "s") -> list[Fact]:
-        """Gives what the ledger holds of a session."""
+        """Return what the ledger holds of a session."""
         facts: list[Fact] = []
         while chunk := await self.read(session_id, len(facts)):
             facts.extend(decode(body) for _, body in chunk)
@@ -115,11 +115,11 @@ class Box:
         return out
 
     def of(self, type_name: str) -> list[Any]:
-        """Gives the messages of a type."""
+        """Return the messages of a type."""
         return [message for message in self.messages if message["type"] == type_name]
 
     def said(self) -> str:
-        """Gives the text of all deltas."""
+        """Return the text of all deltas."""
         return "".join(message["payload"]["delta"] for message in self.of("delta"))
 
     async def until(self, ready: Callable[[], bool]) -> None:
@@ -206,7 +206,7 @@ class Renderer:
 
 
 def shown(frames: Sequence[bytes], hello: RendererHello | None = None) -> Screen:
-    """Gives the screen that frames make."""
+    """Return the screen that frames make."""
     connection = RendererConnection(hello or RendererHello())
     for frame in frames:
         connection.receive(frame)

@@ -112,7 +112,7 @@ async def helper() -> None:
 
 
 def forgetting(what: str) -> Callable[[Turn], Any]:
-    """Gives an agent that forgets to await something."""
+    """Return an agent that forgets to await something."""
 
     async def agent(turn: Turn) -> None:
         match what:

@@ -106,7 +106,7 @@ async def outcome(
 
 
 def told(facts: Sequence[Fact]) -> list[tuple[Any, ...]]:
-    """Gives what facts say, without the renderer's channel, the log's epoch and durations."""
+    """Return what facts say, without the renderer's channel, the log's epoch and durations."""
     return [
         (
             fact.type,

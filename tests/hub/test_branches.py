@@ -38,18 +38,18 @@ async def draws(turn: Turn) -> None:
 
 
 def told(screen: Screen) -> list[tuple[str, str]]:
-    """Gives the turns that show: what began each, and what it said."""
+    """Return the turns that show: what began each, and what it said."""
     return [(turn.inputs[0].data["text"], screen.text(turn.id)) for turn in screen.turns.values()]
 
 
 def board(screen: Screen) -> str:
-    """Gives what stands on the other surface."""
+    """Return what stands on the other surface."""
     (note,) = screen.surfaces["board"].output()
     return str(note.props["content"])
 
 
 def versions(screen: Screen) -> dict[str, Sequence[str] | None]:
-    """Gives the versions that each turn names."""
+    """Return the versions that each turn names."""
     return {turn.id: turn.inputs[0].versions for turn in screen.turns.values()}
 
 
@@ -330,7 +330,7 @@ LONG = [f"m{number}" for number in range(1, 61)]
 
 
 async def pages(hub: Hub) -> list[str]:
-    """Gives what began each turn of the branch, by pages of its history."""
+    """Return what began each turn of the branch, by pages of its history."""
     live = await hub.find("s", Principal())
     out: list[str] = []
     before: str | None = None

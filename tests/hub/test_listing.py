@@ -32,7 +32,7 @@ async def talked(hub: Hub, session_id: str, *texts: str) -> Renderer:
 
 
 async def ids(hub: Hub, query: str = "", **more: object) -> list[str]:
-    """Gives the chats of a page."""
+    """Return the chats of a page."""
     asked = Asked("ada", query, **more)  # type: ignore[arg-type]
     matches, _ = await hub.listing.page(asked)
     return [match.meta.id for match in matches]

@@ -56,7 +56,7 @@ class SpiedStore(MemoryStore):
         await super().save_model(session_id, name, sequence, data)
 
     async def sequence_of(self, session_id: str) -> int | None:
-        """Gives how far the stored model of a session reaches."""
+        """Return how far the stored model of a session reaches."""
         stored = await self.load_model(session_id, NAME)
         return stored[0] if stored else None
 

@@ -18,7 +18,7 @@ async def agent(turn: Turn) -> None:
 
 
 async def asked(one: Renderer, turn_id: str) -> Any:
-    """Gives the message by which a turn asks for leave."""
+    """Return the message by which a turn asks for leave."""
     await one.box.has("turn", turn_id=turn_id, status="waiting")
     found = [each for each in one.box.of("turn") if each.get("permission")]
     assert found[-1]["turn_id"] == turn_id

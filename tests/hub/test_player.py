@@ -33,7 +33,7 @@ async def showing(turn: Turn) -> None:
 
 
 async def recorded() -> tuple[list[Fact], Json, Json]:
-    """Gives the facts of a conversation, and what it shows on a whole and on a lesser screen."""
+    """Return the facts of a conversation, and what it shows on a whole and on a lesser screen."""
     store = HeldStore()
     async with running(showing, store=store) as hub:
         renderer = await Renderer(hub).join()

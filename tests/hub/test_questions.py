@@ -14,12 +14,12 @@ YES = {"action": "confirm"}
 
 
 def states(renderer: Renderer) -> list[Any]:
-    """Gives the statuses of the first turn, as they were told."""
+    """Return the statuses of the first turn, as they were told."""
     return [one["status"] for one in renderer.box.of("turn") if one["turn_id"] == "t1"]
 
 
 def question(renderer: Renderer, name: str = "q") -> Any:
-    """Gives the props of a question as a renderer shows them."""
+    """Return the props of a question as a renderer shows them."""
     (component,) = [one for one in renderer.screen.output("t1") if one.id == name]
     return component.props
 

@@ -27,7 +27,7 @@ async def forever(turn: Turn) -> None:
 
 
 def ends(renderer: Renderer, turn_id: str = "t1") -> list[Any]:
-    """Gives the final commits of a turn."""
+    """Return the final commits of a turn."""
     commits = renderer.box.of("commit")
     return [one for one in commits if one["final"] and one["turn_id"] == turn_id]
 

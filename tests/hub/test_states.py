@@ -83,7 +83,7 @@ class SpiedStore(HeldStore):
             self.saved.set()
 
     async def covered(self, session_id: str = "s") -> int | None:
-        """Gives how far the stored state of a session reaches."""
+        """Return how far the stored state of a session reaches."""
         stored = await self.load_model(session_id, NAME)
         return stored[0] if stored else None
 

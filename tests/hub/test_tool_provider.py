@@ -27,7 +27,7 @@ class Registry:
         self.specs = [SEARCH, DELETE]
 
     def tools(self) -> Sequence[ToolSpec]:
-        """Gives what there is."""
+        """Return what there is."""
         return self.specs
 
     async def call(self, tool: ToolCall, args: JsonObject) -> Json:

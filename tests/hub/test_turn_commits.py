@@ -19,7 +19,7 @@ from tests.hub.rig import ALL, HeldStore, Renderer, played, running, settled
 
 
 def commits(renderer: Renderer) -> list[list[str]]:
-    """Gives what each commit carries, without the one that ends the turn."""
+    """Return what each commit carries, without the one that ends the turn."""
     out: list[list[str]] = []
     pending: list[str] = []
     for message in renderer.box.messages:

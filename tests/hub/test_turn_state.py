@@ -44,7 +44,7 @@ async def counts(turn: Turn) -> None:
 
 
 def states(facts: list[Fact]) -> list[tuple[str | None, Any]]:
-    """Gives the turn and the state of each fact that has one."""
+    """Return the turn and the state of each fact that has one."""
     changed = [fact for fact in facts if fact.type == "session.updated"]
     return [(fact.turn_id, fact.payload["state"]) for fact in changed]
 

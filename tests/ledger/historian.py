@@ -56,16 +56,16 @@ class Historian:
         return self.add(type_name, payload, **{"thread_id": "main", "turn_id": turn_id} | ids)
 
     def name(self, kind: str) -> str:
-        """Gives a new id."""
+        """Return a new id."""
         self._made[kind] = self._made.get(kind, 0) + 1
         return f"{kind}{self._made[kind]}"
 
     def number(self, most: int = 5_000) -> int:
-        """Gives a number from 1."""
+        """Return a number from 1."""
         return self.chance.randint(1, most)
 
     def word(self) -> str:
-        """Gives a word that a person may read."""
+        """Return a word that a person may read."""
         words = ("all is well", "no", "größer", "日本", "a" * 300, 'say "hello"\n', "s3cr3t?")
         return self.chance.choice(words)
 

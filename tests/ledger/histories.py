@@ -20,7 +20,7 @@ Step = tuple[str, int]
 
 
 def written(steps: Sequence[Step]) -> list[Fact]:
-    """Gives the facts of a history."""
+    """Return the facts of a history."""
     historian = Historian()
     for name, number in steps:
         historian.chance = Random(number)
@@ -35,6 +35,6 @@ def histories(most: int = 60) -> st.SearchStrategy[list[Fact]]:
 
 
 def long_history(steps: int, seed: int = 1) -> list[Fact]:
-    """Gives the same long history each time."""
+    """Return the same long history each time."""
     chance, names = Random(seed), sorted(ACTIONS)
     return written([(chance.choice(names), chance.randrange(2**32)) for _ in range(steps)])

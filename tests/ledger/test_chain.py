@@ -19,7 +19,7 @@ HASHES = list(links(START, FACTS))
 def first_break(
     previous: bytes, facts: Sequence[bytes], hashes: Sequence[bytes], first: int = 1
 ) -> int | None:
-    """Give the first sequence at which facts are not those whose hashes were kept."""
+    """Return the first sequence at which facts are not those whose hashes were kept."""
     pairs = zip_longest(links(previous, facts), hashes)
     return next((place for place, (found, kept) in enumerate(pairs, first) if found != kept), None)
 

@@ -71,7 +71,7 @@ def wrong_with(schema: Draft202012Validator, document: Any) -> list[str]:
 
 
 def event(fact_type: str, payload: dict[str, Any], ids: dict[str, Any]) -> dict[str, Any]:
-    """Gives a fact with all ids that its type needs, as far as `ids` does not say otherwise."""
+    """Return a fact with all ids that its type needs, as far as `ids` does not say otherwise."""
     needed = dict.fromkeys((*REQUIRED_IDS.get(fact_type, ()), *ids), "x") | OBJECTS
     used = {*REQUIRED_IDS.get(fact_type, ()), *ids}
     given = {WRITTEN[name]: ids.get(name, needed[name]) for name in used}

@@ -74,7 +74,7 @@ def server() -> Iterator[Serving]:
 
 
 def owners(server: Serving, token: str) -> int:
-    """Tells how many chats a user has."""
+    """Return how many chats a user has."""
     headers = {"authorization": f"Bearer {token}"}
     chats: list[object] = httpx.get(f"{server.http}/_api/chats", headers=headers).json()
     return len(chats)

@@ -63,7 +63,7 @@ def patches(*ops: PatchOp) -> Patch:
 
 
 def story(*messages: object) -> list[str]:
-    """Gives a turn in the order in which it is to be read; components by their ids."""
+    """Return a turn in the order in which it is to be read; components by their ids."""
     screen = Screen()
     for message in messages:
         screen.apply(message)

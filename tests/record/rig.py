@@ -72,7 +72,7 @@ class Recording:
 
 
 def ids_of(fact: Fact) -> dict[str, Any]:
-    """Gives a fact's correlations, without those of the turn of these tests."""
+    """Return a fact's correlations, without those of the turn of these tests."""
     names = [name for name in fact.__struct_fields__ if name not in (*COMMON, "type", "payload")]
     ids = {name: getattr(fact, name) for name in names if getattr(fact, name) is not None}
     return {name: value for name, value in ids.items() if TURN.get(name) != value}

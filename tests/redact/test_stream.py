@@ -24,7 +24,7 @@ class Told:
         self.found: dict[str, int] = {}
 
     def say(self, *pieces: str) -> str:
-        """Gives what went out of these."""
+        """Return what went out of these."""
         begin = len(self.out)
         for piece in pieces:
             if self.stream is None and not self.redactor.has_sign(piece):

@@ -48,7 +48,7 @@ class Process:
             await self.child.wait()
 
     def peak(self) -> int:
-        """Gives the most memory that was ever resident, in bytes."""
+        """Return the most memory that was ever resident, in bytes."""
         status = Path(f"/proc/{self.child.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) << 10

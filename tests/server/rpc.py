@@ -48,7 +48,7 @@ class Rpc:
         return message["result"]
 
     async def next(self) -> Any:
-        """Gives the next message; facts are kept besides."""
+        """Return the next message; facts are kept besides."""
         async with asyncio.timeout(WAIT_S):
             message = json.loads(await self.socket.recv())
         if isinstance(message, dict) and message.get("method") == "agentSession/event":
@@ -66,7 +66,7 @@ class Rpc:
             await self.next()
 
     def of(self, type_name: str) -> list[dict[str, Any]]:
-        """Gives the facts of a type that were told so far."""
+        """Return the facts of a type that were told so far."""
         return [fact for fact in self.facts if fact["type"] == type_name]
 
     @property

@@ -44,7 +44,7 @@ class Raw:
         return await self.until("session")
 
     async def next(self) -> Any:
-        """Gives the next message."""
+        """Return the next message."""
         while not self._waiting:
             async with asyncio.timeout(WAIT_S):
                 frame = json.loads(await self.socket.recv())
@@ -66,7 +66,7 @@ class Raw:
         return await self.until("commit", turn_id=turn_id, final=True)
 
     def of(self, type_name: str) -> list[Any]:
-        """Gives the messages of one type that were read so far."""
+        """Return the messages of one type that were read so far."""
         return [message for message in self.seen if message["type"] == type_name]
 
 

@@ -15,7 +15,7 @@ WAIT_S = 30.0
 
 
 async def talk(*lines: Any, ledger: Path | None = None) -> tuple[int, list[Any], str]:
-    """Gives a child these lines, ends its input, and gives its exit code, answers and errors."""
+    """Send lines to a child and end its input; return exit code, answers and errors."""
     options = ("--ledger", f"sqlite:{ledger}") if ledger is not None else ()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "arp.cli", "app-server", str(AGENT), *options),

@@ -163,7 +163,7 @@ def test_images_are_known_by_their_first_bytes(head: bytes, kind: str | None) ->
 
 
 async def with_cookie(server: Serving, token: str) -> tuple[str, str]:
-    """Gives a user's cookie, and what was said about it."""
+    """Return a user's cookie, and what was said about it."""
     async with asking(server, token) as client:
         given = await client.post("/_api/blobs/cookie")
     assert (given.status_code, given.headers["cache-control"]) == (204, "no-store")
@@ -210,7 +210,7 @@ async def test_cookie_that_was_changed_opens_nothing(server: Serving, change: st
 
 
 def on_disk(directory: Path) -> list[bytes]:
-    """Gives the content of every file below a directory."""
+    """Return the content of every file below a directory."""
     return [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
 
 

@@ -33,7 +33,7 @@ app = App(title="Slow", access=Access(bounds=BOUNDS))
 
 
 def bounded(bounds: Bounds) -> App:
-    """Gives an app that does nothing, with these bounds."""
+    """Return an app that does nothing, with these bounds."""
     made = App(title="Bounded", access=Access(bounds=bounds))
     made.agent("agent")(quiet)
     return made

@@ -58,7 +58,7 @@ async def test_two_hundred_hellos_for_a_new_session_make_it_once(server: Serving
 
 
 def said(client: Raw) -> str:
-    """Gives the text of all deltas; nobody joined after the first."""
+    """Return the text of all deltas; nobody joined after the first."""
     return "".join(delta["payload"]["delta"] for delta in client.of("delta"))
 
 

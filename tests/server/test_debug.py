@@ -34,7 +34,7 @@ HELLO = {"v": 1, "type": "hello", "session_id": "s", "capabilities": {"component
 
 
 async def heard(socket: ClientConnection) -> list[Any]:
-    """Gives what still comes: the answer to a new hello is behind all that was sent."""
+    """Return what still comes: the answer to a new hello is behind all that was sent."""
     told: list[Any] = []
     await socket.send(json.dumps({**HELLO, "session_id": "other"}))
     while not told or told[-1].get("session_id") != "other":
@@ -65,7 +65,7 @@ def errors(told: list[Any]) -> list[Any]:
 
 
 def ledger_in(folder: Path) -> bytes:
-    """Gives all bytes of the ledger's files."""
+    """Return all bytes of the ledger's files."""
     return b"".join(file.read_bytes() for file in folder.glob("ledger.db*") if file.is_file())
 
 

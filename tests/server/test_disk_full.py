@@ -51,7 +51,7 @@ async def read_to_the_end(socket: ClientConnection) -> tuple[list[Any], int | No
 
 
 def texts(messages: list[Any]) -> str:
-    """Gives the text of the first turn, from deltas or from a snapshot."""
+    """Return the text of the first turn, from deltas or from a snapshot."""
     parts = [part for one in messages for part in one.get("components", [])]
     rendered = [part["props"]["content"] for part in parts if part["id"].startswith("t1/")]
     said = [one["payload"]["delta"] for one in messages if is_delta(one)]

@@ -83,7 +83,7 @@ async def say(socket: ClientConnection, text: str) -> None:
 
 
 async def until(socket: ClientConnection, last: Callable[[Any], Any]) -> list[Any]:
-    """Gives what comes up to a message."""
+    """Return what comes up to a message."""
     told: list[Any] = []
     async with asyncio.timeout(MOST_S):
         while not told or not last(told[-1]):

@@ -61,7 +61,7 @@ async def happen(program: Rpc) -> None:
 
 
 def screen_of(server: Serving) -> Json:
-    """Gives what renderers of the session show now."""
+    """Return what renderers of the session show now."""
     hub = server.application.state.running
     assert hub is not None
     return server.call(lambda: hub.sessions[SESSION].session.screen.canonical())

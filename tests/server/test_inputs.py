@@ -56,7 +56,7 @@ def message(session_id: str, text: str, **more: Any) -> dict[str, Any]:
 
 
 async def turns(server: Serving | Process, session_id: str) -> list[str]:
-    """Gives what the user said in each turn of a session."""
+    """Return what the user said in each turn of a session."""
     async with httpx.AsyncClient(base_url=server.http) as client:
         chat = (await client.get(f"/_api/chats/{session_id}")).json()
     return [one["content"] for one in chat["messages"] if one["role"] == "user"]

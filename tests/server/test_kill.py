@@ -64,7 +64,7 @@ def hello(session_id: str) -> dict[str, Any]:
 
 
 async def read_logs(ledger: Path, watchers: list[Watcher]) -> dict[str, list[Fact]]:
-    """Gives all facts of every session, as another process finds them."""
+    """Return all facts of every session, as another process finds them."""
     store = SqliteStore(ledger)
     await store.open()
     logs: dict[str, list[Fact]] = {}
@@ -91,7 +91,7 @@ def check_log(watcher: Watcher, facts: list[Fact]) -> None:
 
 
 def as_told(message: Any) -> Any:
-    """Gives a message without what may be left out, and the part that a delta goes on with."""
+    """Return a message without what may be left out, and the part that a delta goes on with."""
     plain = message if isinstance(message, dict) else json.loads(encode_json(message))
     payload = {key: value for key, value in plain.get("payload", {}).items() if key != "target"}
     return {"surface": "main", **plain, "payload": payload}

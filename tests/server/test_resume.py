@@ -64,7 +64,7 @@ def renderer(session_id: str, profile: str) -> RendererConnection:
 
 @asynccontextmanager
 async def by_websocket(server: Serving, shown: RendererConnection) -> AsyncIterator[Any]:
-    """Gives the frames of one connection; it ends as if the network had gone."""
+    """Return the frames of one connection; it ends as if the network had gone."""
     async with connect(server.ws, compression=None, max_size=None) as socket:
         await socket.send(shown.hello(), text=True)
         yield aiter(socket)
@@ -73,7 +73,7 @@ async def by_websocket(server: Serving, shown: RendererConnection) -> AsyncItera
 
 @asynccontextmanager
 async def by_stream(server: Serving, shown: RendererConnection) -> AsyncIterator[Any]:
-    """Gives the frames of one event stream."""
+    """Return the frames of one event stream."""
     hello = msgspec.json.decode(shown.hello(), type=RendererHello)
     url = stream_url(f"{server.http}/_arp/v1/events", hello)
     async with (

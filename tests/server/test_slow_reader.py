@@ -48,7 +48,7 @@ async def read(server: Process, session_id: str, told: asyncio.Event) -> Screen:
 
 
 def narrow(port: int) -> socket_module.socket:
-    """Gives a connection whose far end soon feels that nobody reads."""
+    """Return a connection whose far end soon feels that nobody reads."""
     narrow = socket_module.socket()
     narrow.setsockopt(socket_module.SOL_SOCKET, socket_module.SO_RCVBUF, 4096)
     narrow.connect(("127.0.0.1", port))
@@ -57,7 +57,7 @@ def narrow(port: int) -> socket_module.socket:
 
 
 async def behind(server: Process) -> int:
-    """Gives how many renderers the server knows to be behind."""
+    """Return how many renderers the server knows to be behind."""
     async with httpx.AsyncClient() as client:
         text = (await client.get(f"{server.http}/metrics")).text
     line = next(line for line in text.splitlines() if line.startswith("arp_renderers_behind "))

@@ -24,7 +24,7 @@ MOST_GROWTH = 8 << 20
 
 
 async def upgraded(server: Process) -> socket_module.socket:
-    """Gives a WebSocket whose far end soon feels that nobody reads."""
+    """Return a WebSocket whose far end soon feels that nobody reads."""
     client, loop = narrow(server.port), asyncio.get_running_loop()
     head = (
         f"GET /_arp/v1 HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: Upgrade\r\n"

@@ -45,7 +45,7 @@ def server() -> Iterator[Serving]:
 
 
 async def count(server: Serving) -> int:
-    """Gives how many sessions the server holds."""
+    """Return how many sessions the server holds."""
     async with httpx.AsyncClient() as client:
         text = (await client.get(f"{server.http}/metrics")).text
     line = next(line for line in text.splitlines() if line.startswith("arp_sessions "))
@@ -201,7 +201,7 @@ async def test_address_with_too_many_sessions_leaves_room_for_other_addresses() 
 
 
 async def handshake(server: Serving, path: str = "/_arp/v1", **options: Any) -> str | None:
-    """Gives the subprotocol that was chosen."""
+    """Return the subprotocol that was chosen."""
     async with connect(f"ws://127.0.0.1:{server.port}{path}", **options) as socket:
         await socket.recv()
         return socket.subprotocol

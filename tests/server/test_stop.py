@@ -100,7 +100,7 @@ async def facts_of(ledger: Path, session_id: str) -> list[Fact]:
 
 
 def end_of(facts: list[Fact]) -> tuple[str, str | None]:
-    """Gives how the turn ended."""
+    """Return how the turn ended."""
     end = next(fact for fact in facts if fact.type in ("turn.completed", "turn.failed"))
     return end.type, end.status_reason
 

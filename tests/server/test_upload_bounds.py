@@ -52,7 +52,7 @@ async def posted(server: Serving, path: str, **body: Any) -> httpx.Response:
 
 
 def code(response: httpx.Response) -> tuple[int, int]:
-    """Gives the HTTP status and the code of an error."""
+    """Return the HTTP status and the code of an error."""
     message = response.json()
     first = message[0] if isinstance(message, list) else message
     return response.status_code, first["payload"]["code"]

@@ -57,7 +57,7 @@ async def posted(server: Serving, session_id: str, files: Parts, **message: Any)
 
 
 async def told(server: Serving, session_id: str, turn_id: str = "t1") -> str:
-    """Gives what the agent said in a turn, once it is over."""
+    """Return what the agent said in a turn, once it is over."""
     async with raw(server) as client:
         await client.hello(session_id, ["text"])
         await client.until("turn", turn_id=turn_id, status="completed")

@@ -17,7 +17,7 @@ app = App(
 
 
 def raising(error: BaseException) -> Callable[[Turn], object]:
-    """Gives what raises an error."""
+    """Return what raises an error."""
 
     def act(_: Turn) -> object:
         raise error

@@ -23,7 +23,7 @@ HEAD = Head("s", "e")
 
 
 def updates(log: list[Fact]) -> list[tuple[str | None, dict[str, Any]]]:
-    """Gives the turn and the payload of each `session.updated`."""
+    """Return the turn and the payload of each `session.updated`."""
     return [(fact.turn_id, fact.payload) for fact in log if fact.type == "session.updated"]
 
 

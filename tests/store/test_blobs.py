@@ -36,7 +36,7 @@ def files(blobs: Blobs) -> Files:
 
 
 def names(directory: Path) -> list[str]:
-    """Gives what files there are, with those of all sessions."""
+    """Return what files there are, with those of all sessions."""
     return [str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()]
 
 

@@ -76,7 +76,7 @@ def test_what_a_killed_process_left_unfinished_is_removed(tmp_path: Path) -> Non
 
 
 def kinds_below(directory: Path) -> dict[str, tuple[bool, int]]:
-    """Gives by name whether something is a directory, and its mode."""
+    """Return by name whether something is a directory, and its mode."""
     found = [(path, path.stat()) for path in directory.rglob("*")]
     return {path.name: (path.is_dir(), stat.S_IMODE(state.st_mode)) for path, state in found}
 

@@ -30,7 +30,7 @@ class Exported:
         self._metrics = InMemoryMetricReader()
 
     def sink(self) -> Sink:
-        """Gives a sink that exports to here, with the sampler that the environment says."""
+        """Return a sink that exports to here, with the sampler that the environment says."""
         return Sink([SimpleSpanProcessor(self._spans)], [self._metrics])
 
     @property
@@ -73,7 +73,7 @@ async def followed(
     settings: HubSettings = WANTED,
     began_ns: int = 0,
 ) -> AsyncIterator[Followed]:
-    """Gives a control plane, and a follower that looks when it is told to."""
+    """Return a control plane, and a follower that looks when it is told to."""
     exported = exported or Exported()
     async with controlled(agent, store=store, settings=settings) as control:
         follower = Follower(control.context.hub, exported.sink(), began_ns)

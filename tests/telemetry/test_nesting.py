@@ -45,12 +45,12 @@ def own() -> Iterator[Own]:
 
 
 def ids(span: ReadableSpan) -> tuple[int, int]:
-    """Gives what a child names."""
+    """Return what a child names."""
     return span.context.trace_id, span.context.span_id
 
 
 def parent(span: ReadableSpan) -> tuple[int, int] | None:
-    """Gives what a span names."""
+    """Return what a span names."""
     return (span.parent.trace_id, span.parent.span_id) if span.parent is not None else None
 
 

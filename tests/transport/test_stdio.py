@@ -23,7 +23,7 @@ SAID = {"v": 1, "type": "input", "session_id": "s", "input_type": "text", "data"
 
 
 async def split(chunks: Iterable[bytes]) -> list[bytes]:
-    """Gives the lines of an input that comes in these chunks."""
+    """Return the lines of an input that comes in these chunks."""
     left = [*chunks, b""]
 
     async def read() -> bytes:

@@ -13,7 +13,7 @@ from arp.view.frames import Frames
 
 
 def read(data: bytes | None) -> list[tuple[Opcode, bytes]]:
-    """Gives the messages that a client reads."""
+    """Return the messages that a client reads."""
     assert data is not None
     client = ClientProtocol(parse_uri("ws://localhost/"), state=OPEN, max_size=None)
     client.receive_data(data)

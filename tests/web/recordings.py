@@ -70,7 +70,7 @@ def _step(heard: RendererConnection, frame: str | None) -> JsonObject:
 
 
 def played(chance: Random, watching: str, without: Sequence[str]) -> Run:
-    """Gives a session after a random program that one renderer watched."""
+    """Return a session after a random program that one renderer watched."""
     run = Run([watching])
     run.play(BEGIN)
     names = [name for name in WEIGHTED if name not in without]
@@ -80,7 +80,7 @@ def played(chance: Random, watching: str, without: Sequence[str]) -> Run:
 
 
 def told(fact: Fact, run: Run) -> list[str]:
-    """Gives what a replay tells of a fact."""
+    """Return what a replay tells of a fact."""
     frames = encoded(messages_of(fact), run.watchers[0].group, None)
     return [frame.decode() for frame in frames]
 

@@ -40,7 +40,7 @@ class ReadModel:
 
     @classmethod
     def behind(cls, session_id: str, sequence: int) -> ReadModel:
-        """Give a model of the facts behind a sequence alone, as if there were none before.
+        """Return a model of the facts behind a sequence alone, as if there were none before.
 
         Args:
             session_id: Of the session.

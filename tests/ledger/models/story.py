@@ -80,5 +80,5 @@ class Story:
 
 
 def seconds(number: float) -> str:
-    """Gives the time so long after the beginning of a story."""
+    """Return the time so long after the beginning of a story."""
     return (BEGAN + timedelta(seconds=number)).isoformat()

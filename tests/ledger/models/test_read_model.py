@@ -171,7 +171,7 @@ def test_a_long_text_in_every_field_does_not_make_it_grow() -> None:
 
 
 def _lengthened(fact: Fact, name: str, long: str) -> Any:
-    """Gives a value of the same kind that is far too long."""
+    """Return a value of the same kind that is far too long."""
     match fact.payload[name]:
         case str():
             return long

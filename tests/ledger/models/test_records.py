@@ -87,7 +87,7 @@ def test_spans_add_up_and_leave_out_what_is_not_known() -> None:
 
 
 def changed(row: str, record: dict[str, object] | None = None, /, **payload: object) -> object:
-    """Give a record that a fact changed by a row."""
+    """Return a record that a fact changed by a row."""
     fact = Story().tell("tool.result", {**CALL, "output_ref": "o1"}, **payload)
     found = dict(record or {})
     FieldRow(row).change(found, fact)

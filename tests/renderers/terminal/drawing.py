@@ -28,18 +28,18 @@ def drawn(type_name: str, cells: int = 60, unicode: bool = True, **props: Json) 
 
 
 def painted(component: Component, **options: Any) -> list[str]:
-    """Gives the lines of a component as they would be written."""
+    """Return the lines of a component as they would be written."""
     chosen = Options(**options)
     return Painter(chosen).lines(render(component, chosen))
 
 
 def picture(text: str) -> str:
-    """Gives a picture that stands indented in a test as its lines."""
+    """Return a picture that stands indented in a test as its lines."""
     lines = text.strip("\n").split("\n")
     margin = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
     return "\n".join(line[margin:].rstrip(" ") for line in lines).rstrip("\n")
 
 
 def widest(lines: list[str]) -> int:
-    """Gives the cells of the widest line, styles not counted."""
+    """Return the cells of the widest line, styles not counted."""
     return max((cell_len(SGR.sub("", line)) for line in lines), default=0)

@@ -80,7 +80,7 @@ class Tmux:
         return done.stdout
 
     def until_shown(self, text: str) -> str:
-        """Gives the lines in sight; some above may have scrolled away when they were broken."""
+        """Return the lines in sight; some above may have scrolled away when they were broken."""
         end = time.monotonic() + WAIT_S
         while text not in (shown := self.do("capture-pane", "-p")):
             assert time.monotonic() < end, shown
