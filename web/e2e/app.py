@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
-from arp import App, HubSettings, ToolFailed, Turn, ui
-from arp.protocol.component import Component
+from arp import App, Component, HubSettings, ToolFailed, Turn, ui
 
 app = App(
     "Harbour",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from arp import App, Turn, ui
-from arp.protocol.component import Component
+from arp import App, Component, Turn, ui
 from arp.protocol.json_value import JsonObject
 
 app = App(title="Fresh")
