@@ -233,7 +233,8 @@ class App:
             user: Who began it, for `turn.user`; the session has to be theirs. `None`: nobody is
                 known; the session may be anybody's. A session id that comes from outside is no
                 credential: give the user too.
-            id: With an id that came before in this session, the turn of that time is returned.
+            id: 1 to 123 printable ASCII characters. With an id that came before in this session,
+                the turn of that time is returned.
 
         Returns:
             The turn, as soon as it is durable; its `over()` waits for its end.
@@ -241,7 +242,8 @@ class App:
         Raises:
             ArpError: There is no such session, or it is another user's (`SESSION_NOT_FOUND`); too
                 many turns are queued, or the data is too large; the session is read-only.
-            TypeError, ValueError: The data is no JSON, or the origin is too long; nothing happened.
+            TypeError, ValueError: The data is no JSON, or another argument does not fit; nothing
+                happened.
             StoreError: The ledger cannot be opened or read.
         """
         from arp.hub.pushed import PushRequest, push_turn

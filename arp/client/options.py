@@ -142,7 +142,7 @@ class Backoff(Struct, frozen=True):
     most_s: float = 16.0
     """Ceiling of every wait, in seconds."""
     draw: Callable[[], float] = random.random
-    """Gives numbers from 0 to 1."""
+    """Returns a number from 0 to 1."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits that many seconds; cancelled when the client closes."""
 

@@ -64,7 +64,7 @@ def latest_turn(screen: Screen) -> str | None:
 def is_over(turn: TurnScreen) -> bool:
     """Return whether a turn has ended and all of its output shows.
 
-    Every turn ends with one final commit; its status is told too, before or after it, but not by a
+    Every turn ends with one final commit; its status is sent too, before or after it, but not by a
     server that knows the draft alone.
     """
     return turn.final and (turn.status is None or turn.status in FINAL_STATUSES)

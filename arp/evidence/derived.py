@@ -182,7 +182,8 @@ class _Links:
         self._last = fact.sequence
         return fact_line(self._head, body)
 
-    def told(self) -> Chain:
+    def chain(self) -> Chain:
+        """Return which facts have lines, and the hashes at both ends."""
         previous, head = self._previous.hex(), self._head.hex()
         return Chain(self._session_id, self._epoch, self._first, self._last, previous, head)
 
@@ -217,7 +218,7 @@ class Evidence(Derived):
             msgspec.DecodeError: One is no fact.
         """
         lines: list[bytes] = []
-        told: list[bytes] = []
+        timeline: list[bytes] = []
         for body in page:
             fact = decode(body)
             if self._links.is_over(fact):
@@ -226,8 +227,8 @@ class Evidence(Derived):
             if line is None:
                 continue
             lines.append(line)
-            told.append(self.fold(fact))
-        return Lines(b"".join(lines), b"".join(told))
+            timeline.append(self.fold(fact))
+        return Lines(b"".join(lines), b"".join(timeline))
 
     def finish(self) -> Lines:
         """Return the lines that were held back."""
@@ -236,4 +237,4 @@ class Evidence(Derived):
     @property
     def chain(self) -> Chain:
         """Which facts went into the pack, and the hashes at both ends."""
-        return self._links.told()
+        return self._links.chain()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,15 +10,19 @@ from arp.access.principal import Principal, User
 from arp.hub.live import LiveSession
 from arp.protocol.errors import ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
-from arp.protocol.messages import FINAL_STATUSES
+from arp.protocol.messages import FINAL_STATUSES, MAX_ID_LENGTH
 from arp.record.wording import check_kind, encoded, plain, well_formed
-from arp.session.inputs import push
+from arp.session.inputs import PUSH_ID, push
 
 if TYPE_CHECKING:
     from arp.hub.hub import Hub
 
 MAX_ORIGIN_CHARACTERS = 80
 """Of what a program calls itself: it stands beside the input on every screen."""
+
+
+_PUSH_ID = re.compile(rf"[ -~]{{1,{MAX_ID_LENGTH - len(PUSH_ID)}}}")
+"""Behind `PUSH_ID` it travels to renderers as the id of an input."""
 
 
 class PushedTurn:
@@ -72,6 +77,13 @@ async def push_turn(hub: Hub, session_id: str, request: PushRequest) -> PushedTu
     text, data, origin, user, push_id = request
     for value, name in ((session_id, "session"), (text, "text"), (origin, "origin")):
         check_kind(value, str, name)
+    if push_id is not None:
+        check_kind(push_id, str, "id")
+        if _PUSH_ID.fullmatch(push_id) is None:
+            most = MAX_ID_LENGTH - len(PUSH_ID)
+            raise ValueError(f"id: 1 to {most} printable ASCII characters, got {push_id!r:.100}")
+    if user is not None and not isinstance(user, User | str):
+        raise TypeError(f"user: expected a User, a name or None, got {type(user).__name__}")
     content: JsonObject = plain(dict(data or {}))
     text, origin = well_formed(text), " ".join(well_formed(origin).split())
     if not origin or len(origin) > MAX_ORIGIN_CHARACTERS:

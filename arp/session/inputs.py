@@ -140,6 +140,10 @@ _SHAPES: dict[str, type[Struct]] = {
 """`data` of protocol.md 2.2, as far as it does not depend on the component that it answers."""
 
 
+PUSH_ID: Final = "push:"
+"""What the ids of turns begin with that nobody typed; renderers may not send such an id."""
+
+
 def receive(
     session: Session,
     message: Input,
@@ -164,6 +168,12 @@ def receive(
         RemoteError, SessionBusy, ResourceLimit: The input is refused; nothing has changed.
     """
     message = _shaped(message)  # first: whoever goes on with an input counts on its shape
+    if message.id is not None and message.id.startswith(PUSH_ID):
+        # Else a renderer that guesses the id of a push could take its place: it would not begin.
+        raise InvalidMessage(
+            f"input.id: ids that begin with {PUSH_ID} are those of turns that programs begin",
+            detail="input.id",
+        )
     if message.id is not None and message.id in session.input_log:
         return [Acknowledge(message.id, session.input_log[message.id])]
     if message.input_type not in SILENT:
@@ -226,7 +236,8 @@ def push(
         text: As if somebody had typed it; empty: there is none, and no screen shows an input.
         data: Whatever else the agent is to know.
         origin: What the program calls itself.
-        push_id: With one that came before, nothing happens again.
+        push_id: With one that came before, nothing happens again. Behind `PUSH_ID` it has to be
+            an id as renderers send them.
 
     Returns:
         The id of the turn, and what to do when the facts are durable.
@@ -234,7 +245,7 @@ def push(
     Raises:
         RemoteError, ResourceLimit: It is refused; nothing has changed.
     """
-    name = f"push:{push_id}" if push_id is not None else None
+    name = PUSH_ID + push_id if push_id is not None else None
     if name is not None and (known := session.input_log.get(name)) is not None:
         return known, []
     session.log.check_open()

@@ -105,13 +105,20 @@ async def test_unknown_session_is_refused(pushing: Pushing) -> None:
         ({"origin": ""}, ValueError),
         ({"origin": "x" * 81}, ValueError),
         ({"text": 3}, TypeError),
+        ({"id": 3}, TypeError),
+        ({"id": ""}, ValueError),
+        ({"id": "x" * 124}, ValueError),
+        ({"id": "ü"}, ValueError),
+        ({"id": "half \ud800"}, ValueError),
+        ({"user": 3}, TypeError),
+        ({"session": "half \ud800"}, ArpError),
     ],
 )
 async def test_what_an_author_gets_wrong_is_said_at_the_call(
     pushing: Pushing, more: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        await asyncio.to_thread(pushing.run, pushing.app.push("s", **more))
+        await asyncio.to_thread(pushing.run, pushing.app.push(**{"session": "s", **more}))
 
 
 def test_session_of_another_user_is_not_there() -> None:

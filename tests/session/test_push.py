@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arp.protocol.errors import ResourceLimit, UnknownObject
+from arp.protocol.errors import InvalidMessage, ResourceLimit, UnknownObject
 from arp.protocol.limits import Limits
 from arp.session.effects import RunTurn
 from arp.session.inputs import MAX_QUEUE, push
@@ -67,6 +67,13 @@ def test_same_id_is_one_turn_also_behind_a_restart() -> None:
     again = restore(HEAD, facts(session), Limits())
     assert push(again, "x", {}, "app", "n1") == ("t1", [])
     assert encode_state(again) == encode_state(session)
+
+
+def test_renderer_cannot_take_the_place_of_a_push_by_its_id() -> None:
+    session = new()
+    with pytest.raises(InvalidMessage, match="begin with push:"):
+        user(session, "x", "push:n1")
+    assert push(session, "x", {}, "app", "n1") == ("t1", [RunTurn("t1")])
 
 
 def test_full_queue_takes_no_more() -> None:
