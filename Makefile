@@ -9,9 +9,10 @@ VENV = .venv/bin
 NPM = $(or $(shell command -v npm),$(error arp: needs Node.js 20.19 or newer with npm; Debian: apt-get install nodejs npm))
 BOOTSTRAP = $(PYTHON) tools/bootstrap.py
 PYTEST = $(VENV)/python -m pytest
+OPENCODE = tests/runtime/npm
 BENCH = stream paced fanout patch idle start ledger terminal
 
-.PHONY: help demo test install fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk
+.PHONY: help demo test install opencode fix check lint types gen fixtures bench web web-test web-e2e web-fresh bench-web browser pictures kill-test soak lowest coverage walk
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -e 's/:.*##/	/' | expand -t 14
@@ -22,11 +23,14 @@ demo:  ## start the data explorer and print its address (PORT=8080, ARGS="--ledg
 
 test:  ## run all tests; list skipped ones at the end (with CI=true, fail instead)
 	@$(BOOTSTRAP) dev
+	@! command -v npm >/dev/null || $(MAKE) --no-print-directory opencode || echo "arp: going on without OpenCode"
 	@echo "arp: testing; less than 10 minutes on two cores"
 	@$(PYTEST) -n 4 $(ARGS)  # most tests wait for other processes
 
 install:  ## create .venv with all development tools
 	@$(BOOTSTRAP) dev
+
+opencode: $(OPENCODE)/node_modules/.package-lock.json  ## install OpenCode for the tests of agent CLIs; needs npm
 
 fix: install  ## format the code and apply automatic fixes
 	$(VENV)/python -m ruff check --fix
@@ -89,6 +93,13 @@ bench-web: install web  ## measure the web packages, and another library in the 
 # npm writes this file last: after an interrupted installation it does not exist.
 web/node_modules/.package-lock.json: web/package-lock.json
 	$(NPM) --prefix web ci
+	@touch $@
+
+# Not `npm ci`: it refuses a lock file without the packages of other platforms, of which npm writes
+# none where it cannot fetch them.
+$(OPENCODE)/node_modules/.package-lock.json: $(OPENCODE)/package-lock.json
+	@echo "arp: installing OpenCode for the tests: 180 MB, a few seconds"
+	@$(NPM) --prefix $(OPENCODE) install --no-save --loglevel=error
 	@touch $@
 
 browser: install  ## run the tests that use Chromium

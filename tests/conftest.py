@@ -1,8 +1,8 @@
 """What every test may ask of the machine, and what is said of those that it cannot run.
 
-A test that needs a program names it: by a mark (`browser`, `node`, `root`, `tmux`) or through the
-fixture `requires`. Where the program is missing the test is left out and the closing lines say why;
-with CI=true it fails instead, so that nothing is left out unseen.
+A test that needs a program names it: by a mark (a key of `WANTED`) or through the fixture
+`requires`. Where the program is missing the test is left out and the closing lines say why; with
+CI=true it fails instead, so that nothing is left out unseen.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from tests import written_facts
+from tests.runtime import clis
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
@@ -34,12 +35,22 @@ PROGRAMS = {
 }
 """The names, on PATH or absolute, under which a needed program may lie; the first found wins."""
 
+BUNDLED = {
+    "claude": clis.claude_path,
+    "codex": clis.codex_path,
+    "opencode": clis.opencode_path,
+}
+"""Where programs are that packages bring."""
+
 WAITED_IN_VAIN = ["Timeout", "it did not come to"]
 """How failures begin or what they contain where only time ran out."""
 
 WANTED = {
     "browser": "Chromium (apt-get install chromium)",
+    "claude": "Claude Code (make install; the wheel claude-agent-sdk has it on some platforms)",
+    "codex": "Codex (make install; the wheel openai-codex-cli-bin has it)",
     "node": "Node.js (apt-get install nodejs)",
+    "opencode": "OpenCode (make opencode; needs npm)",
     "root": "the rights of root",
     "tmux": "tmux (apt-get install tmux)",
 }
@@ -129,6 +140,8 @@ def path_of(need: str) -> str:
     """Path of the program, or of nothing for `root`; ends the test where it is missing."""
     if need == "root":
         found = "" if os.geteuid() == 0 else None
+    elif need in BUNDLED:
+        found = BUNDLED[need]()
     else:
         found = next(filter(None, map(shutil.which, PROGRAMS[need])), None)
     if found is not None:
