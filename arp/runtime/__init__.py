@@ -1,0 +1,6 @@
+"""The Agent Runtime Interface (ARI): one interface over agents that exist already.
+
+Read `types` (what goes in and out), `services` (what can be called, and the contract), `errors`,
+then `feed` (the order of events) and `driven` (what all adapters share). Each adapter is a
+module of its own and needs its extra: `claude_code`, `codex`, `acp`; `function` needs none.
+"""

@@ -1,0 +1,170 @@
+"""The errors of the Agent Runtime Interface: ten codes, one class each.
+
+AriError(code, http_status, grpc_status)
+├── NotFound               a session, turn or request that does not exist
+├── AlreadyExists          an id that is taken
+├── InvalidArgument        a field of the request is wrong; the message names it
+├── FailedPrecondition     not in this state: a turn is active, the session is closed
+├── OperationDenied        `PermissionDenied`: the caller may not do this
+├── Unimplemented          this runtime cannot do it, now or ever
+├── Unavailable            the runtime's process, or the model behind it, does not answer; retry
+├── DeadlineExceeded       it took too long
+├── Canceled               the turn was cancelled
+└── RuntimeInternal        `Internal`: a fault of the runtime or of its adapter
+
+A call that raises one of them has changed nothing, unless its docstring says so. What goes wrong
+within a turn is no exception but the turn's terminal event, which carries an `ErrorStatus`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+import msgspec
+
+from arp.protocol.json_value import JsonObject
+from arp.protocol.safe_text import well_formed
+
+
+class AriCode(StrEnum):
+    """What went wrong, in the words of the interface."""
+
+    NOT_FOUND = "NotFound"
+    ALREADY_EXISTS = "AlreadyExists"
+    INVALID_ARGUMENT = "InvalidArgument"
+    FAILED_PRECONDITION = "FailedPrecondition"
+    PERMISSION_DENIED = "PermissionDenied"
+    UNIMPLEMENTED = "Unimplemented"
+    UNAVAILABLE = "Unavailable"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    CANCELED = "Canceled"
+    INTERNAL = "Internal"
+
+
+class ErrorStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An error as a value: in events and over the wire."""
+
+    code: AriCode
+    message: str = ""
+    """What was wrong and what to do; for people."""
+    retryable: bool = False
+    """Whether the same request may succeed later."""
+    details: JsonObject = msgspec.field(default_factory=dict)
+    """What the runtime says besides, such as `http_status` of the model."""
+
+
+class AriError(Exception):
+    """Anything that a runtime refuses or fails at."""
+
+    code: ClassVar[AriCode] = AriCode.INTERNAL
+    http_status: ClassVar[int] = 500
+    grpc_status: ClassVar[int] = 13
+    """The number of the status in gRPC (grpc.StatusCode)."""
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.message = well_formed(message)
+        self.details: JsonObject = msgspec.to_builtins(details)
+
+    def status(self) -> ErrorStatus:
+        """Return the error as a value."""
+        return ErrorStatus(self.code, self.message, self.retryable, self.details)
+
+
+class NotFound(AriError):
+    """A session, turn or request that does not exist."""
+
+    code, http_status, grpc_status = AriCode.NOT_FOUND, 404, 5
+
+
+class AlreadyExists(AriError):
+    """An id that is taken."""
+
+    code, http_status, grpc_status = AriCode.ALREADY_EXISTS, 409, 6
+
+
+class InvalidArgument(AriError):
+    """A field of the request is wrong; the message names it."""
+
+    code, http_status, grpc_status = AriCode.INVALID_ARGUMENT, 400, 3
+
+
+class FailedPrecondition(AriError):
+    """Not in this state: a turn is active, the session is closed, a request was answered."""
+
+    code, http_status, grpc_status = AriCode.FAILED_PRECONDITION, 412, 9
+
+
+class OperationDenied(AriError):
+    """The caller may not do this (`PermissionDenied`)."""
+
+    code, http_status, grpc_status = AriCode.PERMISSION_DENIED, 403, 7
+
+
+class Unimplemented(AriError):
+    """This runtime cannot do it."""
+
+    code, http_status, grpc_status = AriCode.UNIMPLEMENTED, 501, 12
+
+
+class Unavailable(AriError):
+    """The runtime's process, or the model behind it, does not answer."""
+
+    code, http_status, grpc_status = AriCode.UNAVAILABLE, 503, 14
+    retryable = True
+
+
+class DeadlineExceeded(AriError):
+    """It took too long."""
+
+    code, http_status, grpc_status = AriCode.DEADLINE_EXCEEDED, 504, 4
+    retryable = True
+
+
+class Canceled(AriError):
+    """The turn was cancelled."""
+
+    code, http_status, grpc_status = AriCode.CANCELED, 499, 1
+
+
+class RuntimeInternal(AriError):
+    """A fault of the runtime or of its adapter (`Internal`)."""
+
+    code, http_status, grpc_status = AriCode.INTERNAL, 500, 13
+
+
+ERRORS: dict[AriCode, type[AriError]] = {
+    error.code: error
+    for error in (
+        NotFound,
+        AlreadyExists,
+        InvalidArgument,
+        FailedPrecondition,
+        OperationDenied,
+        Unimplemented,
+        Unavailable,
+        DeadlineExceeded,
+        Canceled,
+        RuntimeInternal,
+    )
+}
+
+
+def error_of(status: ErrorStatus) -> AriError:
+    """Return the exception for an error that came as a value."""
+    error = ERRORS[status.code](status.message)
+    error.details = status.details
+    return error
+
+
+def status_of(error: BaseException) -> ErrorStatus:
+    """Return an exception as a value; one that is none of ours keeps its text to itself."""
+    if isinstance(error, AriError):
+        return error.status()
+    if isinstance(error, TimeoutError):
+        return ErrorStatus(AriCode.DEADLINE_EXCEEDED, "it took too long", True)
+    if isinstance(error, NotImplementedError):
+        return ErrorStatus(AriCode.UNIMPLEMENTED, str(error) or "not implemented")
+    return ErrorStatus(AriCode.INTERNAL, f"the runtime failed ({type(error).__name__})")

@@ -1,0 +1,144 @@
+"""`EventLog`: the recent events of a session, read by any number of consumers at their own pace.
+
+A consumer has a cursor, not a queue: one that is slow costs nothing, and one that falls behind what
+is kept is told so, rather than given a stream with a hole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from arp.runtime.errors import FailedPrecondition, InvalidArgument
+from arp.runtime.types import Event
+
+MAX_KEPT_EVENTS = 20_000
+"""The events of a long turn, token by token."""
+MAX_KEPT_CHARACTERS = 16 * 2**20
+"""Of their contents: tools return large outputs."""
+
+
+class EventLog:
+    """The newest events of one session."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._characters = 0
+        self._last = 0
+        self._subscribers: set[LogSubscription] = set()
+        self._closed = False
+
+    @property
+    def last(self) -> int:
+        """The sequence of the newest event; 0 before the first."""
+        return self._last
+
+    def append(self, event: Event) -> None:
+        """Append an event and wake the consumers."""
+        self._events.append(event)
+        self._last = event.sequence
+        self._characters += len(event.content)
+        while len(self._events) > MAX_KEPT_EVENTS or self._characters > MAX_KEPT_CHARACTERS:
+            if len(self._events) == 1:
+                break
+            self._characters -= len(self._events.popleft().content)
+        for subscriber in self._subscribers:
+            subscriber.wake.set()
+
+    def close(self) -> None:
+        """Let every consumer end behind the newest event."""
+        self._closed = True
+        for subscriber in self._subscribers:
+            subscriber.wake.set()
+
+    def reopen(self) -> None:
+        """Take new events and consumers again."""
+        self._closed = False
+
+    def subscribe(self, after: int | None) -> LogSubscription:
+        """Return a consumer.
+
+        Args:
+            after: It begins behind this event; `None`: behind the newest.
+
+        Raises:
+            FailedPrecondition: The session is closed.
+            InvalidArgument: The events behind `after` are no longer kept, or not there yet.
+        """
+        if self._closed:
+            raise FailedPrecondition("the session is closed: resume it first")
+        cursor = self._last if after is None else after
+        if not 0 <= cursor <= self._last:
+            raise InvalidArgument(f"after: expected 0 to {self._last}, got {cursor}")
+        self.check_kept(cursor)
+        subscription = LogSubscription(self, cursor)
+        self._subscribers.add(subscription)
+        return subscription
+
+    def check_kept(self, cursor: int) -> None:
+        """Raise if the event behind `cursor` is no longer kept.
+
+        Raises:
+            InvalidArgument: It is not.
+        """
+        if self._events and cursor + 1 < self._events[0].sequence:
+            first = self._events[0].sequence
+            raise InvalidArgument(
+                f"after: the events {cursor + 1} to {first - 1} are no longer kept; "
+                "read the history of the session"
+            )
+
+    def next_after(self, cursor: int) -> Event | None:
+        """Return the event behind `cursor`, if it is there."""
+        if cursor >= self._last:
+            return None
+        self.check_kept(cursor)
+        return self._events[cursor + 1 - self._events[0].sequence]
+
+    def drop(self, subscription: LogSubscription) -> None:
+        """Unsubscribe."""
+        self._subscribers.discard(subscription)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether consumers end."""
+        return self._closed
+
+
+class LogSubscription:
+    """One consumer of a log; an asynchronous iterator of events."""
+
+    def __init__(self, log: EventLog, cursor: int) -> None:
+        self.wake = asyncio.Event()
+        self._log = log
+        self._cursor = cursor
+        self._over = False
+
+    def __aiter__(self) -> LogSubscription:
+        return self
+
+    async def __anext__(self) -> Event:
+        """Return the next event.
+
+        Raises:
+            InvalidArgument: It is no longer kept: the consumer is too slow.
+
+        Cancel: Safe; no event is lost.
+        """
+        while not self._over:
+            self.wake.clear()
+            event = self._log.next_after(self._cursor)
+            if event is not None:
+                self._cursor = event.sequence
+                return event
+            if self._log.is_closed:
+                break
+            await self.wake.wait()
+        self._log.drop(self)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Unsubscribe; a waiting consumer ends."""
+        self._over = True
+        self.wake.set()
+        self._log.drop(self)
