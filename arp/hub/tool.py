@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import NoReturn, Protocol
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Literal, NoReturn, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +19,9 @@ from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import PREVIEW_CHARACTERS, encoded, well_formed
 from arp.session.session import ToolUse
 from arp.session.session_settings import Grant
+
+ABANDONED = "stopped before it ended"
+"""Of a call in a generator that nobody goes on with; one that its turn leaves open has another."""
 
 MAX_COUNT = 2**53 - 1
 """Of `done` and `total`: what every renderer can count, in JavaScript too."""
@@ -61,9 +64,13 @@ class ToolFailed(AgentFailed):
 
 
 class ToolCall:
-    """A tool that runs; given by `async with turn.tool(name, args) as tool`."""
+    """A tool that runs; `async with turn.tool(name, args) as call` gives one, and `start_tool`.
 
-    def __init__(self, host: TurnHost, name: str) -> None:
+    A call ends once: at the end of the `async with`, or by `done` or `failed`. One that is open
+    when its turn ends is shown as failed then.
+    """
+
+    def __init__(self, host: TurnHost, name: str, runtime_id: str | None = None) -> None:
         self.name = name
         self.denial = ""
         """Why somebody said no, if they told."""
@@ -78,6 +85,9 @@ class ToolCall:
         self._output_ref: str | None = None
         """Where the whole result is kept, if it is longer than a preview."""
         self._began = time.monotonic()
+        self._state: Literal["open", "ending", "over"] = "open"
+        self._runtime_id = runtime_id
+        """What a runtime outside calls this call; `None`: there is none."""
 
     def progress(
         self, text: str = "", *, done: int | None = None, total: int | None = None
@@ -90,9 +100,12 @@ class ToolCall:
             total: How much there is to do.
 
         Raises:
+            RuntimeError: The call has ended.
+            SurfaceDestroyed: The turn is over.
             TypeError: `done` or `total` is no whole number.
             ValueError: One of them is below 0 or above `MAX_COUNT`, or `done` is more than `total`.
         """
+        self._check_open()
         payload: JsonObject = {"text": well_formed(text)}
         if done is not None:
             payload["done"] = _count(done, "done")
@@ -181,8 +194,41 @@ class ToolCall:
         self._result = {"preview": kept.preview, "characters": len(whole)}
         self._output_ref = kept.output_ref
 
+    @must_await("call.done")
+    async def done(self, result: Json = None) -> None:
+        """Show that the tool is done: for a call of `start_tool`.
+
+        Args:
+            result: What came of it, as `result` takes it; `None`: nothing more than that says.
+
+        Raises:
+            ArpError: A change before it is refused; the tool is shown as failed by that.
+            RuntimeError: The call has ended.
+            SurfaceDestroyed: The turn is over.
+
+        Cancel: Safe; a large result may be lost, and the tool is shown as failed then.
+        """
+        self._check_open()
+        if result is not None:
+            self.result(result)
+        with self._ending():
+            await self._finish()
+
+    def failed(self, error: str) -> None:
+        """Show that the tool failed, and why: for a call of `start_tool`. The agent goes on.
+
+        Args:
+            error: What went wrong, for those who watch.
+
+        Raises:
+            RuntimeError: The call has ended.
+            SurfaceDestroyed: The turn is over.
+        """
+        self._check_open()
+        self._end(error)
+
     def fail(self, message: str) -> NoReturn:
-        """End the tool as failed, and show why.
+        """End the tool of an `async with` as failed, and show why.
 
         Args:
             message: What went wrong, for those who watch.
@@ -192,53 +238,84 @@ class ToolCall:
         """
         raise ToolFailed(well_formed(message))
 
+    def _check_open(self) -> None:
+        """Raise `RuntimeError` if the call has ended, `SurfaceDestroyed` if its turn has."""
+        if self._state != "open":
+            raise RuntimeError(f"tool {self.name!r:.60}: the call {self.call_id} has ended already")
+        self._host.check_running()
+
     def _start(self, args: Json) -> None:
-        self._record("tool.started", {"tool": self.name})
+        self._host.settle()
+        self._host.check_running()
+        known = None if self._runtime_id is None else {"runtimeCallId": self._runtime_id}
+        self._record("tool.started", {"tool": self.name}, correlation=known)
         self._record("tool.args", {"tool": self.name, "args": _as_json(args)})
         self._host.changed()
 
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """End the call by what happens inside: as done, or as failed by what is raised."""
+        error: str | None = None
+        try:
+            yield
+        except asyncio.CancelledError:
+            error = "cancelled"
+            raise
+        except GeneratorExit:
+            # Nobody goes on with the generator that the call is in: no failure of the tool's own.
+            error = ABANDONED
+            raise
+        except ArpError as failed:
+            error = failed.message
+            raise
+        except BaseException as failed:
+            error = type(failed).__name__
+            raise
+        finally:
+            if self._state != "over" and self._session.running == self._host.turn_id:
+                self._end(error)
+
+    async def _finish(self) -> None:
+        """Store the result and commit what is pending; raise what was refused."""
+        self._state = "ending"
+        await self._settle()
+        self._host.settle()
+
     def _end(self, error: str | None) -> None:
+        self._state = "over"
         took = {"durationMs": round((time.monotonic() - self._began) * 1000)}
+        ref = None if error is not None else self._output_ref
         if error is not None:
             failure = {"tool": self.name, "error": well_formed(error)}
             self._record("tool.failed", {**failure, **took})
-            return
-        ref = self._output_ref
-        self._record("tool.result", {"tool": self.name, **self._result, **took}, output_ref=ref)
+        else:
+            result = {"tool": self.name, **self._result, **took}
+            self._record("tool.result", result, output_ref=ref)
         if ref is not None:  # as when the session is made again from its facts
             self._session.input_log.remember_files([ref])
+        self._host.changed()
 
     def _record(self, type_name: str, payload: JsonObject, **ids: Json) -> None:
         named = {**self._ids, **{name: value for name, value in ids.items() if value is not None}}
         self._session.in_turn(type_name, self._host.turn_id, payload, **named)
 
 
+def started_tool(host: TurnHost, name: str, args: Json, runtime_id: str | None) -> ToolCall:
+    """Show that a tool runs; who called it says how it ends."""
+    call = ToolCall(host, name, runtime_id)
+    call._start(args)
+    return call
+
+
 @asynccontextmanager
 async def running_tool(host: TurnHost, name: str, args: Json) -> AsyncIterator[ToolCall]:
     """Show that a tool runs, and how it ended: a tool that is seen to begin is seen to end."""
-    host.settle()
-    host.check_running()
-    call = ToolCall(host, name)
-    call._start(args)
-    error: str | None = None
-    try:
+    call = started_tool(host, name, args, None)
+    with call._ending():
         with host.services.spans.of_tool(host.session, host.turn_id, call.call_id):
             yield call
-        await call._settle()
-        host.settle()
-    except asyncio.CancelledError:
-        error = "cancelled"
-        raise
-    except ArpError as failed:
-        error = failed.message
-        raise
-    except BaseException as failed:
-        error = type(failed).__name__
-        raise
-    finally:
-        if host.session.running == host.turn_id:
-            call._end(error)
-            host.changed()
+        if call._state != "over":
+            await call._finish()
 
 
 def _as_json(args: Json) -> str:

@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from arp.access.principal import User
 from arp.hub.author_call import must_await
-from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool
+from arp.hub.tool import ToolCall, ToolProvider, ToolSpec, running_tool, started_tool
 from arp.hub.turn_host import MAX_UNWRITTEN, TurnHost, copied_json, name_of, plain_object
 from arp.protocol.blob_path import blob_path
 from arp.protocol.components import Component
@@ -53,9 +53,9 @@ class Turn:
 
     Input: `text`, `input`, `command`, `arguments`, `files`, `renderer`, `user`, `origin`,
     `history`; `id`, `session_id`, `thread_id`. Output: `say`, `think`, `show`, `patch`, `append`,
-    `insert`, `remove`, `replace`, `reorder`, `frame`, `shown_as`. Tools: `tool`, `tools`, `use`,
-    `usage`, `record`. Questions: `ask`, `confirm`. Files: `read_file`, `save_file`, `file_url`.
-    State: `state`, `cache`.
+    `insert`, `remove`, `replace`, `reorder`, `frame`, `shown_as`. Tools: `tool`, `start_tool`,
+    `tools`, `use`, `usage`, `record`. Questions: `ask`, `confirm`. Files: `read_file`, `save_file`,
+    `file_url`. State: `state`, `cache`.
     """
 
     def __init__(self, host: TurnHost, provider: ToolProvider | None = None) -> None:
@@ -326,6 +326,29 @@ class Turn:
         async with running_tool(self._host, named, {} if args is None else args) as call:
             self._tool = call.name
             yield call
+
+    def start_tool(self, name: str, args: Json = None, *, id: str | None = None) -> ToolCall:
+        """Show that a tool runs; `done` or `failed` of what is returned shows how it ended.
+
+        For tools that run elsewhere and say by events how they are: `await call.done(result)`. One
+        that is open when the turn ends is shown as failed. Where the code of the tool is yours,
+        `async with turn.tool(…)` ends it by itself.
+
+        Args:
+            name: Of the tool.
+            args: What it is called with; anything that can be written as JSON.
+            id: What the runtime outside calls this call; the ledger has it in the `correlation` of
+                `tool.started`, as `runtimeCallId`. `None`: there is none.
+
+        Raises:
+            ArpError: A change before it is refused; no tool is shown.
+            SurfaceDestroyed: The turn is over; no tool is shown.
+        """
+        runtime_id = None if id is None else name_of(id, "id")
+        given: Json = {} if args is None else args
+        call = started_tool(self._host, name_of(name, "name"), given, runtime_id)
+        self._tool = call.name
+        return call
 
     @property
     def tools(self) -> Sequence[ToolSpec]:

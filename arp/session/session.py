@@ -61,6 +61,9 @@ from arp.surface.surface import Surface
 RECORDING = "recording"
 """Stands for the turn that keeps a session busy in which a recording is played."""
 
+TURN_ENDED_FIRST = "the turn ended first"
+"""Of a tool that is open when its turn ends."""
+
 
 class Head(Struct, frozen=True):
     """What never changes in a session's life."""
@@ -534,7 +537,9 @@ class Session:
         usage: JsonObject | None = None,
         goes_on: bool = True,
     ) -> list[Effect]:
-        """End a turn, once; its open questions close, unless it was interrupted.
+        """End a turn, once; its open questions close, and its open tools fail.
+
+        Both stay open in a turn that was interrupted: readers show such a tool as interrupted too.
 
         Args:
             turn_id: A turn that runs or is queued; another one is left as it is.
@@ -551,6 +556,7 @@ class Session:
         if reason != "interrupted":
             for question in [q for q in self.questions.values() if q.turn_id == turn_id]:
                 self.cancel_question(question)
+            self._close_tools(turn_id)
         if error is not None:
             payload = error_payload(error)
             shown: JsonObject = {"error": payload.error, "code": payload.code}
@@ -567,6 +573,15 @@ class Session:
         if is_error and self.turns.may("pause") and self._can_be_resumed():
             self.record_queue(pause=True)
         return self.begin_next() if goes_on else []
+
+    def _close_tools(self, turn_id: str) -> None:
+        """Show the tools of a turn as failed that nobody has ended."""
+        turn = self.screen.turns.get(turn_id)
+        for run in [] if turn is None else [one for one in turn.tools if one.ok is None]:
+            ids = {"step_id": run.call_id, "tool_call_id": run.call_id}
+            self.in_turn(
+                "tool.failed", turn_id, {"tool": run.tool, "error": TURN_ENDED_FIRST}, **ids
+            )
 
     def _can_be_resumed(self) -> bool:
         """Return whether a renderer is there that shows a paused queue and can resume it."""

@@ -221,6 +221,38 @@ def test_turn_that_a_crash_interrupted_is_closed_and_the_line_goes_on() -> None:
     assert (started.type, started.turn_id) == ("turn.started", "t2")
 
 
+def with_open_tool() -> Recorded:
+    """A session in whose turn one tool has ended and one has not."""
+    one = talk()
+    for call in ("t1.1", "t1.2"):
+        ids = {"step_id": call, "tool_call_id": call}
+        one.session.in_turn("tool.started", "t1", {"tool": "query"}, **ids)
+        one.session.in_turn("tool.args", "t1", {"tool": "query", "args": "{}"}, **ids)
+    ended = {"step_id": "t1.1", "tool_call_id": "t1.1"}
+    one.session.in_turn("tool.result", "t1", {"tool": "query"}, **ended)
+    return one
+
+
+def test_tools_that_are_open_fail_before_their_turn() -> None:
+    """A tool that is seen to begin is seen to end; one that ended is left as it is."""
+    session = with_open_tool().restored
+    recover(session, InternalError("the session is faulty"))
+    written = facts(session)
+    (closed,) = [fact for fact in written if fact.type == "tool.failed"]
+    assert (closed.tool_call_id, closed.step_id, closed.turn_id) == ("t1.2", "t1.2", "t1")
+    assert closed.payload == {"tool": "query", "error": "the turn ended first"}
+    assert closed.sequence < next(one.sequence for one in written if one.type == "turn.failed")
+    assert [run.ok for run in session.screen.turns["t1"].tools] == [True, False]
+
+
+def test_tools_of_an_interrupted_turn_are_interrupted_with_it() -> None:
+    """Spans, read models and renderers say so of a tool that has no end in a turn that has one."""
+    session = with_open_tool().restored
+    recover(session)
+    assert "tool.failed" not in kinds(session)
+    assert [run.ok for run in session.screen.turns["t1"].tools] == [True, None]
+
+
 def test_line_that_waited_when_nothing_ran_goes_on() -> None:
     one = talk()
     one.facts = facts(one.session)[:2]
