@@ -100,7 +100,7 @@ def rename(session: Session, title: str | None, pinned: bool | None) -> None:
     if title is None and pinned is None:
         raise InvalidMessage("give title, pinned, or both", detail="title")
     changed: dict[str, str | bool] = {}
-    if title is not None and " ".join(title.split()) != session.settings.title:
+    if title is not None and " ".join(title.split()) != session.settings.name:
         changed["title"] = title[:1000]
     if pinned is not None and pinned != session.settings.pinned:
         changed["pinned"] = pinned

@@ -198,21 +198,21 @@ def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | Non
     """
     session = one.live.session
     head, settings = session.head, session.settings
-    turns, active = session.screen.count, session.active
+    turns, active = session.screen.count, session.turns.is_active
     is_news = known is None or (known.turn_count, known.active) != (turns, active)
     row = SessionMeta(
         id=head.session_id,
         epoch=head.epoch,
         owner=head.owner,
         workflow=head.workflow,
-        title=session.title,
+        title=settings.title,
         created_at=head.created_at or at,
         updated_at=at if known is None or is_news else known.updated_at,
         turn_count=turns,
         last_sequence=one.batch.sequence,
         active=active,
         pinned=settings.pinned,
-        is_named=bool(settings.title),
+        is_named=bool(settings.name),
     )
     if known is not None and row == msgspec.structs.replace(
         known, last_sequence=row.last_sequence, created_at=row.created_at

@@ -6,6 +6,7 @@ Unknown fields of a newer peer are ignored.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -102,7 +103,7 @@ def is_unrepeatable(type_name: str, turn_id: str | None) -> bool:
 
 
 class _Versioned(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
-    v: int = field(default_factory=lambda: VERSION)
+    v: int = field(default_factory=partial(int, VERSION))  # a factory, so that it is not omitted
 
 
 # -- both directions -------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ class Patch(_InSession, frozen=True, kw_only=True, tag="patch"):
 class Commit(_InSession, frozen=True, kw_only=True, tag="commit"):
     """Apply every `render` and `patch` since the last commit, all at once."""
 
-    final: bool = field(default_factory=lambda: False)
+    final: bool = field(default_factory=bool)  # as `v`
     """Whether the turn ends."""
     usage: JsonObject | None = None
     """What the turn used, in the agent's words."""
@@ -318,7 +319,7 @@ class InputEcho(_InSession, frozen=True, kw_only=True, tag="input"):
     versions: list[str] | None = None
     """The turns that are versions of this one, if there are several; only on the input that began
     the turn."""
-    edited: bool = field(default_factory=lambda: False)
+    edited: bool = field(default_factory=bool)  # as `v`
     """Whether it replaces the input that began its turn."""
     at: str | None = None
     """When it was accepted (RFC 3339)."""

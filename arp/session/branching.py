@@ -21,7 +21,7 @@ from arp.session.inputs import (
     Particulars,
     acknowledge,
     check_beginning,
-    enqueue,
+    first_fact,
     input_of,
     new_turn,
 )
@@ -112,7 +112,8 @@ def turn_back(
     version = Particulars(edits=target, traceparent=traceparent, thread=thread, origin=origin)
     effects = new_turn(session, message, renderer, version)
     for waiting, said, particulars in line:
-        enqueue(session, waiting, said, particulars)
+        turn_id, submitted, ids = first_fact(session, waiting, said, particulars)
+        session.in_turn("turn.submitted", turn_id, submitted, **ids)
     if line:
         session.record_queue()
     session.show_versions()

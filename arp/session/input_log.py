@@ -34,8 +34,8 @@ class InputLog(dict[str, str | None]):
         self.traceparents: dict[str, str] = {}
         """Of turns that are not over: the span outside that asked for each, where there is one."""
         self.typed: dict[str, JsonObject] = {}
-        """Of turns that are not over: the data of the input that began each, where the ledger has
-        less, since it has no secrets. The agent gets what was typed; a restart forgets it."""
+        """Of turns that are not over: the data of the input that began each. The ledger has the
+        same, or less of it: no secrets. The agent gets what was typed; a restart forgets it."""
 
     def remember(self, input_id: str, turn_id: str | None) -> None:
         """Record an input that took effect; of too many the oldest is forgotten."""

@@ -29,10 +29,9 @@ from arp.protocol.messages import (
     Viewport,
 )
 from arp.protocol.patch import Update
-from arp.protocol.validate import explain, fits
+from arp.protocol.validate import explain
 from arp.session.effects import Acknowledge, Effect, ResolveQuestion, StopTurn
 from arp.session.input_log import files_named
-from arp.session.recorded import RecordedFact
 from arp.session.session import Question, Session
 from arp.session.session_settings import Grant
 from arp.surface.answers import (
@@ -253,11 +252,9 @@ def push(
     message = Input(input_type="text" if text else EVENT, data=said, id=name)
     _check_files(session, message)
     _check_room(session)
-    turn_id = enqueue(session, message, UNKNOWN, Particulars(origin=origin))
-    effects = session.begin_next()
-    if not effects:
-        session.record_queue()
-    return turn_id, effects
+    told = Particulars(origin=origin)
+    turn_id, submitted, ids = first_fact(session, message, UNKNOWN, told)
+    return turn_id, session.enqueue(turn_id, submitted, ids, resume=False)
 
 
 def check_beginning(session: Session, message: Input) -> None:
@@ -281,16 +278,9 @@ def _edit_queued(session: Session, message: Input) -> list[Effect]:
     check_beginning(session, message)
     if turn_id not in session.queue:
         raise UnknownObject(f"no turn {turn_id!r:.80} is queued", detail=turn_id)
-    recorded = session.edit_queued(turn_id, _told(message))
-    _keep_typed(session, turn_id, message, recorded)
+    session.edit_queued(turn_id, _told(message))
+    session.input_log.typed[turn_id] = message.data
     return acknowledge(message, turn_id)
-
-
-def _keep_typed(session: Session, turn_id: str, message: Input, recorded: RecordedFact) -> None:
-    """Keep what was typed for the agent, where the ledger has less of it."""
-    session.input_log.typed.pop(turn_id, None)
-    if recorded.payload["input"]["data"] is not message.data:
-        session.input_log.typed[turn_id] = message.data
 
 
 def _shaped(message: Input) -> Input:
@@ -315,9 +305,11 @@ def _check_shape(message: Input) -> None:
 
 
 def _check_shape_of(data: JsonObject, shape: type[Struct]) -> None:
-    if not fits(data, shape):
+    try:
+        msgspec.convert(data, shape)
+    except msgspec.ValidationError:
         hint = "; files come by POST as multipart/form-data" if shape is _FilesInput else ""
-        raise InvalidMessage(explain(data, shape, "data") + hint, detail="data")
+        raise InvalidMessage(explain(data, shape, "data") + hint, detail="data") from None
 
 
 def _check_files(session: Session, message: Input) -> None:
@@ -489,19 +481,20 @@ def new_turn(
 ) -> list[Effect]:
     """Begin a turn with an input that was checked, or queue it, and resume the queue."""
     _room(session)
-    effects: list[Effect] = []
+    turn_id, submitted, ids = first_fact(session, message, renderer, told)
+    effects = acknowledge(message, turn_id)
     if session.running is not None and session.rules.policy == "interrupt":
         effects.append(StopTurn(session.running))
-    turn_id = enqueue(session, message, renderer, told)
-    if session.running is not None:
-        session.record_queue()
-    return [*acknowledge(message, turn_id), *effects, *session.resume_queue()]
+    return [*effects, *session.enqueue(turn_id, submitted, ids, resume=True)]
 
 
-def enqueue(
-    session: Session, message: Input, renderer: RendererInfo, told: Particulars = NO_PARTICULARS
-) -> str:
-    """Put a turn with an input that was checked behind all others; return its name."""
+def first_fact(
+    session: Session, message: Input, renderer: RendererInfo, told: Particulars
+) -> tuple[str, JsonObject, dict[str, Json]]:
+    """Return the name of a turn that is now to begin with an input that was checked.
+
+    With it, payload and ids of its first fact, which is recorded next.
+    """
     turn_id = told.turn_id or f"t{session.turn_count + 1}"
     submitted: JsonObject = {"input": _told(message)}
     if told.edits is not None:
@@ -514,9 +507,8 @@ def enqueue(
     if told.traceparent is not None and read_traceparent(told.traceparent) is not None:
         session.input_log.traceparents[turn_id] = told.traceparent
     ids = {**told.ids, **_trace(session, turn_id)}
-    recorded = session.in_turn("turn.submitted", turn_id, submitted, **ids)
-    _keep_typed(session, turn_id, message, recorded)
-    return turn_id
+    session.input_log.typed[turn_id] = message.data
+    return turn_id, submitted, ids
 
 
 def _trace(session: Session, turn_id: str) -> dict[str, Json]:

@@ -20,7 +20,6 @@ import msgspec
 from arp.ledger.fact_writer import FactWriter
 from arp.protocol.components import Component
 from arp.protocol.errors import PermissionDenied
-from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import AgentMessage, Commit, InputEcho
 from arp.protocol.patch import Append
 from arp.protocol.screen import Screen
@@ -242,43 +241,43 @@ class Log:
         """Whether all on the screen that has a time has it."""
         return all(one.type not in TELLING for one in self._recorded)
 
-    def add(
-        self,
-        type_name: str,
-        payload: JsonObject,
-        ids: dict[str, Json],
-        messages: list[AgentMessage] | None = None,
-    ) -> RecordedFact:
-        """Record a fact with the next sequence, without the secrets in it.
+    def add(self, facts: Sequence[RecordedFact]) -> None:
+        """Record facts with the next sequences, without the secrets in them.
+
+        The messages that show them are on no screen yet.
 
         Args:
-            type_name: Of the closed list of the profile.
-            payload: Values that encode to JSON. Not changed by anyone afterwards.
-            ids: Correlation ids by field name.
-            messages: What shows it, when the screen shows that already, cleaned by `clean_changes`;
-                `None` = by `project`.
+            facts: Of the closed list of the profile, while the log is open. Nobody else changes
+                their payloads from now on.
+        """
+        found: list[Found] = []
+        for fact in facts:
+            self.settle(fact.ids.get("turn_id"))
+            in_fact, self._ahead = self._ahead, {}
+            fact.payload = cleaned_fact(self.redactor, fact.type, fact.payload, fact.ids, in_fact)
+            found.append(in_fact)
+        for fact, in_fact in zip(facts, found, strict=True):
+            self._append(fact, in_fact)
+            at = At(self._session_id, fact.sequence, fact.ids.get("turn_id"))
+            fact.messages = project(at, fact.type, fact.payload, fact.ids)
+
+    def add_shown(self, fact: RecordedFact) -> None:
+        """Record a fact that the screen shows already, cleaned by `clean_changes`.
 
         Raises:
             ReadOnly: The log is sealed; nothing is recorded.
         """
         self.check_open()
-        turn_id = ids.get("turn_id")
-        self.settle(turn_id)
-        self.assembler.is_last = False
+        self.settle(fact.ids.get("turn_id"))
         found, self._ahead = self._ahead, {}
-        if messages is None:
-            payload = cleaned_fact(self.redactor, type_name, payload, ids, found)
-        self.sequence += 1
-        if messages is None:
-            at = At(self._session_id, self.sequence, turn_id)
-            messages = project(at, type_name, payload, ids)
-            for message in messages:
-                self._screen.apply(message, self.sequence)
-        emission = RecordedFact(self.sequence, type_name, payload, ids, messages)
-        self._recorded.append(emission)
+        self._append(fact, found)
+
+    def _append(self, fact: RecordedFact, found: Found) -> None:
+        self.assembler.is_last = False
+        self.sequence = fact.sequence = self.sequence + 1
+        self._recorded.append(fact)
         if found:
-            self._tell(found, turn_id)
-        return emission
+            self._tell(found, fact.ids.get("turn_id"))
 
     def check_open(self) -> None:
         """Raise `ReadOnly` if nothing is recorded any more."""
@@ -363,7 +362,9 @@ class Log:
         findings = [{"rule": rule, "count": found[rule]} for rule in sorted(found)]
         ids = {"thread_id": self._threads.of(turn_id), "turn_id": turn_id} if turn_id else {}
         payload = {"findings": findings}
-        self._recorded.append(RecordedFact(self.sequence, "output.redacted", payload, ids, []))
+        fact = RecordedFact("output.redacted", payload, ids)
+        fact.sequence = self.sequence
+        self._recorded.append(fact)
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
         """Record text; neighbouring text of one kind and turn shares one fact."""

@@ -9,7 +9,7 @@ misses and repeats nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -35,11 +35,10 @@ from arp.protocol.messages import (
     ToolStart,
     ToolStartPayload,
     TurnMessage,
+    TurnStatus,
 )
 from arp.protocol.patch import PatchOp
 from arp.surface.change import Change, PatchChange, RenderChange
-
-M = TypeVar("M")
 
 RESULT_BYTES = 2 << 10
 """Of a tool's result, as UTF-8, that renderers are sent; the whole is a file of the session."""
@@ -62,12 +61,6 @@ class At(Struct, frozen=True):
     turn_id: str | None = None
     time: str | None = None
     """RFC 3339; `None` until it is on its way to the ledger."""
-
-    def message(self, kind: Callable[..., M], **fields: Any) -> M:
-        """Return a message of the turn, with the place of the fact unless `fields` says else."""
-        fields.setdefault("seq", self.seq)
-        fields.setdefault("turn_id", self.turn_id)
-        return kind(session_id=self.session_id, **fields)
 
 
 def stored(changes: Sequence[Change]) -> list[StoredChange]:
@@ -114,58 +107,84 @@ def commit_messages(at: At, surface: str, changes: Sequence[Change]) -> list[Age
     return out
 
 
-def _echo(at: At, stored_input: JsonObject, **more: Any) -> InputEcho:
-    """Return the message that tells an input to every renderer."""
-    return at.message(
-        InputEcho,
+def _echo(
+    at: At, stored_input: JsonObject, origin: str | None = None, edited: bool = False
+) -> InputEcho:
+    """Return the message that shows an input to every renderer."""
+    return InputEcho(
+        session_id=at.session_id,
+        seq=at.seq,
+        turn_id=at.turn_id,
         surface=stored_input.get("surface", "main"),
         input_type=stored_input["input_type"],
         data=stored_input["data"],
         source_component=stored_input.get("source_component"),
         id=stored_input.get("id"),
         at=at.time,
-        **more,
+        edited=edited,
+        origin=origin,
+    )
+
+
+def _turn(
+    at: At, status: TurnStatus, permission: Permission | None = None, is_last: bool = True
+) -> TurnMessage:
+    """Return the status of the turn; it completes the group of its fact if it is the last."""
+    seq = at.seq if is_last else None
+    return TurnMessage(
+        session_id=at.session_id, seq=seq, turn_id=at.turn_id, status=status, permission=permission
     )
 
 
 def _submitted(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    return [_echo(at, payload["input"], origin=payload.get("origin"))]
+    return [_echo(at, payload["input"], payload.get("origin"))]
 
 
 def _queue(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
     edited, paused = payload.get("input"), payload.get("paused", False)
     last = len(payload["queued"]) if edited is None else 0
-    out: list[AgentMessage] = []
-    for position, turn_id in enumerate(payload["queued"], 1):
-        place = {"seq": at.seq if position == last else None, "position": position}
-        out.append(
-            at.message(TurnMessage, turn_id=turn_id, status="queued", paused=paused, **place)
+    out: list[AgentMessage] = [
+        TurnMessage(
+            session_id=at.session_id,
+            seq=at.seq if position == last else None,
+            turn_id=turn_id,
+            status="queued",
+            position=position,
+            paused=paused,
         )
+        for position, turn_id in enumerate(payload["queued"], 1)
+    ]
     return out if edited is None else [*out, _echo(at, edited, edited=True)]
 
 
 def _started(at: At, _: JsonObject, __: Mapping[str, Any]) -> list[AgentMessage]:
-    return [at.message(TurnMessage, status="running")]
+    return [_turn(at, "running")]
 
 
 def _delta(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    return [at.message(Delta, payload=DeltaPayload(payload.get("text", "")))]
+    return [_text(at, DeltaPayload(payload.get("text", "")))]
 
 
 def _thought(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    return [at.message(Delta, payload=DeltaPayload(payload.get("text", ""), kind="thinking"))]
+    return [_text(at, DeltaPayload(payload.get("text", ""), kind="thinking"))]
+
+
+def _text(at: At, payload: DeltaPayload) -> Delta:
+    return Delta(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=payload)
 
 
 def _tool_started(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
     start = ToolStartPayload(payload["tool"], payload["args"], ids["tool_call_id"])
-    return [at.message(ToolStart, payload=start)]
+    return [ToolStart(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=start)]
 
 
 def _tool_progress(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
     progress = ToolProgressPayload(
         ids["tool_call_id"], payload["text"], payload.get("done"), payload.get("total")
     )
-    return [at.message(ToolProgress, payload=progress)]
+    return [
+        ToolProgress(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=progress)
+    ]
 
 
 def _result(preview: str, characters: int | None) -> str:
@@ -187,7 +206,7 @@ def _tool_result(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[Ag
         result_ref=None if ref is None else blob_path(at.session_id, ref, f"{payload['tool']}.txt"),
         duration_ms=payload.get("durationMs"),
     )
-    return [at.message(ToolEnd, payload=end)]
+    return [_tool_end(at, end)]
 
 
 def _tool_failed(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[AgentMessage]:
@@ -198,7 +217,11 @@ def _tool_failed(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[Ag
         error=payload.get("error", "failed"),
         duration_ms=payload.get("durationMs"),
     )
-    return [at.message(ToolEnd, payload=end)]
+    return [_tool_end(at, end)]
+
+
+def _tool_end(at: At, payload: ToolEndPayload) -> ToolEnd:
+    return ToolEnd(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=payload)
 
 
 def _artifact(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
@@ -218,26 +241,34 @@ def _required(at: At, payload: JsonObject, ids: Mapping[str, Any]) -> list[Agent
             payload["surface"],
             ["once", "session"],
         )
-    return [at.message(TurnMessage, status="waiting", permission=permission)]
+    return [_turn(at, "waiting", permission)]
 
 
 def _resolved(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
     out: list[AgentMessage] = []
     told = payload.get("input")
     if payload.get("resumes"):
-        out.append(at.message(TurnMessage, seq=None if told else at.seq, status="running"))
+        out.append(_turn(at, "running", is_last=not told))
     if told:
         out.append(_echo(at, told))
     return out
 
 
 def _ended(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    status = at.message(TurnMessage, seq=None, status=payload["status"])
-    return [status, at.message(Commit, final=True, usage=payload.get("usage"), at=at.time)]
+    commit = Commit(
+        session_id=at.session_id,
+        seq=at.seq,
+        turn_id=at.turn_id,
+        final=True,
+        usage=payload.get("usage"),
+        at=at.time,
+    )
+    return [_turn(at, payload["status"], is_last=False), commit]
 
 
 def _error(at: At, payload: JsonObject, _: Mapping[str, Any]) -> list[AgentMessage]:
-    return [at.message(ErrorMessage, payload=msgspec.convert(payload, ErrorPayload))]
+    error = msgspec.convert(payload, ErrorPayload)
+    return [ErrorMessage(session_id=at.session_id, seq=at.seq, turn_id=at.turn_id, payload=error)]
 
 
 _SHOWN: dict[str, Callable[[At, JsonObject, Mapping[str, Any]], list[AgentMessage]]] = {

@@ -49,34 +49,35 @@ class SessionName(Struct, frozen=True):
 
 
 class RecordedFact:
-    """A recorded fact."""
+    """A recorded fact, or one that is about to be recorded."""
 
-    __slots__ = ("ids", "messages", "payload", "sequence", "type")
+    __slots__ = ("ids", "is_edit", "messages", "payload", "sequence", "turn_id", "type")
 
     def __init__(
         self,
-        sequence: int,
         type_name: str,
         payload: JsonObject,
         ids: dict[str, Json],
-        messages: list[AgentMessage],
+        messages: list[AgentMessage] | None = None,
+        turn_id: str | None = None,
     ) -> None:
-        self.sequence = sequence
+        self.sequence = 0
+        """Its place in the log; 0 until it has one."""
         self.type = type_name
         self.payload = payload
+        """As the ledger has it, once it is recorded."""
         self.ids = ids
         """Correlation ids of the fact, by field name."""
-        self.messages = messages
+        self.messages = messages or []
         """What shows it, for a renderer that shows everything."""
+        self.turn_id = turn_id
+        """The turn that follows it; `None`: it is about none, or a recording plays."""
+        self.is_edit = type_name == "queue.changed" and "input" in payload
+        """It replaces an input that was sent before."""
 
     def fact(self, writer: FactWriter, at: str) -> bytes:
         """Return the fact, encoded."""
         return writer.fact(at, self.sequence, self.type, self.payload, self.ids)
-
-    @property
-    def is_edit(self) -> bool:
-        """Return whether it replaces an input that was sent before."""
-        return self.type == "queue.changed" and "input" in self.payload
 
 
 class Text(Struct, eq=False, gc=False):

@@ -66,13 +66,13 @@ def _show(session: Session, fact: Fact) -> None:
     if fact.type == "turn.submitted":
         session.threads.join(fact.turn_id or "", fact.thread_id)
     messages = messages_of(fact)
+    session.screen.begin_turn(fact.turn_id, messages)
     for message in messages:
         if fact.type == "queue.changed" and not session.settings.shows(
             getattr(message, "turn_id", None)
         ):
             continue
         session.screen.apply(message, fact.sequence)
-    session.screen.follow(messages)
     if fact.type in ("turn.completed", "turn.failed"):
         session.evict()
 

@@ -107,8 +107,10 @@ INPUT_FACTS = frozenset(
 
 FOLLOWED = frozenset(
     (
-        *TURN_FACTS,
         *INPUT_FACTS,
+        "turn.completed",
+        "turn.failed",
+        "action.required",
         "session.updated",
         "thread.started",
         "output.spilled",
@@ -116,7 +118,7 @@ FOLLOWED = frozenset(
         "evidence.changed",
     )
 )
-"""Facts that change more than the screen."""
+"""Facts that change more than turns and screen."""
 
 
 class Session:
@@ -190,7 +192,7 @@ class Session:
     @property
     def active(self) -> bool:
         """Whether a crash now would leave something to mend: a turn runs, or is about to."""
-        return self.turns.may("recover")
+        return self.turns.is_active
 
     @property
     def rules(self) -> Rules:
@@ -217,7 +219,7 @@ class Session:
     @property
     def title(self) -> str:
         """What somebody called it, else the beginning of the first text that the user said."""
-        return self.settings.title or self.screen.title
+        return self.settings.title
 
     def trace(self, turn_id: str) -> Trace:
         """Return the trace of a turn that is not over; only its first fact may name another."""
@@ -232,8 +234,14 @@ class Session:
     # -- recording -------------------------------------------------------------------------------
 
     def record(self, type_name: str, payload: JsonObject, **ids: Json) -> RecordedFact:
-        """Write a fact, and show it; see `Log.add`. Of a turn, use `in_turn`."""
-        return self._record(type_name, None, payload, ids)
+        """Write a fact, and show it. Of a turn, use `in_turn`.
+
+        Raises:
+            ReadOnly: Nothing is recorded any more.
+        """
+        fact = self._next_fact(type_name, None, payload, ids)
+        self._record([fact])
+        return fact
 
     def in_turn(
         self, type_name: str, turn_id: str, payload: JsonObject, **ids: Json
@@ -242,24 +250,34 @@ class Session:
 
         Raises:
             IllegalTransition: The turn cannot have it now; nothing is recorded.
-            ReadOnly: As `Log.add`.
+            ReadOnly: As `record`.
         """
-        ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
-        return self._record(type_name, turn_id, payload, ids)
+        fact = self._next_fact(type_name, turn_id, payload, ids)
+        self._record([fact])
+        return fact
 
-    def _record(
+    def _next_fact(
         self, type_name: str, turn_id: str | None, payload: JsonObject, ids: dict[str, Json]
     ) -> RecordedFact:
+        """Return a fact that is recorded next; its turn has followed it already."""
+        self.log.check_open()
         if type_name in TURN_FACTS:
-            self.log.check_open()
             self.turns.follow(type_name, turn_id, payload)
-        recorded = self.log.add(type_name, payload, ids)
+        if turn_id is not None:
+            ids["thread_id"], ids["turn_id"] = self.threads.of(turn_id), turn_id
+        return RecordedFact(type_name, payload, ids, turn_id=turn_id)
+
+    def _record(self, facts: Sequence[RecordedFact]) -> None:
+        """Write facts of `_next_fact`, all of them step by step: secrets, settings, screen."""
+        self.log.add(facts)
         screen = self.screen
-        if not screen.title or len(screen.turns) > len(screen.numbers):
-            screen.follow(recorded.messages)
-        if type_name in FOLLOWED:
-            self.follow(type_name, turn_id, recorded.payload, ids, recorded.sequence)
-        return recorded
+        for fact in facts:
+            if fact.type in FOLLOWED:
+                self.follow(fact.type, fact.turn_id, fact.payload, fact.ids, fact.sequence)
+            screen.begin_turn(fact.ids.get("turn_id"), fact.messages)
+        for fact in facts:
+            for message in fact.messages:
+                screen.apply(message, fact.sequence)
 
     def follow(
         self,
@@ -284,6 +302,8 @@ class Session:
         seen = self.input_log
         if type_name in INPUT_FACTS:
             seen.remember_input(payload, turn_id)
+            if not self.settings.opening and "input" in payload and self.settings.shows(turn_id):
+                self.settings.open_with(payload["input"])
         match type_name:
             case "turn.submitted" | "session.updated":
                 self.settings.follow(type_name, turn_id, payload, sequence)
@@ -390,12 +410,9 @@ class Session:
             payload["anew"] = True
         if turn_id:
             ids |= {"thread_id": self.threads.of(turn_id), "turn_id": turn_id}
-        self.log.add(
-            "artifact.changed",
-            {"surface": surface, "changes": stored(applied), **payload},
-            ids,
-            commit_messages(at, surface, applied),
-        )
+        changed = {"surface": surface, "changes": stored(applied), **payload}
+        messages = commit_messages(at, surface, applied)
+        self.log.add_shown(RecordedFact("artifact.changed", changed, ids, messages))
         if "inputId" in payload:
             self.input_log.remember(payload["inputId"], turn_id)
         commit = AppliedCommit(at, surface, turn, target.tree, applied, "anew" in payload)
@@ -429,23 +446,49 @@ class Session:
 
     def begin_next(self) -> list[Effect]:
         """Start the first queued turn, if none runs and the queue is not paused."""
+        facts: list[RecordedFact] = []
+        effects = self._start(facts)
+        self._record(facts)
+        return effects
+
+    def enqueue(
+        self, turn_id: str, submitted: JsonObject, ids: dict[str, Json], resume: bool
+    ) -> list[Effect]:
+        """Put a new turn behind all others, and start the first one if that may start now.
+
+        Args:
+            turn_id: What it is called.
+            submitted: Payload of its first fact.
+            ids: Correlations of that fact, by field name.
+            resume: Whether a paused queue goes on with it.
+        """
+        facts = [self._next_fact("turn.submitted", turn_id, submitted, ids)]
+        if resume:
+            self.turns.resume()
+        effects = self._start(facts)
+        if not effects:
+            facts.append(self._queue_fact())
+        self._record(facts)
+        return effects
+
+    def _start(self, facts: list[RecordedFact]) -> list[Effect]:
+        """Append the facts of the first queued turn's start, if it may start."""
         if not self.turns.may("start"):
             return []
         turn_id = self.queue[0]
         self.log.assembler.begin_turn(turn_id)
-        has_waited = self.status_of(turn_id) == "queued"
-        self.in_turn("turn.started", turn_id, {})
-        if self.queue or has_waited:
-            self.record_queue()
+        facts.append(self._next_fact("turn.started", turn_id, {}, {}))
+        if self.queue or self.status_of(turn_id) == "queued":  # renderers show a queue
+            facts.append(self._queue_fact())
         return [RunTurn(turn_id)]
 
     def leave(self) -> None:
         """Let no turn run any more: the session leaves the memory."""
-        self.turns.running = None
+        self.turns.set(None, self.queue, self.turns.is_paused, is_waiting=False)
 
     def begin_recording(self) -> None:
         """Be busy for good, so that every input is refused: a recording is played."""
-        self.turns.running = RECORDING
+        self.turns.set(RECORDING, self.queue, self.turns.is_paused, is_waiting=False)
         self.settings.rules = msgspec.structs.replace(self.rules, policy="reject")
 
     def record_queue(self, queue: list[str] | None = None, pause: bool = False) -> None:
@@ -455,9 +498,13 @@ class Session:
             queue: The order; `None`: as it is.
             pause: It is paused from now on.
         """
+        self._record([self._queue_fact(queue, pause)])
+
+    def _queue_fact(self, queue: list[str] | None = None, pause: bool = False) -> RecordedFact:
         queue = self.queue if queue is None else queue
         thread = self.threads.of(queue[0] if queue else self.running)
-        self.record("queue.changed", self._queue_payload(queue, pause), thread_id=thread)
+        payload = self._queue_payload(queue, pause)
+        return self._next_fact("queue.changed", None, payload, {"thread_id": thread})
 
     def _queue_payload(self, queue: list[str], pause: bool = False) -> JsonObject:
         is_paused = bool(queue) and (pause or self.turns.is_paused)
@@ -465,7 +512,7 @@ class Session:
 
     def resume_queue(self) -> list[Effect]:
         """Start the first queued turn also if the queue is paused since a turn failed."""
-        self.turns.is_paused = False
+        self.turns.resume()
         return self.begin_next()
 
     def promote(self, turn_id: str) -> None:
@@ -496,7 +543,7 @@ class Session:
             other: Made of the same facts, for another branch. Nobody else may go on with it.
         """
         self.screen, self.questions = other.screen, other.questions
-        self.settings.branches, self.settings.state = other.settings.branches, other.settings.state
+        self.settings.switch_to(other.settings)
         self.threads.follow(other.threads)
         self.log.show_on(other.screen)
         self._surfaces.clear()

@@ -10,7 +10,9 @@ from arp.protocol.json_value import JsonObject
 from arp.protocol.limits import Limits
 from arp.session.branches import Branches, Forked, forks
 from arp.session.turn_states import Policy
-from arp.session.window import one_line
+
+TITLE_CHARACTERS = 80
+"""A chat's title is the beginning of its first text."""
 
 MAX_STATE_BYTES = 64 << 10
 """Of what an agent keeps for a session, as JSON: each change is one fact, and every restart reads
@@ -38,12 +40,26 @@ class Grant(Struct, frozen=True):
 class SessionSettings:
     """Follows the facts that say how a session stands besides its turns and surfaces."""
 
-    __slots__ = ("branches", "grants", "pinned", "plan", "rules", "state", "title")
+    __slots__ = (
+        "branches",
+        "grants",
+        "name",
+        "opening",
+        "pinned",
+        "plan",
+        "rules",
+        "state",
+        "title",
+    )
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        self.title = ""
+        self.name = ""
         """What it was called by somebody; empty: nothing."""
+        self.opening = ""
+        """The beginning of the first text that the user said, on the branch that shows."""
+        self.title = ""
+        """Its name, else its opening."""
         self.pinned = False
         self.state: JsonObject = {}
         """What the agent keeps, on the branch that shows; replaced, never changed."""
@@ -68,6 +84,21 @@ class SessionSettings:
             turn_id = self.branches.last
         return turn_id is None or turn_id in self.plan
 
+    def restore(self, name: str, opening: str) -> None:
+        """Take what a stored state holds of the title."""
+        self.name, self.opening, self.title = name, opening, name or opening
+
+    def open_with(self, told: JsonObject) -> None:
+        """Take the opening from an input, as a fact has it; one without text has none."""
+        if isinstance(text := told["data"].get("text"), str):
+            self.opening = one_line(text)
+            self.title = self.name or self.opening
+
+    def switch_to(self, other: SessionSettings) -> None:
+        """Take what depends on the branch that shows."""
+        self.branches, self.state = other.branches, other.state
+        self.restore(self.name, other.opening)
+
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject, place: int) -> None:
         """Take over what a `turn.submitted` or `session.updated` changes.
 
@@ -76,7 +107,8 @@ class SessionSettings:
         """
         if type_name == "session.updated":
             if isinstance(title := payload.get("title"), str):
-                self.title = one_line(title)
+                self.name = one_line(title)
+                self.title = self.name or self.opening
             self.pinned = bool(payload.get("pinned", self.pinned))
             if isinstance(state := payload.get("state"), dict) and self.shows(turn_id):
                 self.state = state
@@ -84,3 +116,8 @@ class SessionSettings:
             self.branches.follow(type_name, turn_id, payload, place)
         elif forks(type_name, payload):
             raise Forked(f"fact {place} turns to another branch")
+
+
+def one_line(text: str) -> str:
+    """Return a text as a title."""
+    return " ".join(text.split())[:TITLE_CHARACTERS]

@@ -124,7 +124,7 @@ def encode_state(session: Session) -> bytes:
         list(seen.files),
         seen.renderers,
         seen.traceparents,
-        screen.title,
+        session.settings.opening,
         screen.count,
         screen.named,
         [(screen.numbers[turn.id], turn) for turn in screen.turns.values()],
@@ -161,7 +161,7 @@ def decode_state(data: bytes, head: Head, rules: Rules, redactor: Redactor | Non
     session.questions = {(one.surface, one.component_id): one for one in state.questions}
     _fill_seen(session.input_log, state)
     _fill_screen(session.screen, state)
-    _fill_settings(session.settings, state.settings)
+    _fill_settings(session.settings, state.settings, state.title)
     is_waiting = state.running is not None and session.status_of(state.running) == "waiting"
     session.turns.set(state.running, state.queue, state.settings.paused, is_waiting)
     session.threads.fill(state.threads)
@@ -173,12 +173,13 @@ def _settings_state(session: Session) -> SettingsState:
     grants = sorted(settings.grants, key=lambda grant: (grant.tool, grant.rule))
     branches = settings.branches.kept if settings.branches is not None else None
     return SettingsState(
-        settings.title, settings.pinned, grants, branches, is_paused, settings.state
+        settings.name, settings.pinned, grants, branches, is_paused, settings.state
     )
 
 
-def _fill_settings(settings: SessionSettings, kept: SettingsState) -> None:
-    settings.title, settings.pinned, settings.state = kept.title, kept.pinned, kept.state
+def _fill_settings(settings: SessionSettings, kept: SettingsState, opening: str) -> None:
+    settings.restore(kept.title, opening)
+    settings.pinned, settings.state = kept.pinned, kept.state
     settings.grants = set(kept.grants)
     if kept.branches is not None:
         settings.branches = Branches.of(kept.branches)
@@ -191,8 +192,7 @@ def _fill_seen(seen: InputLog, state: StoredSession) -> None:
 
 
 def _fill_screen(screen: Window, state: StoredSession) -> None:
-    screen.title, screen.errors = state.title, state.errors
-    screen.count, screen.named = state.count, state.named
+    screen.errors, screen.count, screen.named = state.errors, state.count, state.named
     for name, kept in state.surfaces:
         tree = screen.surfaces.setdefault(name, Tree())
         _fill_tree(tree, kept)

@@ -57,22 +57,25 @@ class QueueState(StrEnum):
     PAUSED = auto()
 
 
-_ENDS = {"turn.completed": TurnPhase.OUT, "turn.failed": TurnPhase.OUT}
-_ASKS = {"action.required": TurnPhase.WAITING, "action.resolved": TurnPhase.RUNNING}
+OUT, QUEUED, RUNNING, WAITING = TurnPhase
+IDLE, READY, BUSY, PAUSED = QueueState
+
+_ENDS = {"turn.completed": OUT, "turn.failed": OUT}
+_ASKS = {"action.required": WAITING, "action.resolved": RUNNING}
 
 TURN_EVENTS: dict[TurnPhase, dict[str, TurnPhase]] = {
-    TurnPhase.OUT: {
-        "turn.submitted": TurnPhase.QUEUED,
+    OUT: {
+        "turn.submitted": QUEUED,
         # A question that a crash left open is answered or expires when its turn is over.
-        "action.resolved": TurnPhase.OUT,
+        "action.resolved": OUT,
     },
-    TurnPhase.QUEUED: {
-        "queue.changed": TurnPhase.QUEUED,  # with another input
-        "turn.started": TurnPhase.RUNNING,
-        "turn.failed": TurnPhase.OUT,
+    QUEUED: {
+        "queue.changed": QUEUED,  # with another input
+        "turn.started": RUNNING,
+        "turn.failed": OUT,
     },
-    TurnPhase.RUNNING: {**_ASKS, **_ENDS},
-    TurnPhase.WAITING: {**_ASKS, **_ENDS},
+    RUNNING: {**_ASKS, **_ENDS},
+    WAITING: {**_ASKS, **_ENDS},
 }
 """State → fact of the turn that may follow → state behind it."""
 
@@ -81,11 +84,11 @@ Step: TypeAlias = Literal["start", "pause", "edit", "switch", "recover"]
 another version with the turns behind it; mend or go on with what a crash left."""
 
 QUEUE_STEPS: dict[QueueState, frozenset[Step]] = {
-    QueueState.IDLE: frozenset(("edit", "switch")),
-    QueueState.READY: frozenset(("start", "pause", "recover")),
-    QueueState.BUSY: frozenset(("recover",)),
+    IDLE: frozenset(("edit", "switch")),
+    READY: frozenset(("start", "pause", "recover")),
+    BUSY: frozenset(("recover",)),
     # Queued turns go along to another version; but one that is shown has its own turns behind it.
-    QueueState.PAUSED: frozenset(("edit",)),
+    PAUSED: frozenset(("edit",)),
 }
 """State → what is possible besides new turns and their ends."""
 
@@ -97,7 +100,7 @@ class IllegalTransition(LocalError):
 class TurnQueue:
     """The turns of one session that are not over."""
 
-    __slots__ = ("_is_waiting", "is_paused", "queue", "running")
+    __slots__ = ("_is_waiting", "is_active", "is_paused", "queue", "running", "state")
 
     def __init__(self) -> None:
         self.running: str | None = None
@@ -105,16 +108,11 @@ class TurnQueue:
         """In the order in which they will run."""
         self.is_paused = False
         """An agent failed, and nobody has resumed the queue since."""
-        self._is_waiting = False
-
-    @property
-    def state(self) -> QueueState:
+        self.state = QueueState.IDLE
         """What they do, taken together."""
-        if self.running is not None:
-            return QueueState.BUSY
-        if not self.queue:
-            return QueueState.IDLE
-        return QueueState.PAUSED if self.is_paused else QueueState.READY
+        self.is_active = False
+        """A crash now would leave something to mend: a turn runs, or is about to."""
+        self._is_waiting = False
 
     def may(self, step: Step) -> bool:
         """Return whether something is possible now."""
@@ -123,13 +121,19 @@ class TurnQueue:
     def state_of(self, turn_id: str) -> TurnPhase:
         """Return how far a turn is."""
         if turn_id == self.running:
-            return TurnPhase.WAITING if self._is_waiting else TurnPhase.RUNNING
-        return TurnPhase.QUEUED if turn_id in self.queue else TurnPhase.OUT
+            return WAITING if self._is_waiting else RUNNING
+        return QUEUED if turn_id in self.queue else OUT
 
     def set(self, running: str | None, queue: list[str], is_paused: bool, is_waiting: bool) -> None:
         """Continue where stored turns stood."""
         self.running, self.queue = running, queue
         self.is_paused, self._is_waiting = is_paused, is_waiting
+        self._update()
+
+    def resume(self) -> None:
+        """Let the first queued turn start though an agent failed."""
+        self.is_paused = False
+        self._update()
 
     def follow(self, type_name: str, turn_id: str | None, payload: JsonObject) -> None:
         """Take over what a fact changes.
@@ -145,7 +149,7 @@ class TurnQueue:
         if turn_id is not None:
             before = self.state_of(turn_id)
             after = TURN_EVENTS[before].get(type_name)
-            begins_second = after is TurnPhase.RUNNING and self.running not in (None, turn_id)
+            begins_second = after is RUNNING and self.running not in (None, turn_id)
             if after is None or begins_second:
                 raise IllegalTransition(
                     f"{type_name} of turn {turn_id!r:.80}, which is {before.name}; "
@@ -156,14 +160,24 @@ class TurnQueue:
         if type_name == "queue.changed":
             self.queue = list(payload["queued"])
             self.is_paused = bool(payload.get("paused", False))
+        self._update()
 
     def _move(self, turn_id: str, before: TurnPhase, after: TurnPhase) -> None:
-        if before is TurnPhase.QUEUED:
+        if before is QUEUED:
             self.queue.remove(turn_id)
-        if after is TurnPhase.QUEUED:
+        if after is QUEUED:
             self.queue.append(turn_id)
-        elif after is not TurnPhase.OUT:
-            self.is_paused = self.is_paused and before is not TurnPhase.QUEUED
-            self.running, self._is_waiting = turn_id, after is TurnPhase.WAITING
+        elif after is not OUT:
+            self.is_paused = self.is_paused and before is not QUEUED
+            self.running, self._is_waiting = turn_id, after is WAITING
         elif turn_id == self.running:
             self.running, self._is_waiting = None, False
+
+    def _update(self) -> None:
+        if self.running is not None:
+            self.state = BUSY
+        elif not self.queue:
+            self.state = IDLE
+        else:
+            self.state = PAUSED if self.is_paused else READY
+        self.is_active = self.may("recover")

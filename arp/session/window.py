@@ -10,13 +10,13 @@ a snapshot, so the ids that left are remembered for a while.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice, pairwise
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 from arp.protocol.components import Component
-from arp.protocol.messages import AgentMessage, InputEcho
+from arp.protocol.messages import AgentMessage
 from arp.protocol.screen import Screen, TurnScreen, is_text_part
 from arp.protocol.tree import Node, Tree
 
@@ -26,9 +26,6 @@ RECENT_TURNS = 50
 REMEMBERED_IDS = 4096
 """Ids of components that left. One that is forgotten and comes back stands in its new place on
 every screen but those that showed the old one all the time."""
-
-TITLE_CHARACTERS = 80
-"""A chat's title is the beginning of its first text."""
 
 
 class PastTurn(Struct, frozen=True):
@@ -120,15 +117,10 @@ def _giver(component_id: str) -> str | None:
     return giver if is_named else None
 
 
-def one_line(text: str) -> str:
-    """Return a text as a title."""
-    return " ".join(text.split())[:TITLE_CHARACTERS]
-
-
 class Window(Screen):
-    """A screen that older turns leave. Whoever applies messages calls `follow` with them."""
+    """A screen that older turns leave. Whoever applies messages calls `begin_turn` before."""
 
-    __slots__ = ("count", "departed", "main", "named", "numbers", "title")
+    __slots__ = ("count", "departed", "main", "named", "numbers")
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,22 +132,15 @@ class Window(Screen):
         """Of those, turns whose ids are not the session's own, `t` and their number."""
         self.numbers: dict[str, int] = {}
         """The place of each turn that is here among them, from 1."""
-        self.title = ""
-        """The beginning of the first text that the user said."""
         self.departed: list[PastTurn] | None = None
         """What has left, if somebody wants to have it and takes it from here."""
 
-    def follow(self, messages: Iterable[AgentMessage]) -> None:
-        """Count the turns that messages have just begun here, and find the title in them."""
-        for number in range(len(self.numbers) - len(self.turns), 0):
-            turn_id = next(islice(reversed(self.turns), -number - 1, None))  # the new ones are last
+    def begin_turn(self, turn_id: str | None, messages: Sequence[AgentMessage]) -> None:
+        """Number the turn of a fact, if it is new here and these messages are to show it."""
+        if turn_id is not None and turn_id not in self.numbers and messages:
             self.count += 1
             self.named += turn_id != f"t{self.count}"
             self.numbers[turn_id] = self.count
-        if not self.title:
-            for message in messages:
-                if isinstance(message, InputEcho) and isinstance(message.data.get("text"), str):
-                    self.title = self.title or one_line(message.data["text"])
 
     @property
     def older(self) -> int:

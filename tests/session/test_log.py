@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from arp.ledger.fact import decode
@@ -9,7 +11,15 @@ from arp.protocol.messages import Commit, InputEcho, TurnMessage
 from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
 from arp.session.log import Log
-from arp.session.recorded import SAYING, THINKING, Batch, Cursor, SessionName, TextBatch
+from arp.session.recorded import (
+    SAYING,
+    THINKING,
+    Batch,
+    Cursor,
+    RecordedFact,
+    SessionName,
+    TextBatch,
+)
 from arp.view.snapshot import catch_up, snapshot
 from tests.session.conversation import AT, FULL
 
@@ -22,14 +32,25 @@ def log(screen: Screen | None = None) -> Log:
     return out
 
 
+def add(
+    of: Log, screen: Screen, type_name: str, payload: dict[str, Any], **ids: str
+) -> RecordedFact:
+    """Record a fact and show it, as a session does."""
+    fact = RecordedFact(type_name, payload, {**ids})
+    of.add([fact])
+    for message in fact.messages:
+        screen.apply(message, fact.sequence)
+    return fact
+
+
 def drained(of: Log) -> list[tuple[int, str, object]]:
     return [(fact.sequence, fact.type, fact.payload) for fact in map(decode, of.drain(AT).facts)]
 
 
-def test_fact_is_numbered_and_shown_at_once() -> None:
+def test_fact_is_numbered_and_says_what_shows_it() -> None:
     screen = Screen()
     of = log(screen)
-    emission = of.add("turn.started", {}, dict(TURN))
+    emission = add(of, screen, "turn.started", {}, **TURN)
     running = TurnMessage(session_id="s", seq=1, turn_id="t1", status="running")
     assert (of.sequence, emission.sequence, emission.messages) == (1, 1, [running])
     assert screen.turns["t1"].status == "running"
@@ -39,8 +60,9 @@ def test_fact_that_shows_already_is_not_shown_again() -> None:
     screen = Screen()
     of = log(screen)
     message = TurnMessage(session_id="s", turn_id="t1", status="running")
-    assert of.add("turn.started", {}, dict(TURN), [message]).messages == [message]
-    assert screen.turns == {}
+    fact = RecordedFact("turn.started", {}, {**TURN}, [message])
+    of.add_shown(fact)
+    assert (fact.messages, fact.sequence, screen.turns) == ([message], 1, {})
 
 
 def test_neighbouring_text_of_one_kind_and_turn_shares_one_fact() -> None:
@@ -63,7 +85,7 @@ def test_other_facts_end_the_text_before_them() -> None:
     screen = Screen()
     of = log(screen)
     of.say("t1", "a", SAYING)
-    of.add("run.status", {}, {})
+    of.add([RecordedFact("run.status", {}, {})])
     of.say("t1", "b", SAYING)
     assert [number for number, _, _ in drained(of)] == [1, 2, 3]
     assert screen.text("t1") == "ab"
@@ -111,7 +133,7 @@ def test_anything_else_is_not_taken_for_a_lone_text(kinds: list[str]) -> None:
     of = log()
     for kind in kinds:
         if kind == "run":
-            of.add("run.status", {}, {})
+            of.add([RecordedFact("run.status", {}, {})])
         else:
             of.say("t1", "a", SAYING if kind == "text" else THINKING)
     drained = of.drain(AT)
@@ -125,8 +147,8 @@ def test_input_has_its_time_once_it_is_drained_on_the_screen_and_in_what_is_told
     screen = Screen()
     of = log(screen)
     said = {"input_type": "text", "data": {"text": "hi"}}
-    submitted = of.add("turn.submitted", {"input": said}, dict(TURN))
-    of.add("turn.started", {}, dict(TURN))
+    submitted = add(of, screen, "turn.submitted", {"input": said}, **TURN)
+    add(of, screen, "turn.started", {}, **TURN)
     assert (of.is_timed, screen.turns["t1"].inputs[0].at) == (False, None)
     of.drain(AT)
     echo = InputEcho(
@@ -140,9 +162,9 @@ def test_end_of_a_turn_has_its_time_once_it_is_drained(status: str) -> None:
     """On the screen, in what is told then, and in what is told to whoever comes later."""
     screen = Screen()
     of = log(screen)
-    of.add("turn.submitted", {"input": {"input_type": "text", "data": {}}}, dict(TURN))
+    add(of, screen, "turn.submitted", {"input": {"input_type": "text", "data": {}}}, **TURN)
     of.drain("2026-11-21T07:00:00Z")
-    ended = of.add(f"turn.{status}", {"status": status}, dict(TURN))
+    ended = add(of, screen, f"turn.{status}", {"status": status}, **TURN)
     assert (of.is_timed, screen.turns["t1"].ended) == (False, None)
     of.drain(AT)
     final = Commit(session_id="s", seq=2, turn_id="t1", final=True, at=AT)
@@ -159,7 +181,7 @@ def test_each_input_of_a_turn_has_its_own_time() -> None:
     for number, at in enumerate(("2026-11-21T09:00:00Z", "2026-11-21T10:00:00Z")):
         said = {"input_type": "text", "data": {"text": str(number)}}
         kind = "action.resolved" if number else "turn.submitted"
-        of.add(kind, {"input": said, "resumes": True}, {**TURN, "action_id": "a"})
+        add(of, screen, kind, {"input": said, "resumes": True}, **TURN, action_id="a")
         of.drain(at)
     assert [(one.data["text"], one.at) for one in screen.turns["t1"].inputs] == [
         ("0", "2026-11-21T09:00:00Z"),

@@ -23,7 +23,9 @@ COMMIT = Commit(session_id="s", seq=4, turn_id="t1")
 
 
 def emission(*messages: AgentMessage) -> RecordedFact:
-    return RecordedFact(4, "run.status", {"n": 1}, {"status": "idle"}, list(messages))
+    fact = RecordedFact("run.status", {"n": 1}, {"status": "idle"}, list(messages))
+    fact.sequence = 4
+    return fact
 
 
 def told(frames: list[bytes] | None, encoding: Encoding = "json") -> list[AgentMessage]:
