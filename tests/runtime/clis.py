@@ -120,6 +120,8 @@ def claude(server: ModelServer, place: Path) -> Cli:
         CLAUDE_CONFIG_DIR=str(cli.home / ".claude"),
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
         CLAUDE_CODE_MAX_RETRIES="1",
+        # Else tools of MCP servers are not offered before the model has searched for them.
+        ENABLE_TOOL_SEARCH="false",
     )
 
 
@@ -134,7 +136,7 @@ name = "fake"
 base_url = "{address}"
 wire_api = "responses"
 env_key = "FAKE_KEY"
-request_max_retries = 1
+request_max_retries = 0
 stream_max_retries = 1
 """
 """Of the models that Codex knows, gpt-5.5 has tools of the classic kind, with `apply_patch`."""
@@ -151,11 +153,13 @@ def codex(server: ModelServer, place: Path) -> Cli:
 
 def opencode(server: ModelServer, place: Path) -> Cli:
     """Return OpenCode, which speaks the Agent Client Protocol; it asks for commands and edits."""
-    models = {name: {"name": name, "attachment": True} for name in ("fake-1", "fake-2", "helper")}
+    takes = {"attachment": True, "modalities": {"input": ["text", "image"], "output": ["text"]}}
+    models = {name: {"name": name, **takes} for name in ("fake-1", "fake-2", "helper")}
     options = {"baseURL": server.openai_address, "apiKey": KEY}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": models}
     config = {
         "provider": {"fake": provider},
+        "enabled_providers": ["fake"],
         "model": "fake/fake-1",
         "small_model": "fake/helper",
         "permission": {"bash": "ask", "edit": "ask"},

@@ -206,10 +206,7 @@ class OpenAIResponses:
         return Text(role, part["text"])
 
     def tools(self, body: Object) -> list[str]:
-        names = [tool.get("name", tool["type"]) for tool in body.get("tools") or []]
-        for tool in body.get("tools") or []:
-            names += [f"{tool['name']}.{inner['name']}" for inner in tool.get("tools", [])]
-        return names
+        return [tool.get("name", tool["type"]) for tool in body.get("tools") or []]
 
     def whole(self, answer: Answer, body: Object) -> Object:
         output = [item for item, _ in self._output(answer)]
@@ -283,6 +280,8 @@ class OpenAIResponses:
         named = {"id": _id("fc"), "call_id": _id("call"), "name": call.name, "status": "completed"}
         if call.text is not None:
             return {"type": "custom_tool_call", **named, "input": call.text}
+        if call.namespace is not None:
+            named["namespace"] = call.namespace
         return {"type": "function_call", **named, "arguments": json.dumps(call.arguments)}
 
     def frame(self, event: Object) -> str:

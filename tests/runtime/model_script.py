@@ -8,7 +8,8 @@
     two: A @@ B         calls the shell tool with A and with B, in one answer; also more than two
     steps: A @@ B       calls the shell tool with A and, after its result, with B; also more
     write: PATH         calls the tool that writes a new file; its content is "written by the model"
-    tool: NAME {JSON}   calls the tool NAME, which must be offered, with these arguments
+    mcp: S T {JSON}     calls the tool T of the MCP server S, by the name that the CLI gives it
+    tool: NAME {JSON}   calls the tool NAME of the CLI with these arguments
     slow                says "step 1 step 2 …", ten words a second, until the CLI leaves
     fail 400            answers every request with this HTTP status (any from 400 to 599)
     retry               answers 503, and to the next request says "It worked the second time."
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -39,7 +40,7 @@ WRITTEN = "written by the model\n"
 INPUT_TOKENS = 11
 OUTPUT_TOKENS = 7
 CACHED_TOKENS = 3
-SLOW_WORDS = 600
+SLOW_STEPS = 300
 SLOW_STEP_S = 0.1
 
 
@@ -82,11 +83,14 @@ Item = Text | Attachment | ToolCall | ToolResult
 
 @dataclass(frozen=True)
 class Call:
-    """A call that the model makes now; a tool that takes text has `text`, not `arguments`."""
+    """A call that the model makes now."""
 
     name: str
     arguments: dict[str, object] = field(default_factory=dict)
     text: str | None = None
+    """In place of arguments, for a tool that takes text."""
+    namespace: str | None = None
+    """Whose tool it is, where the CLI names the tools of MCP servers so."""
 
 
 @dataclass(frozen=True)
@@ -111,57 +115,48 @@ class Script:
     """Answers the requests of one server; remembers for `retry` what has failed already."""
 
     def __init__(self) -> None:
-        self._retried = 0
+        self._retries = 0
 
     def answer(self, items: Sequence[Item], tools: Sequence[str]) -> Answer | Failure:
         """Return the answer to a conversation, with the names of the tools that are offered."""
         user, since = last_user_text(items)
-        results = [item for item in since if isinstance(item, ToolResult)]
-        received = [item for item in items_of_last_message(items) if isinstance(item, Attachment)]
         if not tools:
-            return self._plain(user, received)
+            return plain_answer(user, items)
         word, _, rest = user.partition(":")
-        rest = rest.strip()
+        results = [item for item in since if isinstance(item, ToolResult)]
         steps = [part.strip() for part in rest.split("@@")]
         if word == "steps" and len(results) < len(steps):
             return Answer(calls=[shell_call(steps[len(results)], tools)])
         if results:
-            return Answer(text="\n\n".join(f"The tool returned: {r.text}" for r in results))
-        if word == "run":
-            return Answer(calls=[shell_call(rest, tools)])
-        if word == "two":
-            return Answer(calls=[shell_call(part, tools) for part in steps])
-        if word == "write":
-            return Answer(calls=[write_call(rest, tools)])
-        if word == "tool":
-            return self._named_call(rest, tools)
+            return Answer("\n\n".join(f"The tool returned: {result.text}" for result in results))
+        if word in CALLS:
+            return Answer(calls=CALLS[word](rest.strip(), tools))
+        return self._troubled_answer(user) or plain_answer(user, items)
+
+    def _troubled_answer(self, user: str) -> Answer | Failure | None:
         if user == "slow":
-            steps = [f"step {number}" for number in range(1, SLOW_WORDS // 2 + 1)]
-            return Answer(text=" ".join(steps), step_s=SLOW_STEP_S)
-        if failing := re.fullmatch(r"fail (\d{3})", user):
-            return Failure(int(failing[1]), f"the script says: fail {failing[1]}")
+            words = [f"step {number}" for number in range(1, SLOW_STEPS + 1)]
+            return Answer(" ".join(words), step_s=SLOW_STEP_S)
+        if failing := re.fullmatch(r"fail ([45]\d\d)", user):
+            return Failure(int(failing[1]), f"the script says: {user}")
         if user == "retry":
-            self._retried += 1
-            if self._retried % 2:
-                return Failure(503, "the script says: fail once")
-            return Answer(text=WORKED)
-        return self._plain(user, received)
+            self._retries += 1
+            is_first = self._retries % 2 == 1
+            return Failure(503, "the script says: fail once") if is_first else Answer(WORKED)
+        return None
 
-    def _named_call(self, rest: str, tools: Sequence[str]) -> Answer | Failure:
-        name, _, arguments = rest.partition(" ")
-        if name not in tools:
-            return Answer(text=f"There is no tool {name}. There are: {', '.join(tools)}.")
-        return Answer(calls=[Call(name, json.loads(arguments or "{}"))])
 
-    def _plain(self, user: str, received: Sequence[Attachment]) -> Answer:
-        note = "".join(f"I received {a.media_type}, {a.size} bytes.\n" for a in received)
-        if user == "think":
-            return Answer(text=THOUGHT, thinking=THINKING)
-        if user == "hello":
-            return Answer(text=note + HELLO)
-        if user.startswith("echo:"):
-            return Answer(text=note + user.removeprefix("echo:").strip())
-        return Answer(text=f"{note}You said: {user}")
+def plain_answer(user: str, items: Sequence[Item]) -> Answer:
+    """Return an answer of text alone."""
+    received = [item for item in items_of_last_message(items) if isinstance(item, Attachment)]
+    note = "".join(f"I received {a.media_type}, {a.size} bytes.\n" for a in received)
+    if user == "think":
+        return Answer(THOUGHT, thinking=THINKING)
+    if user == "hello":
+        return Answer(note + HELLO)
+    if user.startswith("echo:"):
+        return Answer(note + user.removeprefix("echo:").strip())
+    return Answer(f"{note}You said: {user}")
 
 
 def last_user_text(items: Sequence[Item]) -> tuple[str, Sequence[Item]]:
@@ -185,7 +180,9 @@ def items_of_last_message(items: Sequence[Item]) -> Sequence[Item]:
 def is_typed(text: str) -> bool:
     """Return whether a user typed it; what CLIs add by themselves begins with a tag or a title."""
     text = text.lstrip()
-    return bool(text) and not text.startswith(("<", "# AGENTS.md", "[Request interrupted"))
+    return bool(text) and not text.startswith(
+        ("<", "# AGENTS.md", "[Request interrupted", "[Image: source")
+    )
 
 
 # The first of the offered tools is taken. Codex asks for permission only where the model wants to
@@ -221,3 +218,32 @@ def write_call(path: str, tools: Sequence[str]) -> Call:
     if name is None:
         raise LookupError(f"no tool writes files among {', '.join(tools)}; add it to model_script")
     return forms[name]
+
+
+def mcp_call(rest: str, tools: Sequence[str]) -> Call:
+    """Return a call of a tool that an MCP server has brought, from "SERVER TOOL {JSON}"."""
+    mcp_server, tool, text = rest.split(" ", 2)
+    arguments = json.loads(text)
+    for name in (f"mcp__{mcp_server}__{tool}", f"{mcp_server}_{tool}"):
+        if name in tools:
+            return Call(name, arguments)
+    if "tool_search" in tools:
+        # Codex does not list them, but takes calls of those that it has not listed.
+        return Call(tool, arguments, namespace=f"mcp__{mcp_server}")
+    raise LookupError(f"no tool {tool} of {mcp_server} among {', '.join(tools)}")
+
+
+def named_call(rest: str) -> Call:
+    """Return a call of any tool, from "NAME {JSON}"."""
+    name, arguments = rest.split(" ", 1)
+    return Call(name, json.loads(arguments))
+
+
+CALLS: dict[str, Callable[[str, Sequence[str]], list[Call]]] = {
+    "run": lambda rest, tools: [shell_call(rest, tools)],
+    "two": lambda rest, tools: [shell_call(part.strip(), tools) for part in rest.split("@@")],
+    "write": lambda rest, tools: [write_call(rest, tools)],
+    "mcp": lambda rest, tools: [mcp_call(rest, tools)],
+    "tool": lambda rest, tools: [named_call(rest)],
+}
+"""What the words of the table call, given what stands behind the colon."""
