@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from arp.hub.pushed import PushedTurn
     from arp.hub.runner import Handler
     from arp.hub.tool import ToolProvider
-    from arp.hub.turn import Turn
     from arp.server.application import Application
 
 Decorator: TypeAlias = "Callable[[Handler], Handler]"
@@ -70,7 +69,8 @@ class App:
         self.handlers: dict[str, Handler] = {}
         self._described: dict[str, Workflow] = {}
         """How each agent was described where it was registered, by its name."""
-        self._commands: dict[str, tuple[Command, Handler]] = {}
+        self._commands: dict[str, Command] = {}
+        self._command_handlers: dict[str, Handler] = {}
         self._hub: Hub | None = None
         """The hub that serves this app now."""
 
@@ -157,14 +157,15 @@ class App:
         def add(handler: Handler) -> Handler:
             _check_handler(name, handler)
             described = Command(name, description or _first_line(handler), hint)
-            self._commands[name] = (described, handler)
+            self._commands[name] = described
+            self._command_handlers[name] = handler
             return handler
 
         return add
 
     def commands(self) -> tuple[Command, ...]:
         """List the commands."""
-        return tuple(described for described, _ in self._commands.values())
+        return tuple(self._commands.values())
 
     def workflows(self) -> list[Workflow]:
         """List the agents."""
@@ -194,7 +195,7 @@ class App:
     ) -> Served:
         """Return what a server needs to know, with what its command line says instead."""
         return Served(
-            _Dispatching(self.handlers, self._commands),
+            self.handlers,
             self.workflows,
             ledger or self.ledger,
             access or self.access,
@@ -204,6 +205,7 @@ class App:
             self.title,
             self.tools,
             self._set_hub,
+            self._command_handlers,
         )
 
     def _set_hub(self, hub: Hub | None) -> None:
@@ -257,33 +259,6 @@ class App:
         from arp.server.application import Application
 
         return Application(self.served())
-
-
-class _Dispatching(Mapping[str, "Handler"]):
-    """The agents, in whose place a command's function runs where one is given."""
-
-    def __init__(
-        self, agents: Mapping[str, Handler], commands: Mapping[str, tuple[Command, Handler]]
-    ) -> None:
-        self._agents = agents
-        self._commands = commands
-
-    def __getitem__(self, name: str) -> Handler:
-        agent = self._agents[name]
-        if not self._commands:
-            return agent
-
-        def run(turn: Turn) -> Coroutine[Any, Any, None]:
-            _, handler = self._commands.get(turn.command or "", (None, agent))
-            return handler(turn)
-
-        return run
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._agents)
-
-    def __len__(self) -> int:
-        return len(self._agents)
 
 
 def _first_line(handler: Handler) -> str:

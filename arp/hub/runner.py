@@ -8,6 +8,7 @@ import inspect
 import logging
 import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -60,6 +61,8 @@ class HubApp(Struct, frozen=True):
     """What agents call by `turn.use`."""
     debug: bool = False
     """Whether those who are connected see tracebacks."""
+    command_handlers: Mapping[str, Handler] = MappingProxyType({})
+    """What runs in the place of an agent, by the command that the turn's text begins with."""
 
 
 class Runner:
@@ -188,7 +191,10 @@ class Runner:
         handler = self._app.handlers.get(workflow)
         if handler is None:
             raise LookupError(f"the app has no agent {workflow!r} (any more)")
-        working = handler(Turn(host, self._app.tools))
+        turn = Turn(host, self._app.tools)
+        if self._app.command_handlers:
+            handler = self._app.command_handlers.get(turn.command or "", handler)
+        working = handler(turn)
         if not inspect.isawaitable(working):
             raise TypeError(f"agent {workflow!r} is no coroutine; write: async def …(turn)")
         await working

@@ -9,7 +9,8 @@ the last that stands in the output, so that every renderer, whenever it joined, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import Struct, to_builtins
 
@@ -188,28 +189,8 @@ class Screen:
             Why a commit could not be applied, if so: then nothing of it is, and this screen is no
             longer what the agent side takes it to be.
         """
-        match message:
-            case Delta():
-                self._delta(message, message.seq or seq or 0)
-            case Render() | Patch():
-                if not self._spoiled:
-                    self._pending.append(message)
-            case Commit():
-                return self._commit(message, message.seq or seq or 0)
-            case ErrorMessage(turn_id=None):
-                self.errors = [*self.errors[1 - MAX_ERRORS :], message.payload]
-            case (
-                ToolStart()
-                | ToolProgress()
-                | ToolEnd()
-                | InputEcho()
-                | TurnMessage()
-                | ErrorMessage()
-            ):
-                self._turn(message, message.seq or seq or 0)
-            case _:
-                pass
-        return None
+        apply = _APPLY.get(type(message))
+        return None if apply is None else apply(self, message, seq or 0)
 
     def drop_pending(self) -> None:
         """Forget what has come without its commit: that will not come."""
@@ -239,8 +220,12 @@ class Screen:
             detail="commit",
         )
 
+    def _change(self, message: Render | Patch, _: int) -> None:
+        if not self._spoiled:
+            self._pending.append(message)
+
     def _delta(self, message: Delta, seq: int) -> None:
-        turn = self.turn(message.turn_id or "")
+        turn, seq = self.turn(message.turn_id or ""), message.seq or seq
         payload = message.payload
         if payload.kind == "thinking":
             if not turn.thinking:
@@ -263,7 +248,7 @@ class Screen:
             tree.keep()
 
     def _commit(self, message: Commit, seq: int) -> InvalidPatch | ResourceLimit | None:
-        pending = self._pending
+        seq, pending = message.seq or seq, self._pending
         self._pending, self._spoiled = [], False
         refused: InvalidPatch | ResourceLimit | None = None
         known = set(self.surfaces)
@@ -294,34 +279,49 @@ class Screen:
                 turn.seq = max(turn.seq, seq)
         return refused
 
-    def _turn(
-        self,
-        message: ToolStart | ToolProgress | ToolEnd | InputEcho | TurnMessage | ErrorMessage,
-        seq: int,
-    ) -> None:
-        turn = self.turn(message.turn_id or "")
+    def _changed_turn(self, turn_id: str | None, seq: int) -> TurnScreen:
+        turn = self.turn(turn_id or "")
         turn.seq = max(turn.seq, seq)
-        match message:
-            case ToolStart(payload=start):
-                self._mark(turn, "tool", len(turn.tools), message.behind, seq)
-                turn.tools.append(ToolRun(start.call_id, start.tool, start.args, seq=seq))
-            case ToolProgress(payload=progress):
-                _progress(turn.tools, progress, seq)
-            case ToolEnd(payload=end):
-                _end_tool(turn.tools, end, seq)
-            case InputEcho(edited=True) if turn.inputs:
-                turn.inputs[0] = message
-            case InputEcho():
-                self._mark(turn, "input", len(turn.inputs), message.behind, seq)
-                turn.inputs.append(message)
-            case TurnMessage():
-                turn.status, turn.position = message.status, message.position
-                turn.paused = message.paused
-                if message.permission is not None:
-                    turn.permissions[message.permission.component] = message.permission
-            case _:
-                self._mark(turn, "error", len(turn.errors), message.behind, seq)
-                turn.errors.append(message.payload)
+        return turn
+
+    def _status(self, message: TurnMessage, seq: int) -> None:
+        turn = self._changed_turn(message.turn_id, message.seq or seq)
+        turn.status, turn.position = message.status, message.position
+        turn.paused = message.paused
+        if message.permission is not None:
+            turn.permissions[message.permission.component] = message.permission
+
+    def _input(self, message: InputEcho, seq: int) -> None:
+        seq = message.seq or seq
+        turn = self._changed_turn(message.turn_id, seq)
+        if message.edited and turn.inputs:
+            turn.inputs[0] = message
+            return
+        self._mark(turn, "input", len(turn.inputs), message.behind, seq)
+        turn.inputs.append(message)
+
+    def _tool_start(self, message: ToolStart, seq: int) -> None:
+        seq, start = message.seq or seq, message.payload
+        turn = self._changed_turn(message.turn_id, seq)
+        self._mark(turn, "tool", len(turn.tools), message.behind, seq)
+        turn.tools.append(ToolRun(start.call_id, start.tool, start.args, seq=seq))
+
+    def _tool_progress(self, message: ToolProgress, seq: int) -> None:
+        seq = message.seq or seq
+        _progress(self._changed_turn(message.turn_id, seq).tools, message.payload, seq)
+
+    def _tool_end(self, message: ToolEnd, seq: int) -> None:
+        seq = message.seq or seq
+        _end_tool(self._changed_turn(message.turn_id, seq).tools, message.payload, seq)
+
+    def _error(self, message: ErrorMessage, seq: int) -> None:
+        if message.turn_id is None:
+            self.errors = [*self.errors[1 - MAX_ERRORS :], message.payload]
+            return
+        seq = message.seq or seq
+        turn = self._changed_turn(message.turn_id, seq)
+        self._mark(turn, "error", len(turn.errors), message.behind, seq)
+        turn.errors.append(message.payload)
 
     def _mark(
         self, turn: TurnScreen, kind: MarkKind, number: int, behind: Behind | None, seq: int
@@ -329,6 +329,21 @@ class Screen:
         mark = Mark(kind, number, behind or END, seq)
         self.surfaces["main"].mark(mark, turn.id)
         turn.marks.append(mark)
+
+
+_APPLY: dict[type, Callable[[Screen, Any, int], InvalidPatch | ResourceLimit | None]] = {
+    Delta: Screen._delta,
+    Render: Screen._change,
+    Patch: Screen._change,
+    Commit: Screen._commit,
+    TurnMessage: Screen._status,
+    InputEcho: Screen._input,
+    ToolStart: Screen._tool_start,
+    ToolProgress: Screen._tool_progress,
+    ToolEnd: Screen._tool_end,
+    ErrorMessage: Screen._error,
+}
+"""What a message does to a screen, and where it fails why; other messages show nothing."""
 
 
 def is_text_part(component: Component, turn_id: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -36,6 +37,8 @@ class Served(Struct, frozen=True):
     """Where the tools come from that agents call by name."""
     hub_changed: Callable[[Hub | None], None] = lambda _hub: None
     """Called with the hub when it has started, and with `None` when it ends."""
+    command_handlers: Mapping[str, Handler] = MappingProxyType({})
+    """What runs in the place of an agent, by slash command."""
 
     def about(self) -> AppInfo:
         """Return the app's title and agents."""

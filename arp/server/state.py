@@ -159,7 +159,14 @@ class ServerState:
         store = open_store(served.ledger)
         await store.open()
         settings = msgspec.structs.replace(served.settings, redaction=self.redaction())
-        app = HubApp(served.handlers, served.commands, served.about, served.tools, served.debug)
+        app = HubApp(
+            served.handlers,
+            served.commands,
+            served.about,
+            served.tools,
+            served.debug,
+            served.command_handlers,
+        )
         hub = Hub(store, open_blobs(served.ledger), app, settings)
         await hub.start()
         served.hub_changed(hub)

@@ -9,7 +9,7 @@ gives the same window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from arp.protocol.json_value import Json, JsonObject
 from arp.protocol.messages import RendererInfo
@@ -46,8 +46,8 @@ class InputLog(dict[str, str | None]):
     def remember_input(self, payload: JsonObject, turn_id: str | None) -> None:
         """Record what a fact has of an input: all of it, or its id."""
         told = payload.get("input")
-        if told is not None:
-            self.remember_files(files_named(told["data"]))
+        if told is not None and (named := files_named(told["data"])):
+            self.remember_files(named)
         input_id = told.get("id") if told is not None else payload.get("inputId")
         if input_id is not None:
             self.remember(input_id, turn_id)
@@ -67,16 +67,16 @@ class InputLog(dict[str, str | None]):
             del self.files[next(iter(self.files))]
 
 
-def files_named(data: JsonObject) -> Iterator[str]:
+def files_named(data: JsonObject) -> list[str]:
     """Return the SHA-256 of the files that an input names, in `files` or in the fields of a form.
 
     Whatever stands there: a file whose hash is no text gives the empty one, which no file has.
     """
     files, fields = data.get("files"), data.get("fields")
+    if not files and not fields:
+        return []
     named: list[Json] = [*files] if isinstance(files, list) else []
     if isinstance(fields, dict):
         named += fields.values()
-    for ref in named:
-        if isinstance(ref, dict) and "sha256" in ref:
-            sha256 = ref["sha256"]
-            yield sha256 if isinstance(sha256, str) else ""
+    hashes = [ref["sha256"] for ref in named if isinstance(ref, dict) and "sha256" in ref]
+    return [sha256 if isinstance(sha256, str) else "" for sha256 in hashes]

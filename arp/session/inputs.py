@@ -316,7 +316,7 @@ def _check_files(session: Session, message: Input) -> None:
     """Refuse files that did not come with an input of this session: an id is no credential."""
     if "files" in message.data:
         _check_shape_of(message.data, _FilesInput)
-    if any(sha256 not in session.input_log.files for sha256 in files_named(message.data)):
+    if not session.input_log.files.keys() >= set(files_named(message.data)):
         raise UnknownObject("no such file; files come by POST as multipart/form-data")
 
 

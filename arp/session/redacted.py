@@ -41,6 +41,9 @@ _CLEAN = frozenset(
 )
 """Facts in which only an input may have been said; or a component that was cleaned before."""
 
+_ENDS = frozenset(("turn.completed", "turn.failed"))
+"""Facts in which an agent says what it used, or nothing."""
+
 _SAID = frozenset(("correlation", "native_status", "refs", "status_reason", "telemetry"))
 """What goes beside the payload and is no id."""
 
@@ -67,7 +70,7 @@ def cleaned_fact(
     """
     told = payload.get("input")
     has_input = isinstance(told, dict) and "data" in told
-    is_clean = type_name in _CLEAN
+    is_clean = type_name in _CLEAN or (type_name in _ENDS and "usage" not in payload)
     if not redactor.is_on or (is_clean and not has_input):
         return payload
     if not _SAID.isdisjoint(ids):

@@ -568,11 +568,12 @@ class Session:
 
     def _begin_end(self, turn_id: str) -> None:
         """Record what a turn has held back."""
-        actions = [action for turn, action in self._ending if turn == turn_id]
-        self._ending = [one for one in self._ending if one[0] != turn_id]
-        for action in actions:
-            with suppress(ArpError):  # a change that the turn made last is refused
-                action()
+        if self._ending:
+            actions = [action for turn, action in self._ending if turn == turn_id]
+            self._ending = [one for one in self._ending if one[0] != turn_id]
+            for action in actions:
+                with suppress(ArpError):  # a change that the turn made last is refused
+                    action()
         self.show_held(turn_id)
 
     def end_turn(
