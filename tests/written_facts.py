@@ -6,16 +6,16 @@ enough for every fact of every test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
+from arp.hub.live import Gathered, LiveSession
 from arp.hub.writer import Writer
 from arp.ledger.fact import decode
 from arp.ledger.fact_types import ProfileViolation, check
 from arp.ledger.payloads import check_payload
-from arp.protocol.errors import ArpError
 from arp.store.store import SessionWrite
 
 _unfit: list[str] = []
@@ -24,19 +24,22 @@ _unfit: list[str] = []
 @contextmanager
 def looked_at() -> Iterator[None]:
     """Looks at what is written until the block ends."""
-    append = Writer._append
+    gather = Writer._gather
 
-    async def appended(self: Writer, batch: list[SessionWrite]) -> dict[str, ArpError]:
-        for one in batch:
-            for body in one.facts:
+    def gathered(
+        self: Writer, dirty: Sequence[LiveSession], at: str
+    ) -> tuple[list[Gathered], list[SessionWrite]]:
+        batches, writes = gather(self, dirty, at)
+        for write in writes:
+            for body in write.facts:
                 look_at(body)
-        return await append(self, batch)
+        return batches, writes
 
-    Writer._append = appended  # type: ignore[method-assign]  # for the time of the tests
+    Writer._gather = gathered  # type: ignore[method-assign]  # for the time of the tests
     try:
         yield
     finally:
-        Writer._append = append  # type: ignore[method-assign]
+        Writer._gather = gather  # type: ignore[method-assign]
 
 
 def look_at(body: bytes) -> None:

@@ -22,11 +22,11 @@ from msgspec import Struct
 
 from arp.hub.outbox import FrameOutbox
 from arp.hub.settings import HubSettings
-from arp.protocol.codec import DeltaWriter, Encoding
+from arp.protocol.codec import Encoding
 from arp.protocol.messages import AgentMessage, Presented, RendererHello, RendererInfo, Resume
-from arp.session.recorded import Batch, Cursor, Text, TextBatch
+from arp.session.recorded import Batch, Cursor, TextBatch
 from arp.session.session import Session
-from arp.view.frames import FrameGroup, Frames, encoded, pack, text_frames
+from arp.view.frames import FrameGroup, Frames, encoded, text_frames
 from arp.view.profile import DRAFT, Profile, profile_of
 from arp.view.view import View
 
@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 State: TypeAlias = Literal["new", "joining", "current", "behind", "paced", "returning"]
 
 _COMMITS = frozenset(("artifact.changed", "turn.completed", "turn.failed"))
+
+_NO_COMMITS: Sequence[int] = ()
 
 MOST_PACE_S = 3600.0
 """A renderer that wants its commits still further apart gets one after this."""
@@ -159,6 +161,14 @@ class Viewer:
         if self.unacknowledged is not None:
             self.unacknowledged.extend(commits)
 
+    def admit(self, commits: Sequence[int], settings: HubSettings) -> bool:
+        """Return whether it can take more now; record the commits that go to it then."""
+        most = settings.limits.max_pending_commits
+        if not self.keeps_up(settings.high_water_bytes, most):
+            return False
+        self.count(commits)
+        return True
+
     def keeps_up(self, high_water_bytes: int, max_pending_commits: int) -> bool:
         """Return whether it can take more now."""
         if self.outbox.buffered > high_water_bytes:
@@ -188,7 +198,6 @@ class SessionDelivery:
     """The renderers of one session."""
 
     __slots__ = (
-        "_deltas",
         "_groups",
         "_mark",
         "_reached",
@@ -212,7 +221,6 @@ class SessionDelivery:
         self._session = session
         self._settings = settings
         self._mark = mark
-        self._deltas = DeltaWriter(self.session_id)
         self._groups: dict[FrameGroup, list[Viewer]] = {}
         self._views: dict[Profile, View] = {}
         """Of the profiles of the renderers that are there."""
@@ -311,49 +319,46 @@ class SessionDelivery:
 
     def deliver(self, batch: TextBatch | Batch) -> None:
         """Send what is durable now to all who are current."""
-        if isinstance(batch, TextBatch):
-            self._deliver_text(batch.text)
-            self._reached = batch
-        else:
-            for group, viewers in tuple(self._groups.items()):
-                self._deliver_to(group, viewers, batch)
-            self._reached = batch.cursor
-            for view in self._views.values():
-                view.forget(batch.sequence)
-
-    def _deliver_text(self, text: Text) -> None:
         for group, viewers in tuple(self._groups.items()):
-            frames = text_frames(text, group, self._deltas)
-            if frames:
-                self._send(viewers, Frames(frames) if len(viewers) > 1 else frames, ())
-            if group.part is not None and group.part != text.part:
-                self._rename(viewers)
+            self._deliver_to(group, viewers, batch)
+        if isinstance(batch, TextBatch):
+            self._reached = batch
+            return
+        self._reached = batch.cursor
+        for view in self._views.values():
+            view.forget(batch.sequence)
 
-    def _deliver_to(self, group: FrameGroup, viewers: list[Viewer], batch: Batch) -> None:
-        frames, cursor = Frames(), batch.cursor
-        view = self._view(group.profile)
-        for one in batch.recorded:
-            made = (
-                text_frames(one, group, self._deltas)
-                if isinstance(one, Text)
-                else view.frames(one, group)
-            )
-            if made is None:
-                for viewer in list(viewers):
-                    self.resync(viewer)
-                return
-            frames += made
-        if frames:
-            packed = frames
-            if group.batch and len(frames) > 1:
-                most = group.profile.limits.max_message_bytes
-                packed = pack(frames, group.encoding, most)
+    def _deliver_to(
+        self, group: FrameGroup, viewers: list[Viewer], batch: TextBatch | Batch
+    ) -> None:
+        frames: list[bytes] | None
+        if isinstance(batch, TextBatch):
+            frames, commits = text_frames(batch.text, group), _NO_COMMITS
+            if len(viewers) > 1:
+                frames = Frames(frames)
+        else:
+            frames = self._view(group.profile).batch_frames(batch, group)
             commits = [one.sequence for one in batch.recorded if one.type in _COMMITS]
-            self._send(viewers, packed, commits)
+        if frames is None:
+            for viewer in list(viewers):
+                self.resync(viewer)
+            return
+        if frames:
+            high_water = self._settings.high_water_bytes
+            lagging: list[Viewer] = []
+            for viewer in viewers:
+                outbox = viewer.outbox
+                is_ready = outbox.buffered <= high_water and viewer.unacknowledged is None
+                if is_ready or viewer.admit(commits, self._settings):
+                    outbox.send(frames)
+                else:
+                    lagging.append(viewer)
+            for viewer in lagging:
+                self._fall_behind(viewer, self.cursor)
             if commits and group.profile.limits.max_commits_per_s is not None:
                 for viewer in list(viewers):
-                    self._pace(viewer, cursor)
-        if group.part is not None and group.part != cursor.part:
+                    self._pace(viewer, batch.cursor)
+        if group.part is not None and group.part != batch.cursor.part:
             self._rename(viewers)
 
     def _rename(self, viewers: list[Viewer]) -> None:
@@ -362,20 +367,6 @@ class SessionDelivery:
             self._leave(viewer)
             viewer.part = None
             self.join_now(viewer)
-
-    def _send(self, viewers: list[Viewer], packed: list[bytes], commits: Sequence[int]) -> None:
-        high_water = self._settings.high_water_bytes
-        stuck: list[Viewer] = []
-        for viewer in viewers:
-            outbox = viewer.outbox
-            if outbox.buffered > high_water or viewer.unacknowledged is not None:
-                if not viewer.keeps_up(high_water, self._settings.limits.max_pending_commits):
-                    stuck.append(viewer)
-                    continue
-                viewer.count(commits)
-            outbox.send(packed)
-        for viewer in stuck:
-            self._fall_behind(viewer, self.cursor)
 
     def _pace(self, viewer: Viewer, cursor: Cursor) -> None:
         """Send nothing for a while to a renderer that asked for a slower pace."""

@@ -259,8 +259,7 @@ class Directory:
         Returns:
             Whether it was still in memory.
         """
-        if not live.gone.done():
-            live.gone.set_result(why or InternalError("the session left the memory; ask again"))
+        live.leave(why or InternalError("the session left the memory; ask again"))
         if self.sessions.get(live.id) is not live:
             return False
         del self.sessions[live.id]

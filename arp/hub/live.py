@@ -119,7 +119,7 @@ class LiveSession:
         self._users: dict[str, User] | None = None
         """Of turns that are not over, who began each, where more than the name is known."""
         self._before: Action | None = None
-        """Commits what its turn has pending."""
+        """Records what its turn has pending."""
         self._actions: list[Action] = []
         self._cache: dict[str, Any] | None = None
 
@@ -179,13 +179,20 @@ class LiveSession:
 
     def before_write(self, action: Action) -> None:
         """Call something once, when the next write gathers; its turn has one such thing."""
-        self._before = action
-        self.mark()
+        if not self.gone.done():
+            self._before = action
+            self.mark()
 
     def after_write(self, action: Action) -> None:
         """Call something when all that is recorded so far is durable."""
         self._actions.append(action)
         self.mark()
+
+    def leave(self, why: ArpError) -> None:
+        """Write nothing any more: it leaves the hub. Called again, do nothing."""
+        if not self.gone.done():
+            self.gone.set_result(why)
+        self._before = None  # it holds the turn, and that the session
 
     async def written(self) -> None:
         """Wait until all that is recorded so far is durable and delivered.

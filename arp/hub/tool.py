@@ -296,6 +296,7 @@ class ToolCall:
         self._host.changed()
 
     def _record(self, type_name: str, payload: JsonObject, **ids: Json) -> None:
+        self._host.flush_text()
         named = {**self._ids, **{name: value for name, value in ids.items() if value is not None}}
         self._session.in_turn(type_name, self._host.turn_id, payload, **named)
 

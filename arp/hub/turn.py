@@ -1,9 +1,10 @@
 """`Turn`: what an agent's author has in hand.
 
-Theory of operation. `show`, `patch` and the other changes gather as *pending*. They are committed
-when the agent next awaits anything of the turn, or when the loop runs and the writer comes by: what
-happens between two awaits is one commit. A commit that is refused changes nothing and raises where
-the agent next awaits the turn. Inside `async with turn.frame()` nothing is committed until the end.
+Theory of operation. Text, and `show`, `patch` and the other changes, gather as *pending*. They are
+recorded when the agent next awaits anything of the turn (text: anything but more text), or when the
+loop runs and the writer comes by: what changes between two awaits is one commit. A commit that is
+refused changes nothing and raises where the agent next awaits the turn. Inside `async with
+turn.frame()` nothing is committed until the end.
 """
 
 from __future__ import annotations
@@ -180,10 +181,9 @@ class Turn:
                 self.show(Component("", "text", spoken))
                 return
             host.settle()
-        session = self._session
-        if session.running != self.id:
+        if self._session.turns.running != self.id:
             await asyncio.sleep(0)  # an agent that loops over this error must not stop the loop
-            session.check_running(self.id)
+            self._session.check_running(self.id)
         if type(text) is not str or not text.isascii():
             text = well_formed(text)
         size = len(text)
@@ -194,8 +194,7 @@ class Turn:
         if not size:
             return
         self._tool = None
-        session.log.say(self.id, text, SAYING)
-        if host.text_added(size):
+        if host.add_text(text, SAYING):
             await host.services.room()
 
     def think(self, text: str) -> None:
@@ -203,8 +202,7 @@ class Turn:
         self._session.check_running(self.id)
         text = well_formed(text)
         if text:
-            self._session.log.say(self.id, text, THINKING)
-            self._host.changed()
+            self._host.add_text(text, THINKING)
 
     def show(
         self, *components: Shown | Iterable[Shown], surface: str = "main", tool: str | None = None
@@ -465,6 +463,7 @@ class Turn:
             "mime": ref.mime,
             "file": plain_object(ref),
         }
+        self._host.flush_text()
         self._session.in_turn("output.spilled", self.id, told, output_ref=ref.sha256)
         self._session.input_log.remember_files([ref.sha256])
         self._host.changed()

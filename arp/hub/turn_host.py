@@ -1,8 +1,12 @@
 """What is behind an author's `Turn`: what it has pending, asked and counted, and where it runs.
 
-Theory of operation. Changes gather as *pending*. They are committed when the agent next awaits
-anything of the turn, or when the writer comes by: what happens between two awaits is one commit. A
-commit that is refused changes nothing; the refusal is raised where the agent next awaits the turn.
+Theory of operation. Text and changes gather as *pending*. They are recorded when the agent next
+awaits anything of the turn but more text, or when the writer comes by: neighbouring text is one
+fact, however many tokens it came in, and what is changed between two awaits is one commit. A commit
+that is refused changes nothing; the refusal is raised where the agent next awaits the turn.
+
+Text that is pending stands before the changes that are: text that follows a change has that
+committed first. So the order is the agent's.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from arp.protocol.components import Component, as_object
 from arp.protocol.errors import ArpError, InvalidComponent, ResourceLimit
 from arp.protocol.json_value import Json, JsonObject
 from arp.record.wording import encoded, plain, well_formed
+from arp.session.recorded import SAYING
 from arp.session.session import Question, ToolUse
 from arp.surface.change import Change, PatchChange, RenderChange
 
@@ -80,6 +85,10 @@ class TurnHost:
         """It has ended; its agent may still clean up."""
         self.pending: dict[str, list[Change]] = {}
         """Changes that are not committed, by surface."""
+        self._texts: list[str] = []
+        """Text that is not recorded."""
+        self._text_type = SAYING
+        """Of all of it."""
         self.frames = 0
         """How many `turn.frame` are open: nothing is committed inside."""
         self.refused: ArpError | None = None
@@ -111,7 +120,6 @@ class TurnHost:
 
     def gather(self, surface: str, change: Change) -> None:
         """Add a change to what is pending."""
-        is_first = not self.pending
         changes = self.pending.setdefault(name_of(surface, "surface"), [])
         last = changes[-1] if changes else None
         match last, change:
@@ -121,13 +129,30 @@ class TurnHost:
                 last.ops.extend(change.ops)
             case _:
                 changes.append(change)
-        if is_first:
-            self.live.before_write(self.flush)
-        else:
-            self.changed()
+        self.live.before_write(self.flush)
+
+    def add_text(self, text: str, type_name: str) -> bool:
+        """Add text to what is pending; return whether to wait for `room`."""
+        texts, live = self._texts, self.live
+        if type_name != self._text_type:
+            self.flush_text()
+            self._text_type = type_name
+        if not texts:
+            live.before_write(self.flush)
+        texts.append(text)
+        live.unwritten += len(text)
+        return live.unwritten > MAX_UNWRITTEN
+
+    def flush_text(self) -> None:
+        """Record the text that is pending: a fact that is no text follows it."""
+        if self._texts:
+            text = "".join(self._texts)
+            self._texts.clear()
+            self.session.log.say(self.turn_id, text, self._text_type)
 
     def flush(self) -> None:
-        """Commit what is pending; a refusal is kept for the agent's next await."""
+        """Record what is pending; a refusal is kept for the agent's next await."""
+        self.flush_text()
         if self.frames or not self.pending:
             return
         pending, self.pending = self.pending, {}
@@ -167,14 +192,6 @@ class TurnHost:
         self.frames = 0
         self.settle()
         self.record_state()
-
-    def text_added(self, size: int) -> bool:
-        """Have so many characters of text written; return whether to wait for `room`."""
-        live = self.live
-        if not live.dirty:
-            live.mark()
-        live.unwritten += size
-        return live.unwritten > MAX_UNWRITTEN
 
     # -- what the agent keeps and counts ---------------------------------------------------------
 

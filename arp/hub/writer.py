@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -17,7 +17,7 @@ from arp.hub.listing import Listing, texts_in
 from arp.hub.live import Gathered, LiveSession
 from arp.hub.tasks import Service
 from arp.protocol.errors import ArpError, InternalError
-from arp.session.recorded import TextBatch
+from arp.session.recorded import Batch, TextBatch
 from arp.store.errors import StoreError, StoreUnwritable
 from arp.store.session_list import SessionMeta
 from arp.store.store import SessionWrite, Store
@@ -116,7 +116,18 @@ class Writer:
         self._rounds.begun += 1
         dirty, self._dirty = self._dirty, []
         try:
-            await self._store_and_deliver(dirty, self._now())
+            gathered, writes = self._gather(dirty, self._now())
+            refused: Mapping[str, ArpError] = {}
+            if writes:
+                try:
+                    await self._store.append(writes)
+                    self.writes += 1
+                except Exception as error:  # noqa: BLE001 - it is logged there
+                    refused = await self._refused(writes, error)
+            self._deliver(gathered, refused)
+            for write in writes:
+                if write.meta is not None and write.session_id not in refused:
+                    self._listing.changed(write.meta.owner, write.meta)
         except BaseException:
             # What they recorded is taken, and nobody knows whether it is stored.
             self._failed([live for live in dirty if not live.gone.done()], _fault())
@@ -124,71 +135,73 @@ class Writer:
         finally:
             self._rounds.end()
 
-    async def _store_and_deliver(self, dirty: Sequence[LiveSession], at: str) -> None:
-        gathered = self._gather(dirty, at)
-        appends = [self._append_of(one, at) for one in gathered if one.batch.facts]
-        refused = await self._append(appends) if appends else {}
+    def _gather(
+        self, dirty: Sequence[LiveSession], at: str
+    ) -> tuple[list[Gathered], list[SessionWrite]]:
+        """Take what sessions recorded, and what of it the store gets."""
+        gathered: list[Gathered] = []
+        writes: list[SessionWrite] = []
+        for live in dirty:
+            if live.gone.done():
+                continue
+            try:
+                one = live.gather(at)
+                if isinstance(one.batch, TextBatch):
+                    writes.append(SessionWrite(live.id, one.expected, one.batch.facts))
+                elif one.batch.facts:
+                    writes.append(self._with_row(one, one.batch, at))
+                gathered.append(one)
+            except Exception:
+                # One session's fault must not stop the loop that serves all: it is let go, and
+                # comes back from the store.
+                logger.exception("gathering session %s failed", live.id)
+                self._failed([live], _fault())
+        return gathered, writes
+
+    def _with_row(self, one: Gathered, batch: Batch, at: str) -> SessionWrite:
+        """Return what one session has for a write, with what lists of sessions show."""
+        live, known = one.live, self._listing.rows.get(one.live.id)
+        row = _row(one, known, at)
+        if row is not None:
+            self._listing.rows[live.id] = row
+        return SessionWrite(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
+
+    async def _refused(
+        self, writes: Sequence[SessionWrite], error: Exception
+    ) -> dict[str, ArpError]:
+        """Return the sessions whose facts are not stored, with why.
+
+        A call is stored whole or not at all. So when one session is at fault, each goes alone, and
+        takes no other with it.
+        """
+        if isinstance(error, StoreUnwritable):
+            logger.error("%s", error)
+            return dict.fromkeys((one.session_id for one in writes), error)
+        if len(writes) == 1:
+            (one,) = writes
+            logger.error("session %s cannot be written", one.session_id, exc_info=error)
+            return {one.session_id: error if isinstance(error, StoreError) else _fault()}
+        refused: dict[str, ArpError] = {}
+        for one in writes:
+            try:
+                await self._store.append([one])
+                self.writes += 1
+            except Exception as alone:  # noqa: BLE001 - it is logged there
+                refused |= await self._refused([one], alone)
+        return refused
+
+    def _deliver(self, gathered: Sequence[Gathered], refused: Mapping[str, ArpError]) -> None:
         for one in gathered:
             if refused and (error := refused.get(one.live.id)) is not None:
                 self._failed([one.live], error)
                 continue
+            self.facts += len(one.batch.facts)
             try:
                 one.live.deliver(one)
             except Exception:
                 # As in `_gather`.
                 logger.exception("delivering session %s failed", one.live.id)
                 self._failed([one.live], _fault())
-        for append in appends:
-            if append.meta is not None and append.session_id not in refused:
-                self._listing.changed(append.meta.owner, append.meta)
-
-    def _append_of(self, one: Gathered, at: str) -> SessionWrite:
-        """Return what one session has for a write."""
-        live, batch = one.live, one.batch
-        if isinstance(batch, TextBatch):
-            return SessionWrite(live.id, one.expected, batch.facts)
-        row = _row(one, self._listing.rows.get(live.id), at)
-        if row is not None:
-            self._listing.rows[live.id] = row
-        return SessionWrite(live.id, one.expected, batch.facts, row, texts_in(live.session, batch))
-
-    async def _append(self, batch: list[SessionWrite]) -> dict[str, ArpError]:
-        """Make facts durable; return the sessions that were refused, with why.
-
-        A call is stored whole or not at all. So when one session is at fault, each goes alone, and
-        takes no other with it.
-        """
-        try:
-            await self._store.append(batch)
-        except StoreUnwritable as error:
-            logger.error("%s", error)
-            return dict.fromkeys((one.session_id for one in batch), error)
-        except Exception as error:
-            if len(batch) == 1:
-                logger.exception("session %s cannot be written", batch[0].session_id)
-                known = error if isinstance(error, StoreError) else _fault()
-                return {batch[0].session_id: known}
-            refused: dict[str, ArpError] = {}
-            for one in batch:
-                refused |= await self._append([one])
-            return refused
-        self.writes += 1
-        self.facts += sum([len(one.facts) for one in batch])
-        return {}
-
-    def _gather(self, dirty: Sequence[LiveSession], at: str) -> list[Gathered]:
-        gathered: list[Gathered] = []
-        for live in dirty:
-            if live.gone.done():
-                continue
-            try:
-                gathered.append(live.gather(at))
-            except Exception:
-                # One session's fault must not stop the loop that serves all: it is let go, and
-                # comes back from the store.
-                logger.exception("gathering session %s failed", live.id)
-                self._failed([live], _fault())
-        return gathered
 
 
 def _row(one: Gathered, known: SessionMeta | None, at: str) -> SessionMeta | None:

@@ -6,7 +6,7 @@ first and recoded for the others, so that a component is encoded once, whoever r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import cbor2
@@ -33,18 +33,15 @@ ARRAY_BYTES = MAX_BATCH + 2
 
 M = TypeVar("M")
 
-_encode_json = msgspec.json.Encoder().encode
+encode_json: Callable[[object], bytes] = msgspec.json.Encoder().encode
+"""Returns a message (or a list of them) as JSON without line breaks."""
+
 _encode_msgpack = msgspec.msgpack.Encoder().encode
-
-
-def encode_json(message: object) -> bytes:
-    """Return a message (or a list of them) as JSON without line breaks."""
-    return _encode_json(message)
 
 
 def encode(message: object, encoding: Encoding) -> bytes:
     """Return a message as a frame."""
-    return recode(_encode_json(message), encoding)
+    return recode(encode_json(message), encoding)
 
 
 def recode(frame: bytes, encoding: Encoding) -> bytes:
@@ -211,7 +208,7 @@ _BROKEN = (
 
 def _is_written_so(value: object, data: bytes) -> bool:
     """Return whether JSON is what our own encoder writes for a value; then no key stands twice."""
-    return _encode_json(value) == data
+    return encode_json(value) == data
 
 
 def renderer_decoder(encoding: Encoding) -> Decoder[RendererMessage]:
@@ -258,36 +255,3 @@ def cursor_after(frame: bytes) -> FrameCursor:
         elif is_unrepeatable(one.type, one.turn_id):
             is_between = True
     return FrameCursor(epoch, seq, is_between)
-
-
-class DeltaWriter:
-    """Knows what is the same in every delta of a session."""
-
-    __slots__ = ("_head", "session_id")
-
-    def __init__(self, session_id: str) -> None:
-        self.session_id = session_id
-        self._head = ""
-        """What every delta begins with; made for the first, since most sessions are idle."""
-
-    def delta(
-        self, seq: int, turn_id: str, text: str, target: str | None = None, kind: str | None = None
-    ) -> bytes:
-        """Return the same bytes as `encode_json(Delta(…))`.
-
-        Args:
-            seq: Its place in the session.
-            turn_id: Letters and digits.
-            text: The text as a JSON string, quotes and all.
-            target: As in `DeltaPayload`; letters, digits and a slash.
-            kind: As in `DeltaPayload`.
-        """
-        if not self._head:
-            session = msgspec.json.encode(self.session_id).decode()
-            self._head = f'{{"type":"delta","v":1,"session_id":{session},"seq":'
-        more = f',"target":"{target}"' if target is not None else ""
-        if kind is not None:
-            more += f',"kind":"{kind}"'
-        return (
-            f'{self._head}{seq},"turn_id":"{turn_id}","payload":{{"delta":{text}{more}}}}}'
-        ).encode()

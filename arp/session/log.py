@@ -1,4 +1,4 @@
-"""What a session has recorded and not yet handed over: facts in order, the last text still open.
+"""What a session has recorded and not yet handed over: facts in order.
 
 Theory of operation. Secrets are taken out before anything is recorded or shown; an
 `output.redacted` right behind a fact says what was taken out of it. Of text the end may be *held*,
@@ -6,9 +6,9 @@ since it may be the beginning of a secret: it joins the text that follows, or st
 fact of its turn. The time of a fact is known when it is drained: until then an input that was told
 and a turn that ended have none.
 
-Text is the hot path. While a text is *open* it is a list of chunks. When `TextAssembler` closes it,
-it becomes one fact, and goes to the end of the turn's output: into the part that is last there, or
-a new one. The part's node is remembered, so that going on with it costs nothing but the text.
+Text is the hot path. `TextAssembler` puts it at the end of the turn's output: into the part that is
+last there, or a new one. The part's node is remembered, so that going on with it costs nothing but
+the text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ from arp.protocol.tree import Node, Tree
 from arp.redact.redactor import Found, Redactor
 from arp.redact.stream import CONTEXT, SecretStream
 from arp.session.projection import At, project
-from arp.session.recorded import THINKING, Batch, Cursor, Recorded, RecordedFact, Text, TextBatch
+from arp.session.recorded import (
+    THINKING,
+    Batch,
+    Cursor,
+    Recorded,
+    RecordedFact,
+    Text,
+    TextBatch,
+    recorded_text,
+)
 from arp.session.redacted import (
     Growing,
     cleaned_changes,
@@ -59,15 +68,12 @@ class TextAssembler:
         "_thinking",
         "_turn",
         "is_last",
-        "open",
         "stream",
     )
 
     def __init__(self, screen: Screen, redactor: Redactor) -> None:
         self.stream: SecretStream | None = None
         """Looks through what the turn says, while that goes on with what may be a secret."""
-        self.open: Text | None = None
-        """What neighbouring text may still join."""
         self.is_last = True
         """Nothing but text was recorded since the part was last looked at."""
         self._redactor = redactor
@@ -93,67 +99,43 @@ class TextAssembler:
         """Return how far a renderer is that has been told everything up to a sequence."""
         return Cursor(sequence, self._part(), self._characters, self._turn, self._thinking)
 
-    def close(self, is_clean: bool = False) -> bool:
-        """End the open text, if there is one, and show it.
-
-        Args:
-            is_clean: It has been looked through for secrets.
-
-        Returns:
-            Whether it was looked through now: then `stream` tells what was found, and there may be
-            nothing to show yet.
-        """
-        spoken = self.open
-        if spoken is None:
-            return False
-        self.open = None
-        chunks = spoken.chunks
-        text = chunks[0] if len(chunks) == 1 else "".join(chunks)
-        is_looked_at = not is_clean and (
-            self.stream is not None or self._redactor.has_sign(text) is not None
-        )
-        if is_looked_at:
-            text = self._clean(spoken, text)
-        spoken.close(text)
-        text, node = spoken.text, self._node
-        if not text:
-            return is_looked_at
-        if spoken.type == THINKING:
-            self._screen.apply(spoken.messages[0])
-            self._thinking += len(text)
-            spoken.part = self._part()
+    def add(self, text: Text) -> None:
+        """Show a text at the end of its turn's output, and write down where that is."""
+        node = self._node
+        if text.type == THINKING:
+            self._screen.apply(text.message)
+            self._thinking += len(text.text)
+            text.part = self._part()
         else:
             if (
                 node is None
-                or node.turn != spoken.turn_id
+                or node.turn != text.turn_id
                 or not (self.is_last or self._goes_on(node))
             ):
-                node = self._begin_part(spoken)
+                node = self._begin_part(text)
             else:
-                node.tail.append(text)
-                node.seq = spoken.sequence
-                self._characters += len(text)
-            spoken.part = node.id
-        spoken.characters, spoken.thinking = self._characters, self._thinking
-        return is_looked_at
+                node.tail.append(text.text)
+                node.seq = text.sequence
+                self._characters += len(text.text)
+            text.part = node.id
+        text.characters, text.thinking = self._characters, self._thinking
 
-    def _clean(self, spoken: Text, text: str) -> str:
-        """Return what of a text may be told now."""
-        stream = self.stream
-        if stream is None:
-            stream = self.stream = SecretStream(self._redactor)
-        return stream.admit(text, self._before(spoken))
+    def clean(self, turn_id: str, type_name: str, text: str) -> str:
+        """Return what of a text may be output now, and hold the rest in `stream`."""
+        if self.stream is None:
+            self.stream = SecretStream(self._redactor)
+        return self.stream.admit(text, self._before(turn_id, type_name))
 
-    def _before(self, spoken: Text) -> str:
-        """Return what was said last in the kind of a text."""
-        if spoken.type == THINKING:
-            return self._screen.turn(spoken.turn_id).thinking[-CONTEXT:]
-        return end_of(self._node) if self._node is not None and self._part() else ""
-
-    def finish(self, spoken: Text) -> str:
+    def finish(self, turn_id: str, type_name: str) -> str:
         """Return what is held of a text."""
         assert self.stream is not None
-        return self.stream.finish(self._before(spoken))
+        return self.stream.finish(self._before(turn_id, type_name))
+
+    def _before(self, turn_id: str, type_name: str) -> str:
+        """Return what was said last in one kind."""
+        if type_name == THINKING:
+            return self._screen.turn(turn_id).thinking[-CONTEXT:]
+        return end_of(self._node) if self._node is not None and self._part() else ""
 
     def calm(self) -> None:
         """Let go of what looks through the text, once nothing of that is left to follow."""
@@ -171,12 +153,13 @@ class TextAssembler:
         self._characters = 0
         return None
 
-    def _begin_part(self, spoken: Text) -> Node:
+    def _begin_part(self, text: Text) -> Node:
         """Show a text the general way, and remember where it went."""
-        self._screen.apply(spoken.messages[0])
+        self._screen.apply(text.message)
         main = self._screen.surfaces["main"]
-        node = self._node = main.nodes[main.outputs[spoken.turn_id][-1]]
+        node = self._node = main.nodes[main.outputs[text.turn_id][-1]]
         self._characters = len(main.component(node.id).props["content"])
+        self.is_last = True
         return node
 
     def _goes_on(self, node: Node) -> bool:
@@ -226,8 +209,8 @@ class Log:
         self._threads = threads or Threads()
         self._writer = FactWriter(runtime_id, session_id, THREAD)
         self._recorded: list[Recorded] = []
-        self._holding: Text | None = None
-        """The text whose end is held."""
+        self._holding: tuple[str, str] | None = None
+        """Turn and type of the text whose end is held."""
         self._ahead: Found = {}
         """What was found in something that the next fact will hold."""
 
@@ -317,42 +300,17 @@ class Log:
         self.growing.take_back()
 
     def settle(self, turn_id: str | None) -> None:
-        """Close the open text, and what is held of a turn: something else of it follows now."""
-        self.close()
-        holding = self._holding
-        if holding is not None and holding.turn_id == turn_id:
-            self._release(holding)
+        """Record what is held of a turn's text: something else of it follows now."""
+        if self._holding is not None and self._holding[0] == turn_id:
+            self._release(*self._holding)
 
-    def close(self) -> None:
-        """Close the open text; what may be the beginning of a secret goes on being held."""
-        spoken = self.assembler.open
-        if self.assembler.close() and spoken is not None:
-            self._look(spoken)
-
-    def _look(self, spoken: Text) -> None:
-        """Go on when a text that was just closed was looked through."""
-        assembler, stream = self.assembler, self.assembler.stream
-        assert stream is not None
-        if not spoken.text:  # all of it is held: it has no place in the log yet
-            self._recorded.pop()
-            self.sequence -= 1
-        self._holding = spoken if stream.held else None
-        self._tell(stream.take_found(), spoken.turn_id)
-        assembler.calm()
-
-    def _release(self, holding: Text) -> None:
+    def _release(self, turn_id: str, type_name: str) -> None:
         """Record what is held, for good: some text, or the mark that stands for it."""
         stream = self.assembler.stream
         assert stream is not None
         self._holding = None
-        self.sequence += 1
-        spoken = Text(self.sequence, holding.type, holding.turn_id, self._session_id)
-        spoken.thread_id = holding.thread_id
-        spoken.chunks.append(self.assembler.finish(holding))
-        self._recorded.append(spoken)
-        self.assembler.open = spoken
-        self.assembler.close(is_clean=True)
-        self._tell(stream.take_found(), holding.turn_id)
+        self._add_text(turn_id, type_name, self.assembler.finish(turn_id, type_name))
+        self._tell(stream.take_found(), turn_id)
 
     def _tell(self, found: Found, turn_id: str | None) -> None:
         """Record what was taken out of the fact before."""
@@ -367,25 +325,33 @@ class Log:
         self._recorded.append(fact)
 
     def say(self, turn_id: str, text: str, type_name: str) -> None:
-        """Record text; neighbouring text of one kind and turn shares one fact."""
+        """Record text as one fact, without the secrets in it; its end may be held for now."""
         assembler = self.assembler
-        spoken = assembler.open
-        if spoken is not None:
-            if spoken.type == type_name and spoken.turn_id == turn_id:
-                spoken.chunks.append(text)
-                return
-            self.close()
-        if self._holding is not None and self._holding.type != type_name:
-            self._release(self._holding)
+        if self._holding is not None and self._holding[1] != type_name:
+            self._release(*self._holding)
             assembler.stream = None  # what is thought does not go on in what is said
-        self.sequence = sequence = self.sequence + 1
-        assembler.open = spoken = Text(sequence, type_name, turn_id, self._session_id, [text])
-        spoken.thread_id = self._threads.of(turn_id)
-        self._recorded.append(spoken)
+        if assembler.stream is None and self.redactor.has_sign(text) is None:
+            self._add_text(turn_id, type_name, text)
+            return
+        self._add_text(turn_id, type_name, assembler.clean(turn_id, type_name, text))
+        stream = assembler.stream
+        assert stream is not None
+        self._holding = (turn_id, type_name) if stream.held else None
+        self._tell(stream.take_found(), turn_id)
+        assembler.calm()
+
+    def _add_text(self, turn_id: str, type_name: str, text: str) -> None:
+        """Record a text that holds no secrets. An empty one, of which all is held, is no fact."""
+        if not text:
+            return
+        sequence, thread_id = self.sequence + 1, self._threads.of(turn_id)
+        recorded = recorded_text(sequence, type_name, self._session_id, turn_id, text, thread_id)
+        self.assembler.add(recorded)
+        self.sequence = sequence
+        self._recorded.append(recorded)
 
     def cursor(self) -> Cursor:
-        """Return how far a renderer is that has been told everything; close the open text."""
-        self.close()
+        """Return how far a renderer is that has been told everything."""
         return self.assembler.cursor(self.sequence)
 
     def drain(self, at: str) -> TextBatch | Batch:
@@ -394,20 +360,14 @@ class Log:
         Args:
             at: RFC 3339.
         """
-        assembler = self.assembler
-        text = assembler.open
-        if text is not None and assembler.close():
-            self._look(text)
         recorded, self._recorded = self._recorded, []
-        if text is not None and len(recorded) == 1 and recorded[0] is text:
-            sequence = text.sequence
-            fact = text.fact(self._writer, at)
-            return TextBatch([fact], text, sequence)
+        if len(recorded) == 1 and isinstance(text := recorded[0], Text):
+            return TextBatch([text.fact(self._writer, at)], text, text.sequence)
         for one in recorded:
             if one.type in TELLING and isinstance(one, RecordedFact):
                 one.messages = [self._timed(message, at) for message in one.messages]
         facts = [one.fact(self._writer, at) for one in recorded]
-        return Batch(facts, recorded, assembler.cursor(self.sequence))
+        return Batch(facts, recorded, self.cursor())
 
     def _timed(self, message: AgentMessage, at: str) -> AgentMessage:
         """Return what tells an input or an end with its time, which the screen gets too."""

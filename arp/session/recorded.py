@@ -1,8 +1,8 @@
-"""What a session records: facts, text that is still open, and how far a renderer of them is.
+"""What a session records: facts, texts, and how far a renderer of them is.
 
-Theory of operation. Each recorded fact has a sequence and at most one group of messages. While a
-text is still *open*, neighbouring text joins it, so that a write to the ledger costs one fact,
-however many tokens gathered. What renderers get of it is made behind the session, in `arp/view`.
+Theory of operation. Each recorded fact has a sequence and the messages that show it. What renderers
+get of them is made behind the session, in `arp/view`. A text is a class of its own, since most of
+what is ever recorded is text: all that is known of it is written down when it is recorded.
 """
 
 from __future__ import annotations
@@ -81,39 +81,26 @@ class RecordedFact:
 
 
 class Text(Struct, eq=False, gc=False):
-    """A recorded text: open while neighbouring text may join it, then closed."""
+    """A recorded text."""
 
     sequence: int
     type: str
     turn_id: str
-    session_id: str
-    chunks: list[str] = []
+    text: str
+    """Without secrets, and without half a surrogate pair."""
+    json: str
+    """The text as a JSON string, for its fact."""
+    message: Delta
+    """What shows it, for a renderer that shows everything."""
     thread_id: str | None = None
     """Of its turn; `None` is the session's first."""
-    # What follows holds once it is closed.
-    text: str = ""
-    """All of it."""
-    json: str = ""
-    """As a JSON string: the fact and every frame hold the same."""
+    # What follows its place on the screen says: `TextAssembler.add`.
     part: str | None = None
     """The text part of the output that is open behind it."""
     characters: int = 0
     """How much that part holds then."""
     thinking: int = 0
     """How much the turn has thought then."""
-
-    def close(self, text: str) -> None:
-        """End it; its owner knows where it goes and writes that down.
-
-        Args:
-            text: What may be output of what was recorded.
-        """
-        try:
-            self.json = _to_json(text).decode()
-        except UnicodeEncodeError:  # Half a surrogate pair must not stop a session's log.
-            text = text.encode("utf-8", "replace").decode()
-            self.json = _to_json(text).decode()
-        self.text = text
 
     @property
     def cursor(self) -> Cursor:
@@ -122,21 +109,40 @@ class Text(Struct, eq=False, gc=False):
 
     @property
     def messages(self) -> list[AgentMessage]:
-        """What shows it, as a value."""
-        kind = "thinking" if self.type == THINKING else None
-        payload = DeltaPayload(self.text, kind=kind)
-        return [
-            Delta(
-                session_id=self.session_id,
-                seq=self.sequence,
-                turn_id=self.turn_id,
-                payload=payload,
-            )
-        ]
+        """What shows it, as of any fact."""
+        return [self.message]
 
     def fact(self, writer: FactWriter, at: str) -> bytes:
         """Return the fact, encoded."""
         return writer.text(at, self.sequence, self.type, self.turn_id, self.json, self.thread_id)
+
+
+def recorded_text(
+    sequence: int,
+    type_name: str,
+    session_id: str,
+    turn_id: str,
+    text: str,
+    thread_id: str | None = None,
+) -> Text:
+    """Return a text that has no place on the screen yet.
+
+    Args:
+        sequence: Of its fact.
+        type_name: `SAYING` or `THINKING`.
+        session_id: Of its session.
+        turn_id: Of its turn.
+        text: What may be output of what was recorded.
+        thread_id: As in `Text`.
+    """
+    try:
+        json = _to_json(text).decode()
+    except UnicodeEncodeError:  # Half a surrogate pair must not stop a session's log.
+        text = text.encode("utf-8", "replace").decode()
+        json = _to_json(text).decode()
+    payload = DeltaPayload(text, kind="thinking" if type_name == THINKING else None)
+    message = Delta(session_id=session_id, seq=sequence, turn_id=turn_id, payload=payload)
+    return Text(sequence, type_name, turn_id, text, json, message, thread_id)
 
 
 Recorded: TypeAlias = RecordedFact | Text

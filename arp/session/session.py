@@ -337,7 +337,7 @@ class Session:
             self.questions[surface, component_id] = asked
 
     def say(self, turn_id: str, text: str, type_name: str = SAYING) -> None:
-        """Add text to a turn's output, or to its thinking; neighbouring text shares one fact."""
+        """Record text as one fact: of a turn's output, or of its thinking."""
         self.log.say(turn_id, text, type_name)
 
     def update_state(self, turn_id: str, state: JsonObject) -> None:

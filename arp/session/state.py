@@ -104,12 +104,11 @@ _decoder = msgspec.json.Decoder(StoredSession)
 
 
 def encode_state(session: Session) -> bytes:
-    """Return a session as it is after everything that is recorded; close the open text.
+    """Return a session as it is after everything that is recorded.
 
     It holds as soon as the fact with `session.sequence` is durable. The cost follows what is kept
     in memory, not the history.
     """
-    session.log.close()
     screen, seen = session.screen, session.input_log
     state = StoredSession(
         STATE_VERSION,

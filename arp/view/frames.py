@@ -10,9 +10,8 @@ import msgspec
 from arp.protocol.codec import (
     ARRAY_BYTES,
     MAX_BATCH,
-    DeltaWriter,
     Encoding,
-    encode,
+    encode_json,
     join_frames,
     recode,
 )
@@ -86,9 +85,10 @@ def pack(frames: Sequence[bytes], encoding: Encoding, most: int | None = None) -
 def encoded(message: AgentMessage, group: FrameGroup) -> list[bytes]:
     """Return a message that a group takes as frames; several if it is too large for one."""
     most = group.profile.limits.max_message_bytes
-    if most is None:
-        return [encode(message, group.encoding)]
-    return chunked(message, most, group.encoding)
+    if most is not None:
+        return chunked(message, most, group.encoding)
+    frame = encode_json(message)
+    return [frame if group.encoding == "json" else recode(frame, group.encoding)]
 
 
 def in_pieces(
@@ -115,43 +115,26 @@ def in_pieces(
     return pack(frames, group.encoding, most) if group.batch and frames else frames
 
 
-def text_frames(text: Text, group: FrameGroup, deltas: DeltaWriter) -> list[bytes]:
+def text_frames(text: Text, group: FrameGroup) -> list[bytes]:
     """Return the frames that show a text to a group.
 
-    Args:
-        text: A closed one.
-        group: For whom.
-        deltas: Of the session.
+    Almost all that is ever sent is this, so it makes no detour by `addressed`.
     """
-    target = kind = None
+    message = text.message
     if text.type == THINKING:
         if not group.profile.takes("thinking"):
             return []
-        kind = "thinking"
-    elif group.part is not None and group.part == text.part:
-        # After `replace: true` the numbers of text parts begin again: a text that opens its part
-        # is no continuation of the one that these renderers know by the same id.
-        opens = text.characters == len(text.text)
-        target = None if opens else text.part
-    # Almost all that is ever sent is this, so it is written from the JSON string that the fact
-    # holds too, without an object.
-    frame = deltas.delta(text.sequence, text.turn_id, text.json, target, kind)
-    if group.encoding != "json":
-        frame = recode(frame, group.encoding)
-    most = group.profile.limits.max_message_bytes
-    if most is not None and len(frame) > most:
-        return [part for one in _named(text, target) for part in encoded(one, group)]
-    return [frame]
+    elif text.part is not None and text.part == group.part and text.characters > len(text.text):
+        # The last condition: after `replace: true` the numbers of text parts begin again. A text
+        # that opens its part does not continue the one that these renderers know by the same id.
+        message = _in_part(message, text.part)
+    return encoded(message, group)
 
 
-def _named(text: Text, target: str | None) -> list[AgentMessage]:
-    """Return what shows a text, with the part that it goes to."""
-    if target is None:
-        return text.messages
-    (delta,) = text.messages
-    assert isinstance(delta, Delta)
-    payload = msgspec.structs.replace(delta.payload, target=target)
-    return [msgspec.structs.replace(delta, payload=payload)]
+def _in_part(delta: Delta, part: str) -> Delta:
+    """Return a delta that names the text part that it goes to."""
+    payload = msgspec.structs.replace(delta.payload, target=part)
+    return msgspec.structs.replace(delta, payload=payload)
 
 
 def addressed(
@@ -173,8 +156,7 @@ def addressed(
         case Delta(payload=DeltaPayload(kind="thinking")):
             return [message] if profile.takes("thinking") else []
         case Delta(payload=DeltaPayload(target=None)) if part is not None and part == group.part:
-            payload = msgspec.structs.replace(message.payload, target=part)
-            return [msgspec.structs.replace(message, payload=payload)]
+            return [_in_part(message, part)]
         case ToolProgress() if not profile.takes("tool-detail"):
             return []
         case ToolEnd(payload=end) if not profile.takes("tool-detail"):

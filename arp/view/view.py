@@ -20,10 +20,18 @@ import msgspec
 from arp.protocol.messages import AgentMessage, Commit, SessionReady
 from arp.protocol.screen import Screen
 from arp.session.projection import StoredChange, commit_messages, restored, stored
-from arp.session.recorded import AppliedCommit, Cursor, RecordedFact
+from arp.session.recorded import AppliedCommit, Batch, Cursor, RecordedFact, Text
 from arp.session.session import Session
 from arp.surface.change import Change
-from arp.view.frames import FrameGroup, Frames, addressed, encoded, in_pieces
+from arp.view.frames import (
+    FrameGroup,
+    Frames,
+    addressed,
+    encoded,
+    in_pieces,
+    pack,
+    text_frames,
+)
 from arp.view.profile import Profile
 from arp.view.shown_roots import ShownRoots
 from arp.view.snapshot import catch_up, opening, snapshot_turns, turns_whole, version_of
@@ -105,6 +113,18 @@ class View:
             for message in addressed(before, group)
             for frame in encoded(message, group)
         ]
+
+    def batch_frames(self, batch: Batch, group: FrameGroup) -> Frames | None:
+        """Return the frames that show all that was recorded together; as `frames`."""
+        frames = Frames()
+        for one in batch.recorded:
+            made = text_frames(one, group) if isinstance(one, Text) else self.frames(one, group)
+            if made is None:
+                return None
+            frames += made
+        if group.batch and len(frames) > 1:
+            return pack(frames, group.encoding, self.profile.limits.max_message_bytes)
+        return frames
 
     def forget(self, sequence: int) -> None:
         """Drop the messages of commits up to a sequence: they are delivered."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 
 import pytest
 
@@ -28,6 +29,25 @@ async def test_action_is_done_when_what_was_recorded_is_durable() -> None:
         await settled(hub)
     assert before == []
     assert done == ["done"]
+
+
+async def test_session_that_leaves_holds_no_pending_of_its_turn() -> None:
+    """Its turn holds the session: in a circle both would stay until a full collection."""
+
+    class Pending:
+        def record(self) -> None:
+            """There is nothing."""
+
+    async with running() as hub:
+        live = await hub.open("s", Principal(), "agent")
+        await settled(hub)
+        held = [Pending(), Pending()]
+        known = [weakref.ref(one) for one in held]
+        live.before_write(held[0].record)
+        live.leave(SessionNotFound("it left"))
+        live.before_write(held[1].record)
+        held.clear()
+        assert [one() for one in known] == [None, None]
 
 
 async def test_written_returns_when_all_so_far_is_durable() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import dropwhile
 from typing import Any
 
 import pytest
 
-from arp import Component, Turn, ui
+from arp import Component, ToolFailed, Turn, ui
 from arp.hub.settings import HubSettings
 from arp.protocol.errors import (
     InvalidComponent,
@@ -43,6 +45,66 @@ async def test_text_and_components_keep_their_order() -> None:
         "t1/3",
     ]
     assert renderer.screen.text("t1") == "abcd"
+
+
+async def test_neighbouring_text_of_one_kind_is_one_fact() -> None:
+    store = HeldStore()
+
+    async def agent(turn: Turn) -> None:
+        for words in ("a", "b"):
+            await turn.say(words)
+        for words in ("h", "m"):
+            turn.think(words)
+        await turn.say("c")
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub, features=[*FEATURES, "thinking"]).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        facts = [
+            (one.type, one.payload["text"]) for one in await store.facts() if "text" in one.payload
+        ]
+    assert facts == [("model.delta", "ab"), ("reasoning.delta", "hm"), ("model.delta", "c")]
+    assert renderer.screen.text("t1") == "abc"
+    assert renderer.screen.turns["t1"].thinking == "hm"
+
+
+async def test_text_and_other_facts_of_a_turn_keep_their_order() -> None:
+    """Also where nothing is awaited between them, and where a tool fails."""
+    store = HeldStore()
+
+    async def agent(turn: Turn) -> None:
+        await turn.say("a")
+        async with turn.tool("count") as tool:
+            await turn.say("b")
+            tool.progress("half")
+            await turn.say("c")
+        await turn.say("d")
+        turn.record("runtime.warning", {"message": "n"})
+        await turn.say("e")
+        await turn.save_file("f.txt", b"f")
+        async with turn.frame():
+            turn.show(ui.text("x"))
+            turn.think("h")
+        with suppress(ToolFailed):
+            async with turn.tool("break") as tool:
+                await turn.say("i")
+                tool.fail("it broke")
+        await turn.say("j")
+        raise ToolFailed("so it ends")
+
+    async with running(agent, store=store) as hub:
+        renderer = await Renderer(hub).join()
+        await renderer.say("go")
+        await renderer.ended("t1")
+        after = dropwhile(lambda one: one.type != "model.delta", await store.facts())
+    order = [one.payload.get("text", one.type) for one in after]
+    assert order == [
+        *("a", "tool.started", "tool.args", "b", "half", "c", "tool.result"),
+        *("d", "runtime.warning", "e", "output.spilled", "h", "artifact.changed"),
+        *("tool.started", "tool.args", "i", "tool.failed", "j"),
+        *("runtime.error", "turn.failed"),
+    ]
 
 
 @pytest.mark.parametrize("text", ["\ud83d", "a\ud800b", "\ud83d\ude00"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from arp.ledger.fact import Fact, decode
 from arp.protocol.catalog import VERSIONS
-from arp.protocol.codec import DeltaWriter, Encoding
+from arp.protocol.codec import Encoding
 from arp.protocol.components import Component
 from arp.protocol.errors import ArpError
 from arp.protocol.json_value import Json
@@ -125,10 +125,9 @@ class Watcher:
             return
         frames: list[bytes] = []
         assert self.view is not None
-        deltas = DeltaWriter(session.head.session_id)
         for one in recorded:
             if isinstance(one, Text):
-                frames += text_frames(one, self.group, deltas)
+                frames += text_frames(one, self.group)
                 continue
             made = self.view.frames(one, self.group)
             if made is None:

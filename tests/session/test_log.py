@@ -65,23 +65,29 @@ def test_fact_that_shows_already_is_not_shown_again() -> None:
     assert (fact.messages, fact.sequence, screen.turns) == ([message], 1, {})
 
 
-def test_neighbouring_text_of_one_kind_and_turn_shares_one_fact() -> None:
+def test_each_text_is_a_fact_of_its_kind_and_turn() -> None:
     of = log()
-    for words in ("a", "b"):
-        of.say("t1", words, SAYING)
-    for words in ("h", "m"):
-        of.say("t1", words, THINKING)
-    of.say("t1", "c", SAYING)
-    of.say("t2", "d", SAYING)
+    of.say("t1", "a", SAYING)
+    of.say("t1", "hm", THINKING)
+    of.say("t1", "b", SAYING)
+    of.say("t2", "c", SAYING)
     assert drained(of) == [
-        (1, "model.delta", {"text": "ab"}),
+        (1, "model.delta", {"text": "a"}),
         (2, "reasoning.delta", {"text": "hm"}),
-        (3, "model.delta", {"text": "c"}),
-        (4, "model.delta", {"text": "d"}),
+        (3, "model.delta", {"text": "b"}),
+        (4, "model.delta", {"text": "c"}),
     ]
 
 
-def test_other_facts_end_the_text_before_them() -> None:
+def test_text_that_no_encoder_takes_leaves_no_hole() -> None:
+    of = log()
+    with pytest.raises(TypeError):
+        of.say("t1", type("Odd", (str,), {})("x"), SAYING)
+    of.say("t1", "on", SAYING)
+    assert drained(of) == [(1, "model.delta", {"text": "on"})]
+
+
+def test_texts_and_other_facts_are_in_the_order_in_which_they_came() -> None:
     screen = Screen()
     of = log(screen)
     of.say("t1", "a", SAYING)

@@ -13,7 +13,7 @@ from arp.protocol.messages import (
     Delta,
     DeltaPayload,
 )
-from arp.session.recorded import SAYING, THINKING, RecordedFact, Text
+from arp.session.recorded import SAYING, THINKING, RecordedFact, Text, recorded_text
 from arp.view.frames import FrameGroup
 from tests.session.conversation import AT, FULL
 
@@ -33,12 +33,8 @@ def told(frames: list[bytes] | None, encoding: Encoding = "json") -> list[AgentM
     return [message for frame in frames for message in agent_decoder(encoding).decode(frame)]
 
 
-def spoken(*chunks: str, kind: str = SAYING, part: str | None = None) -> Text:
-    out = Text(4, kind, "t1", "s")
-    out.chunks += chunks
-    out.close("".join(chunks))
-    out.part = part
-    return out
+def spoken(text: str, kind: str = SAYING) -> Text:
+    return recorded_text(4, kind, "s", "t1", text)
 
 
 def delta(words: str, **more: Any) -> Delta:
@@ -57,8 +53,8 @@ def test_emission_becomes_the_fact_with_its_place_and_ids() -> None:
 # -- text ------------------------------------------------------------------------------------------
 
 
-def test_neighbouring_text_is_one_fact_and_one_frame() -> None:
-    one = spoken("a ", '"b"')
+def test_text_is_one_fact_and_one_message() -> None:
+    one = spoken('a "b"')
     fact = decode(one.fact(WRITER, AT))
     assert (fact.type, fact.sequence, fact.payload) == ("model.delta", 4, {"text": 'a "b"'})
     assert one.messages == [delta('a "b"')]
@@ -66,14 +62,14 @@ def test_neighbouring_text_is_one_fact_and_one_frame() -> None:
 
 def test_half_a_surrogate_pair_stops_no_log() -> None:
     """Models stream such now and then; what stands for it is written and shown alike."""
-    one = spoken("a", "\ud800", "b")
+    one = spoken("a\ud800b")
     assert one.text == "a?b"
     assert decode(one.fact(WRITER, AT)).payload == {"text": "a?b"}
     assert one.messages == [delta("a?b")]
 
 
-def test_halves_of_a_pair_in_two_chunks_are_no_text_either() -> None:
-    assert spoken("\ud83d", "\ude00").text == "??"
+def test_halves_of_a_pair_side_by_side_are_no_text_either() -> None:
+    assert spoken("\ud83d\ude00").text == "??"
 
 
 def test_thinking_is_a_fact_of_its_own_kind() -> None:

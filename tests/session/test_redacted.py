@@ -133,7 +133,6 @@ def test_thinking_is_redacted() -> None:
     user(session, "hi")
     for piece in ("it is ", TOKEN[:15], TOKEN[15:], " so"):
         session.say("t1", piece, "reasoning.delta")
-        session.log.close()
     read = facts(session)
     assert session.screen.turns["t1"].thinking == f"it is {HIDDEN} so"
     without_secret(session, read)

@@ -9,7 +9,7 @@ from arp.protocol.patch import Remove
 from arp.protocol.screen import Screen
 from arp.redact.redactor import known_shapes
 from arp.session.log import TextAssembler
-from arp.session.recorded import SAYING, THINKING, Cursor, Text
+from arp.session.recorded import SAYING, THINKING, Cursor, Text, recorded_text
 from tests.session.conversation import text
 
 
@@ -24,9 +24,8 @@ class Speaker:
 
     def say(self, words: str, kind: str = SAYING, turn: str = "t1") -> Text:
         self.sequence += 1
-        spoken = self.assembler.open = Text(self.sequence, kind, turn, "s")
-        spoken.chunks.append(words)
-        self.assembler.close()
+        spoken = recorded_text(self.sequence, kind, "s", turn, words)
+        self.assembler.add(spoken)
         return spoken
 
     def show(self, component_id: str) -> None:
@@ -142,10 +141,3 @@ def test_new_turn_begins_with_nothing_said() -> None:
     speaker.say("hm", THINKING)
     speaker.assembler.begin_turn("t2")
     assert speaker.cursor() == Cursor(2, None, 0, "t2", 0)
-
-
-def test_closing_nothing_changes_nothing() -> None:
-    speaker = Speaker()
-    speaker.assembler.close()
-    assert speaker.cursor() == Cursor(0, None, 0, "t1", 0)
-    assert speaker.screen.turns == {}

@@ -9,7 +9,7 @@ import cbor2
 import msgspec
 import pytest
 
-from arp.protocol.codec import ENCODINGS, DeltaWriter, Encoding, agent_decoder, encode_json, recode
+from arp.protocol.codec import ENCODINGS, Encoding, agent_decoder, encode_json, recode
 from arp.protocol.components import Component
 from arp.protocol.limits import Limits
 from arp.protocol.messages import (
@@ -24,7 +24,7 @@ from arp.protocol.messages import (
     ToolProgress,
     ToolProgressPayload,
 )
-from arp.session.recorded import SAYING, THINKING, Text
+from arp.session.recorded import SAYING, THINKING, Text, recorded_text
 from arp.view.frames import (
     MAX_FRAME_BYTES,
     PIECE_BYTES,
@@ -37,7 +37,6 @@ from arp.view.frames import (
 from arp.view.profile import DRAFT, Profile
 from tests.session.conversation import FULL, TEXT, text
 
-DELTAS = DeltaWriter("s")
 EVERYBODY = FrameGroup(FULL, "json")
 COMMIT = Commit(session_id="s", seq=4, turn_id="t1")
 
@@ -100,10 +99,10 @@ def told(frames: list[bytes], encoding: Encoding = "json") -> list[AgentMessage]
     return [message for frame in frames for message in agent_decoder(encoding).decode(frame)]
 
 
-def spoken(*chunks: str, kind: str = SAYING, part: str | None = None) -> Text:
-    out = Text(4, kind, "t1", "s")
-    out.close("".join(chunks))
-    out.part = part
+def spoken(text: str, kind: str = SAYING, part: str | None = None, before: str = "-") -> Text:
+    """A text behind another in its part, or the first of it."""
+    out = recorded_text(4, kind, "s", "t1", text)
+    out.part, out.characters = part, len(before) + len(text)
     return out
 
 
@@ -112,30 +111,34 @@ def delta(words: str, **more: Any) -> Delta:
 
 
 def test_text_is_one_delta() -> None:
-    assert told(text_frames(spoken('a "b"'), EVERYBODY, DELTAS)) == [delta('a "b"')]
+    assert told(text_frames(spoken('a "b"'), EVERYBODY)) == [delta('a "b"')]
 
 
 def test_thinking_goes_only_to_who_asked_for_it() -> None:
     """protocol.md 2.1."""
     one = spoken("hm", kind=THINKING)
-    assert told(text_frames(one, EVERYBODY, DELTAS)) == [delta("hm", kind="thinking")]
-    assert text_frames(one, FrameGroup(TEXT, "json"), DELTAS) == []
+    assert told(text_frames(one, EVERYBODY)) == [delta("hm", kind="thinking")]
+    assert text_frames(one, FrameGroup(TEXT, "json")) == []
 
 
 @pytest.mark.parametrize(("known", "target"), [("t1/1", "t1/1"), ("t1/2", None), (None, None)])
 def test_part_that_came_by_a_snapshot_is_named(known: str | None, target: str | None) -> None:
     """There it is a component like any other, not the turn's open part."""
     one = spoken("a", part="t1/1")
-    assert told(text_frames(one, FrameGroup(FULL, "json", known), DELTAS)) == [
-        delta("a", target=target)
-    ]
+    assert told(text_frames(one, FrameGroup(FULL, "json", known))) == [delta("a", target=target)]
+
+
+def test_text_that_opens_a_part_does_not_continue_one_of_the_same_name() -> None:
+    """After `replace: true` the numbers of text parts begin again."""
+    one = spoken("a", part="t1/1", before="")
+    assert told(text_frames(one, FrameGroup(FULL, "json", "t1/1"))) == [delta("a")]
 
 
 @pytest.mark.parametrize("target", ["t1/1", None])
 def test_text_beyond_the_size_that_a_group_takes_comes_in_pieces(target: str | None) -> None:
     words = "a".join("0123456789" for _ in range(200))
     profile = msgspec.structs.replace(FULL, limits=Limits(max_message_bytes=1_024))
-    frames = text_frames(spoken(words, part="t1/1"), FrameGroup(profile, "json", target), DELTAS)
+    frames = text_frames(spoken(words, part="t1/1"), FrameGroup(profile, "json", target))
     assert max(map(len, frames)) <= 1_024
     pieces = told(frames)
     assert [one.payload.target for one in pieces if isinstance(one, Delta)] == [target] * len(
@@ -145,7 +148,7 @@ def test_text_beyond_the_size_that_a_group_takes_comes_in_pieces(target: str | N
 
 
 def test_text_is_recoded_for_other_encodings() -> None:
-    frames = text_frames(spoken("ä"), FrameGroup(FULL, "msgpack"), DELTAS)
+    frames = text_frames(spoken("ä"), FrameGroup(FULL, "msgpack"))
     assert told(frames, "msgpack") == [delta("ä")]
 
 
