@@ -216,9 +216,12 @@ class Journal:
             except StoreError as error:
                 outcomes.append(error)
             else:
-                metas += [append.meta for append in batch if append.meta is not None]
-                texts += [row for append in batch for row in _text_rows(append)]
                 outcomes.append(None)
+                for append in batch:
+                    if append.meta is not None:
+                        metas.append(append.meta)
+                    if append.texts:
+                        texts += _text_rows(append)
         self._write(runs, metas, texts)
         return outcomes
 
