@@ -111,7 +111,8 @@ class LogSubscription:
     def __init__(self, log: EventLog, cursor: int) -> None:
         self.wake = asyncio.Event()
         self._log = log
-        self._cursor = cursor
+        self.cursor = cursor
+        """The sequence of the last event that was returned, or behind which it began."""
         self._over = False
 
     def __aiter__(self) -> LogSubscription:
@@ -127,9 +128,9 @@ class LogSubscription:
         """
         while not self._over:
             self.wake.clear()
-            event = self._log.next_after(self._cursor)
+            event = self._log.next_after(self.cursor)
             if event is not None:
-                self._cursor = event.sequence
+                self.cursor = event.sequence
                 return event
             if self._log.is_closed:
                 break

@@ -35,6 +35,10 @@ from arp.runtime import types as ari
 class EventSubscription(Protocol):
     """Events of a session, as they come; ends when the session is closed."""
 
+    @property
+    def cursor(self) -> int:
+        """The sequence of the last event that was returned, or behind which it began."""
+
     def __aiter__(self) -> AsyncIterator[ari.Event]: ...
 
     async def __anext__(self) -> ari.Event: ...
