@@ -11,6 +11,8 @@
         await peer.send({...})           # one JSON object a line
         message = await peer.receive(lambda message: message.get("id") == 1)
 
+    processes_of(cli)                    # what runs in its environment: the CLI, commands, orphans
+
 Each CLI has a home of its own below the given directory and is aimed at the fake model server. To
 start a CLI again for the same sessions, use the same `Cli` again. A test marks what it needs
 (`claude`, `codex`, `opencode`; the fixtures do it): where that is missing it is left out with a
@@ -26,8 +28,8 @@ import asyncio
 import json
 import os
 import platform
-import signal
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -36,6 +38,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.runtime.model_server import ModelServer
 
 Message = dict[str, Any]
@@ -43,6 +47,7 @@ Message = dict[str, Any]
 WITHIN_S = 30.0
 """So long a test waits for a message of a CLI, unless it says otherwise."""
 MOST_LINE_BYTES = 64 * 2**20
+EVERY_S = 0.005
 KEY = "test"
 """The key that every CLI shows to the model server."""
 
@@ -237,9 +242,36 @@ class JsonLinesPeer:
         return f"; last sent:\n{sent}\nstandard error:\n{self.errors.decode(errors='replace')}"
 
 
+def processes_of(cli: Cli) -> list[psutil.Process]:
+    """Return each process that has the home of the CLI in its environment, zombies left out.
+
+    Codex and OpenCode start commands in sessions of their own, so a process group does not have
+    them, and after the death of the CLI no tree does.
+    """
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            is_running = process.status() != psutil.STATUS_ZOMBIE
+            if is_running and process.environ().get("HOME") == cli.environment["HOME"]:
+                found.append(process)
+    return found
+
+
+def end_processes_of(cli: Cli) -> None:
+    """Kill each process of the CLI, also those that are started meanwhile; wait for their end."""
+    until = time.monotonic() + WITHIN_S
+    while processes := processes_of(cli):
+        if time.monotonic() > until:
+            raise AssertionError(f"these do not end: {processes}")
+        for process in processes:
+            with suppress(psutil.Error):
+                process.kill()
+        time.sleep(EVERY_S)
+
+
 @asynccontextmanager
 async def running(cli: Cli) -> AsyncIterator[JsonLinesPeer]:
-    """Start a CLI in its environment and process group; end all of the group with the block."""
+    """Start a CLI in its environment; end it with the block, and all that it has started."""
     process = await asyncio.create_subprocess_exec(
         *cli.command,
         stdin=PIPE,
@@ -247,7 +279,6 @@ async def running(cli: Cli) -> AsyncIterator[JsonLinesPeer]:
         stderr=PIPE,
         env=cli.environment,
         cwd=cli.cwd,
-        start_new_session=True,
         limit=MOST_LINE_BYTES,
     )
     peer = JsonLinesPeer(process)
@@ -255,8 +286,7 @@ async def running(cli: Cli) -> AsyncIterator[JsonLinesPeer]:
     try:
         yield peer
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.to_thread(end_processes_of, cli)
         await asyncio.wait_for(reading, WITHIN_S)
         # Not wait(): a pipe is closed when it was read to its end.
         await asyncio.wait_for(process.communicate(), WITHIN_S)
