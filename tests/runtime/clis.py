@@ -171,7 +171,13 @@ def opencode(server: ModelServer, place: Path) -> Cli:
         "autoupdate": False,
         "share": "disabled",
     }
-    return _cli(opencode_path(), ["acp"], place).but(
+    cli = _cli(opencode_path(), ["acp"], place)
+    # Else it fetches this package from a registry at its first start.
+    installed = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+    plugins = cli.home / ".config" / "opencode"
+    (plugins / "node_modules").mkdir(parents=True, exist_ok=True)
+    (plugins / "package-lock.json").write_text(json.dumps(installed))
+    return cli.but(
         OPENCODE_CONFIG_CONTENT=json.dumps(config),
         OPENCODE_DISABLE_MODELS_FETCH="1",
         OPENCODE_DISABLE_AUTOUPDATE="1",
