@@ -147,7 +147,8 @@ def path_of(need: str) -> str:
     if found is not None:
         return found
     reason = f"needs {WANTED[need]}"
-    if IN_CI:
+    # Only npm has OpenCode; the other CLIs of agents come with the packages for development.
+    if IN_CI and (need != "opencode" or shutil.which("npm") is not None):
         pytest.fail(f"{reason}: with CI=true nothing is left out", pytrace=False)
     pytest.skip(reason)
 

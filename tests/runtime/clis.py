@@ -135,6 +135,14 @@ model = "gpt-5.5"
 model_provider = "fake"
 approval_policy = "on-request"
 sandbox_mode = "workspace-write"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[features]
+apps = false
+plugins = false
 
 [model_providers.fake]
 name = "fake"
@@ -144,7 +152,11 @@ env_key = "FAKE_KEY"
 request_max_retries = 0
 stream_max_retries = 1
 """
-"""Of the models that Codex knows, gpt-5.5 has tools of the classic kind, with `apply_patch`."""
+"""Of the models that Codex knows, gpt-5.5 has tools of the classic kind, with `apply_patch`.
+
+Without a retry of requests, each is one of the stream, which Codex tells of. Analytics, apps and
+plugins would connect to hosts outside.
+"""
 
 
 def codex(server: ModelServer, place: Path) -> Cli:
