@@ -44,7 +44,7 @@ from tests.runtime.model_server import ModelServer
 
 Message = dict[str, Any]
 
-WITHIN_S = 30.0
+WITHIN_S = 60.0
 """So long a test waits for a message of a CLI, unless it says otherwise."""
 MOST_LINE_BYTES = 64 * 2**20
 EVERY_S = 0.005

@@ -11,6 +11,15 @@ from tests.runtime import clis
 from tests.runtime.clis import Cli
 from tests.runtime.model_server import ModelServer
 
+OPENCODE_S = 180
+"""So long a test with OpenCode may take: on a loaded machine it starts in half a minute."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "opencode_cli" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(OPENCODE_S))
+
 
 @pytest.fixture
 def model_server() -> Iterator[ModelServer]:
